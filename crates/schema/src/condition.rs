@@ -1,0 +1,147 @@
+//! What arms are compared under. One word per idea; the words are the ones of docs/ARCHITECTURE.md.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::expected;
+
+/// A closed set of words that are written the same in TOML, JSON, on the command line and in reports.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal : $about:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $($(#[$variant_doc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// Every member, in the order they are listed to people.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// The word in files and reports.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// One sentence for `faultline list`.
+            pub fn about(self) -> &'static str {
+                match self { $($name::$variant => $about),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<$name, String> {
+                let words: Vec<&str> = $name::ALL.iter().map(|it| it.word()).collect();
+                $name::ALL.iter().copied().find(|it| it.word() == text)
+                    .ok_or_else(|| format!("unknown {} {text:?}; {}", stringify!($name).to_lowercase(), expected(text, &words)))
+            }
+        }
+    };
+}
+
+words! {
+    /// What is done with the file.
+    Workload {
+        Scan = "scan": "blocks in ascending order, each once",
+        Random = "random": "blocks at random offsets, with repetition",
+    }
+}
+
+words! {
+    /// What happens to each byte that was reached. The consume is part of the work: without it a mapping looks free.
+    Consume {
+        Touch = "touch": "one byte every 4096 bytes of a block, from its first",
+        Sum = "sum": "all bytes, as wrapping 64-bit little-endian words",
+        Copy = "copy": "all bytes end in a private buffer",
+        Lines = "lines": "newlines are counted",
+    }
+}
+
+words! {
+    /// Where the pages are when the pass starts.
+    State {
+        Cold = "cold": "no page of the file in the page cache (cold for this kernel; a guest's host may still hold it)",
+        Cached = "cached": "every page in the page cache, none in the page table: each pass maps afresh",
+        Mapped = "mapped": "in the page cache and in the page table: an untimed pass over the same mapping came first",
+        Locked = "locked": "as mapped, and the mapping is mlocked",
+        AsIs = "as-is": "whatever is there; the residency is recorded",
+    }
+}
+
+impl State {
+    /// In these states the file is opened, and read once, before the clock starts, and stays open.
+    pub fn is_held(self) -> bool {
+        matches!(self, State::Mapped | State::Locked)
+    }
+}
+
+words! {
+    /// How threads share the file.
+    Descriptor {
+        PerThread = "per-thread": "each thread opens the file itself",
+        Shared = "shared": "all threads use one open file, and one mapping",
+    }
+}
+
+words! {
+    /// When a write counts as done. Reading has `none`.
+    Durability {
+        None = "none": "nothing is synced",
+    }
+}
+
+/// A window on the file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl Span {
+    pub fn end(&self) -> u64 {
+        self.offset + self.bytes
+    }
+}
+
+/// Emulated storage: limits under which the worker reads. Room for the block I/O throttle; nothing sets it yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Storage {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes_per_s: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ops_per_s: Option<u64>,
+}
+
+/// Everything but the arm. `range` is the window the pass may touch and whose residency is set and verified;
+/// `ops` blocks of it are read in one pass.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Condition {
+    pub workload: Workload,
+    pub consume: Consume,
+    pub block_bytes: u64,
+    pub state: State,
+    pub file_bytes: u64,
+    pub threads: u32,
+    pub descriptor: Descriptor,
+    pub durability: Durability,
+    pub storage: Option<Storage>,
+    pub range: Span,
+    /// Random offsets are multiples of the block. A scan always is.
+    pub aligned: bool,
+    /// Blocks per pass, all threads together. Chosen by the planner to fit the budget unless the experiment says it.
+    pub ops: u64,
+}
+
+impl Condition {
+    /// `scan 4 KiB cached`: what tells conditions of one run apart at a glance.
+    pub fn label(&self) -> String {
+        format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state)
+    }
+}

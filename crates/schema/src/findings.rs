@@ -1,0 +1,179 @@
+//! Findings: what `analysis` derives from a record, and the second half of what `--json` prints.
+//! They are never stored; the same record gives the same findings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Arm, Condition, Record, record::Reading};
+
+/// What `--json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    pub schema_version: u32,
+    pub record: Record,
+    pub findings: Findings,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    pub cells: Vec<CellFinding>,
+    pub comparisons: Vec<Comparison>,
+    pub crossovers: Vec<Crossover>,
+    pub noise_floor: NoiseFloor,
+    pub claims: Vec<ClaimFinding>,
+    /// One line per condition: the map *state → winner → margin → why*.
+    pub map: Vec<MapLine>,
+    /// Things about the whole run that a reader must know before believing it.
+    pub warnings: Vec<String>,
+}
+
+/// A median with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    pub median: f64,
+    pub ci_low: f64,
+    pub ci_high: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    Ok,
+    /// No pass was made, for the reason given.
+    Skipped,
+    /// No pass started from the state that was asked for.
+    Invalid,
+    /// Every pass failed.
+    Failed,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellFinding {
+    pub arm: Arm,
+    pub condition: Condition,
+    /// The A/A control.
+    pub control: bool,
+    pub status: Status,
+    /// Why not ok; or, for an ok cell, what happened to the passes that were lost.
+    pub reason: Option<String>,
+    /// Valid passes.
+    pub samples: u32,
+    pub invalid_samples: u32,
+    pub failed_samples: u32,
+    /// Time of open, work and close together, per block.
+    pub ns_per_op: Option<Estimate>,
+    pub bytes_per_s: Option<Estimate>,
+    /// Means over the passes (the kernel splits user from system time by sampling ticks, so single passes are coarse).
+    pub user_ns_per_op: Reading<f64>,
+    pub system_ns_per_op: Reading<f64>,
+    /// Medians per pass.
+    pub minor_faults: Reading<f64>,
+    pub major_faults: Reading<f64>,
+    pub device_read_bytes: Reading<f64>,
+    pub device_write_bytes: Reading<f64>,
+    pub peak_memory_bytes: Reading<f64>,
+    /// Of the measured device ceiling; only for cold cells.
+    pub ceiling_share: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The whole interval of the speedup lies above the margin.
+    Faster,
+    /// The whole interval lies below it.
+    Slower,
+    /// The whole interval lies inside it.
+    Same,
+    /// The interval crosses an edge of the margin.
+    Undecided,
+    /// The arms did not do the same work.
+    NotComparable,
+}
+
+impl Verdict {
+    pub fn is_decided(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Slower | Verdict::Same)
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Same => "same",
+            Verdict::Undecided => "undecided",
+            Verdict::NotComparable => "not comparable",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    pub condition: Condition,
+    /// Arm names.
+    pub baseline: String,
+    pub arm: String,
+    /// How many times faster the arm is than the baseline (above 1: the arm is faster); absent when not comparable.
+    pub speedup: Option<Estimate>,
+    /// Rounds in which both were measured.
+    pub pairs: u32,
+    pub verdict: Verdict,
+    /// Why not comparable or undecided.
+    pub reason: Option<String>,
+    pub warnings: Vec<String>,
+    /// The mechanism, one sentence with its numbers.
+    pub because: Option<String>,
+    /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
+    pub explained_share: Option<f64>,
+}
+
+/// Where the faster of two arms changes along an axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Crossover {
+    pub arms: [String; 2],
+    pub workload: crate::Workload,
+    pub consume: crate::Consume,
+    pub state: crate::State,
+    pub axis: String,
+    /// Null when the faster arm does not change within the measured sizes.
+    pub at: Option<Estimate>,
+    pub statement: String,
+}
+
+/// What the A/A controls showed: how far apart two measurements of one thing lie.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFloor {
+    /// Half the width of the middle 95 % of the controls' speedups, as a share (0.02: ±2 %); absent without controls.
+    pub half_width: Option<f64>,
+    /// Controls with an interval.
+    pub pairs: u32,
+    /// Controls whose interval leaves out 1.
+    pub rejected: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MapLine {
+    pub condition: Condition,
+    /// Name of the fastest arm, or `null` when nothing could be compared.
+    pub winner: Option<String>,
+    /// Arms that are not slower than the winner beyond doubt.
+    pub ties: Vec<String>,
+    /// How many times faster the winner is than the baseline; absent when the winner is the baseline and alone.
+    pub margin: Option<Estimate>,
+    pub verdict: Verdict,
+    /// `mmap+sequential is 1.8x faster than read`: the line in words.
+    pub says: String,
+    pub because: Option<String>,
+}
+
+/// A claim and how it fared. Filled by the claims ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimFinding {
+    pub id: String,
+    pub study: String,
+    pub source: String,
+    pub says: String,
+    pub published: serde_json::Value,
+    pub measured: serde_json::Value,
+    pub verdict: String,
+    pub reason: String,
+}

@@ -1,0 +1,22 @@
+//! Everything that crosses a process or the disk: experiments as people write them, the conversation with a
+//! worker, the record of a run, and the findings that `--json` prints. The only crate that derives serde.
+//! It knows what things are called, never how anything is done.
+
+pub mod arm;
+pub mod builtin;
+pub mod condition;
+pub mod experiment;
+pub mod findings;
+pub mod protocol;
+pub mod record;
+pub mod units;
+
+pub use arm::Arm;
+pub use condition::{Condition, Consume, Descriptor, Durability, Span, State, Workload};
+pub use experiment::Experiment;
+pub use findings::Findings;
+pub use record::{Reading, Record};
+pub use units::Bytes;
+
+/// The version that records and `--json` documents carry. Older ones keep loading (`crates/schema/tests/records`).
+pub const SCHEMA_VERSION: u32 = 1;

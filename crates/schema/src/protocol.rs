@@ -1,0 +1,150 @@
+//! The conversation between controller and worker: one JSON object per line on the worker's stdin and stdout.
+//!
+//! ```text
+//! controller                                   worker
+//! {"hello":{"protocol":1}}                 ->
+//!                                          <-  {"hello":{"protocol":1,"runtime":"native","methods":["read",…]}}
+//! {"prepare":{…}}                          ->  buffers allocated and touched; file opened only if `hold` says so
+//!                                          <-  {"prepared":{…}} or {"unavailable":{…}}
+//! (the controller sets and verifies the state)
+//! {"go":{"pass":1}}                        ->  one pass
+//!                                          <-  {"done":{…}} or {"failed":{…}}
+//! (the controller looks at the process and at the state again)
+//! {"bye":{}}                               ->  everything released, exit 0
+//! ```
+//!
+//! `go` may be said several times. Nothing here assumes that both sides share a clock or a memory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Consume, Descriptor, Span, Workload, arm::Options};
+
+/// Spoken by this version; a worker that answers another number is not used.
+pub const PROTOCOL: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    Hello { protocol: u32 },
+    Prepare(Box<Job>),
+    Go { pass: u64 },
+    Bye {},
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    Hello(Hello),
+    Prepared {
+        pass: u64,
+        pid: u32,
+    },
+    /// The arm cannot do this here; never an approximation of it.
+    Unavailable {
+        pass: u64,
+        reason: String,
+    },
+    Done(Box<Done>),
+    Failed(Failed),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    /// `native`, and for other runtimes their version too: `jvm 25.0.3`.
+    pub runtime: String,
+    pub methods: Vec<String>,
+}
+
+/// One arm under one condition, as a worker needs to know it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    pub pass: u64,
+    pub method: String,
+    pub options: Options,
+    pub workload: Workload,
+    pub consume: Consume,
+    pub file: String,
+    pub block_bytes: u64,
+    /// Only these bytes of the file are touched.
+    pub range: Span,
+    /// Blocks of all threads together.
+    pub ops: u64,
+    pub aligned: bool,
+    pub threads: u32,
+    pub descriptor: Descriptor,
+    /// Of the offsets (docs/FORMATS.md, "Offsets").
+    pub seed: u64,
+    pub hold: Hold,
+}
+
+/// What happens before `prepared`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// Nothing: the file is opened within the pass, and closed.
+    No,
+    /// The file is opened and one untimed pass is made; it stays open (state `mapped`).
+    Warm,
+    /// As `warm`, and the pages are mlocked through the method's own mapping, or through one on the side for
+    /// methods that have none (state `locked`).
+    Locked,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    pub pass: u64,
+    pub phases: Phases,
+    pub tally: Tally,
+    pub usage: Usage,
+}
+
+/// Wall-clock time on the worker's monotonic clock. `open` and `close` are absent when the file was held open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phases {
+    pub open_ns: Option<u64>,
+    pub work_ns: u64,
+    pub close_ns: Option<u64>,
+}
+
+impl Phases {
+    /// Everything that was timed.
+    pub fn total_ns(&self) -> u64 {
+        self.open_ns.unwrap_or(0) + self.work_ns + self.close_ns.unwrap_or(0)
+    }
+}
+
+/// The work that was done, so that arms which did different work are found out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    pub ops: u64,
+    /// Bytes handed to the consume, repetitions counted.
+    pub bytes: u64,
+    /// Bytes of the file that were reached at least once.
+    pub distinct_bytes: u64,
+    /// Sixteen hexadecimal digits; what it sums depends on the consume, never on the order of blocks.
+    pub checksum: String,
+    pub threads: u32,
+    /// Reads in flight per thread.
+    pub queue_depth: u32,
+}
+
+/// What the worker's process spent from just before `open` to just after `close` (getrusage(2), RUSAGE_SELF).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    pub pass: u64,
+    /// `prepare`, `open`, `work` or `close`.
+    pub during: String,
+    pub errno: Option<i32>,
+    pub message: String,
+}

@@ -1,0 +1,212 @@
+//! The record: everything measured in one run. The only ground truth; findings are derived from it and never stored.
+//! It is written after every round, so that an interrupted run keeps what it had.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Arm, Condition, Experiment, Span,
+    protocol::{Phases, Tally},
+};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub schema_version: u32,
+    /// `20261120T225104Z-3f9a`: when it began, and enough of the seed to tell two runs of one second apart.
+    pub id: String,
+    pub tool_version: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub elapsed_s: f64,
+    /// Why the run ended before its plan did; absent when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+    pub seed: u64,
+    pub budget_s: f64,
+    /// The experiment with every default filled in: running it again with `seed` repeats the plan.
+    pub experiment: Experiment,
+    pub environment: Environment,
+    pub target: Target,
+    pub conditions: Vec<Condition>,
+    pub cells: Vec<Cell>,
+    pub samples: Vec<Sample>,
+    /// How the cache was filled before passes in `cached`, `mapped` and `locked`.
+    pub fills: Vec<Fill>,
+    /// What the device can do at most, measured beside the cold cells.
+    pub ceiling: Reading<Ceiling>,
+    /// What could not be had on this machine or for this user, one sentence each.
+    pub limits: Vec<String>,
+}
+
+/// One arm under one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    pub arm: Arm,
+    /// Index into `conditions`: the condition the arms are compared under.
+    pub condition: usize,
+    /// Where this arm does something else than the condition says (an unfair comparison, written down as published).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_condition: Option<Condition>,
+    /// The arm the others of its condition are compared with.
+    pub baseline: bool,
+    /// The baseline entered a second time: the A/A control.
+    pub control: bool,
+    /// Why no pass was made; absent when passes were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// What one pass measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Index into `cells`.
+    pub cell: usize,
+    /// Samples of one condition and round were taken side by side; comparisons pair them.
+    pub round: u32,
+    /// Position in the whole run: the order in which passes were made.
+    pub order: u32,
+    pub host: String,
+    pub outcome: Outcome,
+    /// Pages of `range` in the page cache before and after the pass.
+    pub resident_before: Reading<Resident>,
+    pub resident_after: Reading<Resident>,
+    /// What probes saw, by name: `user_ns`, `minor_faults`, `device_read_bytes`, `peak_memory_bytes`, …
+    pub readings: BTreeMap<String, Reading<f64>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub enum Outcome {
+    Ok {
+        phases: Phases,
+        tally: Tally,
+    },
+    /// The pass ran, but not from the state that was asked for: kept, never shown as a number.
+    Invalid {
+        reason: String,
+    },
+    /// The worker reported an error, died, stalled or spoke nonsense.
+    Failed {
+        reason: String,
+    },
+}
+
+/// A value, or the reason why there is none. Never 0 for want of something better.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reading<T> {
+    Unavailable { unavailable: String },
+    Value(T),
+}
+
+impl<T> Reading<T> {
+    pub fn unavailable(reason: impl Into<String>) -> Reading<T> {
+        Reading::Unavailable { unavailable: reason.into() }
+    }
+
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Reading::Value(value) => Some(value),
+            Reading::Unavailable { .. } => None,
+        }
+    }
+
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Reading::Value(_) => None,
+            Reading::Unavailable { unavailable } => Some(unavailable),
+        }
+    }
+}
+
+impl<T, E: std::fmt::Display> From<Result<T, E>> for Reading<T> {
+    fn from(result: Result<T, E>) -> Reading<T> {
+        match result {
+            Ok(value) => Reading::Value(value),
+            Err(reason) => Reading::unavailable(reason.to_string()),
+        }
+    }
+}
+
+/// Residency of a window of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resident {
+    pub pages: u64,
+    pub of: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    pub path: String,
+    pub bytes: u64,
+    /// Blocks that the file system allocated, in bytes: less than `bytes` for a file with holes.
+    pub allocated_bytes: u64,
+    /// faultline made the file, and removed it.
+    pub made_here: bool,
+    /// How residency was verified: `cachestat`, `mincore`, `preadv2-nowait`.
+    pub residency: Reading<String>,
+    pub file_system: String,
+    pub mount_options: String,
+    pub device: Reading<Device>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// Kernel name of the whole disk: `vda`, `nvme0n1`, `loop0`.
+    pub name: String,
+    pub read_ahead_bytes: Reading<u64>,
+    pub scheduler: Reading<String>,
+    pub rotational: Reading<bool>,
+}
+
+/// A deep-queue O_DIRECT read of a part of the target: what share of the device a cold cell reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    pub bytes_per_s: f64,
+    /// Random 4 KiB reads, deep queue.
+    pub random_ops_per_s: Reading<f64>,
+    /// How: method, request size, depth.
+    pub how: String,
+}
+
+/// How the page cache came to hold a window of the file. It decides folio sizes, and with them fault counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fill {
+    pub range: Span,
+    /// `sequential read, 1 MiB requests, after eviction`.
+    pub method: String,
+    pub elapsed_ns: u64,
+    /// Pages by folio order (0: single pages, 9: 2 MiB), with root.
+    pub folio_orders: Reading<BTreeMap<u32, u64>>,
+}
+
+/// The machine, as far as it decides results. A field that could not be read says why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    pub host: String,
+    pub kernel: String,
+    pub architecture: String,
+    pub cpu: Reading<String>,
+    pub cpus: u32,
+    pub page_bytes: u64,
+    pub memory_bytes: u64,
+    pub memory_available_bytes: u64,
+    /// The smallest memory limit of the cgroups this runs in.
+    pub memory_limit_bytes: Reading<u64>,
+    pub swap_bytes: u64,
+    /// `none` on bare metal.
+    pub virtualisation: Reading<String>,
+    pub mitigations: BTreeMap<String, String>,
+    pub transparent_hugepage: Reading<String>,
+    pub fault_around_bytes: Reading<u64>,
+    pub lru_gen: Reading<String>,
+    pub clocksource: Reading<String>,
+    pub governor: Reading<String>,
+    pub c_library: Reading<String>,
+    pub root: bool,
+    /// Share of CPU time stolen by the hypervisor during the run.
+    pub steal_share: Reading<f64>,
+    /// Load average over one minute when the run began.
+    pub load: f64,
+}
