@@ -84,6 +84,9 @@ pub struct Job {
 pub enum Hold {
     /// Nothing: the file is opened within the pass, and closed.
     No,
+    /// As `no`, after a short untimed pass of a few blocks, closed again: the worker's code is warm, and neither a
+    /// mapping nor an open file is left (state `cached`).
+    Rehearse,
     /// The file is opened and one untimed pass is made; it stays open (state `mapped`).
     Warm,
     /// As `warm`, and the pages are mlocked through the method's own mapping, or through one on the side for

@@ -1,1 +1,13 @@
+//! What the kernel tells about files, caches, processes and devices, and the few system calls that `rustix` lacks.
+//! Thin and stateless: it knows nothing of experiments. The controller's `unsafe` lives here.
 
+pub mod cache;
+pub mod device;
+pub mod folio;
+pub mod mount;
+pub mod process;
+
+/// The size of a page of memory, in bytes.
+pub fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}

@@ -1,0 +1,252 @@
+//! The page cache of one file: who is resident, and how to evict it.
+//!
+//! Three ways to ask, none of which reads the file in: cachestat(2) (Linux 6.5), mincore(2), preadv2(2) with
+//! RWF_NOWAIT. Each can be wrong or refused: cachestat and mincore answer only the owner of a file or somebody who
+//! may write it (mincore then claims that all is resident, mm/mincore.c `can_do_mincore`), and on overlayfs the
+//! cache belongs to another inode than the one that cachestat looks at. So nobody believes an answer here before
+//! it was tried out on the file in question; see `Way::prove`.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsFd, AsRawFd},
+};
+
+use rustix::{
+    fs::Advice,
+    mm::{MapFlags, ProtFlags},
+};
+
+use crate::page_bytes;
+
+/// A way of asking which pages are resident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Cachestat,
+    Mincore,
+    /// Tries to read one byte of each page without waiting. A miss starts read-ahead, so this can verify that all
+    /// is resident, and cannot be asked of a file that should stay cold.
+    Nowait,
+}
+
+impl Way {
+    pub const ALL: [Way; 3] = [Way::Cachestat, Way::Mincore, Way::Nowait];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Way::Cachestat => "cachestat",
+            Way::Mincore => "mincore",
+            Way::Nowait => "preadv2-nowait",
+        }
+    }
+
+    /// Resident pages of `bytes` bytes at `offset`.
+    ///
+    /// # Errors
+    /// What the system call said: EPERM for strangers, ENOSYS on older kernels.
+    pub fn resident_pages(self, file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
+        match self {
+            Way::Cachestat => cachestat(file, offset, bytes).map(|stat| stat.cached),
+            Way::Mincore => mincore(file, offset, bytes),
+            Way::Nowait => nowait(file, offset, bytes),
+        }
+    }
+
+    /// Whether answers about this file can be believed: after reading one page it must be resident, and after
+    /// evicting the file it must not be.
+    ///
+    /// # Errors
+    /// A sentence saying which of the two went wrong.
+    pub fn prove(self, file: &File) -> Result<(), String> {
+        let mut byte = [0u8];
+        rustix::io::pread(file, &mut byte, 0).map_err(|error| format!("the file cannot be read: {error}"))?;
+        match self.resident_pages(file, 0, 1) {
+            Err(error) => return Err(format!("{}: {error}", self.word())),
+            Ok(0) => return Err(format!("{} does not see a page that was just read", self.word())),
+            Ok(_) => {}
+        }
+        evict(file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
+        match self.resident_pages(file, 0, 1) {
+            Err(error) => Err(format!("{}: {error}", self.word())),
+            Ok(0) => Ok(()),
+            Ok(_) => Err(format!("{} says a page is resident that was just evicted", self.word())),
+        }
+    }
+}
+
+/// Pages of a range by what the page cache says of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Cachestat {
+    pub cached: u64,
+    pub dirty: u64,
+    pub writeback: u64,
+    pub evicted: u64,
+    pub recently_evicted: u64,
+}
+
+/// cachestat(2), Linux 6.5.
+///
+/// # Errors
+/// ENOSYS before 6.5; EPERM for a file one neither owns nor may write; EOPNOTSUPP for hugetlbfs.
+pub fn cachestat(file: &File, offset: u64, bytes: u64) -> io::Result<Cachestat> {
+    // The same number on every architecture (include/uapi/asm-generic/unistd.h).
+    const SYS_CACHESTAT: libc::c_long = 451;
+    #[repr(C)]
+    struct Range {
+        offset: u64,
+        bytes: u64,
+    }
+    let range = Range { offset, bytes };
+    let mut stat = Cachestat::default();
+    // SAFETY: both structures have the kernel's layout and outlive the call; the descriptor is open.
+    let rc = unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0) };
+    if rc == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Resident pages by mincore(2) over a mapping that is never touched.
+///
+/// # Errors
+/// What mmap(2) or mincore(2) said.
+pub fn mincore(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
+    const WINDOW: u64 = 1 << 30;
+    let page = page_bytes();
+    let end = offset + bytes;
+    let mut at = offset / page * page;
+    let mut resident = 0;
+    let mut states = Vec::new();
+    while at < end {
+        let length = (end - at).min(WINDOW);
+        let mapping = Mapping::of(file, at, length)?;
+        states.resize(length.div_ceil(page) as usize, 0u8);
+        // SAFETY: the mapping covers `length` bytes and `states` has a byte for each of its pages.
+        let rc = unsafe { libc::mincore(mapping.start.cast(), length as usize, states.as_mut_ptr()) };
+        if rc != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        resident += states.iter().filter(|&&state| state & 1 == 1).count() as u64;
+        at += length;
+    }
+    Ok(resident)
+}
+
+fn nowait(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
+    let page = page_bytes();
+    let mut resident = 0;
+    let mut byte = 0u8;
+    let vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    for at in (offset / page * page..offset + bytes).step_by(page as usize) {
+        // SAFETY: one vector over one byte that outlives the call.
+        let read =
+            unsafe { libc::preadv2(file.as_raw_fd(), &raw const vector, 1, at as libc::off_t, libc::RWF_NOWAIT) };
+        match read {
+            1 => resident += 1,
+            0 => break,
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => {}
+                error => return Err(error),
+            },
+        }
+    }
+    Ok(resident)
+}
+
+/// Writes the file's dirty pages and asks the kernel to drop all its pages. Success says nothing: mapped pages stay
+/// (mm/fadvise.c drops only clean, unmapped ones), so look afterwards.
+///
+/// # Errors
+/// What fsync(2) or posix_fadvise(2) said.
+pub fn evict(file: &File) -> io::Result<()> {
+    rustix::fs::fsync(file)?;
+    rustix::fs::fadvise(file.as_fd(), 0, None, Advice::DontNeed)?;
+    Ok(())
+}
+
+/// A read-only shared mapping of a part of a file.
+pub(crate) struct Mapping {
+    pub(crate) start: *mut u8,
+    pub(crate) bytes: usize,
+}
+
+impl Mapping {
+    /// `offset` is a multiple of the page size.
+    pub(crate) fn of(file: &File, offset: u64, bytes: u64) -> io::Result<Mapping> {
+        // SAFETY: a new mapping at an address of the kernel's choice overlays nothing.
+        let start = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                bytes as usize,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                file.as_fd(),
+                offset,
+            )?
+        };
+        Ok(Mapping { start: start.cast(), bytes: bytes as usize })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: start and length are those of the mmap call, and nobody keeps a reference into it.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A file of `pages` pages in the temporary folder; tmpfs cannot be evicted.
+    fn file(pages: usize) -> Option<tempfile::NamedTempFile> {
+        let mut file = tempfile::NamedTempFile::new().ok()?;
+        file.write_all(&vec![7u8; pages * page_bytes() as usize]).ok()?;
+        file.as_file().sync_all().ok()?;
+        if crate::mount::file_system(file.path()).ok()?.is_memory() {
+            println!("skipped: the folder is in memory, where nothing can be evicted");
+            return None;
+        }
+        Some(file)
+    }
+
+    #[test]
+    fn every_provable_way_counts_the_pages_that_were_read() {
+        let Some(file) = file(16) else { return };
+        let file = std::fs::File::open(file.path()).unwrap();
+        let page = page_bytes();
+        for way in Way::ALL {
+            if let Err(reason) = way.prove(&file) {
+                println!("skipped: {reason}");
+                continue;
+            }
+            // Random access reads no page but the wanted one.
+            rustix::fs::fadvise(&file, 0, None, Advice::Random).unwrap();
+            let mut buffer = vec![0u8; 4 * page as usize];
+            rustix::io::pread(&file, &mut buffer, 0).unwrap();
+            assert_eq!(way.resident_pages(&file, 0, 4 * page).unwrap(), 4, "{}", way.word());
+            if way != Way::Nowait {
+                assert!(way.resident_pages(&file, 0, 16 * page).unwrap() >= 4, "{}", way.word());
+            }
+        }
+    }
+
+    #[test]
+    fn a_mapped_page_survives_eviction_although_the_call_succeeds() {
+        let Some(file) = file(4) else { return };
+        let file = std::fs::File::open(file.path()).unwrap();
+        if Way::Mincore.prove(&file).is_err() {
+            println!("skipped: mincore is not believable here");
+            return;
+        }
+        let mapping = Mapping::of(&file, 0, page_bytes()).unwrap();
+        // SAFETY: the file has four pages, so its first byte is mapped.
+        let byte = unsafe { mapping.start.read_volatile() };
+        assert_eq!(byte, 7);
+        evict(&file).unwrap();
+        assert!(Way::Mincore.resident_pages(&file, 0, page_bytes()).unwrap() > 0);
+        drop(mapping);
+        evict(&file).unwrap();
+        assert_eq!(Way::Mincore.resident_pages(&file, 0, 4 * page_bytes()).unwrap(), 0);
+    }
+}

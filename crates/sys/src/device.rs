@@ -1,0 +1,97 @@
+//! The block device under a file system, and what it counted.
+
+use std::{fs, io, path::PathBuf};
+
+/// A whole disk, found through its partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// `vda`, `nvme0n1`, `loop0`.
+    pub name: String,
+    folder: PathBuf,
+}
+
+/// Cumulative counters of a disk (Documentation/admin-guide/iostats.rst); sectors are 512 bytes there, always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiskCounters {
+    pub read_requests: u64,
+    pub read_bytes: u64,
+    pub write_requests: u64,
+    pub write_bytes: u64,
+}
+
+impl Disk {
+    /// The disk of a `major:minor` as in mountinfo.
+    ///
+    /// # Errors
+    /// There is no block device of that number (network and memory file systems, overlays, btrfs).
+    pub fn of(device: &str) -> io::Result<Disk> {
+        let folder = fs::canonicalize(format!("/sys/dev/block/{device}"))?;
+        // A partition's folder lies inside its disk's.
+        let folder = match folder.join("partition").exists() {
+            true => folder.parent().expect("a partition lies below its disk").to_path_buf(),
+            false => folder,
+        };
+        let name = folder.file_name().expect("a device has a name").to_string_lossy().into_owned();
+        Ok(Disk { name, folder })
+    }
+
+    /// The disk of a device file such as `/dev/loop0`; for file systems that hide their device's number (btrfs).
+    ///
+    /// # Errors
+    /// The file is missing or no block device.
+    pub fn of_source(source: &str) -> io::Result<Disk> {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let metadata = fs::metadata(source)?;
+        if !metadata.file_type().is_block_device() {
+            return Err(io::Error::other(format!("{source} is no block device")));
+        }
+        let number = metadata.rdev();
+        Disk::of(&format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
+    }
+
+    /// A file of the device's `queue` folder, such as `read_ahead_kb`.
+    ///
+    /// # Errors
+    /// The kernel has no such attribute for this device.
+    pub fn queue(&self, attribute: &str) -> io::Result<String> {
+        fs::read_to_string(self.folder.join("queue").join(attribute)).map(|text| text.trim().to_string())
+    }
+
+    /// # Errors
+    /// The counters cannot be read.
+    pub fn counters(&self) -> io::Result<DiskCounters> {
+        let text = fs::read_to_string(self.folder.join("stat"))?;
+        parse_counters(&text).ok_or_else(|| io::Error::other(format!("unknown format of {}'s counters", self.name)))
+    }
+}
+
+fn parse_counters(text: &str) -> Option<DiskCounters> {
+    let fields: Vec<u64> = text.split_whitespace().map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    Some(DiskCounters {
+        read_requests: *fields.first()?,
+        read_bytes: fields.get(2)? * 512,
+        write_requests: *fields.get(4)?,
+        write_bytes: fields.get(6)? * 512,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_of_the_kernel_are_512_bytes() {
+        let counters = parse_counters("  100 5 4000 70 200 6 8000 90 0 1 2\n").unwrap();
+        assert_eq!(
+            counters,
+            DiskCounters { read_requests: 100, read_bytes: 2_048_000, write_requests: 200, write_bytes: 4_096_000 }
+        );
+        assert_eq!(parse_counters("nonsense"), None);
+    }
+
+    #[test]
+    fn a_number_without_a_device_is_an_error() {
+        assert!(Disk::of("0:12345").is_err());
+        assert!(Disk::of_source("/dev/null").is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! Folio sizes in the page cache, with root: /proc/self/pagemap gives the frame of each mapped page and
+//! /proc/kpageflags says which frames head a compound page (Documentation/admin-guide/mm/pagemap.rst).
+
+use std::{collections::BTreeMap, fs::File, io, os::unix::fs::FileExt};
+
+use crate::{cache::Mapping, page_bytes};
+
+const PRESENT: u64 = 1 << 63;
+const FRAME: u64 = (1 << 55) - 1;
+const COMPOUND_TAIL: u64 = 1 << 16;
+
+/// Pages by folio order (0: a single page, 4: 64 KiB with 4 KiB pages, 9: 2 MiB) in a resident part of a file.
+/// Folios that stick out of the range count with the pages that lie inside, rounded down to an order.
+///
+/// # Errors
+/// Not root, or a kernel without /proc/kpageflags.
+pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, u64>> {
+    // Small windows: mapped pages count as this process's memory, and the controller stays small.
+    const WINDOW: u64 = 8 << 20;
+    let page = page_bytes();
+    let flags = File::open("/proc/kpageflags")?;
+    let pagemap = File::open("/proc/self/pagemap")?;
+    let mut orders = BTreeMap::new();
+    let mut run = 0u64;
+    let mut previous = 0u64;
+    let end = offset + bytes;
+    let mut at = offset / page * page;
+    while at < end {
+        let length = (end - at).min(WINDOW);
+        let pages = length.div_ceil(page) as usize;
+        let mapping = Mapping::of(file, at, length)?;
+        // MADV_POPULATE_READ (Linux 5.14) reports a hole in the cache as an error instead of a signal.
+        // SAFETY: reading in a mapping's own pages changes nothing that anyone else sees.
+        if unsafe { libc::madvise(mapping.start.cast(), mapping.bytes, libc::MADV_POPULATE_READ) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut entries = vec![0u8; pages * 8];
+        pagemap.read_exact_at(&mut entries, mapping.start as u64 / page * 8)?;
+        for entry in entries.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight bytes"))) {
+            if entry & PRESENT == 0 || entry & FRAME == 0 {
+                return Err(io::Error::other("/proc/self/pagemap hides frame numbers (needs CAP_SYS_ADMIN)"));
+            }
+            let frame = entry & FRAME;
+            let mut flag = [0u8; 8];
+            flags.read_exact_at(&mut flag, frame * 8)?;
+            let continues = u64::from_ne_bytes(flag) & COMPOUND_TAIL != 0 && frame == previous + 1 && run > 0;
+            if !continues {
+                close(&mut orders, run);
+                run = 0;
+            }
+            run += 1;
+            previous = frame;
+        }
+        at += length;
+    }
+    close(&mut orders, run);
+    Ok(orders)
+}
+
+fn close(orders: &mut BTreeMap<u32, u64>, run: u64) {
+    if run > 0 {
+        *orders.entry(run.ilog2()).or_default() += run;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn the_histogram_covers_every_page_or_says_why_not() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![1u8; 1 << 20]).unwrap();
+        match orders(file.as_file(), 0, 1 << 20) {
+            Ok(orders) => assert_eq!(orders.values().sum::<u64>(), (1 << 20) / page_bytes()),
+            Err(error) => println!("skipped: {error}"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The file system under a path.
+
+use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
+
+/// What is mounted where a file lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// `ext4`, `xfs`, `overlay`, `tmpfs`, …
+    pub kind: String,
+    pub options: String,
+    /// `major:minor` of the backing device; `0:…` where there is none.
+    pub device: String,
+    pub source: String,
+}
+
+impl FileSystem {
+    /// Files here have no other place than the page cache: nothing can be evicted, nothing is ever cold.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.kind.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
+    }
+
+    /// Files here are made up by the kernel when they are read.
+    pub fn is_pseudo(&self) -> bool {
+        const PSEUDO: [&str; 13] = [
+            "proc",
+            "sysfs",
+            "cgroup",
+            "cgroup2",
+            "debugfs",
+            "tracefs",
+            "securityfs",
+            "configfs",
+            "devpts",
+            "mqueue",
+            "pstore",
+            "efivarfs",
+            "bpf",
+        ];
+        PSEUDO.contains(&self.kind.as_str())
+    }
+}
+
+/// Finds the mount that a file lies on, by its device number and then by the longest mount point.
+///
+/// # Errors
+/// The path cannot be looked at, or no mount fits (a file system mounted in another namespace).
+pub fn file_system(path: &Path) -> io::Result<FileSystem> {
+    let path = fs::canonicalize(path)?;
+    let device = fs::metadata(&path)?.dev();
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    find(&mounts, &path, &device)
+        .ok_or_else(|| io::Error::other(format!("no mount in /proc/self/mountinfo holds {}", path.display())))
+}
+
+/// proc_pid_mountinfo(5): `36 35 98:0 /root /mount/point options [fields…] - kind source super-options`.
+fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem> {
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let left: Vec<&str> = left.split(' ').collect();
+            let right: Vec<&str> = right.split(' ').collect();
+            let point = unescape(left.get(4)?);
+            path.starts_with(&point).then(|| {
+                // btrfs gives files other device numbers than the mount has, so the number only ranks.
+                let rank = (left[2] == device, point.len());
+                let options = match right.get(2) {
+                    Some(of_super_block) => format!("{},{of_super_block}", left[5]),
+                    None => left[5].to_string(),
+                };
+                let source = unescape(right.get(1).unwrap_or(&""));
+                (rank, FileSystem { kind: right[0].to_string(), options, device: left[2].to_string(), source })
+            })
+        })
+        // The last of equals is the one mounted on top.
+        .max_by(|a, b| a.0.cmp(&b.0))
+        .map(|(_, found)| found)
+}
+
+/// Spaces and the like stand as `\040` in mountinfo.
+fn unescape(text: &str) -> String {
+    let mut out = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let octal = bytes.get(at + 1..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if bytes[at] == b'\\' => {
+                out.push(byte);
+                at += 4;
+            }
+            _ => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
+30 22 0:26 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=1024k
+31 22 0:27 / /mnt/my\\040disk rw - btrfs /dev/loop0 rw,space_cache
+";
+
+    #[test]
+    fn the_longest_mount_point_that_holds_the_path_wins() {
+        let kind = |path: &str, device: &str| find(MOUNTS, Path::new(path), device).unwrap().kind;
+        assert_eq!(kind("/home/me/file", "254:0"), "ext4");
+        assert_eq!(kind("/dev/shm/file", "0:26"), "tmpfs");
+        // A btrfs file's own device number differs from its mount's.
+        assert_eq!(kind("/mnt/my disk/file", "0:99"), "btrfs");
+    }
+
+    #[test]
+    fn this_very_file_lies_on_a_known_file_system() {
+        let found = file_system(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        assert!(!found.kind.is_empty() && !found.is_pseudo(), "{found:?}");
+        assert!(file_system(Path::new("/proc/self/status")).unwrap().is_pseudo());
+    }
+}

@@ -1,0 +1,151 @@
+//! Other processes, through /proc; and how a child is tied to its parent.
+
+use std::{fs, io, os::unix::process::CommandExt, process::Command};
+
+/// Cumulative counters of /proc/PID/io (proc_pid_io(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Io {
+    /// Bytes that read calls returned, from wherever.
+    pub read_call_bytes: u64,
+    /// read(2), pread(2), preadv2(2), …; not io_uring and not page faults.
+    pub read_calls: u64,
+    /// Bytes whose read from a block device this process caused, read-ahead included.
+    pub device_read_bytes: u64,
+    pub device_write_bytes: u64,
+}
+
+/// # Errors
+/// The process is gone, or belongs to somebody else.
+pub fn io(pid: u32) -> io::Result<Io> {
+    let text = fs::read_to_string(format!("/proc/{pid}/io"))?;
+    let field = |name: &str| number_after(&text, name).ok_or_else(|| io::Error::other(format!("no {name} in io")));
+    Ok(Io {
+        read_call_bytes: field("rchar:")?,
+        read_calls: field("syscr:")?,
+        device_read_bytes: field("read_bytes:")?,
+        device_write_bytes: field("\nwrite_bytes:")?,
+    })
+}
+
+/// Peak resident memory, from VmHWM. Not ru_maxrss: through exec that carries the parent's peak into the child.
+///
+/// # Errors
+/// The process is gone.
+pub fn peak_memory_bytes(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    number_after(&text, "VmHWM:").map(|kib| kib * 1024).ok_or_else(|| io::Error::other("no VmHWM in status"))
+}
+
+fn number_after(text: &str, name: &str) -> Option<u64> {
+    let rest = &text[text.find(name)? + name.len()..];
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// What a process has mapped of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mapped {
+    pub mappings: u32,
+    /// In the page table, all mappings together.
+    pub resident_bytes: u64,
+    pub locked_bytes: u64,
+}
+
+/// Sums a process's mappings of the file with this inode number and path, from /proc/PID/smaps.
+///
+/// # Errors
+/// The process is gone, or belongs to somebody else.
+pub fn mapped(pid: u32, inode: u64, path: &str) -> io::Result<Mapped> {
+    Ok(parse_smaps(&fs::read_to_string(format!("/proc/{pid}/smaps"))?, inode, path))
+}
+
+fn parse_smaps(text: &str, inode: u64, path: &str) -> Mapped {
+    let mut mapped = Mapped::default();
+    let mut ours = false;
+    for line in text.lines() {
+        // A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        if let Some(field) = first.strip_suffix(':') {
+            let bytes = || words.clone().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024;
+            match field {
+                "Rss" if ours => mapped.resident_bytes += bytes(),
+                "Locked" if ours => mapped.locked_bytes += bytes(),
+                _ => {}
+            }
+        } else if first.contains('-') {
+            ours = words.nth(3).and_then(|number| number.parse().ok()) == Some(inode) && line.ends_with(path);
+            mapped.mappings += u32::from(ours);
+        }
+    }
+    mapped
+}
+
+/// Processes that have the file with this inode and path mapped, as far as this user may look: `pid (name)`.
+pub fn mappers(inode: u64, path: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        maps.lines().any(|line| {
+            line.ends_with(path) && line.split_whitespace().nth(4).and_then(|it| it.parse().ok()) == Some(inode)
+        })
+    })
+    .map(|pid| format!("{pid} ({})", fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim()))
+    .collect()
+}
+
+/// Makes a child die with its parent, also when the parent is killed, and keeps a terminal's Ctrl-C from reaching it:
+/// the parent decides when a worker ends. Call from the thread that spawns (prctl(2), PR_SET_PDEATHSIG).
+pub fn tie_to_parent(command: &mut Command) {
+    command.process_group(0);
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only two system calls are made, both async-signal-safe; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // The parent may have died before the request was in force.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            Ok(())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_mappings_of_the_file_are_summed() {
+        let smaps = "\
+7f0000000000-7f0000100000 r--s 00000000 fe:00 42                         /data/file
+Size:               1024 kB
+Rss:                 512 kB
+Locked:               64 kB
+VmFlags: rd sh mr
+7f0000200000-7f0000300000 r--p 00000000 fe:00 43                         /lib/other
+Rss:                 999 kB
+7f0000400000-7f0000500000 r--s 00100000 fe:00 42                         /data/file
+Rss:                   4 kB
+";
+        let mapped = parse_smaps(smaps, 42, "/data/file");
+        assert_eq!(mapped, Mapped { mappings: 2, resident_bytes: 516 * 1024, locked_bytes: 64 * 1024 });
+    }
+
+    #[test]
+    fn a_process_sees_itself() {
+        let me = std::process::id();
+        assert!(peak_memory_bytes(me).unwrap() > 100_000);
+        let before = io(me).unwrap();
+        fs::read("/proc/self/status").unwrap();
+        assert!(io(me).unwrap().read_calls > before.read_calls);
+    }
+
+    #[test]
+    fn a_tied_child_still_starts() {
+        let mut command = Command::new("true");
+        tie_to_parent(&mut command);
+        assert!(command.status().unwrap().success());
+    }
+}
