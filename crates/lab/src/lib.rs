@@ -1,1 +1,18 @@
+//! The controller: turns an experiment into a record. It sets and verifies states, starts workers and watches them
+//! from outside. It never reads the measured bytes, and never computes a statistic.
 
+pub mod ceiling;
+pub mod execute;
+pub mod fixture;
+pub mod host;
+pub mod link;
+pub mod plan;
+pub mod probe;
+pub mod runtime;
+pub mod sizing;
+pub mod state;
+pub mod target;
+
+pub use execute::{Hooks, Progress, execute};
+pub use plan::Plan;
+pub use target::Target;

@@ -105,6 +105,14 @@ impl<T> Reading<T> {
         Reading::Unavailable { unavailable: reason.into() }
     }
 
+    /// The value changed, the reason kept.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reading<U> {
+        match self {
+            Reading::Value(value) => Reading::Value(change(value)),
+            Reading::Unavailable { unavailable } => Reading::Unavailable { unavailable },
+        }
+    }
+
     pub fn value(&self) -> Option<&T> {
         match self {
             Reading::Value(value) => Some(value),

@@ -1,0 +1,543 @@
+//! From plan to record: trials, sizes, fills, and the rounds. The only place where passes are made.
+//!
+//! Order matters more than anything else here. Within a round every arm of a condition runs once, in an order that is
+//! drawn anew, so that drift and neighbours hit all arms alike; each pass has a process of its own. Rounds stop when
+//! every comparison is precise enough or the time is over, never because a result looks decided.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use schema::{
+    Arm, Condition, Experiment, Record, SCHEMA_VERSION, Span, State, Workload,
+    protocol::{Done, Job, Phases, Tally, Usage},
+    record::{Environment, Fill, Outcome, Reading, Sample},
+};
+
+use crate::{
+    ceiling, host,
+    link::{Link, Trouble},
+    plan::{self, Plan, RANGE_BYTES_MAX, Stage},
+    probe::Probes,
+    runtime, sizing,
+    sizing::{ROUNDS_MIN, Trial},
+    state,
+    target::Target,
+};
+
+/// No pass takes longer than this; a disk that hangs does.
+const PASS_LIMIT: Duration = Duration::from_secs(60);
+/// Rounds are worth their time up to here.
+const ROUNDS_MAX: u32 = 50;
+/// What is left of the budget after this share has gone is for the last round to end in.
+const SOFT_SHARE: f64 = 0.94;
+
+/// What the caller is told, and asked, while a run goes on.
+pub struct Hooks<'a> {
+    pub interrupted: &'a AtomicBool,
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// A good moment to save what there is.
+    pub checkpoint: &'a mut dyn FnMut(&Record),
+    /// Whether a cell's comparison with its baseline is precise enough; asked of the analysis, after every round.
+    pub settled: &'a dyn Fn(&Record, usize) -> bool,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub what: String,
+    /// Of the whole run, 0 to 1.
+    pub share: f64,
+    pub left: Duration,
+}
+
+/// What to run.
+pub struct Settings {
+    pub seed: u64,
+    pub budget: Duration,
+    /// Exactly so many rounds, instead of as many as precision and budget say.
+    pub rounds: Option<u32>,
+}
+
+/// Runs an experiment on a target.
+pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, hooks: &mut Hooks) -> Record {
+    let started = Instant::now();
+    let ticks = host::cpu_ticks();
+    let record = empty_record(experiment, target, settings, host::detect());
+    let mut bench = Bench {
+        target,
+        record,
+        interrupted: hooks.interrupted,
+        random: fastrand::Rng::with_seed(settings.seed),
+        passes: 0,
+        filled: None,
+    };
+    let clock = Clock { started, budget: settings.budget };
+    (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
+    bench.record.ceiling = ceiling::measure(&mut bench);
+
+    let plan = Plan::new(experiment, target.bytes, range_limit(&bench.record, settings.budget), |state| {
+        state::possible(state, target)
+    });
+    bench.record.limits.extend(lost(&bench.record, &plan));
+    bench.record.conditions = plan.conditions;
+    bench.record.cells = plan.cells;
+    for stage in Stage::ALL {
+        bench.stage(stage, &plan.ops_given, &clock, settings, hooks);
+    }
+    bench.record.elapsed_s = started.elapsed().as_secs_f64();
+    bench.record.partial = None;
+    if hooks.interrupted.load(Ordering::Relaxed) {
+        bench.record.partial = Some("interrupted".into());
+    }
+    if let Err(change) = target.unchanged() {
+        bench.record.limits.push(change);
+    }
+    bench.record.environment.steal_share = ticks.and_then(|before| Ok(host::cpu_ticks()?.stolen_since(&before))).into();
+    (hooks.checkpoint)(&bench.record);
+    bench.record
+}
+
+struct Clock {
+    started: Instant,
+    budget: Duration,
+}
+
+impl Clock {
+    fn left(&self) -> Duration {
+        self.budget.mul_f64(SOFT_SHARE).saturating_sub(self.started.elapsed())
+    }
+
+    fn is_over(&self) -> bool {
+        self.started.elapsed() > self.budget.mul_f64(1.1)
+    }
+
+    fn progress(&self, what: String) -> Progress {
+        let share = self.started.elapsed().as_secs_f64() / self.budget.as_secs_f64();
+        Progress { what, share: share.min(1.0), left: self.budget.saturating_sub(self.started.elapsed()) }
+    }
+}
+
+/// Everything that passes need, and the record they go into.
+pub struct Bench<'a> {
+    pub target: &'a Target,
+    record: Record,
+    interrupted: &'a AtomicBool,
+    random: fastrand::Rng,
+    passes: u64,
+    /// The window that the page cache was last filled with.
+    filled: Option<Span>,
+}
+
+/// A pass that ran, before anybody judged it.
+struct Pass {
+    done: Done,
+    readings: BTreeMap<String, Reading<f64>>,
+    resident_before: Reading<schema::record::Resident>,
+    resident_after: Reading<schema::record::Resident>,
+    /// Why it does not count.
+    invalid: Option<String>,
+    overhead_ns: f64,
+}
+
+impl Bench<'_> {
+    /// All conditions of one stage: trials, sizes, then rounds.
+    fn stage(&mut self, stage: Stage, ops_given: &[bool], clock: &Clock, settings: &Settings, hooks: &mut Hooks) {
+        let of_stage = |condition: &Condition| Stage::of(condition.state) == stage;
+        let conditions: Vec<usize> = (0..self.record.conditions.len())
+            .filter(|&index| of_stage(&self.record.conditions[index]))
+            .filter(|&index| self.cells_of(index).iter().any(|&cell| self.record.cells[cell].skipped.is_none()))
+            .collect();
+        if conditions.is_empty() {
+            return;
+        }
+        let later = self.record.conditions.iter().filter(|it| Stage::of(it.state) > stage).count();
+        let time = clock.left().mul_f64(conditions.len() as f64 / (conditions.len() + later) as f64);
+        let stage_end = Instant::now() + time;
+
+        for &condition in &conditions {
+            if self.is_interrupted() || clock.is_over() {
+                return;
+            }
+            let label = self.record.conditions[condition].label();
+            (hooks.progress)(&clock.progress(format!("trying {label}")));
+            let share_ns =
+                (stage_end.saturating_duration_since(Instant::now())).as_nanos() as f64 / conditions.len() as f64;
+            self.try_out(
+                condition,
+                ops_given[condition],
+                share_ns.max(time.as_nanos() as f64 * 0.6 / conditions.len() as f64),
+            );
+        }
+        (hooks.checkpoint)(&self.record);
+        self.rounds(&conditions, stage, stage_end, clock, settings, hooks);
+    }
+
+    /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
+    fn try_out(&mut self, condition: usize, ops_given: bool, share_ns: f64) {
+        let mut small = self.record.conditions[condition].clone();
+        if !ops_given {
+            let ops = sizing::trial_ops(&small);
+            plan::cover(&mut small, ops);
+        }
+        let mut trials = Vec::new();
+        let mut keep = Vec::new();
+        for cell in self.cells_of(condition) {
+            let entry = &self.record.cells[cell];
+            if entry.skipped.is_some() || self.is_interrupted() {
+                continue;
+            }
+            if entry.baseline || entry.control {
+                keep.push(cell);
+            }
+            let arm = entry.arm.clone();
+            let under = entry.own_condition.clone().unwrap_or_else(|| small.clone());
+            match self.pass(&arm, &under) {
+                Ok(pass) => trials.push(Trial {
+                    cell,
+                    ops: pass.done.tally.ops,
+                    elapsed_ns: pass.done.phases.total_ns() as f64,
+                    overhead_ns: pass.overhead_ns,
+                    doubled: under.state.is_held(),
+                }),
+                Err(Trouble::Unavailable(reason)) => self.record.cells[cell].skipped = Some(reason),
+                // What fails in a trial may fail again, and is then recorded as what it is.
+                Err(Trouble::Failed(_) | Trouble::Interrupted) => {}
+            }
+        }
+        if ops_given || trials.is_empty() {
+            if !ops_given {
+                self.record.conditions[condition] = small;
+            }
+            return;
+        }
+        let sizing = sizing::size(&self.record.conditions[condition], &trials, share_ns, &keep);
+        for (cell, reason) in sizing.too_slow {
+            self.record.cells[cell].skipped = Some(reason);
+        }
+        plan::cover(&mut self.record.conditions[condition], sizing.ops);
+        let settled = self.record.conditions[condition].clone();
+        for cell in self.cells_of(condition) {
+            if let Some(own) = &mut self.record.cells[cell].own_condition
+                && own.ops == 0
+            {
+                plan::cover(own, settled.ops);
+            }
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        conditions: &[usize],
+        stage: Stage,
+        stage_end: Instant,
+        clock: &Clock,
+        settings: &Settings,
+        hooks: &mut Hooks,
+    ) {
+        let mut active: Vec<usize> = conditions
+            .iter()
+            .flat_map(|&condition| self.cells_of(condition))
+            .filter(|&cell| self.record.cells[cell].skipped.is_none())
+            .collect();
+        let rounds_max = settings.rounds.unwrap_or(ROUNDS_MAX);
+        let mut saved = Instant::now();
+        for round in 0..rounds_max {
+            let mut order: Vec<usize> = conditions.to_vec();
+            self.random.shuffle(&mut order);
+            for condition in order {
+                let mut cells: Vec<usize> =
+                    active.iter().copied().filter(|&cell| self.record.cells[cell].condition == condition).collect();
+                if cells.is_empty() {
+                    continue;
+                }
+                if settings.rounds.is_none() && (clock.is_over() || (round >= ROUNDS_MIN && Instant::now() > stage_end))
+                {
+                    return;
+                }
+                let label = self.record.conditions[condition].label();
+                (hooks.progress)(&clock.progress(format!("{}: round {} of {label}", stage.name(), round + 1)));
+                self.random.shuffle(&mut cells);
+                for cell in cells {
+                    if self.is_interrupted() {
+                        return;
+                    }
+                    self.sample(cell, round);
+                }
+            }
+            if saved.elapsed() > Duration::from_secs(2) {
+                (hooks.checkpoint)(&self.record);
+                saved = Instant::now();
+            }
+            if settings.rounds.is_none() && round + 1 >= ROUNDS_MIN {
+                active = self.unsettled(active, hooks);
+                if active.is_empty() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Cells that still need rounds. A baseline stays as long as anybody is compared with it.
+    fn unsettled(&self, active: Vec<usize>, hooks: &Hooks) -> Vec<usize> {
+        let open: Vec<usize> = active
+            .iter()
+            .copied()
+            .filter(|&cell| !self.record.cells[cell].baseline && !(hooks.settled)(&self.record, cell))
+            .collect();
+        let has_open = |condition: usize| open.iter().any(|&cell| self.record.cells[cell].condition == condition);
+        active
+            .into_iter()
+            .filter(|&cell| {
+                let entry = &self.record.cells[cell];
+                open.contains(&cell) || (entry.baseline && has_open(entry.condition))
+            })
+            .collect()
+    }
+
+    /// One pass of a cell, into the record.
+    fn sample(&mut self, cell: usize, round: u32) {
+        let entry = &self.record.cells[cell];
+        let arm = entry.arm.clone();
+        let condition = entry.own_condition.clone().unwrap_or_else(|| self.record.conditions[entry.condition].clone());
+        let not_reached = || Reading::unavailable("the pass did not run");
+        let mut sample = Sample {
+            cell,
+            round,
+            order: self.record.samples.len() as u32,
+            host: self.record.environment.host.clone(),
+            outcome: Outcome::Failed { reason: String::new() },
+            resident_before: not_reached(),
+            resident_after: not_reached(),
+            readings: BTreeMap::new(),
+        };
+        match self.pass(&arm, &condition) {
+            Ok(pass) => {
+                sample.outcome = match pass.invalid {
+                    Some(reason) => Outcome::Invalid { reason },
+                    None => Outcome::Ok { phases: pass.done.phases, tally: pass.done.tally },
+                };
+                sample.resident_before = pass.resident_before;
+                sample.resident_after = pass.resident_after;
+                sample.readings = pass.readings;
+            }
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => sample.outcome = Outcome::Failed { reason },
+            // The pass did not happen; the run's end says why.
+            Err(Trouble::Interrupted) => return,
+        }
+        self.record.samples.push(sample);
+    }
+
+    /// A pass for its numbers alone, outside the plan.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        match self.pass(arm, condition) {
+            Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
+            Ok(pass) => Ok((pass.done.phases, pass.done.tally)),
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
+            Err(Trouble::Interrupted) => Err("interrupted".into()),
+        }
+    }
+
+    /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
+    fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
+        let began = Instant::now();
+        self.passes += 1;
+        let warm = Stage::of(condition.state) == Stage::Warm;
+        if warm {
+            self.fill(condition.range)?;
+        }
+        let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
+        let (mut link, _) = Link::start(command, self.interrupted)?;
+        link.prepare(&self.job(arm, condition))?;
+
+        let mut invalid = None;
+        if condition.state == State::Cold {
+            invalid = state::make_cold(self.target).err();
+            self.filled = None;
+        }
+        let may_look = condition.state != State::Cold || self.target.way != Ok(sys::cache::Way::Nowait);
+        let resident = || match may_look {
+            true => state::residency(self.target, condition.range),
+            false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
+        };
+        let resident_before = resident();
+        invalid = invalid.or_else(|| state::verify_before(condition.state, &resident_before).err());
+        let mapped_before = match condition.state.is_held() {
+            true => sys::process::mapped(link.pid(), self.target.inode, &self.target.path).ok(),
+            false => None,
+        };
+
+        let probes = Probes::start(self.target, link.pid());
+        let done = link.go(self.passes, PASS_LIMIT)?;
+        let mut readings = probes.stop(link.pid());
+        readings.extend(usage_readings(&done.usage));
+        let resident_after = resident();
+        let seen = state::Seen {
+            resident_after: &resident_after,
+            mapped_before: mapped_before.as_ref(),
+            device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
+            done: &done,
+        };
+        invalid = invalid
+            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err());
+        if warm && invalid.is_some() {
+            self.filled = None;
+        }
+        let elapsed_ns = done.phases.total_ns() as f64;
+        link.bye()?;
+        let overhead_ns = (began.elapsed().as_nanos() as f64 - elapsed_ns).max(0.0);
+        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns })
+    }
+
+    fn job(&self, arm: &Arm, condition: &Condition) -> Job {
+        Job {
+            pass: self.passes,
+            method: arm.method.clone(),
+            options: arm.options.clone(),
+            workload: condition.workload,
+            consume: condition.consume,
+            file: self.target.path.clone(),
+            block_bytes: condition.block_bytes,
+            range: condition.range,
+            ops: condition.ops,
+            aligned: condition.aligned,
+            threads: condition.threads,
+            descriptor: condition.descriptor,
+            // The same offsets for every arm and round of a condition: part of equal work.
+            seed: self.record.seed,
+            hold: state::hold(condition.state),
+        }
+    }
+
+    /// Makes sure that a window is in the page cache, filled in the one defined way: evicted, then read in ascending
+    /// order in requests of 1 MiB by a worker of its own. The way of filling decides folio sizes.
+    fn fill(&mut self, range: Span) -> Result<(), Trouble> {
+        if self.filled.is_some_and(|filled| filled.offset <= range.offset && range.end() <= filled.end()) {
+            return Ok(());
+        }
+        // Once for all conditions that live in the cache, so that they share folios.
+        let warm = self.record.conditions.iter().filter(|it| Stage::of(it.state) == Stage::Warm).map(|it| it.range);
+        let wanted = warm.chain([range]).reduce(union).expect("at least the range itself");
+        if !self.target.file_system.is_memory() {
+            state::make_cold(self.target).map_err(Trouble::Failed)?;
+        }
+        let arm: Arm = "read".parse().expect("a method of ours");
+        let block_bytes = 1 << 20;
+        let condition = Condition {
+            workload: Workload::Scan,
+            consume: schema::Consume::Touch,
+            block_bytes,
+            state: State::AsIs,
+            range: wanted,
+            ops: wanted.bytes.div_ceil(block_bytes),
+            threads: 1,
+            ..self.any_condition()
+        };
+        let pass = self.pass(&arm, &condition)?;
+        self.filled = Some(wanted);
+        self.record.fills.push(Fill {
+            range: wanted,
+            method: "evicted, then read(2) in ascending order, 1 MiB requests".into(),
+            elapsed_ns: pass.done.phases.total_ns(),
+            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes)
+                .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
+                .into(),
+        });
+        Ok(())
+    }
+
+    fn any_condition(&self) -> Condition {
+        self.record.conditions.first().expect("a pass has a condition").clone()
+    }
+
+    fn cells_of(&self, condition: usize) -> Vec<usize> {
+        (0..self.record.cells.len()).filter(|&cell| self.record.cells[cell].condition == condition).collect()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+fn union(a: Span, b: Span) -> Span {
+    let offset = a.offset.min(b.offset);
+    Span { offset, bytes: a.end().max(b.end()) - offset }
+}
+
+fn usage_readings(usage: &Usage) -> impl Iterator<Item = (String, Reading<f64>)> {
+    let values = [
+        usage.user_ns,
+        usage.system_ns,
+        usage.minor_faults,
+        usage.major_faults,
+        usage.voluntary_switches,
+        usage.involuntary_switches,
+    ];
+    crate::probe::USAGE_READINGS
+        .iter()
+        .zip(values)
+        .map(|(name, value)| (name.to_string(), Reading::Value(value as f64)))
+}
+
+/// A window that the device can fill in a small part of the budget, and that memory holds with room to spare.
+fn range_limit(record: &Record, budget: Duration) -> u64 {
+    let environment = &record.environment;
+    let memory = environment
+        .memory_limit_bytes
+        .value()
+        .map_or(environment.memory_available_bytes, |limit| (*limit).min(environment.memory_available_bytes));
+    let fillable = record.ceiling.value().map_or(u64::MAX, |it| (it.bytes_per_s * budget.as_secs_f64() / 60.0) as u64);
+    // Whole mebibytes, and never less than a small useful window.
+    (RANGE_BYTES_MAX.min(memory / 4).min(fillable) >> 20 << 20).max(16 << 20)
+}
+
+/// What this machine, file or user does not allow, beyond single cells.
+fn lost(record: &Record, plan: &Plan) -> Vec<String> {
+    let mut lost = Vec::new();
+    if !record.environment.root {
+        lost.push("not root: folio sizes and kernel settings in debugfs are not recorded".into());
+    }
+    if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
+        lost.push(format!(
+            "passes touch at most the first {} of the file's {}",
+            schema::Bytes(window),
+            schema::Bytes(record.target.bytes)
+        ));
+    }
+    if let Some(reason) = record.target.residency.reason().filter(|_| record.target.file_system != "tmpfs") {
+        lost.push(reason.to_string());
+    }
+    if let Some(reason) = record.ceiling.reason() {
+        lost.push(format!("the device's ceiling is unknown: {reason}"));
+    }
+    lost
+}
+
+fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {
+    let now = jiff::Timestamp::now();
+    let stamp = now.strftime("%Y%m%dT%H%M%SZ");
+    Record {
+        schema_version: SCHEMA_VERSION,
+        id: format!("{stamp}-{:04x}", fastrand::Rng::with_seed(settings.seed ^ u64::from(std::process::id())).u16(..)),
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        elapsed_s: 0.0,
+        partial: Some("still running, or killed".into()),
+        seed: settings.seed,
+        budget_s: settings.budget.as_secs_f64(),
+        experiment: experiment.clone(),
+        environment,
+        target: target.describe(),
+        conditions: Vec::new(),
+        cells: Vec::new(),
+        samples: Vec::new(),
+        fills: Vec::new(),
+        ceiling: Reading::unavailable("not measured"),
+        limits: Vec::new(),
+    }
+}

@@ -1,0 +1,155 @@
+//! Files that faultline makes to measure on: incompressible, written whole and synced, removed again.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use anyhow::{Context, Result, bail};
+use schema::Bytes;
+
+/// The default size: 1 GiB, or a tenth of what is free, whichever is less.
+///
+/// # Errors
+/// The folder cannot be looked at, or has no room worth measuring on.
+pub fn default_bytes(folder: &Path) -> Result<u64> {
+    let free = free_bytes(folder)?;
+    let bytes = (free / 10).min(1 << 30) / 4096 * 4096;
+    if bytes < 1 << 20 {
+        bail!(
+            "{} has only {} free; a test file takes a tenth of that and would be too small to tell anything. \
+             Try another folder, or name a file of yours",
+            folder.display(),
+            Bytes(free)
+        )
+    }
+    Ok(bytes)
+}
+
+/// Bytes an ordinary user may still write in a folder (`f_bavail`, not `f_bfree`: some are kept for root).
+///
+/// # Errors
+/// The folder does not exist or cannot be looked at.
+pub fn free_bytes(folder: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(folder).with_context(|| format!("cannot look at {}", folder.display()))?;
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// A file of our own; removed when dropped.
+pub struct Fixture {
+    pub path: PathBuf,
+}
+
+impl Fixture {
+    /// The name a new file in `folder` will have, so that it can be entered into the ledger before it exists.
+    pub fn name_in(folder: &Path) -> PathBuf {
+        folder.join(format!(".faultline-{}-{:08x}.data", std::process::id(), fastrand::u32(..)))
+    }
+
+    /// Writes `bytes` random bytes to a new file at `path` and syncs them. Space is reserved first, so that a disk
+    /// that is too small is found out before anything is written.
+    ///
+    /// # Errors
+    /// No space (with both numbers), no permission, an interruption; nothing is left behind then.
+    pub fn make(
+        path: PathBuf,
+        bytes: u64,
+        seed: u64,
+        interrupted: &AtomicBool,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Fixture> {
+        let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+        let free = free_bytes(&folder)?;
+        if free < bytes {
+            bail!(
+                "a test file of {} does not fit into {}: {} are free. Try --size, or another folder",
+                Bytes(bytes),
+                folder.display(),
+                Bytes(free)
+            )
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .with_context(|| format!("cannot make a test file in {}", folder.display()))?;
+        let fixture = Fixture { path };
+        fixture.write(&mut file, bytes, seed, interrupted, &mut progress).with_context(|| {
+            format!("cannot write a test file of {} in {}; it was removed again", Bytes(bytes), folder.display())
+        })?;
+        Ok(fixture)
+    }
+
+    fn write(
+        &self,
+        file: &mut File,
+        bytes: u64,
+        seed: u64,
+        interrupted: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<()> {
+        match rustix::fs::fallocate(&*file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+            // Not every file system can reserve space; writing finds out then.
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut chunk = vec![0u8; 1 << 20];
+        let mut written = 0;
+        while written < bytes {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"));
+            }
+            let length = (bytes - written).min(chunk.len() as u64) as usize;
+            random.fill(&mut chunk[..length]);
+            file.write_all(&chunk[..length])?;
+            written += length as u64;
+            progress(written);
+        }
+        file.sync_all()
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here; `faultline clean` finds the file through the ledger.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_our_own_is_full_of_data_and_gone_afterwards() {
+        let folder = tempfile::tempdir().unwrap();
+        let fixture =
+            Fixture::make(Fixture::name_in(folder.path()), 3 << 20, 7, &AtomicBool::new(false), |_| {}).unwrap();
+        let bytes = std::fs::read(&fixture.path).unwrap();
+        assert_eq!(bytes.len(), 3 << 20);
+        assert!(bytes.chunks(4096).all(|page| page.iter().any(|&byte| byte != page[0])), "no page is constant");
+        let path = fixture.path.clone();
+        drop(fixture);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn too_large_a_file_is_refused_with_both_numbers_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Fixture::make(Fixture::name_in(folder.path()), 1 << 60, 7, &AtomicBool::new(false), |_| {});
+        let message = format!("{:#}", made.err().expect("refused"));
+        assert!(message.contains("does not fit") && message.contains("are free"), "{message}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_interruption_while_writing_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Fixture::make(Fixture::name_in(folder.path()), 4 << 20, 7, &AtomicBool::new(true), |_| {});
+        assert!(made.is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

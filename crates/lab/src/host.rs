@@ -1,0 +1,172 @@
+//! What this machine is, as far as it decides results. It reads; it sets nothing.
+
+use std::{collections::BTreeMap, fs, io};
+
+use schema::record::{Environment, Reading};
+
+/// Reads everything that a record says of the machine.
+pub fn detect() -> Environment {
+    let uname = rustix::system::uname();
+    let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
+    Environment {
+        host: text(uname.nodename()),
+        kernel: text(uname.release()),
+        architecture: text(uname.machine()),
+        cpu: Reading::from(cpu()),
+        cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        page_bytes: sys::page_bytes(),
+        memory_bytes: meminfo("MemTotal:").unwrap_or(0),
+        memory_available_bytes: meminfo("MemAvailable:").unwrap_or(0),
+        memory_limit_bytes: Reading::from(memory_limit()),
+        swap_bytes: meminfo("SwapTotal:").unwrap_or(0),
+        virtualisation: Reading::from(virtualisation()),
+        mitigations: mitigations(),
+        transparent_hugepage: Reading::from(chosen("/sys/kernel/mm/transparent_hugepage/enabled")),
+        fault_around_bytes: Reading::from(
+            line("/sys/kernel/debug/fault_around_bytes")
+                .and_then(|text| text.parse().map_err(|_| io::Error::other(format!("odd value {text:?}")))),
+        ),
+        lru_gen: Reading::from(line("/sys/kernel/mm/lru_gen/enabled")),
+        clocksource: Reading::from(line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        governor: Reading::from(line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        c_library: Reading::from(c_library()),
+        root: rustix::process::geteuid().is_root(),
+        steal_share: Reading::unavailable("read at the end of the run"),
+        load: line("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(0.0),
+    }
+}
+
+/// Ticks of all CPUs together since boot: all, and those stolen by the hypervisor.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuTicks {
+    all: u64,
+    stolen: u64,
+}
+
+/// # Errors
+/// /proc/stat cannot be read.
+pub fn cpu_ticks() -> io::Result<CpuTicks> {
+    let text = fs::read_to_string("/proc/stat")?;
+    let fields: Vec<u64> =
+        text.lines().next().unwrap_or_default().split_whitespace().skip(1).filter_map(|it| it.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal; guest time is contained in user (proc_stat(5)).
+    let stolen = *fields.get(7).ok_or_else(|| io::Error::other("no steal column in /proc/stat"))?;
+    Ok(CpuTicks { all: fields[..8].iter().sum(), stolen })
+}
+
+impl CpuTicks {
+    /// The share stolen since an earlier reading.
+    pub fn stolen_since(&self, earlier: &CpuTicks) -> f64 {
+        let all = self.all.saturating_sub(earlier.all);
+        if all == 0 { 0.0 } else { self.stolen.saturating_sub(earlier.stolen) as f64 / all as f64 }
+    }
+}
+
+fn line(path: &str) -> io::Result<String> {
+    fs::read_to_string(path)
+        .map(|text| text.trim().to_string())
+        .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+}
+
+/// The word in brackets of a file such as `always [madvise] never`.
+fn chosen(path: &str) -> io::Result<String> {
+    line(path).map(|text| text.split(['[', ']']).nth(1).map_or(text.clone(), str::to_string))
+}
+
+fn meminfo(field: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let rest = &text[text.find(field)? + field.len()..];
+    Some(rest.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+fn cpu() -> io::Result<String> {
+    let text = fs::read_to_string("/proc/cpuinfo")?;
+    let field = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.split_once(':').map(|(_, value)| value.trim().to_string()))
+    };
+    // aarch64 has no model name; part numbers are the best it gives.
+    field("model name")
+        .or_else(|| Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?)))
+        .ok_or_else(|| io::Error::other("/proc/cpuinfo names no model"))
+}
+
+fn virtualisation() -> io::Result<String> {
+    let flags = fs::read_to_string("/proc/cpuinfo")?;
+    let guest = flags.lines().any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor"));
+    let vendor = line("/sys/class/dmi/id/sys_vendor").or_else(|_| line("/sys/hypervisor/type")).ok();
+    match (guest, vendor) {
+        (true, Some(vendor)) => Ok(format!("guest ({vendor})")),
+        (true, None) => Ok("guest".into()),
+        (false, _) if cfg!(any(target_arch = "x86", target_arch = "x86_64")) => Ok("none".into()),
+        (false, _) => Err(io::Error::other("this architecture does not tell")),
+    }
+}
+
+fn mitigations() -> BTreeMap<String, String> {
+    let Ok(entries) = fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else { return BTreeMap::new() };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let text = fs::read_to_string(entry.path()).ok()?;
+            let state = text.trim();
+            (state != "Not affected").then(|| (entry.file_name().to_string_lossy().into_owned(), state.to_string()))
+        })
+        .collect()
+}
+
+/// The smallest limit of this process's memory cgroup and those above it, v2 or v1.
+fn memory_limit() -> io::Result<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup")?;
+    let limits = groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let (roots, file): (&[&str], &str) = match controllers {
+            "" => (&["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], "memory.max"),
+            "memory" => (&["/sys/fs/cgroup/memory"], "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        roots
+            .iter()
+            .flat_map(|root| {
+                std::path::Path::new(path).ancestors().map(move |group| format!("{root}{}", group.display()))
+            })
+            .filter_map(|group| {
+                fs::read_to_string(format!("{}/{file}", group.trim_end_matches('/'))).ok()?.trim().parse().ok()
+            })
+            .min()
+    });
+    // v1 writes "no limit" as the largest page-aligned number.
+    limits.min().filter(|&bytes: &u64| bytes < 1 << 60).ok_or_else(|| io::Error::other("no memory limit is set"))
+}
+
+fn c_library() -> io::Result<String> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: returns a pointer to a string that lives as long as the process.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        Ok(format!("glibc {}", version.to_string_lossy()))
+    }
+    #[cfg(not(target_env = "gnu"))]
+    Err(io::Error::other("no glibc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_described() {
+        let environment = detect();
+        assert!(environment.memory_bytes > 0 && environment.cpus > 0);
+        assert!(!environment.kernel.is_empty());
+        assert_eq!(environment.root, rustix::process::geteuid().is_root());
+    }
+
+    #[test]
+    fn stolen_time_is_a_share_of_what_passed() {
+        let (before, after) = (CpuTicks { all: 1000, stolen: 10 }, CpuTicks { all: 1100, stolen: 15 });
+        assert_eq!(after.stolen_since(&before), 0.05);
+        assert_eq!(before.stolen_since(&before), 0.0);
+    }
+}

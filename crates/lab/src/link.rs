@@ -1,0 +1,251 @@
+//! One worker process and the conversation with it. A worker may die, stall, babble or lie about its version: all of
+//! that ends as a sentence, never as a panic and never as a hang.
+
+use std::{
+    io::{self, Read, Write},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use schema::protocol::{Done, Hello, Job, PROTOCOL, Reply, Request};
+
+/// A reply longer than this is no reply.
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// How much of a worker's stderr is kept for the reason of a failure.
+const TAIL_BYTES: usize = 2000;
+/// How often a wait looks at the interrupt flag.
+const GLANCE: Duration = Duration::from_millis(100);
+/// How long anything but a pass may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why a conversation ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The arm is not to be had here.
+    Unavailable(String),
+    /// This pass failed; others may not.
+    Failed(String),
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// A started worker. Dropping it ends it.
+pub struct Link<'a> {
+    child: Child,
+    input: Option<ChildStdin>,
+    /// Bytes received that are no whole line yet.
+    pending: Vec<u8>,
+    stderr: Vec<u8>,
+    stderr_open: bool,
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Link<'a> {
+    /// Starts a worker and greets it.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not answer as a worker of this protocol.
+    pub fn start(mut command: Command, interrupted: &'a AtomicBool) -> Result<(Link<'a>, Hello), Trouble> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        sys::process::tie_to_parent(&mut command);
+        let mut child =
+            command.spawn().map_err(|error| Trouble::Failed(format!("the worker cannot be started: {error}")))?;
+        let input = child.stdin.take();
+        let mut link = Link { child, input, pending: Vec::new(), stderr: Vec::new(), stderr_open: true, interrupted };
+        match link.ask(&Request::Hello { protocol: PROTOCOL }, PATIENCE)? {
+            Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
+            Reply::Hello(hello) => Err(Trouble::Failed(format!(
+                "the worker speaks protocol {}, this controller {PROTOCOL}",
+                hello.protocol
+            ))),
+            other => Err(link.nonsense(&other)),
+        }
+    }
+
+    /// Has the worker make ready for a job.
+    ///
+    /// # Errors
+    /// The arm is unavailable, or the worker failed.
+    pub fn prepare(&mut self, job: &Job) -> Result<(), Trouble> {
+        match self.ask(&Request::Prepare(Box::new(job.clone())), PATIENCE.max(Duration::from_secs(120)))? {
+            Reply::Prepared { pass, .. } if pass == job.pass => Ok(()),
+            Reply::Unavailable { reason, .. } => Err(Trouble::Unavailable(reason)),
+            other => Err(self.nonsense(&other)),
+        }
+    }
+
+    /// One pass.
+    ///
+    /// # Errors
+    /// The pass failed, the worker died, or it took longer than `limit`.
+    pub fn go(&mut self, pass: u64, limit: Duration) -> Result<Done, Trouble> {
+        match self.ask(&Request::Go { pass }, limit)? {
+            Reply::Done(done) if done.pass == pass => Ok(*done),
+            other => Err(self.nonsense(&other)),
+        }
+    }
+
+    /// Says goodbye and waits for the process to be gone, with all its mappings.
+    ///
+    /// # Errors
+    /// The process did not end by itself; it was killed.
+    pub fn bye(mut self) -> Result<(), Trouble> {
+        let _ = self.say(&Request::Bye {});
+        drop(self.input.take());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(_)) | Err(_) => return Err(self.post_mortem()),
+                Ok(None) if Instant::now() > deadline => {
+                    return Err(Trouble::Failed("the worker did not end after its work; it was killed".into()));
+                }
+                // The process is tearing down its mappings; the pipe's end would come before that.
+                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+            }
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply, Trouble> {
+        if self.say(request).is_err() {
+            return Err(self.post_mortem());
+        }
+        let line = self.line(Instant::now() + limit, limit)?;
+        match serde_json::from_slice(&line) {
+            Ok(Reply::Failed(failed)) => {
+                Err(Trouble::Failed(format!("the worker failed during {}: {}", failed.during, failed.message)))
+            }
+            Ok(reply) => Ok(reply),
+            Err(_) => {
+                let shown = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+                Err(Trouble::Failed(format!("the worker said something that is no reply: {shown:?}")))
+            }
+        }
+    }
+
+    fn say(&mut self, request: &Request) -> io::Result<()> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        match &mut self.input {
+            Some(input) => input.write_all(&line),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// The next line of stdout; stderr is drained meanwhile, so that a worker that complains a lot does not stall.
+    fn line(&mut self, deadline: Instant, limit: Duration) -> Result<Vec<u8>, Trouble> {
+        loop {
+            if let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+                let mut line: Vec<u8> = self.pending.drain(..=end).collect();
+                line.pop();
+                return Ok(line);
+            }
+            if self.pending.len() > LINE_BYTES_MAX {
+                return Err(Trouble::Failed(format!("the worker sent {LINE_BYTES_MAX} bytes without a line's end")));
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Trouble::Interrupted);
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return Err(Trouble::Failed(format!(
+                    "the worker did not answer within {} s; it was killed",
+                    limit.as_secs_f64()
+                )));
+            }
+            if !self.receive((deadline - now).min(GLANCE)) {
+                return Err(self.post_mortem());
+            }
+        }
+    }
+
+    /// Waits for output and takes it in; false when stdout has ended.
+    fn receive(&mut self, patience: Duration) -> bool {
+        let stdout = self.child.stdout.as_ref().expect("stdout is a pipe");
+        let stderr = self.child.stderr.as_ref().expect("stderr is a pipe");
+        let mut waiting = vec![PollFd::new(stdout, PollFlags::IN)];
+        if self.stderr_open {
+            waiting.push(PollFd::new(stderr, PollFlags::IN));
+        }
+        let patience = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+        if rustix::event::poll(&mut waiting, Some(&patience)).is_err() {
+            return true;
+        }
+        let ready: Vec<bool> = waiting.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut chunk = [0u8; 4096];
+        if ready.get(1) == Some(&true) {
+            let read = self.child.stderr.as_mut().map_or(Ok(0), |it| it.read(&mut chunk)).unwrap_or(0);
+            self.stderr_open = read > 0;
+            self.stderr.extend_from_slice(&chunk[..read]);
+            let surplus = self.stderr.len().saturating_sub(TAIL_BYTES);
+            self.stderr.drain(..surplus);
+        }
+        if ready[0] {
+            let read = self.child.stdout.as_mut().map_or(Ok(0), |it| it.read(&mut chunk)).unwrap_or(0);
+            self.pending.extend_from_slice(&chunk[..read]);
+            return read > 0;
+        }
+        true
+    }
+
+    fn nonsense(&self, reply: &Reply) -> Trouble {
+        let kind = match reply {
+            Reply::Hello(_) => "hello",
+            Reply::Prepared { .. } => "prepared",
+            Reply::Unavailable { .. } => "unavailable",
+            Reply::Done(_) => "done",
+            Reply::Failed(_) => "failed",
+        };
+        Trouble::Failed(format!("the worker answered {kind:?} to another question"))
+    }
+
+    /// What the end of the process says.
+    fn post_mortem(&mut self) -> Trouble {
+        use std::os::unix::process::ExitStatusExt;
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                _ => break None,
+            }
+        };
+        while self.stderr_open && self.stderr.len() < TAIL_BYTES && status.is_some() {
+            let before = self.stderr.len();
+            self.receive(Duration::from_millis(10));
+            if self.stderr.len() == before {
+                break;
+            }
+        }
+        let death = match status {
+            None => "the worker closed its output and did not end; it was killed".to_string(),
+            Some(status) => match status.signal() {
+                Some(libc::SIGBUS) => {
+                    "the worker was killed by SIGBUS: a mapped page could not be had (the file was truncated, or a \
+                     read from the device failed)"
+                        .into()
+                }
+                Some(libc::SIGKILL) => "the worker was killed by SIGKILL (by somebody, or for lack of memory)".into(),
+                Some(signal) => format!("the worker was killed by signal {signal}"),
+                None => format!("the worker ended with status {}", status.code().unwrap_or(-1)),
+            },
+        };
+        let last_words = String::from_utf8_lossy(&self.stderr).trim().to_string();
+        Trouble::Failed(if last_words.is_empty() { death } else { format!("{death}; its last words: {last_words}") })
+    }
+}
+
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

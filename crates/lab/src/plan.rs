@@ -1,0 +1,236 @@
+//! The plan: which cells there are, which are skipped and why, in which order states are visited. Pure, but for looking
+//! at the target. How many blocks a pass reads is settled later, by trial (`sizing.rs`), unless the experiment says it.
+
+use schema::{
+    Condition, Durability, Experiment, Span, State, Workload,
+    experiment::{Compare, Competitor},
+    record::Cell,
+};
+
+/// The window a pass may touch is at most this, unless the experiment names one. It bounds what has to be filled and
+/// what `populate` options populate.
+pub const RANGE_BYTES_MAX: u64 = 1 << 30;
+
+/// Conditions and cells of one experiment on one target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    pub conditions: Vec<Condition>,
+    /// The experiment said how many blocks a pass of the condition reads.
+    pub ops_given: Vec<bool>,
+    pub cells: Vec<Cell>,
+}
+
+/// Stages of a run, in order: what is there is looked at before anything disturbs it, and the cache is filled once for
+/// all states that live in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    AsIs,
+    Warm,
+    Cold,
+}
+
+impl Stage {
+    pub const ALL: [Stage; 3] = [Stage::AsIs, Stage::Warm, Stage::Cold];
+
+    pub fn of(state: State) -> Stage {
+        match state {
+            State::AsIs => Stage::AsIs,
+            State::Cached | State::Mapped | State::Locked => Stage::Warm,
+            State::Cold => Stage::Cold,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::AsIs => "as-is",
+            Stage::Warm => "cached",
+            Stage::Cold => "cold",
+        }
+    }
+}
+
+impl Plan {
+    /// Crosses the lists of an experiment. `range_bytes_max` bounds windows that the experiment leaves open;
+    /// `possible` says of a state why it cannot be had.
+    pub fn new(
+        experiment: &Experiment,
+        file_bytes: u64,
+        range_bytes_max: u64,
+        possible: impl Fn(State) -> Result<(), String>,
+    ) -> Plan {
+        let mut plan = Plan { conditions: Vec::new(), ops_given: Vec::new(), cells: Vec::new() };
+        for compare in &experiment.comparisons {
+            for condition in conditions(compare, file_bytes, range_bytes_max) {
+                if plan.conditions.contains(&condition) && compare.arms.len() < 2 {
+                    continue;
+                }
+                let skipped = possible(condition.state).err();
+                let index = plan.conditions.len();
+                for (position, competitor) in compare.arms.iter().enumerate() {
+                    let own_condition = own(competitor, &condition);
+                    let cell = |control: bool| Cell {
+                        arm: competitor.arm.clone(),
+                        condition: index,
+                        own_condition: own_condition.clone(),
+                        baseline: position == 0 && !control,
+                        control,
+                        skipped: skipped.clone(),
+                    };
+                    plan.cells.push(cell(false));
+                    if position == 0 {
+                        plan.cells.push(cell(true));
+                    }
+                }
+                plan.ops_given.push(compare.ops.is_some());
+                plan.conditions.push(condition);
+            }
+        }
+        plan
+    }
+}
+
+fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<Condition> {
+    let window = match compare.range {
+        Some(range) => range.of(file_bytes),
+        None => Span { offset: 0, bytes: file_bytes.min(range_bytes_max) },
+    };
+    let mut conditions = Vec::new();
+    for &workload in &compare.workload {
+        for &consume in &compare.consume {
+            for &threads in &compare.threads {
+                for &descriptor in &compare.descriptor {
+                    for &aligned in &compare.aligned {
+                        for &state in &compare.state {
+                            for &block in &compare.block {
+                                let mut condition = Condition {
+                                    workload,
+                                    consume,
+                                    block_bytes: block.0,
+                                    state,
+                                    file_bytes,
+                                    threads,
+                                    descriptor,
+                                    durability: Durability::None,
+                                    storage: None,
+                                    range: window,
+                                    aligned,
+                                    ops: 0,
+                                };
+                                if let Some(ops) = compare.ops {
+                                    cover(&mut condition, ops);
+                                }
+                                conditions.push(condition);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    conditions
+}
+
+/// Blocks that a scan of the whole window reads.
+pub fn blocks_in(condition: &Condition) -> u64 {
+    condition.range.bytes.div_ceil(condition.block_bytes).max(1)
+}
+
+/// Sets the blocks of a pass. A scan's window shrinks to what it reads, so that mapping and populating it is not
+/// charged for bytes nobody asked for.
+pub fn cover(condition: &mut Condition, ops: u64) {
+    condition.ops = ops.max(1);
+    if condition.workload == Workload::Scan {
+        condition.ops = condition.ops.min(blocks_in(condition));
+        condition.range.bytes = condition.range.bytes.min(condition.ops * condition.block_bytes);
+    }
+}
+
+/// What an arm does under a condition when it does not do what the condition says.
+fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
+    let own = &competitor.own;
+    if own.is_empty() {
+        return None;
+    }
+    let mut changed = condition.clone();
+    changed.workload = own.workload.unwrap_or(changed.workload);
+    changed.consume = own.consume.unwrap_or(changed.consume);
+    changed.block_bytes = own.block.map_or(changed.block_bytes, |block| block.0);
+    changed.state = own.state.unwrap_or(changed.state);
+    changed.aligned = own.aligned.unwrap_or(changed.aligned);
+    changed.ops = own.ops.unwrap_or(changed.ops);
+    if let Some(range) = own.range {
+        changed.range = range.of(condition.file_bytes);
+    }
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str, file_bytes: u64) -> Plan {
+        Plan::new(&Experiment::parse("test", text).unwrap(), file_bytes, RANGE_BYTES_MAX, |state| match state {
+            State::Cold => Err("never cold here".into()),
+            _ => Ok(()),
+        })
+    }
+
+    const TEXT: &str = r#"
+title = "t"
+[arms]
+half = { method = "pread", own = { range = { share = 0.5 }, ops = 7 } }
+[[compare]]
+workload = ["scan", "random"]
+block = ["4 KiB", "64 KiB"]
+state = ["cached", "cold"]
+arms = ["pread", "mmap", "half"]
+"#;
+
+    #[test]
+    fn lists_are_crossed_and_the_baseline_is_entered_twice() {
+        let plan = plan(TEXT, 1 << 20);
+        assert_eq!(plan.conditions.len(), 8);
+        assert_eq!(plan.cells.len(), 8 * 4);
+        let of_first: Vec<(String, bool, bool)> =
+            plan.cells[..4].iter().map(|cell| (cell.arm.name.clone(), cell.baseline, cell.control)).collect();
+        assert_eq!(
+            of_first,
+            [
+                ("native/pread".to_string(), true, false),
+                ("native/pread".to_string(), false, true),
+                ("native/mmap".to_string(), false, false),
+                ("native/pread".to_string(), false, false),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_impossible_is_skipped_with_its_reason_and_stays_in_the_plan() {
+        let plan = plan(TEXT, 1 << 20);
+        let skipped = plan.cells.iter().filter(|cell| cell.skipped.as_deref() == Some("never cold here")).count();
+        assert_eq!(skipped, 16);
+    }
+
+    #[test]
+    fn an_unfair_arm_keeps_what_it_does_differently() {
+        let plan = plan(TEXT, 1 << 20);
+        let own = plan.cells[3].own_condition.as_ref().unwrap();
+        assert_eq!((own.range.bytes, own.ops), (1 << 19, 7));
+    }
+
+    #[test]
+    fn a_window_never_exceeds_the_file_or_the_limit() {
+        assert_eq!(plan(TEXT, 10_000).conditions[0].range, Span { offset: 0, bytes: 10_000 });
+        assert_eq!(plan(TEXT, 100 << 30).conditions[0].range.bytes, RANGE_BYTES_MAX);
+    }
+
+    #[test]
+    fn the_window_of_a_scan_is_what_it_reads() {
+        let mut condition = plan(TEXT, 1 << 20).conditions[0].clone();
+        cover(&mut condition, 3);
+        assert_eq!((condition.ops, condition.range.bytes), (3, 3 * 4096));
+        let mut condition = plan(TEXT, 10_000).conditions[0].clone();
+        cover(&mut condition, 1_000_000);
+        assert_eq!((condition.ops, condition.range.bytes), (3, 10_000));
+    }
+}

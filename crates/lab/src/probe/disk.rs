@@ -1,0 +1,47 @@
+//! Counters of the whole disk under the file: everybody's requests, so the difference to the worker's own bytes shows
+//! whether somebody else was using the device.
+
+use schema::record::Reading;
+use sys::device::{Disk, DiskCounters};
+
+use super::{Kind, Probe, difference};
+
+pub(super) const KIND: Kind = Kind {
+    name: "disk",
+    about: "requests and bytes of the disk under the file, all processes together, from sysfs",
+    readings: &["disk_read_requests", "disk_read_bytes", "disk_write_requests", "disk_write_bytes"],
+    make: |target| Box::new(DiskProbe { disk: target.disk.clone(), before: Err("not started".into()) }),
+};
+
+struct DiskProbe {
+    disk: Result<Disk, String>,
+    before: Result<DiskCounters, String>,
+}
+
+impl DiskProbe {
+    fn look(&self) -> Result<DiskCounters, String> {
+        self.disk.as_ref().map_err(String::clone)?.counters().map_err(|error| error.to_string())
+    }
+}
+
+impl Probe for DiskProbe {
+    fn start(&mut self, _pid: u32) {
+        self.before = self.look();
+    }
+
+    fn stop(&mut self, _pid: u32) -> Vec<(&'static str, Reading<f64>)> {
+        let after = self.look();
+        let field = |of: fn(&DiskCounters) -> u64| {
+            difference(
+                &self.before.as_ref().map(of).map_err(String::clone),
+                &after.as_ref().map(of).map_err(String::clone),
+            )
+        };
+        vec![
+            ("disk_read_requests", field(|it| it.read_requests)),
+            ("disk_read_bytes", field(|it| it.read_bytes)),
+            ("disk_write_requests", field(|it| it.write_requests)),
+            ("disk_write_bytes", field(|it| it.write_bytes)),
+        ]
+    }
+}

@@ -1,0 +1,47 @@
+//! /proc/PID/io of the worker: read calls, and bytes that it made the device read, read-ahead included. Needs no root
+//! for one's own child.
+
+use schema::record::Reading;
+
+use super::{Kind, Probe, difference};
+
+pub(super) const KIND: Kind = Kind {
+    name: "proc-io",
+    about: "read calls and device bytes of the worker, from /proc/PID/io",
+    readings: &["read_calls", "read_call_bytes", "device_read_bytes", "device_write_bytes"],
+    make: |_| Box::new(ProcIo { before: Err("not started".into()) }),
+};
+
+struct ProcIo {
+    before: Result<sys::process::Io, String>,
+}
+
+/// The worker's own read of the `go` line ends after `start` looked and is counted between.
+const GO_CALLS: f64 = 1.0;
+
+impl Probe for ProcIo {
+    fn start(&mut self, pid: u32) {
+        self.before = look(pid);
+    }
+
+    fn stop(&mut self, pid: u32) -> Vec<(&'static str, Reading<f64>)> {
+        let after = look(pid);
+        let field = |of: fn(&sys::process::Io) -> u64| {
+            difference(
+                &self.before.as_ref().map(of).map_err(String::clone),
+                &after.as_ref().map(of).map_err(String::clone),
+            )
+        };
+        let go_line_bytes = f64::from(r#"{"go":{"pass":0}}"#.len() as u32 + 1);
+        vec![
+            ("read_calls", field(|io| io.read_calls).map(|calls| (calls - GO_CALLS).max(0.0))),
+            ("read_call_bytes", field(|io| io.read_call_bytes).map(|bytes| (bytes - go_line_bytes).max(0.0))),
+            ("device_read_bytes", field(|io| io.device_read_bytes)),
+            ("device_write_bytes", field(|io| io.device_write_bytes)),
+        ]
+    }
+}
+
+fn look(pid: u32) -> Result<sys::process::Io, String> {
+    sys::process::io(pid).map_err(|error| format!("/proc/{pid}/io: {error}"))
+}

@@ -1,0 +1,37 @@
+//! What executes methods. A runtime knows how to start a worker that speaks the protocol; nothing more.
+
+use std::process::Command;
+
+mod native;
+
+/// A way of executing methods.
+pub trait Runtime: Sync {
+    /// The word in arms: `native`.
+    fn name(&self) -> &'static str;
+
+    /// A command that starts one worker.
+    ///
+    /// # Errors
+    /// Why this machine cannot run it, and what to install.
+    fn worker(&self) -> Result<Command, String>;
+}
+
+/// Every runtime, by name. The names are those of `schema::arm::RUNTIMES`.
+pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native];
+
+/// # Errors
+/// No such runtime in this version (a record of a newer one).
+pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
+    RUNTIMES.iter().copied().find(|it| it.name() == name).ok_or_else(|| format!("this version has no runtime {name:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtimes_here_are_those_that_experiments_may_name() {
+        let names: Vec<&str> = RUNTIMES.iter().map(|it| it.name()).collect();
+        assert_eq!(names, schema::arm::RUNTIMES);
+    }
+}

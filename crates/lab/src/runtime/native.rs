@@ -1,0 +1,26 @@
+//! The native worker: a hidden subcommand of this same executable.
+
+use std::process::Command;
+
+use super::Runtime;
+
+pub(super) struct Native;
+
+/// Names another program to start instead of this executable; the tests put a scripted worker there.
+const WORKER_VARIABLE: &str = "FAULTLINE_WORKER";
+
+impl Runtime for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn worker(&self) -> Result<Command, String> {
+        if let Some(program) = std::env::var_os(WORKER_VARIABLE) {
+            return Ok(Command::new(program));
+        }
+        // The link, not the path it leads to: it still works when the file was replaced by a new build meanwhile.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg("worker");
+        Ok(command)
+    }
+}

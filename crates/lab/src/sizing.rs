@@ -1,0 +1,185 @@
+//! How much of the file a pass covers, so that every arm of a condition does the same work and all rounds fit into the
+//! time there is. Pure: trials in, numbers out.
+//!
+//! A pass must be long enough to tell (a scan of a few pages measures the processor's caches, not the page cache) and
+//! short enough to be repeated. An arm so slow that a pass of the least useful size does not fit is left out, with what
+//! its trial showed; all other arms would have to shrink to its size otherwise.
+
+use schema::{Condition, State, Workload};
+
+use crate::plan::blocks_in;
+
+/// Rounds the budget is shared out for. More are made while the time lasts and precision wants them.
+pub const ROUNDS_WANTED: u32 = 10;
+/// Fewer rounds than this do not give a 95 % interval: with six pairs the exact signed-rank interval first has one.
+pub const ROUNDS_MIN: u32 = 6;
+
+/// A short pass that was made to learn how long one takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    pub cell: usize,
+    pub ops: u64,
+    /// Open, work and close.
+    pub elapsed_ns: f64,
+    /// What else the pass took: starting the worker, reaching and verifying the state.
+    pub overhead_ns: f64,
+    /// The work is done once more before the clock starts (states that hold the file).
+    pub doubled: bool,
+}
+
+impl Trial {
+    fn ns_per_op(&self) -> f64 {
+        self.elapsed_ns / self.ops.max(1) as f64
+    }
+
+    /// Expected time of a whole pass.
+    fn pass_ns(&self, ops: f64) -> f64 {
+        self.overhead_ns + ops * self.ns_per_op() * if self.doubled { 2.0 } else { 1.0 }
+    }
+}
+
+/// How a condition is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizing {
+    pub ops: u64,
+    /// Cells left out, and why.
+    pub too_slow: Vec<(usize, String)>,
+    /// Expected time of one round.
+    pub round_ns: f64,
+}
+
+/// Chooses the blocks per pass of one condition from trials of its arms. `share_ns` is the condition's part of the
+/// budget; `baseline` names the cells that are never left out.
+pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[usize]) -> Sizing {
+    let (floor, cap) = bounds(condition);
+    // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share.
+    let longest_ns = share_ns / 2.0 / f64::from(ROUNDS_MIN);
+    let (fitting, slow): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|trial| {
+        baseline.contains(&trial.cell) || trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns)
+    });
+    let per_round_ns = share_ns / f64::from(ROUNDS_WANTED);
+    let overhead_ns: f64 = fitting.iter().map(|trial| trial.overhead_ns).sum();
+    let ns_per_op: f64 = fitting.iter().map(|trial| trial.pass_ns(1.0) - trial.overhead_ns).sum();
+    let wanted = if ns_per_op > 0.0 { (per_round_ns - overhead_ns).max(0.0) / ns_per_op } else { cap as f64 };
+    let ops = (wanted.min(cap as f64) as u64).clamp(floor, cap);
+    let round_ns = fitting.iter().map(|trial| trial.pass_ns(ops as f64)).sum();
+    let too_slow = slow
+        .into_iter()
+        .map(|trial| {
+            let needed = trial.pass_ns(floor as f64);
+            let budget = needed / longest_ns.max(1.0);
+            let reason = format!(
+                "too slow for this budget: {} per block in a trial, so {} for one pass of {floor} blocks; it fits with about {:.0} times the --budget",
+                duration(trial.ns_per_op()),
+                duration(needed),
+                budget.ceil()
+            );
+            (trial.cell, reason)
+        })
+        .collect();
+    Sizing { ops, too_slow, round_ns }
+}
+
+/// The least and the most blocks of a useful pass.
+fn bounds(condition: &Condition) -> (u64, u64) {
+    let block = condition.block_bytes;
+    let threads = u64::from(condition.threads);
+    match condition.workload {
+        Workload::Scan => {
+            // Twice a common last-level cache slice when the data is in memory; two of the largest read-ahead windows
+            // seen when it comes from the device.
+            let least_bytes: u64 = if condition.state == State::Cold { 16 << 20 } else { 64 << 20 };
+            let cap = blocks_in(condition);
+            (cap.min(least_bytes.div_ceil(block)).max(threads.min(cap)), cap)
+        }
+        Workload::Random => {
+            let (least, least_bytes): (u64, u64) =
+                if condition.state == State::Cold { (32, 16 << 20) } else { (1024, 64 << 20) };
+            let floor = least.min((least_bytes / block).max(8)).max(threads);
+            (floor, floor.max(1 << 24))
+        }
+    }
+}
+
+/// Blocks of a trial.
+pub fn trial_ops(condition: &Condition) -> u64 {
+    let bytes: u64 = match condition.workload {
+        Workload::Scan => 8 << 20,
+        // Without read-ahead hints a cold random read may fetch megabytes.
+        Workload::Random if condition.state == State::Cold => 64 << 10,
+        Workload::Random => 1 << 20,
+    };
+    let least = if condition.workload == Workload::Random { 16 } else { 1 };
+    let ops = (bytes / condition.block_bytes).clamp(least, 4096).max(u64::from(condition.threads));
+    if condition.workload == Workload::Scan { ops.min(blocks_in(condition)) } else { ops }
+}
+
+fn duration(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.1} µs", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.1} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::{Consume, Descriptor, Durability, Span};
+
+    fn condition(workload: Workload, state: State, block_bytes: u64, file_bytes: u64) -> Condition {
+        Condition {
+            workload,
+            consume: Consume::Sum,
+            block_bytes,
+            state,
+            file_bytes,
+            threads: 1,
+            descriptor: Descriptor::PerThread,
+            durability: Durability::None,
+            storage: None,
+            range: Span { offset: 0, bytes: file_bytes },
+            aligned: true,
+            ops: 0,
+        }
+    }
+
+    fn trial(cell: usize, ns_per_op: f64) -> Trial {
+        Trial { cell, ops: 100, elapsed_ns: ns_per_op * 100.0, overhead_ns: 3e6, doubled: false }
+    }
+
+    #[test]
+    fn equal_work_of_all_arms_fits_the_share() {
+        let condition = condition(Workload::Random, State::Cached, 4096, 1 << 30);
+        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 300.0)], 2.5e9, &[0]);
+        assert_eq!(sizing.too_slow, []);
+        assert!(sizing.round_ns * f64::from(ROUNDS_WANTED) <= 2.5e9 * 1.01, "{sizing:?}");
+        assert!(sizing.ops > 100_000, "{sizing:?}");
+    }
+
+    #[test]
+    fn a_file_of_ten_kilobytes_is_scanned_whole() {
+        let condition = condition(Workload::Scan, State::Cached, 4096, 10_000);
+        assert_eq!(size(&condition, &[trial(0, 500.0)], 2.5e9, &[0]).ops, 3);
+        assert_eq!(trial_ops(&condition), 3);
+    }
+
+    #[test]
+    fn an_arm_that_would_shrink_all_others_is_left_out_and_the_baseline_never() {
+        let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
+        let trials = [trial(0, 500.0), trial(1, 100_000.0)];
+        let sizing = size(&condition, &trials, 2.5e9, &[0]);
+        assert_eq!(sizing.too_slow.len(), 1);
+        assert!(sizing.too_slow[0].1.contains("100.0 µs per block"), "{:?}", sizing.too_slow);
+        assert!(sizing.ops * 4096 >= 64 << 20);
+        assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1]).too_slow, []);
+    }
+
+    #[test]
+    fn the_same_arm_stays_when_the_budget_is_large() {
+        let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
+        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 100_000.0)], 60e9, &[0]);
+        assert_eq!(sizing.too_slow, []);
+    }
+}

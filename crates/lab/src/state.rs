@@ -1,0 +1,242 @@
+//! Where the pages are when a pass starts: how each state is reached, and how it is verified.
+//!
+//! Threat: a pass that starts from another state than it claims answers another question, and nothing in its time
+//! shows that. The calls that promise a state (posix_fadvise, a successful read) are no evidence. Defence: the state is
+//! looked at right before and right after the pass, through a way that was proved on this very file, and a pass that
+//! fails either look is kept as invalid. What remains: a guest's cold pages may lie in its host's memory; the
+//! processor's own caches are whatever the pass before left; and a stranger's file allows less (see `verify`).
+
+use schema::{
+    Span, State,
+    protocol::{Done, Hold},
+    record::{Reading, Resident},
+};
+use sys::{
+    cache::{self, Way},
+    process::Mapped,
+};
+
+use crate::Target;
+
+/// What the worker does before `prepared` so that the state can hold.
+pub fn hold(state: State) -> Hold {
+    match state {
+        State::Cold | State::AsIs => Hold::No,
+        State::Cached => Hold::Rehearse,
+        State::Mapped => Hold::Warm,
+        State::Locked => Hold::Locked,
+    }
+}
+
+/// Whether this state can be had of the target at all.
+///
+/// # Errors
+/// Why not, and what would help.
+pub fn possible(state: State, target: &Target) -> Result<(), String> {
+    match state {
+        State::AsIs => Ok(()),
+        State::Cold if target.file_system.is_memory() => Err(format!(
+            "files on {} live in the page cache and nowhere else, so they are never cold; use a file on a disk",
+            target.file_system.kind
+        )),
+        _ => target.way.as_ref().map(|_| ()).map_err(|reason| {
+            format!(
+                "{reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a file you own"
+            )
+        }),
+    }
+}
+
+/// Residency of a window, as the target's proven way sees it.
+pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
+    let page = sys::page_bytes();
+    let first = range.offset / page;
+    let of = range.end().div_ceil(page) - first;
+    match &target.way {
+        Err(reason) => Reading::unavailable(reason.clone()),
+        Ok(way) => way
+            .resident_pages(&target.file, first * page, range.end() - first * page)
+            .map(|pages| Resident { pages, of })
+            .into(),
+    }
+}
+
+/// Drops every page of the file and looks whether they are gone.
+///
+/// # Errors
+/// How many stayed, and who holds them.
+pub fn make_cold(target: &Target) -> Result<(), String> {
+    cache::evict(&target.file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
+    if target.way == Ok(Way::Nowait) {
+        // Asking would start read-ahead; the bytes read from the device are the evidence instead (`verify_after`).
+        return Ok(());
+    }
+    let mut stayed = resident_of_file(target)?;
+    if stayed > 0 {
+        // Pages in another CPU's batch of the page lists may survive the first call.
+        cache::evict(&target.file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
+        stayed = resident_of_file(target)?;
+    }
+    if stayed == 0 {
+        return Ok(());
+    }
+    let holders = sys::process::mappers(target.inode, &target.path);
+    Err(match holders.as_slice() {
+        [] => format!(
+            "{stayed} pages of the file stay in the page cache after eviction, and no process seen here has it mapped"
+        ),
+        holders => {
+            format!("{stayed} pages of the file stay in the page cache: it is mapped by process {}", holders.join(", "))
+        }
+    })
+}
+
+fn resident_of_file(target: &Target) -> Result<u64, String> {
+    match residency(target, Span { offset: 0, bytes: target.bytes }) {
+        Reading::Value(resident) => Ok(resident.pages),
+        Reading::Unavailable { unavailable } => Err(unavailable),
+    }
+}
+
+/// Whether a pass may start.
+///
+/// # Errors
+/// What is not as the state demands.
+pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), String> {
+    match (state, resident) {
+        (State::AsIs | State::Cold, _) => Ok(()),
+        (_, Reading::Unavailable { unavailable }) => Err(unavailable.clone()),
+        (_, Reading::Value(Resident { pages, of })) if pages == of => Ok(()),
+        (_, Reading::Value(Resident { pages, of })) => {
+            Err(format!("only {pages} of {of} pages were in the page cache before the pass"))
+        }
+    }
+}
+
+/// What was seen of a pass once it is over.
+pub struct Seen<'a> {
+    pub resident_after: &'a Reading<Resident>,
+    /// The worker's mappings of the file before the pass, in the states that hold it open.
+    pub mapped_before: Option<&'a Mapped>,
+    pub device_read_bytes: Option<f64>,
+    pub done: &'a Done,
+}
+
+/// Whether a pass that ran was in its state from start to end.
+///
+/// # Errors
+/// What was not as the state demands.
+pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), String> {
+    let distinct_bytes = seen.done.tally.distinct_bytes;
+    match state {
+        State::AsIs => Ok(()),
+        State::Cold if way == Some(Way::Nowait) => match seen.device_read_bytes {
+            Some(bytes) if bytes < distinct_bytes as f64 => Err(format!(
+                "the pass reached {distinct_bytes} bytes and only {bytes} of them came from the device, so the file was not cold"
+            )),
+            Some(_) => Ok(()),
+            None => {
+                Err("neither residency nor device bytes can be seen here, so nothing shows that the file was cold"
+                    .into())
+            }
+        },
+        // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT.
+        State::Cold => Ok(()),
+        State::Cached | State::Mapped | State::Locked => {
+            if let Reading::Value(Resident { pages, of }) = seen.resident_after
+                && pages < of
+            {
+                return Err(format!("{} of {of} pages left the page cache during the pass", of - pages));
+            }
+            // Methods without a mapping of their own have nothing in the page table to verify.
+            let Some(mapped) = seen.mapped_before.filter(|mapped| mapped.mappings > 0) else { return Ok(()) };
+            if mapped.resident_bytes < distinct_bytes {
+                return Err(format!(
+                    "only {} of {distinct_bytes} bytes were in the page table before the pass",
+                    mapped.resident_bytes
+                ));
+            }
+            if state == State::Locked && mapped.locked_bytes < distinct_bytes {
+                return Err(format!("only {} of {distinct_bytes} bytes were locked", mapped.locked_bytes));
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::protocol::{Phases, Tally, Usage};
+
+    fn done(distinct_bytes: u64) -> Done {
+        Done {
+            pass: 1,
+            phases: Phases { open_ns: None, work_ns: 1, close_ns: None },
+            tally: Tally {
+                ops: 1,
+                bytes: distinct_bytes,
+                distinct_bytes,
+                checksum: "0".into(),
+                threads: 1,
+                queue_depth: 1,
+            },
+            usage: Usage {
+                user_ns: 0,
+                system_ns: 0,
+                minor_faults: 0,
+                major_faults: 0,
+                voluntary_switches: 0,
+                involuntary_switches: 0,
+            },
+        }
+    }
+
+    fn resident(pages: u64, of: u64) -> Reading<Resident> {
+        Reading::Value(Resident { pages, of })
+    }
+
+    #[test]
+    fn a_cached_pass_needs_every_page_before_and_after() {
+        assert_eq!(verify_before(State::Cached, &resident(8, 8)), Ok(()));
+        assert!(verify_before(State::Cached, &resident(7, 8)).unwrap_err().contains("only 7 of 8"));
+        assert!(verify_before(State::Cached, &Reading::unavailable("strangers")).is_err());
+        let done = done(4096);
+        let verify = |pages, of| {
+            let resident_after = &resident(pages, of);
+            let seen = Seen { resident_after, mapped_before: None, device_read_bytes: None, done: &done };
+            verify_after(State::Cached, Some(Way::Cachestat), &seen)
+        };
+        assert_eq!(verify(8, 8), Ok(()));
+        assert!(verify(5, 8).unwrap_err().contains("3 of 8"));
+    }
+
+    #[test]
+    fn a_mapped_pass_needs_its_pages_in_the_page_table_and_a_locked_one_locked() {
+        let done = done(8192);
+        let resident = resident(2, 2);
+        let verify = |state, resident_bytes, locked_bytes| {
+            let mapped = Mapped { mappings: 1, resident_bytes, locked_bytes };
+            let seen =
+                Seen { resident_after: &resident, mapped_before: Some(&mapped), device_read_bytes: None, done: &done };
+            verify_after(state, Some(Way::Cachestat), &seen)
+        };
+        assert_eq!(verify(State::Mapped, 8192, 0), Ok(()));
+        assert!(verify(State::Mapped, 8191, 0).unwrap_err().contains("page table"));
+        assert_eq!(verify(State::Locked, 8192, 8192), Ok(()));
+        assert!(verify(State::Locked, 8192, 0).unwrap_err().contains("locked"));
+    }
+
+    #[test]
+    fn without_residency_a_cold_pass_is_proved_by_what_the_device_read() {
+        let done = done(8192);
+        let nothing = Reading::unavailable("strangers");
+        let verify = |device_read_bytes| {
+            let seen = Seen { resident_after: &nothing, mapped_before: None, device_read_bytes, done: &done };
+            verify_after(State::Cold, Some(Way::Nowait), &seen)
+        };
+        assert_eq!(verify(Some(8192.0)), Ok(()));
+        assert!(verify(Some(4096.0)).unwrap_err().contains("not cold"));
+        assert!(verify(None).is_err());
+    }
+}

@@ -1,0 +1,169 @@
+//! The file that is measured: what may be one, what it lies on, and how its residency can be verified.
+//! It is only ever opened for reading.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::Path,
+};
+
+use anyhow::{Context, Result, bail};
+use schema::record::{self, Device, Reading};
+use sys::{cache::Way, device::Disk, mount::FileSystem};
+
+/// An open target and what is known of it.
+pub struct Target {
+    pub path: String,
+    pub file: File,
+    pub bytes: u64,
+    pub inode: u64,
+    pub made_here: bool,
+    pub file_system: FileSystem,
+    pub disk: Result<Disk, String>,
+    /// The way of verifying residency that was proved on this file, or why there is none.
+    pub way: Result<Way, String>,
+    allocated_bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Target {
+    /// Opens a file and proves how its residency can be verified, which evicts it from the page cache unless
+    /// `keep_cache` (state `as-is`: then a way is believed without proof).
+    ///
+    /// # Errors
+    /// In words for people: no such file, a directory, a pipe, a device, an empty file, a pseudo file, no permission.
+    pub fn open(path: &Path, made_here: bool, keep_cache: bool) -> Result<Target> {
+        let shown = path.display();
+        let Some(utf8) = path.to_str() else {
+            bail!("{shown} has a name that is not valid UTF-8; try a symbolic link with a plainer name")
+        };
+        // Before opening: opening a pipe would wait for a writer, opening a device can do anything.
+        let kind = fs::metadata(path).with_context(|| format!("cannot look at {shown}"))?.file_type();
+        if kind.is_block_device() || kind.is_char_device() {
+            bail!("{shown} is a device; faultline measures files, and never touches a device itself. Try a file on it")
+        }
+        if kind.is_fifo() || kind.is_socket() {
+            bail!("{shown} is a pipe or socket; it has no offsets to read at. Try a regular file")
+        }
+        let file = File::open(path).with_context(|| format!("cannot open {shown} for reading"))?;
+        let metadata = file.metadata().with_context(|| format!("cannot look at {shown}"))?;
+        if !metadata.is_file() {
+            bail!("{shown} is no regular file")
+        }
+        let file_system = sys::mount::file_system(path).with_context(|| format!("cannot tell what {shown} lies on"))?;
+        if file_system.is_pseudo() {
+            bail!(
+                "{shown} lies on {}: the kernel makes it up while it is read, so there is nothing to cache or to map. \
+                 Try a file on a disk",
+                file_system.kind
+            )
+        }
+        if metadata.len() == 0 {
+            bail!("{shown} is empty: there is nothing to read. Try a file with something in it")
+        }
+        let disk = Disk::of(&file_system.device)
+            .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))
+            .map_err(|error| format!("no block device under {} ({error})", file_system.kind));
+        let canonical = fs::canonicalize(path).ok().and_then(|it| it.to_str().map(str::to_string));
+        let mut target = Target {
+            path: canonical.unwrap_or_else(|| utf8.to_string()),
+            bytes: metadata.len(),
+            inode: metadata.ino(),
+            made_here,
+            disk,
+            way: Err("not asked yet".into()),
+            allocated_bytes: metadata.blocks() * 512,
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            file,
+            file_system,
+        };
+        target.way = if keep_cache || target.file_system.is_memory() {
+            Way::ALL
+                .into_iter()
+                .find(|way| *way != Way::Nowait && way.resident_pages(&target.file, 0, 1).is_ok())
+                .ok_or_else(|| "neither cachestat nor mincore answers for this file".to_string())
+        } else {
+            prove(&target.file)
+        };
+        Ok(target)
+    }
+
+    /// Whether the file is still what it was when the run began.
+    ///
+    /// # Errors
+    /// What changed.
+    pub fn unchanged(&self) -> Result<(), String> {
+        let now = self.file.metadata().map_err(|error| format!("the file cannot be looked at any more: {error}"))?;
+        if now.len() != self.bytes {
+            return Err(format!("the file changed its size from {} to {} bytes during the run", self.bytes, now.len()));
+        }
+        if (now.mtime(), now.mtime_nsec()) != self.modified {
+            return Err("somebody wrote to the file during the run".into());
+        }
+        Ok(())
+    }
+
+    /// As the record says it.
+    pub fn describe(&self) -> record::Target {
+        record::Target {
+            path: self.path.clone(),
+            bytes: self.bytes,
+            allocated_bytes: self.allocated_bytes,
+            made_here: self.made_here,
+            residency: self.way.clone().map(|way| way.word().to_string()).into(),
+            file_system: self.file_system.kind.clone(),
+            mount_options: self.file_system.options.clone(),
+            device: Reading::from(self.disk.clone()).map(|disk: Disk| Device {
+                read_ahead_bytes: disk.queue("read_ahead_kb").map(|kib| kib.parse().unwrap_or(0) * 1024).into(),
+                scheduler: disk.queue("scheduler").into(),
+                rotational: disk.queue("rotational").map(|flag| flag == "1").into(),
+                name: disk.name,
+            }),
+        }
+    }
+}
+
+fn prove(file: &File) -> Result<Way, String> {
+    let mut reasons = Vec::new();
+    for way in Way::ALL {
+        match way.prove(file) {
+            Ok(()) => return Ok(way),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    Err(format!("no way of verifying residency can be believed for this file ({})", reasons.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &str) -> String {
+        format!("{:#}", Target::open(Path::new(path), false, false).err().expect("refused"))
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_in_words() {
+        assert!(refusal("/no/such/file").contains("No such file"));
+        assert!(refusal("/dev/null").contains("is a device"));
+        assert!(refusal("/proc/self/status").contains("makes it up"));
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(refusal(pipe.to_str().unwrap()).contains("pipe"));
+        let empty = folder.path().join("empty");
+        fs::write(&empty, "").unwrap();
+        assert!(refusal(empty.to_str().unwrap()).contains("is empty"));
+    }
+
+    #[test]
+    fn a_file_that_is_written_to_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "some text").unwrap();
+        let target = Target::open(&path, false, true).unwrap();
+        assert_eq!(target.unchanged(), Ok(()));
+        fs::write(&path, "some").unwrap();
+        assert!(target.unchanged().unwrap_err().contains("from 9 to 4 bytes"));
+    }
+}
