@@ -1,1 +1,28 @@
-fn main() {}
+//! faultline: mmap or read? Measured on your machine, explained by its mechanism.
+//!
+//! The words the user types, and what happens then: each command is a short list of stages, one of which measures.
+//! Nothing is implemented here.
+
+#![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
+
+mod cli;
+mod command;
+mod exit;
+mod experiment;
+mod output;
+mod progress;
+
+use clap::Parser;
+use cli::{Cli, Command};
+
+fn main() -> std::process::ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => command::run::run(&args),
+        Command::Report(args) => command::report::run(&args),
+        Command::List(args) => command::list::run(&args),
+        Command::Doctor(args) => command::doctor::run(&args),
+        Command::Clean(args) => command::clean::run(&args),
+        Command::Worker => return command::worker::run(),
+    };
+    exit::code(result)
+}

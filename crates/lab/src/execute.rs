@@ -33,6 +33,12 @@ const PASS_LIMIT: Duration = Duration::from_secs(60);
 const ROUNDS_MAX: u32 = 50;
 /// What is left of the budget after this share has gone is for the last round to end in.
 const SOFT_SHARE: f64 = 0.94;
+/// Of a stage's time, after trials and fills.
+const SHARE_OF_ROUNDS: f64 = 0.8;
+/// How far a stage may exceed its time for the fewest rounds that tell anything.
+const OVERTIME: f64 = 1.3;
+/// A cold condition needs more time than others: passes wait for the device, and each is preceded by an eviction.
+const COLD_NEEDS: f64 = 1.5;
 
 /// What the caller is told, and asked, while a run goes on.
 pub struct Hooks<'a> {
@@ -73,8 +79,9 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         random: fastrand::Rng::with_seed(settings.seed),
         passes: 0,
         filled: None,
+        settings,
+        clock: Clock { started, budget: settings.budget },
     };
-    let clock = Clock { started, budget: settings.budget };
     (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
     bench.record.ceiling = ceiling::measure(&mut bench);
 
@@ -85,7 +92,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.conditions = plan.conditions;
     bench.record.cells = plan.cells;
     for stage in Stage::ALL {
-        bench.stage(stage, &plan.ops_given, &clock, settings, hooks);
+        bench.stage(stage, &plan.ops_given, hooks);
     }
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     bench.record.partial = None;
@@ -106,8 +113,17 @@ struct Clock {
 }
 
 impl Clock {
-    fn left(&self) -> Duration {
-        self.budget.mul_f64(SOFT_SHARE).saturating_sub(self.started.elapsed())
+    /// A stage's part of the time that is left, by what its conditions need; at least half of what it would have had
+    /// if all stages before had kept to theirs.
+    fn time_for(&self, stage: Stage, conditions: &[Condition]) -> Duration {
+        let need = |it: &Condition| if Stage::of(it.state) == Stage::Cold { COLD_NEEDS } else { 1.0 };
+        let sum = |wanted: &dyn Fn(Stage) -> bool| -> f64 {
+            conditions.iter().filter(|it| wanted(Stage::of(it.state))).map(need).sum()
+        };
+        let own = sum(&|it| it == stage);
+        let whole = self.budget.mul_f64(SOFT_SHARE);
+        let left = whole.saturating_sub(self.started.elapsed());
+        left.mul_f64(own / sum(&|it| it >= stage)).max(whole.mul_f64(own / sum(&|_| true) / 2.0))
     }
 
     fn is_over(&self) -> bool {
@@ -129,6 +145,16 @@ pub struct Bench<'a> {
     passes: u64,
     /// The window that the page cache was last filled with.
     filled: Option<Span>,
+    settings: &'a Settings,
+    clock: Clock,
+}
+
+/// One stage's conditions and the time they have.
+struct Slot {
+    stage: Stage,
+    conditions: Vec<usize>,
+    begun: Instant,
+    time: Duration,
 }
 
 /// A pass that ran, before anybody judged it.
@@ -144,7 +170,7 @@ struct Pass {
 
 impl Bench<'_> {
     /// All conditions of one stage: trials, sizes, then rounds.
-    fn stage(&mut self, stage: Stage, ops_given: &[bool], clock: &Clock, settings: &Settings, hooks: &mut Hooks) {
+    fn stage(&mut self, stage: Stage, ops_given: &[bool], hooks: &mut Hooks) {
         let of_stage = |condition: &Condition| Stage::of(condition.state) == stage;
         let conditions: Vec<usize> = (0..self.record.conditions.len())
             .filter(|&index| of_stage(&self.record.conditions[index]))
@@ -153,26 +179,20 @@ impl Bench<'_> {
         if conditions.is_empty() {
             return;
         }
-        let later = self.record.conditions.iter().filter(|it| Stage::of(it.state) > stage).count();
-        let time = clock.left().mul_f64(conditions.len() as f64 / (conditions.len() + later) as f64);
-        let stage_end = Instant::now() + time;
+        let time = self.clock.time_for(stage, &self.record.conditions);
+        let begun = Instant::now();
+        let share_ns = time.as_nanos() as f64 * SHARE_OF_ROUNDS / conditions.len() as f64;
 
         for &condition in &conditions {
-            if self.is_interrupted() || clock.is_over() {
+            if self.is_interrupted() || self.clock.is_over() {
                 return;
             }
             let label = self.record.conditions[condition].label();
-            (hooks.progress)(&clock.progress(format!("trying {label}")));
-            let share_ns =
-                (stage_end.saturating_duration_since(Instant::now())).as_nanos() as f64 / conditions.len() as f64;
-            self.try_out(
-                condition,
-                ops_given[condition],
-                share_ns.max(time.as_nanos() as f64 * 0.6 / conditions.len() as f64),
-            );
+            (hooks.progress)(&self.clock.progress(format!("trying {label}")));
+            self.try_out(condition, ops_given[condition], share_ns);
         }
         (hooks.checkpoint)(&self.record);
-        self.rounds(&conditions, stage, stage_end, clock, settings, hooks);
+        self.rounds(&Slot { stage, conditions, begun, time }, hooks);
     }
 
     /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
@@ -193,7 +213,11 @@ impl Bench<'_> {
                 keep.push(cell);
             }
             let arm = entry.arm.clone();
-            let under = entry.own_condition.clone().unwrap_or_else(|| small.clone());
+            let mut under = entry.own_condition.clone().unwrap_or_else(|| small.clone());
+            if under.ops == 0 {
+                let ops = sizing::trial_ops(&under);
+                plan::cover(&mut under, ops);
+            }
             match self.pass(&arm, &under) {
                 Ok(pass) => trials.push(Trial {
                     cell,
@@ -228,24 +252,17 @@ impl Bench<'_> {
         }
     }
 
-    fn rounds(
-        &mut self,
-        conditions: &[usize],
-        stage: Stage,
-        stage_end: Instant,
-        clock: &Clock,
-        settings: &Settings,
-        hooks: &mut Hooks,
-    ) {
-        let mut active: Vec<usize> = conditions
+    fn rounds(&mut self, slot: &Slot, hooks: &mut Hooks) {
+        let mut active: Vec<usize> = slot
+            .conditions
             .iter()
             .flat_map(|&condition| self.cells_of(condition))
             .filter(|&cell| self.record.cells[cell].skipped.is_none())
             .collect();
-        let rounds_max = settings.rounds.unwrap_or(ROUNDS_MAX);
+        let rounds_max = self.settings.rounds.unwrap_or(ROUNDS_MAX);
         let mut saved = Instant::now();
         for round in 0..rounds_max {
-            let mut order: Vec<usize> = conditions.to_vec();
+            let mut order: Vec<usize> = slot.conditions.clone();
             self.random.shuffle(&mut order);
             for condition in order {
                 let mut cells: Vec<usize> =
@@ -253,12 +270,16 @@ impl Bench<'_> {
                 if cells.is_empty() {
                     continue;
                 }
-                if settings.rounds.is_none() && (clock.is_over() || (round >= ROUNDS_MIN && Instant::now() > stage_end))
-                {
+                let limit = if round < ROUNDS_MIN { slot.time.mul_f64(OVERTIME) } else { slot.time };
+                if self.settings.rounds.is_none() && slot.begun.elapsed() > limit {
                     return;
                 }
                 let label = self.record.conditions[condition].label();
-                (hooks.progress)(&clock.progress(format!("{}: round {} of {label}", stage.name(), round + 1)));
+                (hooks.progress)(&self.clock.progress(format!(
+                    "{}: round {} of {label}",
+                    slot.stage.name(),
+                    round + 1
+                )));
                 self.random.shuffle(&mut cells);
                 for cell in cells {
                     if self.is_interrupted() {
@@ -271,7 +292,7 @@ impl Bench<'_> {
                 (hooks.checkpoint)(&self.record);
                 saved = Instant::now();
             }
-            if settings.rounds.is_none() && round + 1 >= ROUNDS_MIN {
+            if self.settings.rounds.is_none() && round + 1 >= ROUNDS_MIN {
                 active = self.unsettled(active, hooks);
                 if active.is_empty() {
                     return;
@@ -345,12 +366,12 @@ impl Bench<'_> {
 
     /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
     fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
-        let began = Instant::now();
-        self.passes += 1;
         let warm = Stage::of(condition.state) == Stage::Warm;
         if warm {
             self.fill(condition.range)?;
         }
+        let began = Instant::now();
+        self.passes += 1;
         let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
         let (mut link, _) = Link::start(command, self.interrupted)?;
         link.prepare(&self.job(arm, condition))?;

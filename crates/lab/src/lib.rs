@@ -2,6 +2,7 @@
 //! from outside. It never reads the measured bytes, and never computes a statistic.
 
 pub mod ceiling;
+pub mod doctor;
 pub mod execute;
 pub mod fixture;
 pub mod host;

@@ -67,7 +67,7 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
         .into_iter()
         .map(|trial| {
             let needed = trial.pass_ns(floor as f64);
-            let budget = needed / longest_ns.max(1.0);
+            let budget = needed / longest_ns.max(1e6);
             let reason = format!(
                 "too slow for this budget: {} per block in a trial, so {} for one pass of {floor} blocks; it fits with about {:.0} times the --budget",
                 duration(trial.ns_per_op()),

@@ -1,0 +1,147 @@
+//! What the user may type. Values are checked here; nothing is done.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use schema::{Arm, Bytes, Consume, State, Workload};
+
+/// mmap or read? Measured on your machine, explained by its mechanism, checked against what people have published.
+#[derive(Parser)]
+#[command(version, propagate_version = true, max_term_width = 100, after_help = AFTER)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER: &str = "\
+Exit codes: 0 answered, 1 failed, 2 usage, 3 nothing decided, 4 an arm that was asked for is unavailable,
+5 a threshold was breached, 130 interrupted (what was measured is kept).";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Which way to reach a file is fastest, from which start, by how much, and why
+    Run(RunArgs),
+    /// Show a saved run again
+    Report(ReportArgs),
+    /// What there is to choose from
+    List(ListArgs),
+    /// What this machine can and cannot measure, and what would change that
+    Doctor(DoctorArgs),
+    /// Remove what a killed run left behind
+    Clean(CleanArgs),
+    /// Measure on behalf of a controller (speaks the worker protocol on stdin and stdout)
+    #[command(hide = true)]
+    Worker,
+}
+
+#[derive(Args)]
+pub struct RunArgs {
+    /// A file (opened for reading only) or a directory, which gets a test file that is removed again
+    #[arg(default_value = ".")]
+    pub target: PathBuf,
+    /// A built-in experiment (see `faultline list experiments`) or a TOML file
+    #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
+    pub experiment: String,
+    /// Only these states
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    pub state: Vec<State>,
+    /// Only these arms, the first of them the baseline: read, mmap+sequential, uring+queue_depth=64 …
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    pub method: Vec<Arm>,
+    /// Only these runtimes
+    #[arg(long, value_delimiter = ',', value_name = "RUNTIME,…", value_parser = schema::arm::RUNTIMES.to_vec())]
+    pub runtime: Vec<String>,
+    /// Only these workloads
+    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,…")]
+    pub workload: Vec<Workload>,
+    /// What happens to each byte: touch, sum, copy, lines
+    #[arg(long, value_delimiter = ',', value_name = "CONSUME,…")]
+    pub consume: Vec<Consume>,
+    /// Block sizes, such as 64B,4KiB,1MiB
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
+    pub block: Vec<Bytes>,
+    /// Threads that share the work
+    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
+    #[arg(long)]
+    pub size: Option<Bytes>,
+    /// Exactly so many rounds, instead of as many as precision and budget want
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// About how long the run may take
+    #[arg(long, default_value = "60s", value_parser = budget)]
+    pub budget: Duration,
+    /// Of the order of passes, the random offsets and the test file
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Show the plan: cells, bytes to be written, expected time; measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct OutputArgs {
+    /// One JSON document (record and findings) on stdout and nothing else there, or into FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub json: Option<Option<PathBuf>>,
+    /// A summary for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// One row per sample
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub force: bool,
+    /// The answer only: no progress, no tables of details
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct ReportArgs {
+    /// A run's id, the beginning of one, `last`, or a record's file
+    #[arg(default_value = "last")]
+    pub run: String,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct ListArgs {
+    #[arg(value_enum)]
+    pub what: Listed,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Listed {
+    Methods,
+    Workloads,
+    Consumes,
+    States,
+    Probes,
+    Experiments,
+    Runs,
+}
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Where to look: a directory, or a file whose file system and permissions matter
+    #[arg(default_value = ".")]
+    pub target: PathBuf,
+}
+
+#[derive(Args)]
+pub struct CleanArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    let budget = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 60s, 5m or 1h"))?;
+    if budget < Duration::from_secs(1) { Err("a run needs at least one second".into()) } else { Ok(budget) }
+}

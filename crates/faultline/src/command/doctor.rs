@@ -1,0 +1,34 @@
+//! `faultline doctor`: what can be measured here.
+
+use std::{io::Write, sync::Arc};
+
+use anyhow::Result;
+
+use super::run::Subject;
+use crate::{cli::DoctorArgs, exit::Outcome, progress::Line};
+
+/// Large enough for every alignment, small enough to be made anywhere.
+const TEST_FILE_BYTES: u64 = 4 << 20;
+
+pub fn run(args: &DoctorArgs) -> Result<Outcome> {
+    let interrupted = Arc::default();
+    let store = history::Store::open(None);
+    let subject = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true))?;
+    let mut checks = lab::doctor::examine(&subject.target, &interrupted);
+    checks.push(lab::doctor::Check {
+        what: "saving runs".into(),
+        found: match &store {
+            Ok(store) => Ok(format!("in {}", store.folder().display())),
+            Err(error) => Err(format!("{error:#}")),
+        },
+    });
+    let mut out = anstream::stdout().lock();
+    for check in checks {
+        let (mark, text) = match &check.found {
+            Ok(found) => ("ok", found),
+            Err(reason) => ("--", reason),
+        };
+        writeln!(out, "{mark}  {:<26} {}", check.what, report::visible(text))?;
+    }
+    Ok(Outcome::Answered)
+}

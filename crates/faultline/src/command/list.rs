@@ -1,0 +1,52 @@
+//! `faultline list`: the tables, as they are.
+
+use std::io::Write;
+
+use anyhow::Result;
+use schema::{Consume, State, Workload, arm::Values};
+
+use crate::{
+    cli::{ListArgs, Listed},
+    exit::Outcome,
+};
+
+pub fn run(args: &ListArgs) -> Result<Outcome> {
+    let mut out = anstream::stdout().lock();
+    let mut line = |name: &str, about: &str| writeln!(out, "{name:<24} {about}");
+    match args.what {
+        Listed::Methods => {
+            for method in schema::arm::METHODS {
+                line(method.name, method.about)?;
+                for option in method.options {
+                    let values = match option.values {
+                        Values::Words(words) => words.join(" | "),
+                        Values::Number { min, max, default } => format!("{min} to {max}, default {default}"),
+                    };
+                    line(&format!("  {}", option.name), &format!("{values}: {}", option.about))?;
+                }
+            }
+        }
+        Listed::Workloads => Workload::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
+        Listed::Consumes => Consume::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
+        Listed::States => State::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
+        Listed::Probes => {
+            line("usage", &format!("getrusage(2) of the worker: {}", lab::probe::USAGE_READINGS.join(", ")))?;
+            for kind in lab::probe::PROBES {
+                line(kind.name, &format!("{}: {}", kind.about, kind.readings.join(", ")))?;
+            }
+        }
+        Listed::Experiments => {
+            for (name, text) in schema::builtin::EXPERIMENTS {
+                let experiment =
+                    schema::Experiment::parse(name, text).expect("a test parses every built-in experiment");
+                line(name, &experiment.title)?;
+            }
+        }
+        Listed::Runs => {
+            for (id, path) in history::Store::open(None)?.list()? {
+                line(&id, &path.display().to_string())?;
+            }
+        }
+    }
+    Ok(Outcome::Answered)
+}

@@ -1,0 +1,14 @@
+//! `faultline report`: a saved run, looked at again.
+
+use anyhow::Result;
+
+use crate::{cli::ReportArgs, exit::Outcome, output};
+
+pub fn run(args: &ReportArgs) -> Result<Outcome> {
+    args.output.check()?;
+    let store = history::Store::open(None)?;
+    let record = store.load(&args.run)?;
+    let findings = analysis::analyze(&record);
+    output::emit(&record, &findings, None, &args.output)?;
+    Ok(Outcome::Answered)
+}

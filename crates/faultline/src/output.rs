@@ -1,0 +1,129 @@
+//! Where results go: the store, stdout, and the files that the user named.
+
+use std::{
+    fs::OpenOptions,
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use schema::{Findings, Record};
+
+use crate::{cli::OutputArgs, exit::Usage};
+
+impl OutputArgs {
+    /// Whether every file can be written, before anything is measured.
+    ///
+    /// # Errors
+    /// A file exists already and `--force` was not given, or its folder does not.
+    pub fn check(&self) -> Result<()> {
+        let json = self.json.as_ref().and_then(Option::as_ref);
+        for path in [json, self.markdown.as_ref(), self.csv.as_ref()].into_iter().flatten() {
+            let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !folder.is_dir() {
+                return Err(
+                    Usage(format!("cannot write {}: there is no folder {}", path.display(), folder.display())).into()
+                );
+            }
+            if path.is_file() && !self.force {
+                return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn json_on_stdout(&self) -> bool {
+        matches!(self.json, Some(None))
+    }
+}
+
+/// The store of records; without one the run goes on, and says that it will not be kept.
+pub fn store(args: &OutputArgs) -> Option<history::Store> {
+    history::Store::open(None)
+        .inspect_err(|error| {
+            let advice = if args.json.is_some() { "" } else { "; --json=FILE keeps it all the same" };
+            warn(&format!("this run will not be saved: {error:#}{advice}"));
+        })
+        .ok()
+}
+
+/// Saves a record and returns where it lies; a failure is said once and does not end the run.
+pub fn save(store: Option<&history::Store>, record: &Record) -> Option<PathBuf> {
+    let store = store?;
+    match store.save(record) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            static SAID: std::sync::Once = std::sync::Once::new();
+            SAID.call_once(|| warn(&format!("the run cannot be saved: {error:#}")));
+            None
+        }
+    }
+}
+
+/// Everything that was asked for.
+///
+/// # Errors
+/// A file cannot be written; the others are.
+pub fn emit(record: &Record, findings: &Findings, saved: Option<&Path>, args: &OutputArgs) -> Result<()> {
+    if args.json_on_stdout() {
+        print(&report::json(record, findings))?;
+    } else {
+        let saved = saved.map(|path| path.display().to_string());
+        print(&report::terminal(record, findings, style(!args.quiet), saved.as_deref()))?;
+    }
+    let json = args.json.as_ref().and_then(Option::as_ref);
+    let files: [(Option<&PathBuf>, &dyn Fn() -> String); 3] = [
+        (json, &|| report::json(record, findings)),
+        (args.markdown.as_ref(), &|| report::markdown(record, findings)),
+        (args.csv.as_ref(), &|| report::csv(record)),
+    ];
+    let mut first_error = Ok(());
+    for (path, text) in files {
+        if let Some(path) = path
+            && let Err(error) = write(path, &text(), args.force)
+            && first_error.is_ok()
+        {
+            first_error = Err(error);
+        }
+    }
+    first_error
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    // A device such as /dev/stdout is there already and is not overwritten by being written to.
+    if force || (path.exists() && !path.is_file()) {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    let mut file = options.open(path).with_context(|| format!("cannot write {}", path.display()))?;
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Text for people on stdout; colour is taken out when nobody looks.
+///
+/// # Errors
+/// The reader went away.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// A warning on stderr.
+pub fn warn(text: &str) {
+    anstream::eprintln!("warning: {}", report::visible(text));
+}
+
+/// The terminal's width, or what COLUMNS says, or the report's own choice in a pipe.
+pub fn style(details: bool) -> report::Style {
+    let plain = report::Style::default();
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let stdout = std::io::stdout();
+    let terminal = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten();
+    let width = columns.or(terminal.map(|size| usize::from(size.ws_col)).filter(|&it| it > 0)).unwrap_or(plain.width);
+    report::Style { width: width.min(160), colour: true, details }
+}

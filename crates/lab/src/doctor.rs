@@ -1,0 +1,114 @@
+//! What this machine can and cannot measure in one place, and what would change that. It looks, and changes nothing.
+
+use std::sync::atomic::AtomicBool;
+
+use schema::{
+    Arm, Consume, Descriptor, Span, State, Workload,
+    arm::METHODS,
+    protocol::{Hold, Job},
+};
+
+use crate::{
+    Target, host,
+    link::{Link, Trouble},
+    runtime, state,
+};
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub what: String,
+    /// What was found, or why it is not to be had and what would change that.
+    pub found: Result<String, String>,
+}
+
+/// Looks at everything that decides what can be measured of `target`.
+pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut check = |what: &str, found: Result<String, String>| checks.push(Check { what: what.into(), found });
+
+    for method in METHODS {
+        check(&format!("method {}", method.name), supports(target, method.name, interrupted));
+    }
+    check("method uring+direct", supports(target, "uring+direct", interrupted));
+    check("method mmap+populate-read", supports(target, "mmap+populate-read", interrupted));
+    for &it in State::ALL {
+        let possible =
+            state::possible(it, target).and_then(|()| if it == State::Locked { lockable() } else { Ok(String::new()) });
+        check(&format!("state {it}"), possible.map(|found| if found.is_empty() { "yes".into() } else { found }));
+    }
+    check("verifying residency", target.way.clone().map(|way| format!("with {}", way.word())));
+    check(
+        "folio sizes in the cache",
+        sys::folio::orders(&target.file, 0, target.bytes.min(1 << 20))
+            .map(|_| "yes".into())
+            .map_err(|error| format!("{error}; run as root to have them in the record")),
+    );
+    let environment = host::detect();
+    check("memory", Ok(format!("{} available", schema::Bytes(environment.memory_available_bytes >> 20 << 20))));
+    check(
+        "device",
+        target.disk.clone().map(|disk| {
+            let kib = disk.queue("read_ahead_kb").unwrap_or_else(|_| "?".into());
+            let usual = if kib == "128" { "" } else { " (128 is usual; cold mappings without advice depend on it)" };
+            format!("{}, read-ahead {kib} KiB{usual}", disk.name)
+        }),
+    );
+    check(
+        "fault-around",
+        match environment.fault_around_bytes.value() {
+            Some(bytes) => Ok(schema::Bytes(*bytes).to_string()),
+            None => Err("not readable; as root, mount debugfs to have it in the record".into()),
+        },
+    );
+    check(
+        "quiet machine",
+        match environment.load {
+            load if load < 0.5 * f64::from(environment.cpus) => {
+                Ok(format!("load {load:.1} on {} CPUs", environment.cpus))
+            }
+            load => Err(format!(
+                "load {load:.1} on {} CPUs: intervals will be wide; stop what else is running",
+                environment.cpus
+            )),
+        },
+    );
+    checks
+}
+
+fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
+    let arm: Arm = arm.parse()?;
+    let job = Job {
+        pass: 1,
+        method: arm.method.clone(),
+        options: arm.options.clone(),
+        workload: Workload::Scan,
+        consume: Consume::Touch,
+        file: target.path.clone(),
+        block_bytes: 4096,
+        range: Span { offset: 0, bytes: target.bytes.min(4096) },
+        ops: 1,
+        aligned: true,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        seed: 1,
+        hold: Hold::No,
+    };
+    let asked = Link::start(runtime::find(&arm.runtime)?.worker()?, interrupted).and_then(|(mut link, _)| {
+        link.prepare(&job)?;
+        link.bye()
+    });
+    match asked {
+        Ok(()) => Ok("yes".into()),
+        Err(Trouble::Unavailable(reason) | Trouble::Failed(reason)) => Err(reason),
+        Err(Trouble::Interrupted) => Err("interrupted".into()),
+    }
+}
+
+fn lockable() -> Result<String, String> {
+    match rustix::process::getrlimit(rustix::process::Resource::Memlock).current {
+        None => Ok("yes".into()),
+        Some(_) if rustix::process::geteuid().is_root() => Ok("yes".into()),
+        Some(bytes) => Ok(format!("up to {} (RLIMIT_MEMLOCK; raise it with `ulimit -l`)", schema::Bytes(bytes))),
+    }
+}

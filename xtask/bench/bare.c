@@ -1,0 +1,72 @@
+/* The hand-written loop that faultline's own cells are held against: no framework, the same offsets (SplitMix64 and
+ * multiply-shift), the same sum of little-endian 64-bit words, the same file in the page table beforehand.
+ *
+ *   bare pread|mmap FILE BLOCK OPS SEED  ->  nanoseconds of the second of two passes, and the checksum
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t state;
+
+static inline uint64_t next(void) {
+    uint64_t z = (state += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static inline uint64_t sum(const uint8_t *bytes, size_t count) {
+    uint64_t a = 0, b = 0, c = 0, d = 0, w[4];
+    size_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        memcpy(w, bytes + i, 32);
+        a += w[0], b += w[1], c += w[2], d += w[3];
+    }
+    for (; i + 8 <= count; i += 8) {
+        memcpy(w, bytes + i, 8);
+        a += w[0];
+    }
+    return a + b + c + d;
+}
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 6) return 2;
+    int mapped = strcmp(argv[1], "mmap") == 0;
+    int fd = open(argv[2], O_RDONLY);
+    size_t block = strtoull(argv[3], 0, 10);
+    uint64_t ops = strtoull(argv[4], 0, 10), seed = strtoull(argv[5], 0, 10), total = 0, begun = 0;
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st)) return 1;
+    uint64_t slots = (uint64_t)st.st_size / block;
+    uint8_t *buffer = mmap(0, block < 4096 ? 4096 : block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    memset(buffer, 1, block);
+    const uint8_t *map = mapped ? mmap(0, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0) : 0;
+    for (int pass = 0; pass < 2; pass++) {
+        state = seed, total = 0, begun = now();
+        for (uint64_t i = 0; i < ops; i++) {
+            uint64_t offset = (uint64_t)(((unsigned __int128)next() * slots) >> 64) * block;
+            if (mapped) {
+                total += sum(map + offset, block);
+            } else {
+                if (pread(fd, buffer, block, (off_t)offset) != (ssize_t)block) return 1;
+                total += sum(buffer, block);
+            }
+        }
+    }
+    printf("%llu %016llx\n", (unsigned long long)(now() - begun), (unsigned long long)total);
+    return 0;
+}

@@ -1,0 +1,350 @@
+//! Measures the tool itself and writes `docs/BENCHMARKS.md`: how far its numbers are from a bare loop's, how often it
+//! sees a difference where there is none, whether a second run agrees, and what it costs. Ratios, interleaved; never
+//! run it beside anything else.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use schema::{
+    Arm, Bytes, Consume, Descriptor, Span, Workload,
+    findings::{Document, Findings, Verdict},
+    protocol::{Hold, Job, PROTOCOL, Reply, Request},
+};
+use xshell::{Shell, cmd};
+
+const FILE_BYTES: u64 = 256 << 20;
+const ROUNDS: usize = 31;
+const CONTROL_RUNS: u64 = 5;
+const SEED: u64 = 7;
+
+pub fn run() -> Result<()> {
+    let shell = Shell::new()?;
+    shell.change_dir(crate::root());
+    cmd!(shell, "cargo build --release --quiet --package faultline").run()?;
+    let folder = shell.create_temp_dir()?;
+    let tool = crate::root().join("target/release/faultline");
+    let bare = folder.path().join("bare");
+    cmd!(shell, "cc -O3 -o {bare} xtask/bench/bare.c").run().context("a C compiler is needed for the bare loop")?;
+    let file = folder.path().join("file");
+    std::fs::write(&file, noise(FILE_BYTES))?;
+
+    let mut page = String::from(
+        "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one sitting on the machine below.\n\n",
+    );
+    let survey = |seed: u64| document(&tool, folder.path(), &[&"run", &file.display(), &"--seed", &seed]);
+    eprintln!("1/4  cells against the bare loop");
+    let loops = against_bare_loop(&tool, &bare, &file)?;
+    eprintln!("2/4  the survey, twice");
+    let (first, cost) = costs(&tool, &file, survey)?;
+    let (second, _) = survey(2)?;
+    eprintln!("3/4  controls");
+    let controls = controls(&tool, folder.path(), &file)?;
+    eprintln!("4/4  start-up");
+    let startup = startup(&tool)?;
+
+    let environment = &first.record.environment;
+    writeln!(
+        page,
+        "{}, {} CPUs, kernel {}, {} on {}, {}.\n",
+        environment.cpu.value().map_or("unknown CPU", String::as_str),
+        environment.cpus,
+        environment.kernel,
+        first.record.target.file_system,
+        first.record.target.device.value().map_or("no device", |it| it.name.as_str()),
+        &first.record.started[..10],
+    )?;
+    page += &loops;
+    page += &controls;
+    page += &agreement(&first.findings, &second.findings)?;
+    writeln!(page, "## What it costs\n\n| | measured | target |\n|---|---|---|")?;
+    page += &cost;
+    writeln!(page, "| `faultline --help`, median of 51 | {:.1} ms | below 20 ms |", startup.as_secs_f64() * 1e3)?;
+    std::fs::write(crate::root().join("docs/BENCHMARKS.md"), &page)?;
+    print!("{page}");
+    Ok(())
+}
+
+fn noise(bytes: u64) -> Vec<u8> {
+    let mut state = SEED;
+    (0..bytes / 8)
+        .flat_map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        })
+        .collect()
+}
+
+/// (a) Random reads in state `mapped`, each round one pass of the bare loop and one of a worker, in turn first.
+fn against_bare_loop(tool: &Path, bare: &Path, file: &Path) -> Result<String> {
+    let mut table = format!(
+        "## A cell against a bare loop\n\n\
+         Random reads of a {} file, state `mapped`, consume `sum`, one thread.\n\
+         The bare loop is `xtask/bench/bare.c`; both sides run in turn, {ROUNDS} rounds, and the ratio is the median of the rounds' ratios with its 95 % interval.\n\
+         Target: within 3 %.\n\n\
+         | method | block | bare loop, ns/op | faultline, ns/op | ratio | 95 % interval |{}\n|---|---|---|---|---|---|{}\n",
+        Bytes(FILE_BYTES),
+        if fio().is_some() { " fio, ns/op | fio / bare |" } else { "" },
+        if fio().is_some() { "---|---|" } else { "" },
+    );
+    for method in ["pread", "mmap"] {
+        for block in [64u64, 512, 4096, 65536, 1 << 20] {
+            let ops = ((64 << 20) / block).clamp(256, 200_000);
+            let (mut of_bare, mut of_tool, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+            for round in 0..ROUNDS {
+                let one = || -> Result<(f64, String)> {
+                    let output = Command::new(bare)
+                        .args([
+                            method,
+                            &file.display().to_string(),
+                            &block.to_string(),
+                            &ops.to_string(),
+                            &SEED.to_string(),
+                        ])
+                        .output()?;
+                    let text = String::from_utf8(output.stdout)?;
+                    let (ns, checksum) = text.trim().split_once(' ').context("the bare loop failed")?;
+                    Ok((ns.parse::<f64>()? / ops as f64, checksum.to_string()))
+                };
+                let other = || pass(tool, file, method, block, ops);
+                let (first, second) = match round % 2 {
+                    0 => (one()?, other()?),
+                    _ => {
+                        let second = other()?;
+                        (one()?, second)
+                    }
+                };
+                ensure!(first.1 == second.1, "{method} {block}: checksums {} and {} differ", first.1, second.1);
+                of_bare.push(first.0);
+                of_tool.push(second.0);
+                ratios.push(second.0 / first.0);
+            }
+            let ratio = analysis::stats::median_of_positive(ratios).context("too few rounds")?;
+            write!(
+                table,
+                "| {method} | {} | {:.1} | {:.1} | {:.3} | {:.3} to {:.3} |",
+                Bytes(block),
+                median(&mut of_bare),
+                median(&mut of_tool),
+                ratio.median,
+                ratio.ci_low,
+                ratio.ci_high
+            )?;
+            if let Some(version) = fio() {
+                match fio_ns(file, method, block, ops) {
+                    Ok(ns) => write!(table, " {ns:.0} | {:.2} |", ns / median(&mut of_bare))?,
+                    Err(error) => write!(table, " {version}: {error} | |")?,
+                }
+            }
+            table.push('\n');
+        }
+    }
+    table.push('\n');
+    Ok(table)
+}
+
+/// One pass of a worker, as the controller would have it.
+fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> Result<(f64, String)> {
+    let arm: Arm = method.parse().map_err(anyhow::Error::msg)?;
+    let job = Job {
+        pass: 1,
+        method: arm.method.clone(),
+        options: arm.options.clone(),
+        workload: Workload::Random,
+        consume: Consume::Sum,
+        file: file.display().to_string(),
+        block_bytes,
+        range: Span { offset: 0, bytes: FILE_BYTES },
+        ops,
+        aligned: true,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        seed: SEED,
+        hold: Hold::Warm,
+    };
+    let mut child = Command::new(tool).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut ask = |child: &mut Child, request: &Request| -> Result<Reply> {
+        let input = child.stdin.as_mut().expect("a pipe");
+        writeln!(input, "{}", serde_json::to_string(request)?)?;
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    };
+    ask(&mut child, &Request::Hello { protocol: PROTOCOL })?;
+    ask(&mut child, &Request::Prepare(Box::new(job)))?;
+    let Reply::Done(done) = ask(&mut child, &Request::Go { pass: 1 })? else { bail!("{method}: the pass failed") };
+    writeln!(child.stdin.as_mut().expect("a pipe"), "{}", serde_json::to_string(&Request::Bye {})?)?;
+    child.wait()?;
+    Ok((done.phases.work_ns as f64 / done.tally.ops as f64, done.tally.checksum))
+}
+
+fn fio() -> Option<String> {
+    let output = Command::new("fio").arg("--version").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// fio's own idea of the same: resident file, psync or mmap engine, without its hints and invalidation.
+fn fio_ns(file: &Path, method: &str, block: u64, ops: u64) -> Result<f64> {
+    let engine = if method == "mmap" { "mmap" } else { "psync" };
+    let output = Command::new("fio")
+        .args(["--name=cell", "--rw=randread", "--output-format=json", "--invalidate=0", "--fadvise_hint=0"])
+        .args(["--norandommap", "--gtod_reduce=1", "--loops=1", "--pre_read=0"])
+        .arg(format!("--ioengine={engine}"))
+        .arg(format!("--filename={}", file.display()))
+        .arg(format!("--bs={block}"))
+        .arg(format!("--size={FILE_BYTES}"))
+        .arg(format!("--io_size={}", block * ops * 4))
+        .output()?;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).context("fio refused")?;
+    let iops = report["jobs"][0]["read"]["iops"].as_f64().filter(|it| *it > 0.0).context("fio reported no reads")?;
+    Ok(1e9 / iops)
+}
+
+/// One run with `--json`.
+fn document(tool: &Path, store: &Path, args: &[&dyn std::fmt::Display]) -> Result<(Document, Duration)> {
+    let begun = Instant::now();
+    let output = Command::new(tool)
+        .args(args.iter().map(|it| it.to_string()))
+        .args(["--json", "--quiet"])
+        .env("FAULTLINE_DATA_DIR", store.join("runs"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    let document = serde_json::from_slice(&output.stdout).context("no document")?;
+    Ok((document, begun.elapsed()))
+}
+
+/// (b) Arms compared with themselves.
+fn controls(tool: &Path, store: &Path, file: &Path) -> Result<String> {
+    let experiment = crate::root().join("xtask/bench/controls.toml");
+    let (mut pairs, mut rejected, mut widths) = (0, 0, Vec::new());
+    for seed in 1..=CONTROL_RUNS {
+        let (run, _) =
+            document(tool, store, &[&"run", &file.display(), &"-e", &experiment.display(), &"--seed", &seed])?;
+        let floor = run.findings.noise_floor;
+        pairs += floor.pairs;
+        rejected += floor.rejected;
+        widths.extend(floor.half_width);
+    }
+    Ok(format!(
+        "## Arms against themselves (A/A)\n\n\
+         {pairs} controls over {CONTROL_RUNS} runs of `xtask/bench/controls.toml`, each with its own seed: the interval left out 1 in {rejected} ({:.1} %; target at most 5 %).\n\
+         Noise floor of the runs: ±{:.1} % (median of the runs).\n\n",
+        100.0 * f64::from(rejected) / f64::from(pairs.max(1)),
+        100.0 * median(&mut widths),
+    ))
+}
+
+/// (c) Whether a second run with another seed says the same.
+fn agreement(first: &Findings, second: &Findings) -> Result<String> {
+    let verdicts = |findings: &Findings| -> BTreeMap<String, Verdict> {
+        let key = |it: &schema::findings::Comparison| format!("{} {}", it.condition.label(), it.arm);
+        findings.comparisons.iter().map(|it| (key(it), it.verdict)).collect()
+    };
+    let winners = |findings: &Findings| -> BTreeMap<String, (Option<String>, Vec<String>)> {
+        findings.map.iter().map(|it| (it.condition.label(), (it.winner.clone(), it.ties.clone()))).collect()
+    };
+    let (a, b) = (verdicts(first), verdicts(second));
+    let both: Vec<(&String, Verdict, Verdict)> = a
+        .iter()
+        .filter_map(|(key, one)| Some((key, *one, *b.get(key)?)))
+        .filter(|(_, one, other)| one.is_decided() && other.is_decided())
+        .collect();
+    let same = both.iter().filter(|(_, one, other)| one == other).count();
+    let (a, b) = (winners(first), winners(second));
+    let agree = a
+        .iter()
+        .filter(|(label, (winner, ties))| {
+            let Some((other, other_ties)) = b.get(*label) else { return false };
+            winner == other
+                || other.as_ref().is_some_and(|it| ties.contains(it))
+                || winner.as_ref().is_some_and(|it| other_ties.contains(it))
+        })
+        .count();
+    let mut text = format!(
+        "## A second run\n\nThe survey twice, seeds 1 and 2. Comparisons decided in both runs: {}, of which {same} have the same verdict ({:.1} %; target at least 95 %).\n\
+         Conditions whose winner is the same, or tied with the other run's: {agree} of {}.\n\n",
+        both.len(),
+        100.0 * same as f64 / both.len().max(1) as f64,
+        a.len(),
+    );
+    for (key, one, other) in both.iter().filter(|(_, one, other)| one != other) {
+        writeln!(text, "* {key}: {}, then {}", one.words(), other.words())?;
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+type Run = Result<(Document, Duration)>;
+
+/// (d) Time to answer and the controller's memory.
+fn costs(tool: &Path, file: &Path, survey: impl Fn(u64) -> Run) -> Result<(Document, String)> {
+    let watch = std::thread::spawn({
+        let tool: PathBuf = tool.to_path_buf();
+        move || peak_of_controller(&tool)
+    });
+    let (document, elapsed) = survey(1)?;
+    let peak = watch.join().expect("the watcher does not panic");
+    let mut widths: Vec<f64> = (document.findings.comparisons.iter())
+        .filter_map(|it| it.speedup)
+        .map(|it| (it.ci_high / it.ci_low).sqrt() - 1.0)
+        .collect();
+    let rows = format!(
+        "| survey of a {} file, wall time | {:.1} s | 60 s |\n\
+         | half-width of its comparisons' intervals, median | ±{:.1} % | ±5 % |\n\
+         | controller's peak memory during it | {} | below 64 MiB |\n",
+        Bytes(std::fs::metadata(file)?.len()),
+        elapsed.as_secs_f64(),
+        100.0 * median(&mut widths),
+        Bytes(peak >> 10 << 10),
+    );
+    Ok((document, rows))
+}
+
+/// Watches the controller (not its workers) until it is gone.
+fn peak_of_controller(tool: &Path) -> u64 {
+    let is_controller = |pid: u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.starts_with(tool.as_os_str().as_encoded_bytes()) && line.split(|&it| it == 0).nth(1) == Some(b"run")
+    };
+    let find = || {
+        let pids = std::fs::read_dir("/proc").ok()?.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
+        pids.into_iter().find(|&pid| is_controller(pid))
+    };
+    let begun = Instant::now();
+    let mut peak = 0;
+    let mut pid = None;
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        pid = pid.or_else(find);
+        match pid.map(sys::process::peak_memory_bytes) {
+            Some(Ok(bytes)) => peak = peak.max(bytes),
+            Some(Err(_)) => return peak,
+            None if begun.elapsed() > Duration::from_secs(20) => return peak,
+            None => {}
+        }
+    }
+}
+
+fn startup(tool: &Path) -> Result<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..51 {
+        let begun = Instant::now();
+        Command::new(tool).arg("--help").stdout(Stdio::null()).status()?;
+        times.push(begun.elapsed().as_secs_f64());
+    }
+    Ok(Duration::from_secs_f64(median(&mut times)))
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
