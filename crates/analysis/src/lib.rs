@@ -1,1 +1,40 @@
+//! Record in, findings out. A pure function: no clock, no file, no process (`clippy.toml` keeps it so), and the same
+//! record gives the same findings whatever order its samples stand in.
+//!
+//! Nothing in here knows a method, a study or an experiment by name; what can be said about a comparison follows from
+//! what was counted. The one exception is whether an arm goes around the page cache, which its options say.
 
+mod because;
+mod cells;
+mod compare;
+mod crossover;
+mod equal_work;
+mod map;
+mod measured;
+mod noise;
+mod precision;
+pub mod stats;
+mod warnings;
+mod words;
+
+use schema::{Findings, Record};
+
+pub use compare::{MARGIN, verdict};
+pub use precision::{PRECISION, settled};
+
+/// Everything faultline concludes from what it measured.
+pub fn analyze(record: &Record) -> Findings {
+    let run = measured::Run::new(record);
+    let compared = compare::against_baselines(&run);
+    let noise_floor = noise::floor(&run);
+    Findings {
+        cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
+        crossovers: crossover::all(&run, &compared),
+        map: map::lines(&run, &compared),
+        warnings: warnings::of_run(&run, &noise_floor),
+        comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
+        noise_floor,
+        // The ledger of claims belongs to the studies and is filled in there.
+        claims: Vec::new(),
+    }
+}

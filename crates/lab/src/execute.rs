@@ -13,7 +13,7 @@ use std::{
 use schema::{
     Arm, Condition, Experiment, Record, SCHEMA_VERSION, Span, State, Workload,
     protocol::{Done, Job, Phases, Tally, Usage},
-    record::{Environment, Fill, Outcome, Reading, Sample},
+    record::{Environment, Fill, FolioOrder, Outcome, Reading, Sample},
 };
 
 use crate::{
@@ -466,6 +466,7 @@ impl Bench<'_> {
             method: "evicted, then read(2) in ascending order, 1 MiB requests".into(),
             elapsed_ns: pass.done.phases.total_ns(),
             folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes)
+                .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
                 .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
                 .into(),
         });

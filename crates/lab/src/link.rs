@@ -47,14 +47,26 @@ impl<'a> Link<'a> {
     ///
     /// # Errors
     /// It cannot be started, or does not answer as a worker of this protocol.
-    pub fn start(mut command: Command, interrupted: &'a AtomicBool) -> Result<(Link<'a>, Hello), Trouble> {
+    pub fn start(command: Command, interrupted: &'a AtomicBool) -> Result<(Link<'a>, Hello), Trouble> {
+        Link::start_within(PATIENCE, command, interrupted)
+    }
+
+    /// As `start`, for a caller that knows how long a greeting may take.
+    ///
+    /// # Errors
+    /// As `start`.
+    pub fn start_within(
+        patience: Duration,
+        mut command: Command,
+        interrupted: &'a AtomicBool,
+    ) -> Result<(Link<'a>, Hello), Trouble> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         sys::process::tie_to_parent(&mut command);
         let mut child =
             command.spawn().map_err(|error| Trouble::Failed(format!("the worker cannot be started: {error}")))?;
         let input = child.stdin.take();
         let mut link = Link { child, input, pending: Vec::new(), stderr: Vec::new(), stderr_open: true, interrupted };
-        match link.ask(&Request::Hello { protocol: PROTOCOL }, PATIENCE)? {
+        match link.ask(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
             Reply::Hello(hello) => Err(Trouble::Failed(format!(
                 "the worker speaks protocol {}, this controller {PROTOCOL}",
@@ -103,7 +115,11 @@ impl<'a> Link<'a> {
                     return Err(Trouble::Failed("the worker did not end after its work; it was killed".into()));
                 }
                 // The process is tearing down its mappings; the pipe's end would come before that.
-                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+                Ok(None) => {
+                    // One that still has much to say would wait for a reader.
+                    self.receive(Duration::ZERO);
+                    std::thread::sleep(Duration::from_micros(200));
+                }
             }
         }
     }

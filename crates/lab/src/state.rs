@@ -6,6 +6,8 @@
 //! fails either look is kept as invalid. What remains: a guest's cold pages may lie in its host's memory; the
 //! processor's own caches are whatever the pass before left; and a stranger's file allows less (see `verify`).
 
+use std::time::Duration;
+
 use schema::{
     Span, State,
     protocol::{Done, Hold},
@@ -61,6 +63,9 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
     }
 }
 
+const EVICTION_TRIES: u32 = 50;
+const EVICTION_PAUSE: Duration = Duration::from_millis(4);
+
 /// Drops every page of the file and looks whether they are gone.
 ///
 /// # Errors
@@ -72,8 +77,13 @@ pub fn make_cold(target: &Target) -> Result<(), String> {
         return Ok(());
     }
     let mut stayed = resident_of_file(target)?;
-    if stayed > 0 {
-        // Pages in another CPU's batch of the page lists may survive the first call.
+    // Read-ahead that the pass before began may still be under way; its pages are locked until it ends. Others sit in
+    // another CPU's batch of the page lists.
+    for _ in 0..EVICTION_TRIES {
+        if stayed == 0 {
+            break;
+        }
+        std::thread::sleep(EVICTION_PAUSE);
         cache::evict(&target.file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
         stayed = resident_of_file(target)?;
     }

@@ -100,7 +100,12 @@ impl Target {
         if (now.mtime(), now.mtime_nsec()) != self.modified {
             return Err("somebody wrote to the file during the run".into());
         }
-        Ok(())
+        // Workers open the file by its name, each for itself.
+        match fs::metadata(&self.path) {
+            Ok(named) if (named.dev(), named.ino()) == (now.dev(), now.ino()) => Ok(()),
+            Ok(_) => Err("another file took this one's name during the run".into()),
+            Err(error) => Err(format!("the file was deleted or moved during the run: {error}")),
+        }
     }
 
     /// As the record says it.
@@ -165,5 +170,18 @@ mod tests {
         assert_eq!(target.unchanged(), Ok(()));
         fs::write(&path, "some").unwrap();
         assert!(target.unchanged().unwrap_err().contains("from 9 to 4 bytes"));
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_or_deleted_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("file"), folder.path().join("other"));
+        fs::write(&path, "some text").unwrap();
+        fs::write(&other, "some text").unwrap();
+        let target = Target::open(&path, false, true).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(target.unchanged().unwrap_err().contains("another file"));
+        fs::remove_file(&path).unwrap();
+        assert!(target.unchanged().unwrap_err().contains("deleted or moved"));
     }
 }

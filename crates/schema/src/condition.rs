@@ -105,7 +105,7 @@ pub struct Span {
 
 impl Span {
     pub fn end(&self) -> u64 {
-        self.offset + self.bytes
+        self.offset.saturating_add(self.bytes)
     }
 }
 

@@ -113,7 +113,7 @@ pub struct Phases {
 impl Phases {
     /// Everything that was timed.
     pub fn total_ns(&self) -> u64 {
-        self.open_ns.unwrap_or(0) + self.work_ns + self.close_ns.unwrap_or(0)
+        self.work_ns.saturating_add(self.open_ns.unwrap_or(0)).saturating_add(self.close_ns.unwrap_or(0))
     }
 }
 

@@ -185,8 +185,16 @@ pub struct Fill {
     /// `sequential read, 1 MiB requests, after eviction`.
     pub method: String,
     pub elapsed_ns: u64,
-    /// Pages by folio order (0: single pages, 9: 2 MiB), with root.
-    pub folio_orders: Reading<BTreeMap<u32, u64>>,
+    /// Pages by folio size, with root.
+    pub folio_orders: Reading<Vec<FolioOrder>>,
+}
+
+/// How many pages of a fill lie in folios of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolioOrder {
+    /// 0: single pages; 9: 2 MiB with pages of 4 KiB.
+    pub order: u32,
+    pub pages: u64,
 }
 
 /// The machine, as far as it decides results. A field that could not be read says why.

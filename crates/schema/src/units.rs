@@ -72,7 +72,7 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 }
 
 /// `expected one of a, b, c`, with the nearest name first when there is one.
-pub fn expected<'a>(typed: &str, known: &[&'a str]) -> String {
+pub fn expected(typed: &str, known: &[&str]) -> String {
     let list = format!("expected one of {}", known.join(", "));
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean {name:?}? ({list})"),

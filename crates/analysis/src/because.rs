@@ -1,0 +1,168 @@
+//! Why: one sentence of counted numbers, about what differs most between two arms. It reports, it never concludes;
+//! whether the counts account for the time is another question.
+
+use schema::State;
+
+use crate::{
+    measured::{Cell, Run},
+    stats::Sample,
+    words::{count, list, percent, rough_size, size, times},
+};
+
+/// Counts that differ by less than this factor explain nothing.
+const ALIKE: f64 = 1.25;
+
+/// Of all differences, so many are told.
+const TOLD: usize = 3;
+
+/// The kernel splits user from system time by looking at every tick (250 a second on most kernels).
+const TICK_NS: f64 = 4e6;
+
+pub(crate) fn because(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
+    let [a, b] = [baseline, arm].map(|cell| Counts::of(run, cell));
+    let [first, second] = [baseline, arm].map(|cell| run.name(cell.arm()));
+    let mut facts: Vec<(usize, &Fact, f64)> =
+        FACTS.iter().enumerate().filter_map(|(place, fact)| Some((place, fact, (fact.contrast)(&a, &b)?))).collect();
+    facts.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
+    let cold = a.cold || b.cold;
+    let from_device = facts.iter().any(|(_, fact, _)| fact.of_device);
+    let differing = facts.iter().take_while(|(_, _, contrast)| *contrast > ALIKE.ln()).count();
+    if differing == 0 && !(cold && from_device) {
+        let clauses: Vec<String> = facts.iter().take(TOLD).filter_map(|(_, fact, _)| (fact.says)(&a)).collect();
+        return (!clauses.is_empty()).then(|| {
+            format!("nothing that was counted differs much: {first} {}, and so did {second}", list(&clauses))
+        });
+    }
+    let told = differing.min(TOLD);
+    // What came from the device belongs to every cold reason, differing or not.
+    let mut at = 0;
+    facts.retain(|(_, fact, _)| {
+        at += 1;
+        at <= told || (cold && fact.of_device)
+    });
+    facts.sort_by_key(|&(place, _, _)| place);
+    let clauses =
+        |counts: &Counts| -> Vec<String> { facts.iter().filter_map(|(_, fact, _)| (fact.says)(counts)).collect() };
+    Some(format!("{first} {}; {second} {}", list(&clauses(&a)), list(&clauses(&b))))
+}
+
+/// What was counted of an arm, per pass.
+struct Counts {
+    calls: Option<f64>,
+    call_bytes: Option<f64>,
+    minor_faults: Option<f64>,
+    major_faults: Option<f64>,
+    device_bytes: Option<f64>,
+    system_share: Option<f64>,
+    /// How many samples of "user or system?" the kernel took, all passes together.
+    ticks: f64,
+    covered_bytes: f64,
+    ceiling_share: Option<f64>,
+    cold: bool,
+}
+
+impl Counts {
+    fn of(run: &Run, cell: &Cell) -> Counts {
+        let mean = |name| cell.reading(name, Sample::mean).value().copied();
+        let cpu = mean("system_ns").zip(mean("user_ns"));
+        let system_share = cpu.map(|(system, user)| system / (system + user));
+        Counts {
+            calls: cell.count("read_calls"),
+            call_bytes: cell.count("read_call_bytes"),
+            minor_faults: cell.count("minor_faults"),
+            major_faults: cell.count("major_faults"),
+            device_bytes: cell.count("device_read_bytes"),
+            system_share: system_share.filter(|share| share.is_finite()),
+            ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / TICK_NS),
+            covered_bytes: cell.covered_bytes(run.page_bytes()).unwrap_or(0.0),
+            ceiling_share: cell.ceiling_share(run),
+            cold: cell.own.state == State::Cold,
+        }
+    }
+}
+
+/// A kind of count: how much two arms differ in it (0: not at all; `None`: not counted, or too few to matter), and how
+/// one arm's is said.
+struct Fact {
+    of_device: bool,
+    contrast: fn(&Counts, &Counts) -> Option<f64>,
+    says: fn(&Counts) -> Option<String>,
+}
+
+/// In the order in which they are told.
+const FACTS: &[Fact] = &[
+    Fact { of_device: false, contrast: |a, b| contrast(a.calls?, b.calls?, 8.0), says: says_calls },
+    Fact {
+        of_device: false,
+        contrast: |a, b| contrast(a.minor_faults?, b.minor_faults?, 8.0),
+        says: says_minor_faults,
+    },
+    Fact {
+        of_device: false,
+        contrast: |a, b| contrast(a.major_faults?, b.major_faults?, 4.0),
+        says: |counts| Some(format!("took {}", whole(counts.major_faults?, "major fault", "major faults"))),
+    },
+    Fact {
+        of_device: true,
+        contrast: |a, b| {
+            let least = 0.01 * a.covered_bytes.max(b.covered_bytes).max(1.0);
+            contrast(a.device_bytes?, b.device_bytes?, least)
+                .filter(|_| a.cold || b.cold || a.device_bytes != b.device_bytes)
+        },
+        says: says_device_bytes,
+    },
+    Fact {
+        of_device: false,
+        // A share from 30 to 60 % weighs as much as a count that doubles, if ticks can tell the two apart.
+        contrast: |a, b| {
+            let difference = (a.system_share? - b.system_share?).abs();
+            let error = (0.25 / a.ticks + 0.25 / b.ticks).sqrt();
+            (difference > 2.0 * error).then_some(difference * 2.3)
+        },
+        says: |counts| Some(format!("spent {} of its CPU time in the system", percent(counts.system_share?))),
+    },
+];
+
+/// The logarithm of how many times one count is the other; `None` when both are below `least`.
+fn contrast(a: f64, b: f64, least: f64) -> Option<f64> {
+    (a.max(b) >= least).then(|| ((a.max(0.0) + 1.0) / (b.max(0.0) + 1.0)).ln().abs())
+}
+
+fn whole(number: f64, one: &str, many: &str) -> String {
+    count(number.round().max(0.0) as u64, one, many)
+}
+
+fn says_calls(counts: &Counts) -> Option<String> {
+    let calls = counts.calls?;
+    let made = format!("made {}", whole(calls, "read call", "read calls"));
+    Some(match counts.call_bytes {
+        // Roughly: the counter holds the odd message to the process too.
+        Some(bytes) if calls >= 0.5 => format!("{made} for {}", rough_size(bytes)),
+        _ => made,
+    })
+}
+
+fn says_minor_faults(counts: &Counts) -> Option<String> {
+    let faults = counts.minor_faults?;
+    let took = format!("took {}", whole(faults, "minor fault", "minor faults"));
+    // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
+    let by_faults = faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults) && counts.covered_bytes > 0.0;
+    Some(if by_faults { format!("{took} ({} per fault)", rough_size(counts.covered_bytes / faults)) } else { took })
+}
+
+fn says_device_bytes(counts: &Counts) -> Option<String> {
+    let bytes = counts.device_bytes?;
+    if bytes <= 0.0 {
+        return Some("fetched nothing from the device".to_string());
+    }
+    let mut remarks = Vec::new();
+    let amplification = bytes / counts.covered_bytes;
+    if amplification.is_finite() && amplification > 1.5 {
+        remarks.push(format!("{} what it reached", times(amplification)));
+    }
+    if let Some(share) = counts.ceiling_share {
+        remarks.push(format!("at {} of the ceiling", percent(share)));
+    }
+    let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
+    Some(format!("fetched {} from the device{remarks}", size(bytes)))
+}

@@ -1,0 +1,94 @@
+//! What one arm did under one condition.
+
+use schema::{
+    Workload,
+    findings::{CellFinding, Status},
+    protocol::Tally,
+};
+
+use crate::{
+    measured::{Cell, Run, most_frequent},
+    stats::{self, Sample},
+    words::{amount, count},
+};
+
+pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
+    let (status, reason) = status(run, cell);
+    let bytes_per_s = cell.passes.iter().map(|pass| pass.tally.bytes as f64 * 1e9 / pass.ns);
+    CellFinding {
+        arm: cell.arm().clone(),
+        condition: cell.condition.clone(),
+        control: cell.entry.control,
+        status,
+        reason,
+        samples: cell.passes.len() as u32,
+        invalid_samples: cell.invalid.len() as u32,
+        failed_samples: cell.failed.len() as u32,
+        ns_per_op: stats::median_of_positive(cell.passes.iter().filter_map(|pass| pass.ns_per_op())),
+        bytes_per_s: stats::median_of_positive(bytes_per_s),
+        user_ns_per_op: cell.reading_per_op("user_ns", Sample::mean),
+        system_ns_per_op: cell.reading_per_op("system_ns", Sample::mean),
+        minor_faults: cell.reading("minor_faults", Sample::median),
+        major_faults: cell.reading("major_faults", Sample::median),
+        device_read_bytes: cell.reading("device_read_bytes", Sample::median),
+        device_write_bytes: cell.reading("device_write_bytes", Sample::median),
+        peak_memory_bytes: cell.reading("peak_memory_bytes", Sample::median),
+        ceiling_share: cell.ceiling_share(run),
+    }
+}
+
+fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
+    let lost = || cell.invalid.iter().chain(&cell.failed).copied();
+    let passes = cell.passes.len() + lost().count();
+    let main_reason = |reasons: &mut dyn Iterator<Item = &str>| {
+        most_frequent(reasons).map(|(reason, times)| match times {
+            1 if passes == 1 => reason.to_string(),
+            _ => format!("{times} of {}: {reason}", count(passes as u64, "pass", "passes")),
+        })
+    };
+    if !cell.passes.is_empty() {
+        let mut reasons: Vec<String> = main_reason(&mut lost()).into_iter().collect();
+        reasons.extend(inconsistent_work(cell));
+        if cell.passes.len() == 1 {
+            reasons.push("a single pass has no interval, so there is no number".to_string());
+        }
+        return (Status::Ok, (!reasons.is_empty()).then(|| reasons.join("; ")));
+    }
+    if passes == 0 {
+        let reason = cell.entry.skipped.clone().unwrap_or_else(|| match &run.record.partial {
+            Some(partial) => format!("the run ended before its first pass: {partial}"),
+            None => "no pass was made".to_string(),
+        });
+        return (Status::Skipped, Some(reason));
+    }
+    if cell.invalid.len() >= cell.failed.len() {
+        (Status::Invalid, main_reason(&mut cell.invalid.iter().copied()))
+    } else {
+        (Status::Failed, main_reason(&mut cell.failed.iter().copied()))
+    }
+}
+
+/// Why the passes of one cell were not all the same work: above all, a file that changed meanwhile. Random offsets may
+/// be drawn anew in every round, and with them what they reach and its checksum.
+pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
+    let first = cell.passes.first()?.tally;
+    let differs = |same: &dyn Fn(&Tally) -> bool| cell.passes.iter().map(|pass| pass.tally).find(|tally| !same(tally));
+    let all = cell.passes.len();
+    if let Some(other) = differs(&|tally| tally.bytes == first.bytes && tally.ops == first.ops) {
+        let (a, b) = if other.bytes == first.bytes {
+            (count(first.ops, "block", "blocks"), count(other.ops, "block", "blocks"))
+        } else {
+            (amount(first.bytes), amount(other.bytes))
+        };
+        return Some(format!("its {all} passes were not the same work: one consumed {a}, another {b}"));
+    }
+    let scanned = cell.own.workload == Workload::Scan;
+    if scanned && differs(&|tally| tally.distinct_bytes == first.distinct_bytes).is_some() {
+        return Some(format!("its {all} passes did not all reach the same part of the file"));
+    }
+    if scanned && let Some(other) = differs(&|tally| tally.checksum == first.checksum) {
+        let (a, b) = (&first.checksum, &other.checksum);
+        return Some(format!("its {all} passes did not all see the same bytes (checksums {a} and {b})"));
+    }
+    None
+}

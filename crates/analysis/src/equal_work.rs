@@ -1,0 +1,353 @@
+//! Equal work or no verdict. What both arms did is compared with each other and with what the condition says, from
+//! tallies, conditions and device counters alone: no study and no method is known here by name.
+//!
+//! Where the arms differ from each other the comparison is void, with the difference in words. Where they agree with
+//! each other but not with what the experiment says of itself, it stands and carries a warning.
+
+use schema::{Condition, State, Workload, protocol::Tally};
+
+use crate::{
+    cells::inconsistent_work,
+    measured::{Cell, Pass, Run},
+    words::{amount, count, percent, size, thousands},
+};
+
+/// Cold: so much of what a pass covered must have come from the device. The rest is
+/// tolerance for pages that a neighbour's read-ahead brought in before the pass was counted.
+const COLD_SHARE: f64 = 0.90;
+
+/// Cold: two arms that both fall short do so alike when their shares are this close.
+const COLD_ALIKE: f64 = 0.10;
+
+/// More device bytes than this, per byte covered, are worth a word.
+const AMPLIFICATION: f64 = 4.0;
+
+/// Cached, mapped, locked: so much of what was covered may come from the device unremarked.
+const WARM_SHARE: f64 = 0.01;
+
+/// Mapped, locked: so many faults per page covered are no sign that pages left the page table; fewer than the floor are
+/// the process's own.
+const MAPPED_SHARE: f64 = 0.01;
+const MAPPED_FLOOR: f64 = 32.0;
+
+/// Random offsets that reach less than this share of what uniform ones would are not uniform over the range.
+const COVERAGE_SHARE: f64 = 0.90;
+
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// Why the arms cannot be compared; empty when they can.
+    pub(crate) unequal: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pass)]) -> Work {
+    let mut work = Work::default();
+    if pairs.is_empty() {
+        return work;
+    }
+    let both = Both { run, baseline, arm, names: [run.name(baseline.arm()), run.name(arm.arm())] };
+    both.conditions(&mut work);
+    both.tallies(pairs, &mut work);
+    both.cold(&mut work);
+    for cell in [baseline, arm] {
+        let name = run.name(cell.arm());
+        work.warnings.extend(left_its_state(run, cell).map(|what| format!("{name}: {what}")));
+        work.warnings.extend(inconsistent_work(cell).map(|what| format!("{name}: {what}")));
+    }
+    if work.unequal.is_empty() {
+        both.as_it_says(&mut work);
+        both.queue_depth(&mut work);
+    }
+    work
+}
+
+struct Both<'a, 'r> {
+    run: &'r Run<'a>,
+    baseline: &'r Cell<'a>,
+    arm: &'r Cell<'a>,
+    names: [&'a str; 2],
+}
+
+impl Both<'_, '_> {
+    /// What each arm was told to do.
+    fn conditions(&self, work: &mut Work) {
+        let (a, b) = (self.baseline.own, self.arm.own);
+        let [first, second] = self.names;
+        let mut differ = |same: bool, sentence: String| {
+            if !same {
+                work.unequal.push(sentence);
+            }
+        };
+        let each = |a: &dyn std::fmt::Display, b: &dyn std::fmt::Display| format!("{first} {a}, {second} {b}");
+        differ(a.workload == b.workload, format!("different workloads: {}", each(&a.workload, &b.workload)));
+        differ(a.consume == b.consume, format!("what happens to each byte differs: {}", each(&a.consume, &b.consume)));
+        differ(
+            a.state == b.state,
+            format!("different starts: the {first} arm starts {}, the {second} arm {}", a.state, b.state),
+        );
+        differ(
+            a.durability == b.durability,
+            format!("a write counts as done at different points: {}", each(&a.durability, &b.durability)),
+        );
+        differ(
+            a.block_bytes == b.block_bytes,
+            format!("different blocks: {}", each(&schema::Bytes(a.block_bytes), &schema::Bytes(b.block_bytes))),
+        );
+        differ(
+            a.aligned == b.aligned,
+            format!("only the {} arm's offsets are multiples of the block", if a.aligned { first } else { second }),
+        );
+        let (file_a, file_b) = (schema::Bytes(a.file_bytes), schema::Bytes(b.file_bytes));
+        differ(a.file_bytes == b.file_bytes, format!("files of different sizes: {}", each(&file_a, &file_b)));
+        differ(a.storage == b.storage, "the arms read from storage with different limits".to_string());
+        if a.descriptor != b.descriptor {
+            let sentence = format!("threads share the file differently: {}", each(&a.descriptor, &b.descriptor));
+            work.warnings.push(sentence);
+        }
+    }
+
+    /// What each arm did, round by round: offsets may be drawn anew for every round, but then for all arms alike.
+    fn tallies(&self, pairs: &[(&Pass, &Pass)], work: &mut Work) {
+        let differing = |same: &dyn Fn(&Tally, &Tally) -> bool| {
+            let rounds = pairs.iter().filter(|(a, b)| !same(a.tally, b.tally)).count();
+            let (a, b) = pairs.iter().find(|(a, b)| !same(a.tally, b.tally))?;
+            let only_some = format!(" (in {rounds} of {} rounds)", pairs.len());
+            Some((a.tally, b.tally, if rounds == pairs.len() { String::new() } else { only_some }))
+        };
+        let [first, second] = self.names;
+        if let Some((a, b, rounds)) = differing(&|a, b| a.bytes == b.bytes) {
+            let (less, part, whole) = if a.bytes < b.bytes { (first, a, b) } else { (second, b, a) };
+            let (part, whole) = (part.bytes, whole.bytes);
+            work.unequal.push(format!("the {less} arm consumed {} of {}{rounds}", amount(part), amount(whole)));
+        } else {
+            if let Some((a, b, rounds)) = differing(&|a, b| a.ops == b.ops) {
+                let [a, b] = [a.ops, b.ops].map(|ops| count(ops, "operation", "operations"));
+                work.unequal.push(format!("the {first} arm made {a}, the {second} arm {b}{rounds}"));
+            }
+            if let Some((a, b, rounds)) = differing(&|a, b| a.distinct_bytes == b.distinct_bytes) {
+                let ((less, part), (more, whole)) = if a.distinct_bytes < b.distinct_bytes {
+                    ((first, a), (second, b))
+                } else {
+                    ((second, b), (first, a))
+                };
+                work.unequal.push(format!(
+                    "the {less} arm reached {} of the file where the {more} arm reached {}, although both consumed \
+                     {}{rounds}",
+                    amount(part.distinct_bytes),
+                    amount(whole.distinct_bytes),
+                    amount(part.bytes)
+                ));
+            }
+        }
+        let found = !work.unequal.is_empty();
+        if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
+            let (a, b) = (&a.checksum, &b.checksum);
+            work.unequal.push(format!(
+                "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was read{rounds}"
+            ));
+        }
+        if let Some((a, b, rounds)) = differing(&|a, b| a.threads == b.threads) {
+            let [a, b] = [a.threads, b.threads].map(|threads| count(threads.into(), "thread", "threads"));
+            work.unequal.push(format!("the {first} arm used {a}, the {second} arm {b}{rounds}"));
+        }
+        if let Some((a, _)) = pairs.iter().find(|(a, b)| a.opened != b.opened)
+            && self.baseline.own.state == self.arm.own.state
+        {
+            let opener = if a.opened { first } else { second };
+            work.unequal.push(format!("only the {opener} arm opened the file within its passes"));
+        }
+    }
+
+    /// Equal bytes from the device for both arms, or no number: residency alone does not see a mapping that was never
+    /// evicted, nor a hole, nor a cache below.
+    fn cold(&self, work: &mut Work) {
+        let page_bytes = self.run.page_bytes();
+        let from_device = |cell: &Cell| {
+            let covered = cell.covered_bytes(page_bytes).filter(|_| cell.own.state == State::Cold)?;
+            Some((cell.count("device_read_bytes")?, covered))
+        };
+        let cells = [self.baseline, self.arm].map(from_device);
+        let short = |&(device, covered): &(f64, f64)| device < COLD_SHARE * covered;
+        let sentence = |name: &str, (device, covered): (f64, f64)| {
+            format!("only {} of the {} that the {name} arm covered came from the device", size(device), size(covered))
+        };
+        match cells {
+            [Some(a), Some(b)] if short(&a) && short(&b) && (a.0 / a.1 - b.0 / b.1).abs() <= COLD_ALIKE => {
+                let share = (a.0 / a.1).max(b.0 / b.1);
+                work.warnings.push(if share < 0.01 {
+                    let none = if a.0 + b.0 == 0.0 { "no byte" } else { "next to nothing" };
+                    format!(
+                        "cold, but {none} came from the device for either arm: the file is a hole, or another cache \
+                         below answered"
+                    )
+                } else {
+                    format!(
+                        "cold, but at most {} of what the arms covered came from the device: the rest is a hole, is \
+                         compressed, or another cache below answered",
+                        percent(share)
+                    )
+                });
+            }
+            [Some(a), Some(b)] if short(&a) || short(&b) => {
+                let ((name, less), (other, more)) = if a.0 / a.1 < b.0 / b.1 {
+                    ((self.names[0], a), (self.names[1], b))
+                } else {
+                    ((self.names[1], b), (self.names[0], a))
+                };
+                let never = if less.0 == 0.0 {
+                    format!("the {name} arm never reached the device, although it covered {}", size(less.1))
+                } else {
+                    sentence(name, less)
+                };
+                work.unequal
+                    .push(format!("both should start cold: {never}; for the {other} arm it was {}", size(more.0)));
+            }
+            [Some(_), None] | [None, Some(_)] if self.baseline.own.state == self.arm.own.state => {
+                let unseen = if cells[0].is_none() { self.names[0] } else { self.names[1] };
+                work.warnings
+                    .push(format!("cold, but whether the {unseen} arm's bytes came from the device is unknown"));
+            }
+            _ => {}
+        }
+        for (name, seen) in self.names.iter().zip(cells) {
+            if let Some((device, covered)) = seen.filter(|(device, covered)| *device > AMPLIFICATION * covered) {
+                work.warnings.push(format!(
+                    "{name} read {} from the device for {} that it reached: {:.0} times as much",
+                    size(device),
+                    size(covered),
+                    device / covered
+                ));
+            }
+        }
+    }
+
+    /// Both arms agree; do they agree with what the experiment says of itself?
+    fn as_it_says(&self, work: &mut Work) {
+        let (says, own) = (self.baseline.condition, self.baseline.own);
+        let median = |count: fn(&Tally) -> u64| self.baseline.median_of(count).unwrap_or(0.0);
+        let (bytes, distinct) = (median(|tally| tally.bytes), median(|tally| tally.distinct_bytes));
+        let told = says.ops as f64 * says.block_bytes as f64;
+        // The last block of a file may be short, and so may every one that a random offset cuts off there.
+        if bytes + (says.block_bytes as f64) < 0.99 * told {
+            let [bytes, told] = [bytes, told].map(|bytes| amount(bytes as u64));
+            work.warnings.push(format!("both arms consumed {bytes} of the {told} that the experiment says"));
+        }
+        if says.workload != Workload::Random {
+            return;
+        }
+        let window = self.said_window(says);
+        let ops = median(|tally| tally.ops);
+        let [reachable, would] = [own.range.bytes, window].map(|span| uniform_coverage(span, own.block_bytes, ops));
+        let whole = if window >= says.file_bytes { "file" } else { "range" };
+        if (own.range.bytes as f64) < COVERAGE_SHARE * window as f64 {
+            let share = own.range.bytes as f64 / window as f64;
+            work.warnings.push(format!(
+                "both arms reach only {} of the {whole} ({} of {}): as many offsets over all of it would have reached \
+                 {}, these reached {}",
+                percent(share),
+                size(own.range.bytes as f64),
+                size(window as f64),
+                size(would),
+                size(distinct)
+            ));
+        } else if distinct < COVERAGE_SHARE * reachable.min(would) {
+            work.warnings.push(format!(
+                "both arms reach only {} of the {whole} ({} of {}), where as many uniform offsets would have reached \
+                 {}: these offsets are not uniform",
+                percent(distinct / window as f64),
+                size(distinct),
+                size(window as f64),
+                size(would)
+            ));
+        }
+    }
+
+    /// What random offsets are said to spread over. An experiment that names a share of the file speaks of the file, and
+    /// its reader must see the part beside the whole; one that names a number of bytes, or leaves the window to the
+    /// planner, speaks of a working set, and the run says once how large that was.
+    fn said_window(&self, says: &Condition) -> u64 {
+        let written = self.run.record.experiment.comparisons.iter().filter_map(|compare| compare.range);
+        let share = written.filter(|range| range.share.is_some()).any(|range| range.of(says.file_bytes) == says.range);
+        if share || says.range.bytes == 0 { says.file_bytes } else { says.range.bytes }
+    }
+
+    fn queue_depth(&self, work: &mut Work) {
+        if let (Some(a), Some(b)) = (self.baseline.queue_depth(), self.arm.queue_depth())
+            && a != b
+        {
+            work.warnings.push(in_flight(self.names, [a, b]));
+        }
+    }
+}
+
+/// `uring keeps 32 reads in flight, pread one`: a difference that is the subject, not a flaw.
+pub(crate) fn in_flight([first, second]: [&str; 2], [a, b]: [u32; 2]) -> String {
+    let number = |depth: u32| if depth <= 1 { "one".to_string() } else { thousands(depth.into()) };
+    let reads = |depth: u32| format!("{} {}", number(depth), if depth <= 1 { "read" } else { "reads" });
+    if a >= b {
+        format!("{first} keeps {} in flight, {second} {}", reads(a), number(b))
+    } else {
+        format!("{second} keeps {} in flight, {first} {}", reads(b), number(a))
+    }
+}
+
+/// Bytes that `ops` uniform offsets reach at least once, in the mean: slots (1 - (1 - 1/slots)^ops).
+fn uniform_coverage(span: u64, block_bytes: u64, ops: f64) -> f64 {
+    let slots = span as f64 / block_bytes.max(1) as f64;
+    if slots <= 1.0 {
+        return span as f64;
+    }
+    span as f64 * -(ops * (-1.0 / slots).ln_1p()).exp_m1()
+}
+
+/// What happened during the pass that the state it started from excludes.
+fn left_its_state(run: &Run, cell: &Cell) -> Option<String> {
+    let covered = cell.covered_bytes(run.page_bytes())?;
+    let warm = matches!(cell.own.state, State::Cached | State::Mapped | State::Locked);
+    let device = cell.count("device_read_bytes").filter(|_| warm && !cell.goes_around_the_cache());
+    if let Some(device) = device.filter(|device| *device > WARM_SHARE * covered) {
+        return Some(format!(
+            "{} were read from the device during passes that start {}, {} of what they cover",
+            size(device),
+            cell.own.state,
+            percent(device / covered)
+        ));
+    }
+    let opened = cell.passes.iter().filter(|pass| pass.opened).count();
+    if matches!(cell.own.state, State::Cold | State::Cached) && opened < cell.passes.len() {
+        return Some(format!(
+            "the file was held open in passes that start {}, so its pages may have been in the page table already",
+            cell.own.state
+        ));
+    }
+    let pages = covered / run.page_bytes() as f64;
+    let faults = cell.count("minor_faults").filter(|_| cell.own.state.is_held())?;
+    (faults > MAPPED_FLOOR.max(MAPPED_SHARE * pages)).then(|| {
+        format!(
+            "{} in passes over {} that start {}: pages left the page table during the pass, or were never in it",
+            count(faults.round() as u64, "minor fault", "minor faults"),
+            count(pages.round() as u64, "page", "pages"),
+            cell.own.state
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniform_offsets_reach_what_probability_says() {
+        // 2^20 blocks drawn from 2^20 slots leave 1/e of them untouched.
+        let reached = uniform_coverage(1 << 32, 4096, f64::from(1 << 20));
+        assert!((reached / 4_294_967_296.0 - (1.0 - (-1f64).exp())).abs() < 1e-6);
+        assert_eq!(uniform_coverage(4096, 4096, 1.0), 4096.0);
+        assert_eq!(uniform_coverage(0, 0, 5.0), 0.0);
+    }
+
+    #[test]
+    fn the_deeper_queue_is_named_first() {
+        assert_eq!(in_flight(["pread", "uring"], [1, 32]), "uring keeps 32 reads in flight, pread one");
+        assert_eq!(in_flight(["uring", "pread"], [32, 1]), "uring keeps 32 reads in flight, pread one");
+    }
+}

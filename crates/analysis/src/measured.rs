@@ -1,0 +1,202 @@
+//! A record, sorted by cell: what the rest of this crate looks at. Parts of a record that refer to nothing (a sample of
+//! a cell that is not there) are left out; nothing in here panics on a damaged one.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Arm, Condition, Reading, Record, State,
+    protocol::Tally,
+    record::{self, Outcome},
+};
+
+use crate::stats::Sample;
+
+pub(crate) struct Run<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) cells: Vec<Cell<'a>>,
+    one_runtime: bool,
+}
+
+/// One arm under one condition, with its passes in the order of their rounds.
+pub(crate) struct Cell<'a> {
+    pub(crate) entry: &'a record::Cell,
+    /// What its arm is compared under.
+    pub(crate) condition: &'a Condition,
+    /// What its arm does in fact.
+    pub(crate) own: &'a Condition,
+    pub(crate) passes: Vec<Pass<'a>>,
+    /// Reasons of passes that did not count.
+    pub(crate) invalid: Vec<&'a str>,
+    pub(crate) failed: Vec<&'a str>,
+}
+
+/// A valid pass.
+pub(crate) struct Pass<'a> {
+    pub(crate) round: u32,
+    order: u32,
+    pub(crate) ns: f64,
+    /// The file was opened and closed within the pass, and both were timed.
+    pub(crate) opened: bool,
+    pub(crate) tally: &'a Tally,
+    readings: &'a BTreeMap<String, Reading<f64>>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(record: &'a Record) -> Run<'a> {
+        let mut runtimes: Vec<&str> = record.cells.iter().map(|cell| cell.arm.runtime.as_str()).collect();
+        runtimes.sort_unstable();
+        runtimes.dedup();
+        let cells = record.cells.iter().enumerate().filter_map(|(index, entry)| {
+            let condition = record.conditions.get(entry.condition)?;
+            Some(Cell::new(record, index, entry, condition))
+        });
+        Run { record, cells: cells.collect(), one_runtime: runtimes.len() < 2 }
+    }
+
+    /// What an arm is called in sentences: without its runtime when all have the same one.
+    pub(crate) fn name(&self, arm: &'a Arm) -> &'a str {
+        if self.one_runtime { arm.short_name() } else { &arm.name }
+    }
+
+    /// The cells of a condition, by its index.
+    pub(crate) fn of_condition(&self, condition: usize) -> impl Iterator<Item = &Cell<'a>> {
+        self.cells.iter().filter(move |cell| cell.entry.condition == condition)
+    }
+
+    pub(crate) fn baseline(&self, condition: usize) -> Option<&Cell<'a>> {
+        self.of_condition(condition).find(|cell| cell.entry.baseline && !cell.entry.control)
+    }
+
+    pub(crate) fn page_bytes(&self) -> u64 {
+        self.record.environment.page_bytes.max(1)
+    }
+}
+
+impl<'a> Cell<'a> {
+    pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {
+        let own = entry.own_condition.as_ref().unwrap_or(condition);
+        let mut cell = Cell { entry, condition, own, passes: Vec::new(), invalid: Vec::new(), failed: Vec::new() };
+        for sample in record.samples.iter().filter(|sample| sample.cell == index) {
+            match &sample.outcome {
+                Outcome::Ok { phases, tally } => cell.passes.push(Pass {
+                    round: sample.round,
+                    order: sample.order,
+                    ns: phases.total_ns() as f64,
+                    opened: phases.open_ns.is_some(),
+                    tally,
+                    readings: &sample.readings,
+                }),
+                Outcome::Invalid { reason } => cell.invalid.push(reason),
+                Outcome::Failed { reason } => cell.failed.push(reason),
+            }
+        }
+        cell.passes.sort_by(|a, b| (a.round, a.order).cmp(&(b.round, b.order)).then(a.ns.total_cmp(&b.ns)));
+        cell
+    }
+
+    pub(crate) fn arm(&self) -> &'a Arm {
+        &self.entry.arm
+    }
+
+    /// Passes of the same rounds, each round once.
+    pub(crate) fn pairs<'b>(&'b self, other: &'b Cell<'a>) -> Vec<(&'b Pass<'a>, &'b Pass<'a>)> {
+        let by_round: BTreeMap<u32, &Pass> = other.passes.iter().rev().map(|pass| (pass.round, pass)).collect();
+        let own: BTreeMap<u32, &Pass> = self.passes.iter().rev().map(|pass| (pass.round, pass)).collect();
+        own.into_iter().filter_map(|(round, pass)| Some((pass, *by_round.get(&round)?))).collect()
+    }
+
+    /// The middle value of something counted once per pass.
+    pub(crate) fn median_of(&self, count: impl Fn(&Tally) -> u64) -> Option<f64> {
+        let values = self.passes.iter().map(|pass| count(pass.tally) as f64).collect();
+        Sample::new(values).map(|sample| sample.median())
+    }
+
+    /// What a probe saw in each pass, as one number; or the reason most passes give for having none.
+    pub(crate) fn reading(&self, name: &str, of_sample: impl Fn(&Sample) -> f64) -> Reading<f64> {
+        self.derived(name, |_, value| Some(value), of_sample)
+    }
+
+    /// As `reading`, with each pass's value divided by its blocks first.
+    pub(crate) fn reading_per_op(&self, name: &str, of_sample: impl Fn(&Sample) -> f64) -> Reading<f64> {
+        let per_op = |pass: &Pass, value: f64| (pass.tally.ops > 0).then(|| value / pass.tally.ops as f64);
+        self.derived(name, per_op, of_sample)
+    }
+
+    /// The median of a reading over the passes that have it.
+    pub(crate) fn count(&self, name: &str) -> Option<f64> {
+        self.reading(name, Sample::median).value().copied()
+    }
+
+    fn derived(
+        &self,
+        name: &str,
+        derive: impl Fn(&Pass, f64) -> Option<f64>,
+        of_sample: impl Fn(&Sample) -> f64,
+    ) -> Reading<f64> {
+        let readings = || self.passes.iter().filter_map(|pass| Some((pass, pass.readings.get(name)?)));
+        let values = readings()
+            .filter_map(|(pass, reading)| derive(pass, *reading.value()?))
+            .filter(|value| value.is_finite())
+            .collect();
+        match Sample::new(values).map(|sample| of_sample(&sample)).filter(|value| value.is_finite()) {
+            Some(value) => Reading::Value(value),
+            None => Reading::unavailable(match most_frequent(readings().filter_map(|(_, it)| it.reason())) {
+                Some((reason, _)) => reason.to_string(),
+                None if self.passes.is_empty() => "no valid pass".to_string(),
+                None => "not observed in this run".to_string(),
+            }),
+        }
+    }
+
+    /// Bytes of the pages that a pass reached at least, in the middle of the passes.
+    pub(crate) fn covered_bytes(&self, page_bytes: u64) -> Option<f64> {
+        let rounded = |tally: &Tally| tally.distinct_bytes.div_ceil(page_bytes).saturating_mul(page_bytes);
+        self.median_of(rounded).filter(|&bytes| bytes > 0.0)
+    }
+
+    /// What reaches the device whatever the page cache holds.
+    pub(crate) fn goes_around_the_cache(&self) -> bool {
+        self.arm().method == "direct" || self.arm().word("io") == "direct"
+    }
+
+    pub(crate) fn queue_depth(&self) -> Option<u32> {
+        self.passes.first().map(|pass| pass.tally.queue_depth)
+    }
+
+    /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
+    /// or the ceiling was measured with another kind of request.
+    pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
+        let ceiling = run.record.ceiling.value()?;
+        if self.own.state != State::Cold || self.count("device_read_bytes")? <= 0.0 {
+            return None;
+        }
+        let rate = |per_pass: fn(&Tally) -> u64| {
+            let rates = self.passes.iter().map(|pass| per_pass(pass.tally) as f64 * 1e9 / pass.ns);
+            Sample::new(rates.collect()).map(|sample| sample.median())
+        };
+        let share = match self.own.workload {
+            schema::Workload::Scan => rate(|tally| tally.bytes)? / ceiling.bytes_per_s,
+            schema::Workload::Random if self.own.block_bytes == 4096 => {
+                rate(|tally| tally.ops)? / ceiling.random_ops_per_s.value()?
+            }
+            schema::Workload::Random => return None,
+        };
+        share.is_finite().then_some(share)
+    }
+}
+
+impl Pass<'_> {
+    /// `None` for a pass without work, or too short for its clock.
+    pub(crate) fn ns_per_op(&self) -> Option<f64> {
+        (self.ns > 0.0 && self.tally.ops > 0).then(|| self.ns / self.tally.ops as f64)
+    }
+}
+
+/// The most frequent one (of equally frequent ones the first in the alphabet), and how often it occurs.
+pub(crate) fn most_frequent<'a>(reasons: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in reasons {
+        *counts.entry(reason).or_default() += 1;
+    }
+    counts.into_iter().rev().max_by_key(|&(_, count)| count)
+}

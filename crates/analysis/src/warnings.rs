@@ -1,0 +1,129 @@
+//! What a reader must know of the whole run before believing any of it.
+
+use schema::{Record, State, findings::NoiseFloor};
+
+use crate::{
+    compare::MARGIN,
+    measured::Run,
+    words::{percent, size},
+};
+
+/// Processor time that the hypervisor gave to somebody else.
+const STEAL: f64 = 0.02;
+
+/// The kernel's default read-ahead; a few times more or less is another machine as far as cold reads are concerned.
+const READ_AHEAD_BYTES: u64 = 128 * 1024;
+const READ_AHEAD_FACTOR: u64 = 4;
+
+pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
+    let record = run.record;
+    [
+        record.partial.as_ref().map(|reason| format!("the run is not complete: {reason}")),
+        wide_noise(noise_floor),
+        rejected_controls(noise_floor),
+        stolen_time(record),
+        few_cpus(record),
+        busy(record),
+        sparse(record),
+        read_ahead(record),
+        small_window(record),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn wide_noise(floor: &NoiseFloor) -> Option<String> {
+    let width = floor.half_width.filter(|&width| width > MARGIN)?;
+    Some(format!(
+        "the noise floor is ±{}: the same arm, measured twice, differed by more than the margin of {}",
+        percent(width),
+        percent(MARGIN)
+    ))
+}
+
+/// So many controls with an interval that leaves out 1 that chance alone would do it once in a hundred runs.
+fn rejected_controls(floor: &NoiseFloor) -> Option<String> {
+    let (n, rejected) = (floor.pairs, floor.rejected);
+    (rejected > 0 && chance_of_at_least(rejected, n, 0.05) < 0.01).then(|| {
+        format!("{rejected} of {n} A/A controls differ from themselves: intervals of this run are too narrow here")
+    })
+}
+
+/// P(Binomial(n, p) >= k).
+fn chance_of_at_least(k: u32, n: u32, p: f64) -> f64 {
+    let mut term = (1.0 - p).powf(f64::from(n));
+    let mut below = 0.0;
+    for i in 0..k.min(n + 1) {
+        below += term;
+        term *= f64::from(n - i.min(n)) / f64::from(i + 1) * p / (1.0 - p);
+    }
+    1.0 - below
+}
+
+fn stolen_time(record: &Record) -> Option<String> {
+    let share = record.environment.steal_share.value().filter(|&&share| share > STEAL)?;
+    Some(format!("{} of the CPU time was stolen by the hypervisor during the run", percent(*share)))
+}
+
+fn few_cpus(record: &Record) -> Option<String> {
+    let cpus = record.environment.cpus;
+    let threads = record.conditions.iter().map(|condition| condition.threads).max()?;
+    (threads > cpus).then(|| format!("{threads} threads took turns on {cpus} CPUs"))
+}
+
+fn busy(record: &Record) -> Option<String> {
+    let (load, cpus) = (record.environment.load, f64::from(record.environment.cpus));
+    (load > cpus / 2.0).then(|| format!("the machine was busy when the run began: load {load:.1} on {cpus:.0} CPUs"))
+}
+
+fn sparse(record: &Record) -> Option<String> {
+    let target = &record.target;
+    (target.allocated_bytes < target.bytes).then(|| {
+        format!(
+            "the file has holes, or is compressed: {} of {} are allocated, and holes never reach the device",
+            size(target.allocated_bytes as f64),
+            size(target.bytes as f64)
+        )
+    })
+}
+
+fn read_ahead(record: &Record) -> Option<String> {
+    let cold = record.conditions.iter().any(|condition| condition.state == State::Cold);
+    let bytes = *record.target.device.value()?.read_ahead_bytes.value()?;
+    let usual = READ_AHEAD_BYTES / READ_AHEAD_FACTOR..=READ_AHEAD_BYTES * READ_AHEAD_FACTOR;
+    (cold && !usual.contains(&bytes)).then(|| {
+        format!(
+            "read-ahead is {} on this device (usually {}): cold reads depend on it, above all random ones through a \
+             mapping without advice",
+            size(bytes as f64),
+            size(READ_AHEAD_BYTES as f64)
+        )
+    })
+}
+
+fn small_window(record: &Record) -> Option<String> {
+    let file = record.target.bytes;
+    let widest = record.conditions.iter().map(|condition| condition.range.bytes).max()?;
+    ((widest as f64) < 0.9 * file as f64).then(|| {
+        format!(
+            "no pass touched more than {} of the file's {}: what fits a cache or a memory limit there need not fit \
+             for the whole file",
+            size(widest as f64),
+            size(file as f64)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_is_the_binomial_tail() {
+        // R: pbinom(2, 20, 0.05, lower.tail = FALSE) gives 0.07548367.
+        assert!((chance_of_at_least(3, 20, 0.05) - 0.075_483_67).abs() < 1e-8);
+        assert_eq!(chance_of_at_least(0, 20, 0.05), 1.0);
+        assert!(chance_of_at_least(5, 2, 0.05).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,97 @@
+//! Numbers as people read them.
+
+use schema::Bytes;
+
+/// `16,384`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 fault`, `1,024 faults`, `no fault`.
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
+    match number {
+        0 => format!("no {one}"),
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(number)),
+    }
+}
+
+/// Amounts of work, in decimal megabytes so that small differences show: `268 MB`, `1,074 MB`, `4,096 bytes`.
+pub(crate) fn amount(bytes: u64) -> String {
+    match bytes {
+        10_000_000.. => format!("{} MB", thousands(bytes.saturating_add(500_000) / 1_000_000)),
+        _ => count(bytes, "byte", "bytes"),
+    }
+}
+
+/// Sizes that were counted: `64 MiB`, `1.50 GiB`.
+pub(crate) fn size(bytes: f64) -> String {
+    Bytes(bytes.round().max(0.0) as u64).to_string()
+}
+
+/// Sizes that were estimated, with two or three digits: `23 KiB`, `180 KiB`, `2.4 MiB`.
+pub(crate) fn rough_size(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes.max(0.0);
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if value < 10.0 && unit > 0 && (value - value.round()).abs() > 0.05 {
+        format!("{value:.1} {}", UNITS[unit])
+    } else {
+        format!("{value:.0} {}", UNITS[unit])
+    }
+}
+
+/// How many times: `1.07x`, `1.6x`, `23x`.
+pub(crate) fn times(factor: f64) -> String {
+    match factor {
+        ..1.095 => format!("{factor:.2}x"),
+        ..9.95 => format!("{factor:.1}x"),
+        _ => format!("{factor:.0}x"),
+    }
+}
+
+/// `71 %`, `0.4 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<T: AsRef<str>>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_string(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_like_numbers() {
+        assert_eq!([0, 999, 1_000, 16_384, 1_234_567].map(thousands), ["0", "999", "1,000", "16,384", "1,234,567"]);
+        assert_eq!([0, 1, 2].map(|it| count(it, "fault", "faults")), ["no fault", "1 fault", "2 faults"]);
+        assert_eq!([268_435_456, 1_073_741_824, 4096].map(amount), ["268 MB", "1,074 MB", "4,096 bytes"]);
+        assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
+        assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
+        assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
+        assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+    }
+}

@@ -1,0 +1,319 @@
+//! The mistakes of published comparisons, found without knowing them.
+
+use crate::support::{GIB, Lab, MIB, Pass, random, scan};
+use schema::{
+    Bytes, State,
+    experiment::{Compare, Range},
+    findings::{Comparison, Verdict},
+};
+
+fn only(lab: &Lab) -> Comparison {
+    let findings = lab.analyze();
+    assert_eq!(findings.comparisons.len(), 1);
+    findings.comparisons[0].clone()
+}
+
+#[track_caller]
+fn not_comparable(lab: &Lab, reason: &str) {
+    let comparison = only(lab);
+    assert_eq!(comparison.verdict, Verdict::NotComparable, "{comparison:#?}");
+    assert_eq!(comparison.reason.as_deref(), Some(reason));
+    assert_eq!(comparison.speedup, None);
+}
+
+#[track_caller]
+fn comparable_with(lab: &Lab, warnings: &[&str]) {
+    let comparison = only(lab);
+    assert_ne!(comparison.verdict, Verdict::NotComparable, "{:?}", comparison.reason);
+    assert_eq!(comparison.warnings, warnings);
+}
+
+fn nothing(_: u32, _: &mut Pass) {}
+
+/// As a device and a cache would: everything that is covered comes from the device.
+fn from_device(bytes: f64) -> impl Fn(u32, &mut Pass) {
+    move |_, pass| {
+        pass.reads("device_read_bytes", bytes);
+    }
+}
+
+#[test]
+fn an_arm_that_sums_a_quarter_of_the_bytes_is_found() {
+    // The reading arm declared its buffer as char and summed n/4 of them; zeros made the checksums agree.
+    let mut condition = scan("32 KiB", State::Cached);
+    (condition.file_bytes, condition.range.bytes, condition.ops) = (GIB, GIB, GIB / 32_768);
+    let quarter = |_: u32, pass: &mut Pass| pass.tally.bytes = 268_435_456;
+    let lab = Lab::duel_with(condition, ("read", 100.0), quarter, ("mmap+willneed", 140.0), nothing);
+    not_comparable(&lab, "the read arm consumed 268 MB of 1,074 MB");
+    let line = &lab.analyze().map[0];
+    assert_eq!(line.verdict, Verdict::NotComparable);
+    assert_eq!(line.says, "nothing can be compared with read: the read arm consumed 268 MB of 1,074 MB");
+}
+
+#[test]
+fn an_arm_that_visits_the_first_block_again_and_again_is_found() {
+    let first_block = |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = 65_536;
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 9.0), first_block);
+    not_comparable(
+        &lab,
+        "the mmap arm reached 65,536 bytes of the file where the read arm reached 67 MB, although both consumed 67 MB",
+    );
+}
+
+#[test]
+fn different_bytes_are_found_by_their_checksum() {
+    let other = |_: u32, pass: &mut Pass| pass.tally.checksum = "00000000deadbeef".into();
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 90.0), other);
+    not_comparable(
+        &lab,
+        "different bytes: checksums 00000000c0ffee00 (read) and 00000000deadbeef (mmap) although the same amount was read",
+    );
+    // One round is enough to void it, and the sentence says that it was one.
+    let once = |round: u32, pass: &mut Pass| {
+        if round == 3 {
+            pass.tally.checksum = "00000000deadbeef".into();
+        }
+    };
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 90.0), once);
+    assert!(only(&lab).reason.unwrap().ends_with("although the same amount was read (in 1 of 10 rounds)"));
+}
+
+#[test]
+fn offsets_drawn_anew_in_every_round_are_equal_work_as_long_as_both_arms_draw_the_same() {
+    let drawn = |round: u32, pass: &mut Pass| {
+        pass.tally.checksum = format!("{round:016x}");
+        pass.tally.distinct_bytes = 42 * MIB + u64::from(round) * 4096;
+    };
+    let lab = Lab::duel_with(random("4 KiB", State::Cached), ("pread", 900.0), drawn, ("mmap", 400.0), drawn);
+    comparable_with(&lab, &[]);
+    assert_eq!(lab.analyze().cells[0].reason, None);
+}
+
+#[test]
+fn threads_and_operations_are_work_too() {
+    let two = |_: u32, pass: &mut Pass| pass.tally.threads = 2;
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 60.0), two);
+    not_comparable(&lab, "the read arm used 1 thread, the mmap arm 2 threads");
+    let halves = |_: u32, pass: &mut Pass| pass.tally.ops *= 2;
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 60.0), halves);
+    not_comparable(&lab, "the read arm made 1,024 operations, the mmap arm 2,048 operations");
+}
+
+#[test]
+fn a_deeper_queue_is_said_and_does_not_void_anything() {
+    let deep = |_: u32, pass: &mut Pass| pass.tally.queue_depth = 32;
+    let lab = Lab::duel_with(random("64 KiB", State::Cached), ("pread", 9000.0), nothing, ("uring", 3000.0), deep);
+    comparable_with(&lab, &["uring keeps 32 reads in flight, pread one"]);
+    assert_eq!(lab.analyze().map[0].says, "uring is 3.0x faster than pread (with 32 in flight; pread: 1)");
+}
+
+#[test]
+fn arms_that_start_from_different_places_are_not_compared() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cold));
+    let (read, mmap) = (lab.cell(condition, "read"), lab.cell(condition, "mmap"));
+    lab.own(mmap, |own| own.state = State::Mapped);
+    lab.measure(read, 10, 100.0, from_device(64.0 * MIB as f64));
+    lab.measure(mmap, 10, 10.0, nothing);
+    not_comparable(&lab, "different starts: the read arm starts cold, the mmap arm mapped");
+}
+
+#[test]
+fn random_offsets_that_end_half_way_are_found_by_what_they_reach() {
+    // rand() ends at 2^31 - 1: a million blocks over a file of 4 GiB stay in its first half.
+    let million = || {
+        let mut condition = random("4 KiB", State::Cached);
+        (condition.file_bytes, condition.range.bytes, condition.ops) = (4 * GIB, 4 * GIB, 1_000_000);
+        condition
+    };
+    let half = |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = (0.4257 * 4.0 * GIB as f64) as u64;
+    let lab = Lab::duel_with(million(), ("read", 2137.0), half, ("mmap", 952.0), half);
+    comparable_with(
+        &lab,
+        &[
+            "both arms reach only 43 % of the file (1.70 GiB of 4 GiB), where as many uniform offsets would have reached \
+           2.46 GiB: these offsets are not uniform",
+        ],
+    );
+    let whole = |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = (0.6147 * 4.0 * GIB as f64) as u64;
+    let lab = Lab::duel_with(million(), ("read", 2137.0), whole, ("mmap", 952.0), whole);
+    comparable_with(&lab, &[]);
+}
+
+#[test]
+fn a_range_of_half_the_file_is_said_whether_the_arms_or_the_experiment_set_it() {
+    let warning =
+        ["both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over all of it would have \
+                    reached 40.46 MiB, these reached 27.67 MiB"];
+    let half = |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = (27.67 * MIB as f64) as u64;
+    let mut lab = Lab::new();
+    let condition = lab.condition(random("4 KiB", State::Cached));
+    for arm in ["read", "mmap"] {
+        let cell = lab.cell(condition, arm);
+        lab.own(cell, |own| own.range.bytes = 32 * MIB);
+        lab.measure(cell, 10, 100.0, half);
+    }
+    comparable_with(&lab, &warning);
+
+    let mut condition = random("4 KiB", State::Cached);
+    condition.range.bytes = 32 * MIB;
+    let mut lab = Lab::duel_with(condition, ("read", 100.0), half, ("mmap", 90.0), half);
+    // A window that the planner took is said once, for the run.
+    comparable_with(&lab, &[]);
+    assert!(lab.analyze().warnings[0].starts_with("no pass touched more than 32 MiB of the file's 64 MiB"));
+    lab.record.experiment.comparisons.push(Compare {
+        arms: vec![],
+        workload: vec![],
+        block: vec![],
+        consume: vec![],
+        state: vec![],
+        threads: vec![],
+        descriptor: vec![],
+        aligned: vec![],
+        range: Some(Range { offset: Bytes(0), bytes: None, share: Some(0.5) }),
+        ops: None,
+    });
+    comparable_with(&lab, &warning);
+}
+
+#[test]
+fn a_mapped_file_that_was_never_evicted_is_found_by_its_device_bytes() {
+    // fio's trap: DONTNEED returns 0 and leaves the pages of a mapped file where they are.
+    let lab = Lab::duel_with(
+        scan("64 KiB", State::Cold),
+        ("read", 30_000.0),
+        from_device(64.0 * MIB as f64),
+        ("mmap", 5_000.0),
+        from_device(0.0),
+    );
+    not_comparable(
+        &lab,
+        "both should start cold: the mmap arm never reached the device, although it covered 64 MiB; for the read arm it \
+         was 64 MiB",
+    );
+}
+
+#[test]
+fn cold_arms_may_fall_short_of_the_device_by_a_tenth_and_no_more() {
+    let with = |share: f64| {
+        Lab::duel_with(
+            scan("64 KiB", State::Cold),
+            ("read", 30_000.0),
+            from_device(64.0 * MIB as f64),
+            ("mmap", 20_000.0),
+            from_device(share * 64.0 * MIB as f64),
+        )
+    };
+    comparable_with(&with(0.901), &[]);
+    not_comparable(
+        &with(0.899),
+        "both should start cold: only 57.54 MiB of the 64 MiB that the mmap arm covered came from the device; for the \
+         read arm it was 64 MiB",
+    );
+}
+
+#[test]
+fn a_hole_is_found_by_device_bytes_that_stay_at_zero_for_both() {
+    let mut lab = Lab::duel_with(
+        scan("64 KiB", State::Cold),
+        ("read", 8_000.0),
+        from_device(0.0),
+        ("mmap", 5_000.0),
+        from_device(0.0),
+    );
+    lab.record.target.allocated_bytes = 0;
+    comparable_with(
+        &lab,
+        &["cold, but no byte came from the device for either arm: the file is a hole, or another cache below answered"],
+    );
+    assert!(lab.analyze().warnings[0].starts_with("the file has holes, or is compressed: 0 B of 64 MiB are allocated"));
+    assert_eq!(lab.analyze().cells[0].ceiling_share, None);
+}
+
+#[test]
+fn bytes_from_the_device_in_a_warm_pass_are_said_unless_the_arm_goes_around_the_cache() {
+    let device = 1_000_000.0;
+    let duel = |arm: &str| {
+        Lab::duel_with(
+            scan("64 KiB", State::Cached),
+            ("read", 8_000.0),
+            from_device(0.0),
+            (arm, 9_000.0),
+            from_device(device),
+        )
+    };
+    comparable_with(
+        &duel("mmap"),
+        &["mmap: 976.56 KiB were read from the device during passes that start cached, 1 % of what they cover"],
+    );
+    comparable_with(&duel("direct"), &[]);
+    comparable_with(&duel("uring+direct"), &[]);
+    let below = from_device(0.0099 * 64.0 * MIB as f64);
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), nothing, ("mmap", 9e3), below);
+    comparable_with(&lab, &[]);
+}
+
+#[test]
+fn pages_that_left_the_page_table_are_seen_by_their_faults() {
+    let faults = |number: f64| {
+        move |_: u32, pass: &mut Pass| {
+            pass.reads("minor_faults", number);
+        }
+    };
+    let duel =
+        |state, number| Lab::duel_with(scan("64 KiB", state), ("read", 8e3), nothing, ("mmap", 9e3), faults(number));
+    comparable_with(&duel(State::Mapped, 163.0), &[]);
+    comparable_with(
+        &duel(State::Mapped, 165.0),
+        &[
+            "mmap: 165 minor faults in passes over 16,384 pages that start mapped: pages left the page table during the \
+           pass, or were never in it",
+        ],
+    );
+    comparable_with(&duel(State::Cached, 1024.0), &[]);
+}
+
+#[test]
+fn a_file_that_is_held_open_did_not_start_from_the_page_cache_alone() {
+    let held = |_: u32, pass: &mut Pass| pass.opened = false;
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 8e3), held, ("mmap", 9e3), held);
+    let warning =
+        "the file was held open in passes that start cached, so its pages may have been in the page table already";
+    comparable_with(&lab, &[&format!("read: {warning}"), &format!("mmap: {warning}")]);
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 8e3), nothing, ("mmap", 9e3), held);
+    not_comparable(&lab, "only the read arm opened the file within its passes");
+}
+
+#[test]
+fn reading_far_more_than_is_used_is_said_with_the_factor() {
+    let device = |factor: f64| from_device(factor * 64.0 * MIB as f64);
+    let duel = |factor| {
+        Lab::duel_with(random("64 KiB", State::Cold), ("pread", 9e4), device(1.0), ("mmap", 9e5), device(factor))
+    };
+    comparable_with(&duel(4.0), &[]);
+    comparable_with(&duel(16.0), &["mmap read 1 GiB from the device for 64 MiB that it reached: 16 times as much"]);
+}
+
+#[test]
+fn a_file_that_changes_between_passes_is_a_reason() {
+    let changed = |round: u32, pass: &mut Pass| {
+        if round > 4 {
+            pass.tally.checksum = "00000000deadbeef".into();
+        }
+    };
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), changed, ("mmap", 9e3), changed);
+    let reason = "its 10 passes did not all see the same bytes (checksums 00000000c0ffee00 and 00000000deadbeef)";
+    assert_eq!(lab.analyze().cells[0].reason.as_deref(), Some(reason));
+    comparable_with(&lab, &[&format!("read: {reason}"), &format!("mmap: {reason}")]);
+}
+
+#[test]
+fn both_arms_doing_less_than_they_say_is_a_warning() {
+    let half = |_: u32, pass: &mut Pass| {
+        pass.tally.ops /= 2;
+        pass.tally.bytes /= 2;
+        pass.tally.distinct_bytes /= 2;
+    };
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), half, ("mmap", 9e3), half);
+    comparable_with(&lab, &["both arms consumed 34 MB of the 67 MB that the experiment says"]);
+}

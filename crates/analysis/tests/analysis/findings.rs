@@ -1,0 +1,449 @@
+//! Cells, verdicts, crossovers, the map and its reasons.
+
+use expect_test::{Expect, expect};
+use schema::{
+    Reading, State,
+    findings::{Status, Verdict},
+};
+
+use crate::support::{Lab, MIB, Pass, random, scan};
+
+fn nothing(_: u32, _: &mut Pass) {}
+
+/// The map, as a report would begin it.
+#[track_caller]
+fn check_map(lab: &Lab, expected: Expect) {
+    let line = |line: &schema::findings::MapLine| {
+        let because = line.because.as_deref().unwrap_or("no reason");
+        format!("{} ({}): {}\n  {because}\n", line.condition.label(), line.verdict.words(), line.says)
+    };
+    expected.assert_eq(&lab.analyze().map.iter().map(line).collect::<String>());
+}
+
+#[track_caller]
+fn check_crossovers(lab: &Lab, expected: Expect) {
+    let line = |it: &schema::findings::Crossover| {
+        let at =
+            it.at.map_or("null".to_string(), |at| format!("{:.0} [{:.0}, {:.0}]", at.median, at.ci_low, at.ci_high));
+        format!("{at}: {}\n", it.statement)
+    };
+    expected.assert_eq(&lab.analyze().crossovers.iter().map(line).collect::<String>());
+}
+
+// --- Cells ----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_cell_sums_up_its_passes() {
+    let lab = Lab::duel_with(
+        scan("64 KiB", State::Cold),
+        ("read", 1000.0),
+        |round, pass| {
+            pass.ns_per_op = 65_536.0 * f64::from(round + 1);
+            pass.reads("user_ns", 1024.0 * f64::from(round)).reads("minor_faults", f64::from(round));
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+        },
+        ("mmap", 1000.0),
+        nothing,
+    );
+    let cell = &lab.analyze().cells[0];
+    assert_eq!((cell.status, cell.samples, cell.reason.as_deref()), (Status::Ok, 10, None));
+    let ns = cell.ns_per_op.unwrap();
+    // Of 1 to 10 (times 65,536 ns): the geometric mean of 5 and 6, between the second and third from each end.
+    assert!((ns.median / 65_536.0 - 30f64.sqrt()).abs() < 1e-9);
+    assert!((2.0..=3.0).contains(&(ns.ci_low / 65_536.0)) && (8.0..=9.0).contains(&(ns.ci_high / 65_536.0)));
+    // A block of 64 KiB in 65,536 ns is a byte per nanosecond.
+    assert!((cell.bytes_per_s.unwrap().median - 1e9 / 30f64.sqrt()).abs() < 1.0);
+    assert_eq!(cell.user_ns_per_op, Reading::Value(4.5));
+    assert_eq!(cell.minor_faults, Reading::Value(4.5));
+    assert_eq!(cell.major_faults, Reading::unavailable("not observed in this run"));
+    // Of a ceiling of 2 GB/s.
+    assert!((cell.ceiling_share.unwrap() - 0.5 / 5.5).abs() < 0.01, "{:?}", cell.ceiling_share);
+}
+
+#[test]
+fn random_reads_of_4_kib_are_held_against_the_ceiling_of_such_reads() {
+    let lab = Lab::duel_with(
+        random("4 KiB", State::Cold),
+        ("pread", 1000.0),
+        |_, pass| {
+            pass.ns_per_op = 40_000.0;
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+        },
+        ("mmap", 1000.0),
+        nothing,
+    );
+    let findings = lab.analyze();
+    assert!((findings.cells[0].ceiling_share.unwrap() - 0.25).abs() < 1e-9);
+    assert_eq!(findings.cells[1].ceiling_share, None);
+}
+
+#[test]
+fn a_cell_without_a_number_says_why() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cold));
+    let [ok, skipped, invalid, failed] = ["read", "mmap", "pread", "direct"].map(|arm| lab.cell(condition, arm));
+    lab.measure(ok, 8, 1000.0, nothing);
+    lab.invalid(ok, 8, "3 pages resident");
+    lab.failed(ok, 9, "worker died");
+    lab.invalid(ok, 10, "3 pages resident");
+    lab.record.cells[skipped].skipped = Some("no such system call".into());
+    for round in 0..3 {
+        lab.invalid(invalid, round, "37 of 16384 pages stayed resident");
+        lab.failed(failed, round, if round == 1 { "signal 9" } else { "O_DIRECT is not supported here" });
+    }
+    let cells = lab.analyze().cells;
+    let said: Vec<(Status, &str)> = cells.iter().map(|it| (it.status, it.reason.as_deref().unwrap_or(""))).collect();
+    assert_eq!(
+        said,
+        [
+            (Status::Ok, "2 of 11 passes: 3 pages resident"),
+            (Status::Skipped, "no such system call"),
+            (Status::Invalid, "3 of 3 passes: 37 of 16384 pages stayed resident"),
+            (Status::Failed, "2 of 3 passes: O_DIRECT is not supported here"),
+        ]
+    );
+    assert_eq!((cells[0].invalid_samples, cells[0].failed_samples), (2, 1));
+    assert!(cells[1].ns_per_op.is_none());
+    assert_eq!(cells[2].minor_faults, Reading::unavailable("no valid pass"));
+    let reasons: Vec<String> = lab.analyze().comparisons.into_iter().filter_map(|it| it.reason).collect();
+    assert_eq!(
+        reasons,
+        [
+            "mmap has no valid pass: no such system call",
+            "pread has no valid pass: 3 of 3 passes: 37 of 16384 pages stayed resident",
+            "direct has no valid pass: 2 of 3 passes: O_DIRECT is not supported here",
+        ]
+    );
+}
+
+#[test]
+fn a_reading_that_is_missing_gives_the_reason_most_passes_give() {
+    let lab = Lab::duel_with(
+        scan("64 KiB", State::Cached),
+        ("read", 1000.0),
+        |round, pass| {
+            let reason = if round == 0 { "the process was gone" } else { "/proc/PID/io needs the same user" };
+            pass.readings.insert("device_read_bytes".into(), Reading::unavailable(reason));
+            pass.readings.insert("minor_faults".into(), Reading::Value(f64::NAN));
+        },
+        ("mmap", 1000.0),
+        nothing,
+    );
+    let cell = &lab.analyze().cells[0];
+    assert_eq!(cell.device_read_bytes, Reading::unavailable("/proc/PID/io needs the same user"));
+    assert_eq!(cell.minor_faults, Reading::unavailable("not observed in this run"));
+}
+
+// --- Comparisons ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_clear_difference_is_decided_and_a_small_one_is_the_same() {
+    let verdict = |ns| {
+        let comparison =
+            Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", ns)).analyze().comparisons.remove(0);
+        (comparison.verdict, comparison.pairs)
+    };
+    assert_eq!(verdict(500.0), (Verdict::Faster, 10));
+    assert_eq!(verdict(2000.0), (Verdict::Slower, 10));
+    assert_eq!(verdict(1010.0), (Verdict::Same, 10));
+    assert_eq!(verdict(952.0), (Verdict::Undecided, 10));
+}
+
+#[test]
+fn few_rounds_are_undecided_however_clear_they_look() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    for (arm, ns) in [("read", 1000.0), ("mmap", 100.0)] {
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 3, ns, nothing);
+    }
+    let findings = lab.analyze();
+    assert_eq!(findings.comparisons[0].verdict, Verdict::Undecided);
+    let reason = "only 3 rounds; 5 are the least that decide anything";
+    assert_eq!(findings.comparisons[0].reason.as_deref(), Some(reason));
+    assert!(findings.comparisons[0].speedup.is_some());
+    assert_eq!(findings.map[0].says, format!("undecided: {reason}"));
+    assert_eq!(findings.map[0].winner, None);
+}
+
+#[test]
+fn a_machine_that_drifts_does_not_change_a_paired_comparison() {
+    // 30 % slower from the first round to the last, for both arms: the cells spread, their ratio does not.
+    let drift =
+        |center: f64| move |round: u32, pass: &mut Pass| pass.ns_per_op = center * (1.0 + 0.03 * f64::from(round));
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1.0), drift(1e6), ("mmap", 1.0), drift(5e5));
+    let findings = lab.analyze();
+    let speedup = findings.comparisons[0].speedup.unwrap();
+    assert!((speedup.ci_low - 2.0).abs() < 1e-6 && (speedup.ci_high - 2.0).abs() < 1e-6, "{speedup:?}");
+    let cell = findings.cells[0].ns_per_op.unwrap();
+    assert!(cell.ci_high / cell.ci_low > 1.1);
+}
+
+#[test]
+fn only_rounds_in_which_both_were_measured_count() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 500.0));
+    lab.record.samples.retain(|sample| !(sample.cell == 1 && sample.round < 3));
+    assert_eq!(lab.analyze().comparisons[0].pairs, 7);
+    lab.record.samples.retain(|sample| (sample.cell == 1) == (sample.round > 5));
+    let comparison = lab.analyze().comparisons.remove(0);
+    assert_eq!(comparison.reason.as_deref(), Some("both were measured, but never in the same round"));
+}
+
+#[test]
+fn controls_make_the_noise_floor_and_are_not_listed() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 500.0));
+    let control = lab.control(0, "read");
+    lab.measure(control, 10, 1000.0, nothing);
+    let findings = lab.analyze();
+    assert_eq!(findings.comparisons.len(), 1);
+    assert_eq!((findings.noise_floor.pairs, findings.noise_floor.rejected), (1, 0));
+    assert!(findings.noise_floor.half_width.unwrap() < 0.01);
+    assert!(findings.cells[2].control);
+
+    let other = lab.condition(scan("4 KiB", State::Cached));
+    let cells = [lab.cell(other, "read"), lab.control(other, "read")];
+    lab.measure(cells[0], 10, 1000.0, nothing);
+    lab.measure(cells[1], 10, 1200.0, nothing);
+    let findings = lab.analyze();
+    assert_eq!((findings.noise_floor.pairs, findings.noise_floor.rejected), (2, 1));
+    assert!(findings.warnings[0].starts_with("the noise floor is ±19 %"), "{:?}", findings.warnings);
+}
+
+// --- Crossovers -----------------------------------------------------------------------------------------------------
+
+const SIZES: [&str; 5] = ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB"];
+
+/// mmap against pread at each size, as mmap's speedups.
+fn curve(speedups: &[f64]) -> Lab {
+    let mut lab = Lab::new();
+    for (size, speedup) in SIZES.iter().zip(speedups) {
+        let condition = lab.condition(scan(size, State::Cached));
+        let cells = [lab.cell(condition, "pread"), lab.cell(condition, "mmap")];
+        lab.measure(cells[0], 10, 100_000.0 * speedup, nothing);
+        lab.measure(cells[1], 10, 100_000.0, nothing);
+    }
+    lab
+}
+
+#[test]
+fn a_crossover_lies_where_the_interpolated_speedup_is_1() {
+    // 1.44 at 16 KiB and 1/1.2 at 64 KiB: two thirds of the way on the logarithmic axis, 16 KiB * 4^(2/3) = 40.3 KiB.
+    check_crossovers(
+        &curve(&[2.0, 1.8, 1.44, 1.0 / 1.2, 0.6]),
+        expect![[r#"
+            41039 [40347, 42002]: mmap is faster up to 16 KiB, pread from 64 KiB; they cross near 40 KiB [39 KiB, 41 KiB]
+        "#]],
+    );
+    check_crossovers(
+        &curve(&[0.5, 0.8, 1.0, 1.25, 2.0]),
+        expect![[r#"
+            16528 [15893, 16831]: pread is faster up to 4 KiB, mmap from 64 KiB; they cross near 16 KiB [16 KiB, 16 KiB]
+        "#]],
+    );
+}
+
+#[test]
+fn without_a_change_the_sizes_are_said() {
+    check_crossovers(
+        &curve(&[2.0, 1.8, 1.5]),
+        expect![[r#"
+        null: mmap is faster at every size measured (1 KiB to 16 KiB)
+    "#]],
+    );
+    check_crossovers(
+        &curve(&[0.5, 0.6, 0.5]),
+        expect![[r#"
+        null: pread is faster at every size measured (1 KiB to 16 KiB)
+    "#]],
+    );
+    check_crossovers(
+        &curve(&[1.0, 1.0, 1.0]),
+        expect![[r#"
+        null: pread and mmap are the same at every size measured (1 KiB to 16 KiB)
+    "#]],
+    );
+    check_crossovers(
+        &curve(&[1.05, 1.05, 1.05]),
+        expect![[r#"
+        null: no size is decided between pread and mmap (1 KiB to 16 KiB)
+    "#]],
+    );
+    // Wavering around 1 inside the margin crosses nothing.
+    check_crossovers(
+        &curve(&[2.0, 1.5, 1.01, 0.99, 1.01]),
+        expect![[r#"
+        null: mmap is faster at 1 KiB to 4 KiB and they are the same at 16 KiB to 256 KiB
+    "#]],
+    );
+}
+
+#[test]
+fn two_changes_are_two_crossovers_and_two_sizes_are_none() {
+    check_crossovers(
+        &curve(&[2.0, 0.5, 2.0]),
+        expect![[r#"
+            2046 [2033, 2063]: mmap is faster up to 1 KiB, pread from 4 KiB; they cross near 2 KiB [2 KiB, 2 KiB] (one of 2 changes)
+            8200 [8151, 8227]: pread is faster up to 4 KiB, mmap from 16 KiB; they cross near 8 KiB [8 KiB, 8 KiB] (one of 2 changes)
+        "#]],
+    );
+    assert!(curve(&[2.0, 0.5]).analyze().crossovers.is_empty());
+}
+
+#[test]
+fn sizes_that_cannot_be_compared_are_left_out_of_a_curve() {
+    let mut lab = curve(&[2.0, 1.8, 1.4, 0.8, 0.6]);
+    let cell = lab.record.cells.iter().position(|cell| cell.condition == 2 && !cell.baseline).unwrap();
+    lab.own(cell, |own| own.aligned = false);
+    check_crossovers(
+        &lab,
+        expect![[r#"
+            30332 [29575, 31299]: mmap is faster up to 4 KiB, pread from 64 KiB; they cross near 30 KiB [29 KiB, 31 KiB]
+        "#]],
+    );
+}
+
+// --- The map --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn the_fastest_arm_wins_and_what_it_is_not_faster_than_ties() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    for (arm, ns) in [("read", 16_000.0), ("mmap", 10_000.0), ("mmap+sequential", 10_100.0), ("direct", 60_000.0)] {
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 12, ns, |_, pass| {
+            let read = arm == "read";
+            pass.reads("read_calls", if read { 1024.0 } else { 0.0 });
+            pass.reads("read_call_bytes", if read { 64.0 * MIB as f64 } else { 0.0 });
+            pass.reads("minor_faults", if read { 3.0 } else { 1024.0 });
+            pass.reads("user_ns", if read { 29e6 } else { 60e6 });
+            pass.reads("system_ns", if read { 71e6 } else { 40e6 });
+        });
+    }
+    check_map(
+        &lab,
+        expect![[r#"
+        scan 64 KiB cached (faster): mmap is 1.6x faster than read; mmap+sequential ties with it
+          read made 1,024 read calls for 64 MiB, took 3 minor faults and spent 71 % of its CPU time in the system; mmap made no read call, took 1,024 minor faults (64 KiB per fault) and spent 40 % of its CPU time in the system
+    "#]],
+    );
+    let line = &lab.analyze().map[0];
+    assert_eq!(line.winner.as_deref(), Some("native/mmap"));
+    assert_eq!(line.ties, ["native/mmap+sequential"]);
+    assert!((line.margin.unwrap().median - 1.6).abs() < 0.02);
+}
+
+#[test]
+fn a_baseline_that_nothing_beats_is_the_winner() {
+    check_map(
+        &Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 1005.0)),
+        expect![[r#"
+        scan 64 KiB cached (same): nothing beats read by 5 % or more; mmap ties
+          no reason
+    "#]],
+    );
+    check_map(
+        &Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 1300.0)),
+        expect![[r#"
+        scan 64 KiB cached (faster): read is 1.3x faster than mmap
+          no reason
+    "#]],
+    );
+}
+
+#[test]
+fn an_open_question_is_said_to_be_open() {
+    let noisy = |round: u32, pass: &mut Pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 };
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1000.0), nothing, ("mmap", 1000.0), noisy);
+    check_map(
+        &lab,
+        expect![[r#"
+            scan 64 KiB cached (undecided): undecided between read and mmap: mmap is anything from 1.2x slower to 1.1x faster
+              no reason
+        "#]],
+    );
+    let mut lab = Lab::new();
+    lab.condition(scan("64 KiB", State::Cached));
+    let alone = lab.condition(scan("4 KiB", State::Cached));
+    lab.cell(alone, "read");
+    check_map(
+        &lab,
+        expect![[r#"
+        scan 64 KiB cached (undecided): nothing to compare with: no baseline was entered
+          no reason
+        scan 4 KiB cached (undecided): only read was entered: nothing to compare it with
+          no reason
+    "#]],
+    );
+}
+
+#[test]
+fn an_arm_that_did_other_work_is_not_ranked_and_named() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 500.0));
+    let cheat = lab.cell(0, "mmap+random");
+    lab.measure(cheat, 10, 10.0, |_, pass| pass.tally.bytes /= 4);
+    check_map(
+        &lab,
+        expect![[r#"
+        scan 64 KiB cached (faster): mmap is 2.0x faster than read; mmap+random is not comparable
+          no reason
+    "#]],
+    );
+}
+
+#[test]
+fn cold_reasons_are_about_the_device() {
+    let device = |share: f64| {
+        move |_: u32, pass: &mut Pass| {
+            pass.reads("device_read_bytes", share * 64.0 * MIB as f64).reads("read_calls", 1024.0);
+        }
+    };
+    let lab = Lab::duel_with(
+        random("64 KiB", State::Cold),
+        ("pread", 400_000.0),
+        device(1.0),
+        ("mmap", 4_000_000.0),
+        device(32.0),
+    );
+    check_map(
+        &lab,
+        expect![[r#"
+            random 64 KiB cold (faster): pread is 10x faster than mmap
+              pread fetched 64 MiB from the device; mmap fetched 2 GiB from the device (32x what it reached)
+        "#]],
+    );
+    let alike =
+        Lab::duel_with(scan("64 KiB", State::Cold), ("read", 40_000.0), device(1.0), ("mmap", 40_100.0), device(1.0));
+    check_map(
+        &alike,
+        expect![[r#"
+            scan 64 KiB cold (same): nothing beats read by 5 % or more; mmap ties
+              read fetched 64 MiB from the device (at 82 % of the ceiling); mmap fetched 64 MiB from the device (at 82 % of the ceiling)
+        "#]],
+    );
+}
+
+// --- The run --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn what_disturbs_the_whole_run_is_said_once() {
+    let mut lab = Lab::duel(random("4 KiB", State::Cold), ("pread", 1000.0), ("mmap", 500.0));
+    lab.record.partial = Some("interrupted after round 10".into());
+    lab.record.environment.steal_share = Reading::Value(0.07);
+    lab.record.environment.load = 1.9;
+    lab.record.conditions[0].threads = 4;
+    if let Reading::Value(device) = &mut lab.record.target.device {
+        device.read_ahead_bytes = Reading::Value(8 << 20);
+    }
+    expect![[r#"
+        the run is not complete: interrupted after round 10
+        7 % of the CPU time was stolen by the hypervisor during the run
+        4 threads took turns on 2 CPUs
+        the machine was busy when the run began: load 1.9 on 2 CPUs
+        read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, above all random ones through a mapping without advice"#]]
+    .assert_eq(&lab.analyze().warnings.join("\n"));
+    let quiet = Lab::duel(random("4 KiB", State::Cached), ("pread", 1000.0), ("mmap", 500.0));
+    assert!(quiet.analyze().warnings.is_empty());
+    let mut steal = quiet;
+    steal.record.environment.steal_share = Reading::Value(0.02);
+    assert!(steal.analyze().warnings.is_empty());
+}

@@ -1,0 +1,6 @@
+//! Records in, findings out: made-up records with known answers.
+
+mod equal_work;
+mod findings;
+mod properties;
+mod support;

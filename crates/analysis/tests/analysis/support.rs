@@ -1,0 +1,247 @@
+//! Records made up by tests: cells with passes of known times, tallies and readings.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Bytes, Condition, Consume, Descriptor, Durability, Experiment, Reading, Record, SCHEMA_VERSION, Span, State,
+    Workload,
+    protocol::{Phases, Tally},
+    record::{Ceiling, Cell, Device, Environment, Outcome, Resident, Sample, Target},
+};
+
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const GIB: u64 = 1 << 30;
+
+/// A record under construction.
+pub(crate) struct Lab {
+    pub(crate) record: Record,
+}
+
+/// What one pass is going to have measured.
+pub(crate) struct Pass {
+    pub(crate) ns_per_op: f64,
+    pub(crate) opened: bool,
+    pub(crate) tally: Tally,
+    pub(crate) readings: BTreeMap<String, Reading<f64>>,
+}
+
+impl Pass {
+    pub(crate) fn reads(&mut self, name: &str, value: f64) -> &mut Pass {
+        self.readings.insert(name.to_string(), Reading::Value(value));
+        self
+    }
+}
+
+pub(crate) fn scan(block: &str, state: State) -> Condition {
+    condition(Workload::Scan, block, state)
+}
+
+pub(crate) fn random(block: &str, state: State) -> Condition {
+    condition(Workload::Random, block, state)
+}
+
+/// All of a 64 MiB file, once.
+fn condition(workload: Workload, block: &str, state: State) -> Condition {
+    let block_bytes = block.parse::<Bytes>().unwrap().0;
+    Condition {
+        workload,
+        consume: Consume::Sum,
+        block_bytes,
+        state,
+        file_bytes: 64 * MIB,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        durability: Durability::None,
+        storage: None,
+        range: Span { offset: 0, bytes: 64 * MIB },
+        aligned: true,
+        ops: 64 * MIB / block_bytes,
+    }
+}
+
+/// Small noise around `center`, the same in every run of the tests: ±1 % (the finaliser of SplitMix64 as a hash).
+pub(crate) fn near(center: f64, round: u32, salt: u32) -> f64 {
+    let mut word = (u64::from(salt) << 32 | u64::from(round)).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    center * (0.99 + 0.02 * ((word >> 11) as f64 / (1u64 << 53) as f64))
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        Lab { record: empty_record() }
+    }
+
+    pub(crate) fn condition(&mut self, condition: Condition) -> usize {
+        self.record.conditions.push(condition);
+        self.record.conditions.len() - 1
+    }
+
+    /// The first cell of a condition is its baseline.
+    pub(crate) fn cell(&mut self, condition: usize, arm: &str) -> usize {
+        let baseline = self.record.cells.iter().all(|cell| cell.condition != condition);
+        self.record.cells.push(Cell {
+            arm: arm.parse().unwrap(),
+            condition,
+            own_condition: None,
+            baseline,
+            control: false,
+            skipped: None,
+        });
+        self.record.cells.len() - 1
+    }
+
+    pub(crate) fn control(&mut self, condition: usize, arm: &str) -> usize {
+        let cell = self.cell(condition, arm);
+        self.record.cells[cell].control = true;
+        cell
+    }
+
+    /// A cell whose arm does something else than its condition says.
+    pub(crate) fn own(&mut self, cell: usize, change: impl FnOnce(&mut Condition)) {
+        let mut own = self.record.conditions[self.record.cells[cell].condition].clone();
+        change(&mut own);
+        self.record.cells[cell].own_condition = Some(own);
+    }
+
+    /// Passes of equal work and a time near `ns_per_op`, each to be changed by `adjust`.
+    pub(crate) fn measure(&mut self, cell: usize, rounds: u32, ns_per_op: f64, adjust: impl Fn(u32, &mut Pass)) {
+        let entry = &self.record.cells[cell];
+        let own = entry.own_condition.clone().unwrap_or_else(|| self.record.conditions[entry.condition].clone());
+        for round in 0..rounds {
+            let mut pass = Pass {
+                ns_per_op: near(ns_per_op, round, cell as u32),
+                opened: !own.state.is_held(),
+                tally: Tally {
+                    ops: own.ops,
+                    bytes: own.ops * own.block_bytes,
+                    distinct_bytes: own.range.bytes.min(own.ops * own.block_bytes),
+                    checksum: "00000000c0ffee00".to_string(),
+                    threads: own.threads,
+                    queue_depth: 1,
+                },
+                readings: BTreeMap::new(),
+            };
+            adjust(round, &mut pass);
+            let work_ns = (pass.ns_per_op * pass.tally.ops as f64).round() as u64;
+            let around = pass.opened.then_some(0);
+            let phases = Phases { open_ns: around, work_ns, close_ns: around };
+            self.push(cell, round, Outcome::Ok { phases, tally: pass.tally }, pass.readings);
+        }
+    }
+
+    pub(crate) fn invalid(&mut self, cell: usize, round: u32, reason: &str) {
+        self.push(cell, round, Outcome::Invalid { reason: reason.to_string() }, BTreeMap::new());
+    }
+
+    pub(crate) fn failed(&mut self, cell: usize, round: u32, reason: &str) {
+        self.push(cell, round, Outcome::Failed { reason: reason.to_string() }, BTreeMap::new());
+    }
+
+    fn push(&mut self, cell: usize, round: u32, outcome: Outcome, readings: BTreeMap<String, Reading<f64>>) {
+        let resident = || Reading::Value(Resident { pages: 0, of: 16_384 });
+        self.record.samples.push(Sample {
+            cell,
+            round,
+            order: self.record.samples.len() as u32,
+            host: "lab".to_string(),
+            outcome,
+            resident_before: resident(),
+            resident_after: resident(),
+            readings,
+        });
+    }
+
+    /// Two arms under one condition, ten rounds each, with equal work and these times.
+    pub(crate) fn duel(condition: Condition, baseline: (&str, f64), arm: (&str, f64)) -> Lab {
+        Lab::duel_with(condition, baseline, |_, _| {}, arm, |_, _| {})
+    }
+
+    pub(crate) fn duel_with(
+        condition: Condition,
+        baseline: (&str, f64),
+        adjust_baseline: impl Fn(u32, &mut Pass),
+        arm: (&str, f64),
+        adjust_arm: impl Fn(u32, &mut Pass),
+    ) -> Lab {
+        let mut lab = Lab::new();
+        let condition = lab.condition(condition);
+        let cells = [lab.cell(condition, baseline.0), lab.cell(condition, arm.0)];
+        lab.measure(cells[0], 10, baseline.1, adjust_baseline);
+        lab.measure(cells[1], 10, arm.1, adjust_arm);
+        lab
+    }
+
+    pub(crate) fn analyze(&self) -> schema::Findings {
+        analysis::analyze(&self.record)
+    }
+}
+
+pub(crate) fn empty_record() -> Record {
+    let unknown = || Reading::unavailable("not looked at in tests");
+    Record {
+        schema_version: SCHEMA_VERSION,
+        id: "20010410T000000Z-test".to_string(),
+        tool_version: "0.0.0".to_string(),
+        started: "2001-04-10T00:00:00Z".to_string(),
+        elapsed_s: 1.0,
+        partial: None,
+        seed: 1,
+        budget_s: 60.0,
+        experiment: Experiment {
+            name: "made-up".to_string(),
+            title: "Made up".to_string(),
+            question: None,
+            source: None,
+            comparisons: Vec::new(),
+        },
+        environment: Environment {
+            host: "lab".to_string(),
+            kernel: "6.18.0".to_string(),
+            architecture: "x86_64".to_string(),
+            cpu: unknown(),
+            cpus: 2,
+            page_bytes: 4096,
+            memory_bytes: 16 * GIB,
+            memory_available_bytes: 12 * GIB,
+            memory_limit_bytes: Reading::unavailable("none"),
+            swap_bytes: 0,
+            virtualisation: unknown(),
+            mitigations: BTreeMap::new(),
+            transparent_hugepage: unknown(),
+            fault_around_bytes: Reading::unavailable("needs debugfs"),
+            lru_gen: unknown(),
+            clocksource: unknown(),
+            governor: unknown(),
+            c_library: unknown(),
+            root: false,
+            steal_share: Reading::Value(0.0),
+            load: 0.1,
+        },
+        target: Target {
+            path: "data".to_string(),
+            bytes: 64 * MIB,
+            allocated_bytes: 64 * MIB,
+            made_here: true,
+            residency: Reading::Value("cachestat".to_string()),
+            file_system: "ext4".to_string(),
+            mount_options: "rw".to_string(),
+            device: Reading::Value(Device {
+                name: "vda".to_string(),
+                read_ahead_bytes: Reading::Value(128 << 10),
+                scheduler: unknown(),
+                rotational: Reading::Value(true),
+            }),
+        },
+        conditions: Vec::new(),
+        cells: Vec::new(),
+        samples: Vec::new(),
+        fills: Vec::new(),
+        ceiling: Reading::Value(Ceiling {
+            bytes_per_s: 2e9,
+            random_ops_per_s: Reading::Value(100_000.0),
+            how: "O_DIRECT, 1 MiB, 32 in flight".to_string(),
+        }),
+        limits: Vec::new(),
+    }
+}
