@@ -1,1 +1,56 @@
+//! Record and findings → text. Every function here is pure: the same input gives the same string, without I/O,
+//! without a clock, and without statistics (those are `analysis`'s).
+//!
+//! What is said stands in `map` (the map, state → winner → margin → why), `summary` (noise floor, ceiling,
+//! crossovers, what was lost), `details` (a table per condition) and `environment`; how it is laid out stands in
+//! `terminal` and `markdown`, which say the same things. File names, reasons and everything else in a record are
+//! untrusted text: `page` and `markdown` let nothing through that could move a cursor or become markup.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod csv;
+mod details;
+mod environment;
+mod map;
+mod markdown;
+mod number;
+mod page;
+mod plan;
+mod summary;
+mod table;
+mod terminal;
+mod text;
+
+use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
+
+pub use csv::csv;
+pub use markdown::markdown;
+pub use number::{bytes, count, duration, seconds, speedup, throughput};
+pub use plan::{Plan, PlannedCondition, plan};
+pub use terminal::terminal;
+pub use text::visible;
+
+/// How a text for a terminal, or for a pipe, is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns. No line is longer; below 40 it counts as 40.
+    pub width: usize,
+    pub colour: bool,
+    /// The table of every condition and the environment follow the map.
+    pub details: bool,
+}
+
+impl Default for Style {
+    /// For a pipe or a file.
+    fn default() -> Style {
+        Style { width: 100, colour: false, details: true }
+    }
+}
+
+/// One JSON document, as docs/FORMATS.md describes it, and a line feed.
+pub fn json(record: &Record, findings: &Findings) -> String {
+    let document = Document { schema_version: SCHEMA_VERSION, record: record.clone(), findings: findings.clone() };
+    let mut text = serde_json::to_string_pretty(&document).expect("maps have string keys and nothing else can fail");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,260 @@
+//! The ledger of what runs put outside the data folder, so that `faultline clean` can take away what a killed run left.
+//!
+//! An entry is written before the thing is made and removed after it is gone: a crash in between leaves an entry too
+//! many, never a thing without one. Cleaning deletes a regular file with one of our names, in the folder where the entry
+//! says it was made, with the inode it was made with. Anything else is reported and stays.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::MetadataExt,
+    },
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context, Result, bail};
+use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
+
+pub use crate::process::Owner;
+use crate::{
+    atomic::{self, Taken},
+    places, process,
+};
+
+/// A folder of entries.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    folder: PathBuf,
+}
+
+/// Something of this process that is, or is about to be, where it must not stay. Dropping it keeps the entry:
+/// only `done` says that the thing is gone.
+#[derive(Debug)]
+#[must_use = "the entry stays until `done` is called"]
+pub struct Entry {
+    file: PathBuf,
+    leftover: Leftover,
+}
+
+/// An entry that was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The entry's own file.
+    pub entry: PathBuf,
+    /// What it is about; absent when the entry cannot be read, with the reason in `owner`.
+    pub leftover: Option<Leftover>,
+    pub owner: Owner,
+}
+
+/// What became of a leftover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removal {
+    Deleted {
+        bytes: u64,
+    },
+    /// It was not there any more; the entry was removed.
+    WasGone,
+    /// It is not what the entry says, so it stays, and so does the entry.
+    Refused(String),
+}
+
+impl Ledger {
+    /// The ledger in `dir`, in `$FAULTLINE_DATA_DIR` or in the user's state folder. Nothing is made until an entry is.
+    ///
+    /// # Errors
+    /// When there is neither a folder nor a home to put one in.
+    pub fn open(dir: Option<PathBuf>) -> Result<Ledger> {
+        Ok(Ledger { folder: places::leftovers(dir)? })
+    }
+
+    /// Notes that this process is about to make `path`, whose name must be `.faultline-*.data`.
+    ///
+    /// # Errors
+    /// When the entry cannot be written; then the thing must not be made either.
+    pub fn enter(&self, kind: LeftoverKind, path: &Path) -> Result<Entry> {
+        let name = path.file_name().unwrap_or_default();
+        if !is_ours(name) {
+            bail!("{} is not named .faultline-*.data and could never be cleaned up", path.display());
+        }
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let parent = fs::canonicalize(parent).with_context(|| format!("{} is no usable folder", parent.display()))?;
+        let absolute = parent.join(name);
+        let shown = absolute.to_string_lossy().into_owned();
+        let leftover = Leftover {
+            kind,
+            path_bytes: absolute.to_str().is_none().then(|| absolute.as_os_str().as_bytes().to_vec()),
+            path: shown,
+            made_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            owner: process::this(),
+            identity: None,
+        };
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let owner = &leftover.owner;
+        let boot: String = owner.boot_id.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+        let name = format!("{boot}-{}-{}-{number}.json", owner.pid, owner.started_ticks);
+        let advice = || {
+            format!(
+                "nothing was made: what would have to be cleaned up after a crash cannot be noted in {}; set {} to a folder that can be written to",
+                self.folder.display(),
+                places::VARIABLE
+            )
+        };
+        fs::create_dir_all(&self.folder).with_context(advice)?;
+        let content = serde_json::to_vec(&leftover)?;
+        let file = atomic::write(&self.folder, &name, &content, Taken::Refuse).with_context(advice)?;
+        Ok(Entry { file, leftover })
+    }
+
+    /// Every entry, whoever made it.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn entries(&self) -> Result<Vec<Found>> {
+        let files = atomic::files(&self.folder)
+            .with_context(|| format!("the ledger in {} cannot be listed", self.folder.display()))?;
+        let entries = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        Ok(entries.filter_map(|entry| found(entry).transpose()).collect::<io::Result<Vec<Found>>>()?)
+    }
+
+    /// The entries whose process is gone: what `faultline clean` offers to remove.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn stale(&self) -> Result<Vec<Found>> {
+        let entries = self.entries()?;
+        Ok(entries.into_iter().filter(|found| found.owner == Owner::Gone && found.leftover.is_some()).collect())
+    }
+
+    /// Deletes what a stale entry is about, and then the entry.
+    ///
+    /// # Errors
+    /// When the system refuses to delete; what should not be deleted is `Removal::Refused`.
+    pub fn remove(&self, found: &Found) -> Result<Removal> {
+        let Some(leftover) = &found.leftover else {
+            return Ok(Removal::Refused(format!("{} cannot be read", found.entry.display())));
+        };
+        // Asked again: between listing and removing, somebody had time to think.
+        if process::owner(&leftover.owner) != Owner::Gone {
+            return Ok(Removal::Refused("its process is not known to be gone".into()));
+        }
+        let path = path_of(leftover);
+        let removal = match leftover.kind {
+            LeftoverKind::File => remove_file(&path, leftover)?,
+        };
+        if !matches!(removal, Removal::Refused(_)) {
+            forget(&found.entry)?;
+        }
+        Ok(removal)
+    }
+}
+
+impl Entry {
+    /// The path as it was noted: absolute, its folder free of symbolic links. Make the thing there.
+    pub fn path(&self) -> PathBuf {
+        path_of(&self.leftover)
+    }
+
+    /// Notes which file it became, so that no other file of that name is ever deleted. Call it right after creation.
+    ///
+    /// # Errors
+    /// When the file is not there, or the note cannot be written.
+    pub fn created(&mut self) -> Result<()> {
+        let path = self.path();
+        let metadata = fs::symlink_metadata(&path).with_context(|| format!("{} was not made", path.display()))?;
+        self.leftover.identity = Some(FileIdentity { device: metadata.dev(), inode: metadata.ino() });
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        atomic::write(folder, &name, &serde_json::to_vec(&self.leftover)?, Taken::Replace)
+            .with_context(|| format!("{} cannot be updated", self.file.display()))?;
+        Ok(())
+    }
+
+    /// The thing is gone again; so is the entry.
+    ///
+    /// # Errors
+    /// When the entry cannot be removed. It does no harm: cleaning finds nothing where it points.
+    pub fn done(self) -> Result<()> {
+        forget(&self.file)
+    }
+}
+
+/// `None` when its process has removed it meanwhile.
+fn found(entry: PathBuf) -> io::Result<Option<Found>> {
+    let content = match fs::read(&entry) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other,
+    };
+    let leftover: Result<Leftover, String> = content
+        .map_err(|error| error.to_string())
+        .and_then(|content| serde_json::from_slice(&content).map_err(|error| error.to_string()));
+    Ok(Some(match leftover {
+        Ok(leftover) => Found { entry, owner: process::owner(&leftover.owner), leftover: Some(leftover) },
+        Err(reason) => {
+            let reason = format!("{} cannot be read: {reason}", entry.display());
+            Found { entry, leftover: None, owner: Owner::Unknown(reason) }
+        }
+    }))
+}
+
+fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
+    let refused = |reason: String| Ok(Removal::Refused(format!("{}: {reason}", path.display())));
+    if !is_ours(path.file_name().unwrap_or_default()) {
+        return refused("it is not named .faultline-*.data".into());
+    }
+    // A folder that is a symbolic link by now would lead somewhere else.
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    match fs::canonicalize(parent) {
+        Ok(real) if real == parent => {}
+        Ok(real) => return refused(format!("its folder is {} now", real.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::WasGone),
+        Err(error) => return refused(error.to_string()),
+    }
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::WasGone),
+        Err(error) => return refused(error.to_string()),
+    };
+    if !metadata.file_type().is_file() {
+        return refused("it is not a regular file".into());
+    }
+    if let Some(identity) = leftover.identity {
+        // Device numbers of some file systems change with every boot; inode numbers do not.
+        let same_boot = leftover.owner.boot_id == process::this().boot_id;
+        let same = identity.inode == metadata.ino() && (!same_boot || identity.device == metadata.dev());
+        if !same {
+            return refused("another file has its name now".into());
+        }
+    }
+    // unlink(2) never follows a link in the last component.
+    fs::remove_file(path).with_context(|| format!("{} cannot be deleted", path.display()))?;
+    Ok(Removal::Deleted { bytes: metadata.blocks() * 512 })
+}
+
+fn forget(entry: &Path) -> Result<()> {
+    match fs::remove_file(entry) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("the entry {} cannot be removed", entry.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn path_of(leftover: &Leftover) -> PathBuf {
+    match &leftover.path_bytes {
+        Some(bytes) => PathBuf::from(OsString::from_vec(bytes.clone())),
+        None => PathBuf::from(&leftover.path),
+    }
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.len() > b".faultline-.data".len() && name.starts_with(b".faultline-") && name.ends_with(b".data")
+}

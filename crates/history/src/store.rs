@@ -1,0 +1,248 @@
+//! Records, one JSON file each. A record is saved again after every round, so a save replaces the one before it;
+//! it never replaces a record that has something the new one has not.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use schema::{Record, SCHEMA_VERSION, units::nearest};
+
+use crate::{
+    atomic::{self, Taken},
+    places,
+};
+
+/// Larger than any record; what is larger is something else.
+const LARGEST_BYTES: u64 = 1 << 30;
+
+/// A folder of records.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// The names under which this store has saved runs, by id.
+    names: Mutex<HashMap<String, String>>,
+}
+
+impl Store {
+    /// The store in `dir`, in `$FAULTLINE_DATA_DIR` or in the user's data folder. Nothing is made until a save.
+    ///
+    /// # Errors
+    /// When there is neither a folder nor a home to put one in.
+    pub fn open(dir: Option<PathBuf>) -> Result<Store> {
+        Ok(Store { folder: places::runs(dir)?, names: Mutex::default() })
+    }
+
+    /// Where the records lie.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes the record whole, or not at all, and says where. The file's stem is the id to load it by: the record's own,
+    /// unless another run has that id (two runs with one seed in one second) and got there first.
+    ///
+    /// # Errors
+    /// What happened, to which file, and what to try. What was saved before is untouched.
+    pub fn save(&self, record: &Record) -> Result<PathBuf> {
+        check_id(&record.id)?;
+        let advice = || {
+            format!(
+                "the run {} was not saved in {}; try `--json=FILE` to keep it elsewhere, or set {} to a folder with room",
+                record.id,
+                self.folder.display(),
+                places::VARIABLE
+            )
+        };
+        fs::create_dir_all(&self.folder).with_context(advice)?;
+        let mut names = self.names.lock().expect("no save panics while it holds the lock");
+        if let Some(name) = names.get(&record.id) {
+            return self.write(record, name, Taken::Replace).with_context(advice);
+        }
+        for attempt in 1..100 {
+            let name = if attempt == 1 { record.id.clone() } else { format!("{}-{attempt}", record.id) };
+            let path = match self.write(record, &name, Taken::Refuse) {
+                // Another `Store` may have saved an earlier state of this very run.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match read(&self.path_of(&name)) {
+                    Ok(earlier) if goes_on(&earlier, record) => self.write(record, &name, Taken::Replace),
+                    Ok(_) | Err(_) => continue,
+                },
+                other => other,
+            };
+            let path = path.with_context(advice)?;
+            names.insert(record.id.clone(), name);
+            return Ok(path);
+        }
+        Err(anyhow!("a hundred other runs have the id {}", record.id)).with_context(advice)
+    }
+
+    /// A record by its id, by the beginning of its id if that is unique, by `last`, or by the path of its file. The file
+    /// may also be what `--json` printed.
+    ///
+    /// # Errors
+    /// Names what was not found and the nearest id, or the file and what is wrong with it.
+    pub fn load(&self, which: &str) -> Result<Record> {
+        let runs = self.list()?;
+        if which == "last" {
+            let Some((_, path)) = runs.first() else {
+                bail!("no run is saved in {}; `faultline run` makes one", self.folder.display());
+            };
+            return read(path);
+        }
+        if let Some((_, path)) = runs.iter().find(|(id, _)| id == which) {
+            return read(path);
+        }
+        let path = Path::new(which);
+        if which.contains('/') || path.extension().is_some_and(|extension| extension == "json") || path.is_file() {
+            return read(path);
+        }
+        let begins: Vec<&(String, PathBuf)> =
+            runs.iter().filter(|(id, _)| !which.is_empty() && id.starts_with(which)).collect();
+        match begins[..] {
+            [(_, path)] => read(path),
+            [] => bail!("no run {which:?} in {}{}", self.folder.display(), hint(which, &runs)),
+            [..] => {
+                let ids: Vec<&str> = begins.iter().take(5).map(|(id, _)| id.as_str()).collect();
+                let more = if begins.len() > 5 { ", …" } else { "" };
+                bail!("{} runs begin with {which:?}: {}{more}", begins.len(), ids.join(", "))
+            }
+        }
+    }
+
+    /// Ids and files, the newest first. Files are not opened, so a damaged one is listed too; loading it says what is wrong.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn list(&self) -> Result<Vec<(String, PathBuf)>> {
+        let files = atomic::files(&self.folder).with_context(|| {
+            format!(
+                "the saved runs in {} cannot be listed; is {} set as it should be?",
+                self.folder.display(),
+                places::VARIABLE
+            )
+        })?;
+        let mut runs: Vec<(String, PathBuf)> = files
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path)))
+            .filter(|(id, _)| !id.starts_with('.'))
+            .collect();
+        // Ids begin with the time; files that somebody put here under other names come after them.
+        let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
+        runs.sort_by_cached_key(|(id, _)| std::cmp::Reverse(key(id)));
+        Ok(runs)
+    }
+
+    /// What killed processes left half-written. They never had a record's name and may be deleted.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn abandoned(&self) -> Result<Vec<PathBuf>> {
+        atomic::abandoned(&self.folder).with_context(|| format!("{} cannot be listed", self.folder.display()))
+    }
+
+    /// Deletes what `abandoned` lists, and says how many there were.
+    ///
+    /// # Errors
+    /// Names the file that could not be deleted.
+    pub fn remove_abandoned(&self) -> Result<usize> {
+        let files = self.abandoned()?;
+        for path in &files {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("{} cannot be deleted", path.display()));
+                }
+                _ => {}
+            }
+        }
+        Ok(files.len())
+    }
+
+    fn path_of(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.json"))
+    }
+
+    fn write(&self, record: &Record, name: &str, taken: Taken) -> io::Result<PathBuf> {
+        let mut content = if name == record.id {
+            serde_json::to_vec(record)?
+        } else {
+            serde_json::to_vec(&Record { id: name.to_string(), ..record.clone() })?
+        };
+        content.push(b'\n');
+        atomic::write(&self.folder, &format!("{name}.json"), &content, taken)
+    }
+}
+
+/// Whether `later` has everything that `earlier` has: the same run, some rounds on.
+fn goes_on(earlier: &Record, later: &Record) -> bool {
+    (&earlier.started, earlier.seed, &earlier.environment.host) == (&later.started, later.seed, &later.environment.host)
+        && later.samples.starts_with(&earlier.samples)
+}
+
+/// An id becomes a file name, so it must be one and stay in its folder.
+fn check_id(id: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if id.is_empty() || id.len() > 100 || id == "last" || !id.chars().all(plain) {
+        bail!("{id:?} is no id for a run: 1 to 100 letters, digits, - or _");
+    }
+    Ok(())
+}
+
+fn hint(which: &str, runs: &[(String, PathBuf)]) -> String {
+    match nearest(which, runs.iter().map(|(id, _)| id.as_str())) {
+        Some(id) => format!("; did you mean {id:?}?"),
+        None if runs.is_empty() => "; nothing is saved there yet".into(),
+        None => format!("; `faultline history` lists all {}", runs.len()),
+    }
+}
+
+/// The record in a file.
+fn read(path: &Path) -> Result<Record> {
+    parse(path).with_context(|| format!("{} cannot be used", path.display()))
+}
+
+fn parse(path: &Path) -> Result<Record> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        bail!("it is a folder; a record is one JSON file");
+    }
+    let mut content = Vec::new();
+    file.take(LARGEST_BYTES).read_to_end(&mut content)?;
+    if content.iter().all(u8::is_ascii_whitespace) {
+        bail!("it is empty");
+    }
+    let record: Record = match serde_json::from_slice(&content) {
+        Ok(record) => record,
+        // A newer record may differ in anything, and what `--json` prints has the record inside.
+        Err(error) => match serde_json::from_slice::<serde_json::Value>(&content) {
+            Ok(mut document) => {
+                check_version(document.get("schema_version").and_then(serde_json::Value::as_u64))?;
+                match document.get_mut("record").map(serde_json::Value::take) {
+                    Some(record) => {
+                        check_version(record.get("schema_version").and_then(serde_json::Value::as_u64))?;
+                        serde_json::from_value(record).context("its record is none that faultline writes")?
+                    }
+                    None => return Err(error).context("it is no record of faultline"),
+                }
+            }
+            Err(error) if error.is_eof() => {
+                return Err(error).context("it ends too early: half a copy, or a disk that was full");
+            }
+            Err(error) => return Err(error).context("it is not JSON"),
+        },
+    };
+    check_version(Some(record.schema_version.into()))?;
+    Ok(record)
+}
+
+fn check_version(version: Option<u64>) -> Result<()> {
+    match version {
+        Some(version) if version > u64::from(SCHEMA_VERSION) => bail!(
+            "it has schema version {version} and this faultline knows versions up to {SCHEMA_VERSION}; use the newer faultline that wrote it"
+        ),
+        _ => Ok(()),
+    }
+}

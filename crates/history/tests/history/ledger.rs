@@ -1,0 +1,206 @@
+use std::{
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use history::{Ledger, Owner, Removal};
+use schema::leftover::{Leftover, LeftoverKind};
+use tempfile::TempDir;
+
+struct Scene {
+    _folder: TempDir,
+    ledger: Ledger,
+    entries: PathBuf,
+    place: PathBuf,
+}
+
+fn scene() -> Scene {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let place = root.join("place");
+    fs::create_dir(&place).unwrap();
+    let ledger = Ledger::open(Some(root.join("state"))).unwrap();
+    Scene { _folder: folder, ledger, entries: root.join("state/leftovers"), place }
+}
+
+impl Scene {
+    /// A test file that was made and noted by a process that is gone.
+    fn left_behind(&self, name: &str) -> PathBuf {
+        let path = self.place.join(name);
+        let mut entry = self.ledger.enter(LeftoverKind::File, &path).unwrap();
+        fs::write(&path, [1; 5000]).unwrap();
+        entry.created().unwrap();
+        drop(entry);
+        self.change(|leftover| leftover.owner.started_ticks += 1);
+        path
+    }
+
+    fn change(&self, change: impl Fn(&mut Leftover)) {
+        for entry in self.ledger.entries().unwrap() {
+            let mut leftover = entry.leftover.unwrap();
+            change(&mut leftover);
+            fs::write(entry.entry, serde_json::to_vec(&leftover).unwrap()).unwrap();
+        }
+    }
+
+    fn clean(&self) -> Vec<Removal> {
+        let stale = self.ledger.stale().unwrap();
+        stale.iter().map(|found| self.ledger.remove(found).unwrap()).collect()
+    }
+
+    fn refusal(&self) -> String {
+        match &self.clean()[..] {
+            [Removal::Refused(reason)] => reason.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_entry_lives_as_long_as_its_file() {
+    let scene = scene();
+    assert!(scene.ledger.entries().unwrap().is_empty());
+    let path = scene.place.join(".faultline-1.data");
+    let mut entry = scene.ledger.enter(LeftoverKind::File, &path).unwrap();
+    assert_eq!(entry.path(), path);
+    let noted = scene.ledger.entries().unwrap();
+    assert_eq!(noted.len(), 1);
+    assert_eq!(noted[0].owner, Owner::Running);
+    assert_eq!(noted[0].leftover.as_ref().unwrap().identity, None);
+    assert!(entry.created().unwrap_err().to_string().contains("was not made"));
+    fs::write(&path, "x").unwrap();
+    entry.created().unwrap();
+    assert!(scene.ledger.entries().unwrap()[0].leftover.as_ref().unwrap().identity.is_some());
+    assert!(scene.ledger.stale().unwrap().is_empty());
+    fs::remove_file(&path).unwrap();
+    entry.done().unwrap();
+    assert_eq!(fs::read_dir(&scene.entries).unwrap().count(), 0);
+}
+
+#[test]
+fn what_a_killed_run_left_is_deleted_with_its_entry() {
+    let scene = scene();
+    let path = scene.left_behind(".faultline-1.data");
+    assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
+    assert!(!path.exists());
+    assert!(scene.ledger.entries().unwrap().is_empty());
+    // Killed after it had removed its file, or before it made it.
+    let path = scene.left_behind(".faultline-2.data");
+    fs::remove_file(path).unwrap();
+    assert_eq!(scene.clean(), [Removal::WasGone]);
+    assert!(scene.ledger.entries().unwrap().is_empty());
+}
+
+#[test]
+fn a_run_that_died_between_its_note_and_its_file_is_cleaned_up_too() {
+    let scene = scene();
+    let path = scene.left_behind(".faultline-1.data");
+    scene.change(|leftover| leftover.identity = None);
+    assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
+    assert!(!path.exists());
+}
+
+#[test]
+fn nothing_is_deleted_that_is_not_the_very_file() {
+    let users = |scene: &Scene| {
+        let path = scene.place.join("thesis.tex");
+        fs::write(&path, "years of work").unwrap();
+        path
+    };
+
+    let replaced = scene();
+    let path = replaced.left_behind(".faultline-1.data");
+    let other = replaced.place.join("other");
+    fs::write(&other, "of somebody else").unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert!(replaced.refusal().contains("another file has its name now"));
+    assert!(path.exists());
+
+    let linked = scene();
+    let path = linked.left_behind(".faultline-1.data");
+    fs::remove_file(&path).unwrap();
+    let thesis = users(&linked);
+    std::os::unix::fs::symlink(&thesis, &path).unwrap();
+    assert!(linked.refusal().contains("not a regular file"));
+    assert!(thesis.exists() && path.is_symlink());
+
+    let renamed = scene();
+    renamed.left_behind(".faultline-1.data");
+    let thesis = users(&renamed);
+    let forged = thesis.to_str().unwrap().to_string();
+    renamed.change(|leftover| leftover.path = forged.clone());
+    assert!(renamed.refusal().contains("not named .faultline-*.data"));
+    assert!(thesis.exists());
+
+    let moved = scene();
+    moved.left_behind(".faultline-1.data");
+    let elsewhere = moved.place.with_file_name("elsewhere");
+    fs::rename(&moved.place, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &moved.place).unwrap();
+    assert!(moved.refusal().contains("its folder is"));
+    assert!(elsewhere.join(".faultline-1.data").exists());
+
+    let folder = scene();
+    let path = folder.left_behind(".faultline-1.data");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(folder.refusal().contains("not a regular file"));
+    assert_eq!(folder.ledger.entries().unwrap().len(), 1);
+}
+
+#[test]
+fn what_may_still_be_in_use_is_not_stale() {
+    let scene = scene();
+    let path = scene.left_behind(".faultline-1.data");
+    let gone = scene.ledger.stale().unwrap();
+    scene.change(|leftover| leftover.owner.host = "another".into());
+    assert!(scene.ledger.stale().unwrap().is_empty());
+    assert!(matches!(scene.ledger.entries().unwrap()[0].owner, Owner::Unknown(_)));
+    // The entry was stale when it was listed, and its owner is not known to be gone when it is removed.
+    let mut found = gone[0].clone();
+    found.leftover.as_mut().unwrap().owner.host = "another".into();
+    assert!(matches!(scene.ledger.remove(&found).unwrap(), Removal::Refused(_)));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_damaged_entry_is_listed_and_does_not_hide_the_others() {
+    let scene = scene();
+    scene.left_behind(".faultline-1.data");
+    fs::write(scene.entries.join("0.json"), "{\"kind\":\"mo").unwrap();
+    let entries = scene.ledger.entries().unwrap();
+    assert_eq!(entries.len(), 2);
+    let damaged = entries.iter().find(|found| found.leftover.is_none()).unwrap();
+    assert!(matches!(&damaged.owner, Owner::Unknown(reason) if reason.contains("0.json cannot be read")));
+    assert_eq!(scene.clean().len(), 1);
+    assert!(scene.entries.join("0.json").exists());
+}
+
+#[test]
+fn a_folder_with_a_name_that_is_no_text_can_be_cleaned_too() {
+    let scene = scene();
+    let folder = scene.place.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join(".faultline-1.data");
+    let mut entry = scene.ledger.enter(LeftoverKind::File, &path).unwrap();
+    fs::write(&path, [1; 5000]).unwrap();
+    entry.created().unwrap();
+    assert_eq!(entry.path(), path);
+    scene.change(|leftover| leftover.owner.started_ticks += 1);
+    assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_cannot_be_noted_must_not_be_made() {
+    let scene = scene();
+    let error = scene.ledger.enter(LeftoverKind::File, &scene.place.join("big.bin")).unwrap_err();
+    assert!(error.to_string().contains("could never be cleaned up"));
+    let file = scene.place.join("a file");
+    fs::write(&file, "").unwrap();
+    let ledger = Ledger::open(Some(file)).unwrap();
+    let error = ledger.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap_err();
+    assert!(error.to_string().contains("nothing was made") && error.to_string().contains("FAULTLINE_DATA_DIR"));
+    assert!(scene.ledger.enter(LeftoverKind::File, Path::new("/no/such/.faultline-1.data")).is_err());
+}

@@ -1,0 +1,321 @@
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use history::Store;
+use schema::{
+    Experiment, Reading, Record, SCHEMA_VERSION,
+    record::{Environment, Outcome, Sample, Target},
+};
+use tempfile::TempDir;
+
+fn text(value: &str) -> Reading<String> {
+    Reading::Value(value.into())
+}
+
+fn record(id: &str) -> Record {
+    Record {
+        schema_version: SCHEMA_VERSION,
+        id: id.into(),
+        tool_version: "0.1.0".into(),
+        started: "2026-11-20T22:51:04Z".into(),
+        elapsed_s: 0.1 + 0.2,
+        partial: None,
+        seed: 7,
+        budget_s: 60.0,
+        experiment: Experiment {
+            name: "smoke".into(),
+            title: "Smoke".into(),
+            question: None,
+            source: None,
+            comparisons: vec![],
+        },
+        environment: Environment {
+            host: "lab".into(),
+            kernel: "6.18.5".into(),
+            architecture: "x86_64".into(),
+            cpu: text("some CPU"),
+            cpus: 2,
+            page_bytes: 4096,
+            memory_bytes: 1 << 34,
+            memory_available_bytes: 1 << 33,
+            memory_limit_bytes: Reading::unavailable("no limit is set"),
+            swap_bytes: 0,
+            virtualisation: text("none"),
+            mitigations: BTreeMap::new(),
+            transparent_hugepage: text("madvise"),
+            fault_around_bytes: Reading::Value(65_536),
+            lru_gen: text("0x0007"),
+            clocksource: text("tsc"),
+            governor: text("performance"),
+            c_library: text("glibc 2.39"),
+            root: false,
+            steal_share: Reading::Value(0.0),
+            load: 0.31,
+        },
+        target: Target {
+            path: "/data/file".into(),
+            bytes: 1 << 30,
+            allocated_bytes: 1 << 30,
+            made_here: false,
+            residency: text("cachestat"),
+            file_system: "ext4".into(),
+            mount_options: "rw".into(),
+            device: Reading::unavailable("tmpfs has none"),
+        },
+        conditions: vec![],
+        cells: vec![],
+        samples: vec![],
+        fills: vec![],
+        ceiling: Reading::unavailable("no cold cells"),
+        limits: vec![],
+    }
+}
+
+/// The record after so many passes; `who` tells the passes of two runs apart.
+fn after(id: &str, passes: u32, who: &str) -> Record {
+    let sample = |order: u32| Sample {
+        cell: 0,
+        round: order,
+        order,
+        host: "lab".into(),
+        outcome: Outcome::Failed { reason: format!("pass {order} of {who}") },
+        resident_before: Reading::unavailable("not asked"),
+        resident_after: Reading::unavailable("not asked"),
+        readings: BTreeMap::new(),
+    };
+    Record { samples: (0..passes).map(sample).collect(), ..record(id) }
+}
+
+fn store(folder: &Path) -> Store {
+    Store::open(Some(folder.into())).unwrap()
+}
+
+fn ids(store: &Store) -> Vec<String> {
+    store.list().unwrap().into_iter().map(|(id, _)| id).collect()
+}
+
+fn error_of<T: std::fmt::Debug>(result: anyhow::Result<T>) -> String {
+    format!("{:#}", result.unwrap_err())
+}
+
+#[test]
+fn what_is_saved_is_found_by_id_by_its_beginning_by_path_and_as_the_last() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    assert_eq!(ids(&store), Vec::<String>::new());
+    let older = record("20261120T225104Z-3f9a");
+    let newer = record("20261121T080000Z-11aa");
+    let path = store.save(&newer).unwrap();
+    store.save(&older).unwrap();
+    assert_eq!(path, folder.path().join("runs/20261121T080000Z-11aa.json"));
+    assert_eq!(ids(&store), ["20261121T080000Z-11aa", "20261120T225104Z-3f9a"]);
+    assert_eq!(store.load("20261120T225104Z-3f9a").unwrap(), older);
+    assert_eq!(store.load("20261120").unwrap(), older);
+    assert_eq!(store.load("last").unwrap(), newer);
+    assert_eq!(store.load(path.to_str().unwrap()).unwrap(), newer);
+}
+
+#[test]
+fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    assert!(error_of(store.load("last")).contains("`faultline run` makes one"));
+    for id in ["20261120T225104Z-3f9a", "20261120T225105Z-77b0"] {
+        store.save(&record(id)).unwrap();
+    }
+    let typo = error_of(store.load("20261120T225104Z-3f9b"));
+    assert!(typo.contains("did you mean \"20261120T225104Z-3f9a\"?"), "{typo}");
+    let ambiguous = error_of(store.load("2026"));
+    assert!(
+        ambiguous.contains("2 runs begin with \"2026\": 20261120T225105Z-77b0, 20261120T225104Z-3f9a"),
+        "{ambiguous}"
+    );
+    assert!(error_of(store.load("zzz")).contains("`faultline history` lists all 2"));
+    assert!(error_of(store.load("/no/such/file.json")).contains("/no/such/file.json cannot be used"));
+}
+
+#[test]
+fn a_run_is_saved_again_after_every_round_also_by_another_store() {
+    let folder = TempDir::new().unwrap();
+    let first = store(folder.path());
+    for passes in 1..5 {
+        first.save(&after("20261120T225104Z-3f9a", passes, "one")).unwrap();
+    }
+    store(folder.path()).save(&after("20261120T225104Z-3f9a", 6, "one")).unwrap();
+    assert_eq!(ids(&first), ["20261120T225104Z-3f9a"]);
+    assert_eq!(first.load("last").unwrap().samples.len(), 6);
+}
+
+#[test]
+fn two_runs_with_one_id_are_both_kept() {
+    let folder = TempDir::new().unwrap();
+    let (one, two) = (store(folder.path()), store(folder.path()));
+    let id = "20261120T225104Z-3f9a";
+    for passes in 1..4 {
+        one.save(&after(id, passes, "one")).unwrap();
+        let path = two.save(&after(id, passes, "two")).unwrap();
+        assert_eq!(path, folder.path().join("runs/20261120T225104Z-3f9a-2.json"));
+    }
+    assert_eq!(one.load(id).unwrap(), after(id, 3, "one"));
+    let other = one.load("20261120T225104Z-3f9a-2").unwrap();
+    assert_eq!(other.id, "20261120T225104Z-3f9a-2");
+    assert_eq!(other.samples, after(id, 3, "two").samples);
+}
+
+#[test]
+fn threads_that_save_at_once_lose_nothing_and_leave_nothing() {
+    let folder = TempDir::new().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let path = folder.path();
+            scope.spawn(move || {
+                let store = store(path);
+                for passes in 1..6 {
+                    store.save(&after("20261120T225104Z-3f9a", passes, &format!("thread {thread}"))).unwrap();
+                    store.save(&after(&format!("20261120T22510{thread}Z-0000"), passes, "own")).unwrap();
+                }
+            });
+        }
+    });
+    let store = store(folder.path());
+    let mut who: Vec<String> = Vec::new();
+    for (id, _) in store.list().unwrap() {
+        let record = store.load(&id).unwrap();
+        assert_eq!(record.samples.len(), 5, "{id}");
+        if id.starts_with("20261120T225104Z-3f9a") {
+            who.push(format!("{:?}", record.samples[0].outcome));
+        }
+    }
+    who.sort();
+    who.dedup();
+    assert_eq!(who.len(), 8);
+    assert_eq!(ids(&store).len(), 16);
+    assert_eq!(fs::read_dir(store.folder()).unwrap().count(), 16);
+}
+
+#[test]
+fn a_damaged_file_is_named_and_does_not_hide_the_others() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let good = store.save(&record("20261120T225104Z-3f9a")).unwrap();
+    let whole = fs::read(&good).unwrap();
+    let cases: [(&str, &[u8], &str); 6] = [
+        ("20261120T225105Z-half", &whole[..whole.len() / 2], "it ends too early"),
+        ("20261120T225106Z-none", b"", "it is empty"),
+        ("20261120T225107Z-bits", b"\x00\xff\x1b[2J", "it is not JSON"),
+        ("20261120T225108Z-else", b"{\"name\":\"something else\"}", "it is no record of faultline"),
+        ("20261120T225109Z-deep", &[b'['; 100_000], "it is not JSON"),
+        ("20261120T225110Z-list", b"[1,2,3]", "it is no record of faultline"),
+    ];
+    for (id, content, _) in &cases {
+        fs::write(store.folder().join(format!("{id}.json")), content).unwrap();
+    }
+    assert_eq!(ids(&store).len(), 7);
+    for (id, _, expected) in cases {
+        let error = error_of(store.load(id));
+        assert!(error.contains(&format!("{id}.json cannot be used: {expected}")), "{error}");
+    }
+    assert!(error_of(store.load(folder.path().to_str().unwrap())).contains("it is a folder"));
+    assert_eq!(store.load("20261120T225104Z").unwrap().id, "20261120T225104Z-3f9a");
+}
+
+#[test]
+fn a_newer_record_is_refused_and_a_printed_document_is_accepted() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let newer = Record { schema_version: SCHEMA_VERSION + 1, ..record("20261120T225104Z-3f9a") };
+    let path = store.save(&newer).unwrap();
+    let expected = format!("it has schema version {} and this faultline knows", SCHEMA_VERSION + 1);
+    assert!(error_of(store.load("last")).contains(&expected));
+    fs::write(&path, format!("{{\"schema_version\":{},\"all\":\"different\"}}", SCHEMA_VERSION + 1)).unwrap();
+    assert!(error_of(store.load("last")).contains(&expected));
+
+    let record = record("20261120T225105Z-3f9a");
+    let record_json = serde_json::to_string(&record).unwrap();
+    let document = folder.path().join("printed.json");
+    fs::write(&document, format!("{{\"schema_version\":1,\"record\":{record_json},\"findings\":{{}}}}")).unwrap();
+    assert_eq!(store.load(document.to_str().unwrap()).unwrap(), record);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_says_what_to_try() {
+    // Root may write to a read-only folder, but nobody can make a folder below a file.
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("a file");
+    fs::write(&file, "").unwrap();
+    let store = store(&file.join("below"));
+    let error = error_of(store.save(&record("20261120T225104Z-3f9a")));
+    assert!(error.contains("was not saved in") && error.contains("a file/below/runs"), "{error}");
+    assert!(error.contains("--json=FILE") && error.contains("FAULTLINE_DATA_DIR"), "{error}");
+    assert!(error.contains("Not a directory"), "{error}");
+    assert!(error_of(store.list()).contains("cannot be listed"));
+}
+
+#[test]
+fn an_id_cannot_lead_out_of_the_folder() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    for id in ["", "last", "../x", "a/b", ".hidden", "a\nb", &"x".repeat(101)] {
+        assert!(error_of(store.save(&record(id))).contains("is no id for a run"), "{id:?}");
+    }
+    assert!(!folder.path().join("runs").exists());
+}
+
+/// A child of this test that saves under a limit on the size of files: the same error path as a full disk, for every
+/// user and without one.
+#[test]
+fn a_save_that_runs_out_of_room_leaves_what_was_saved_before() {
+    const CHILD: &str = "FAULTLINE_TEST_SAVE_IN";
+    let id = "20261120T225104Z-3f9a";
+    if let Some(folder) = std::env::var_os(CHILD) {
+        let error = error_of(store(Path::new(&folder)).save(&after(id, 4000, "one")));
+        assert!(error.contains("was not saved in") && error.contains("File too large"), "{error}");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    store.save(&after(id, 1, "one")).unwrap();
+    // SIGXFSZ ignored makes write(2) fail with EFBIG once 64 KiB are there; `ulimit -f` counts in 512 or 1024 bytes.
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "store::a_save_that_runs_out_of_room_leaves_what_was_saved_before", "--nocapture"])
+        .env(CHILD, folder.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    assert_eq!(store.load("last").unwrap(), after(id, 1, "one"));
+    assert_eq!(fs::read_dir(store.folder()).unwrap().count(), 1);
+}
+
+#[test]
+fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    store.save(&record("20261120T225104Z-3f9a")).unwrap();
+    // What a process that is gone would have left, what a living one is writing, and a file of somebody else.
+    let gone = store.folder().join(".20261120T225104Z-3f9a.json.4294967295.1.0.tmp");
+    let alive = store.folder().join(format!(".20261120T225104Z-3f9a.json.{}.{}.0.tmp", std::process::id(), started()));
+    let other = store.folder().join(".notes.tmp");
+    for path in [&gone, &alive, &other] {
+        fs::write(path, "{\"schema_ver").unwrap();
+    }
+    assert_eq!(ids(&store), ["20261120T225104Z-3f9a"]);
+    assert_eq!(store.abandoned().unwrap(), std::slice::from_ref(&gone));
+    assert_eq!(store.remove_abandoned().unwrap(), 1);
+    assert_eq!((gone.exists(), alive.exists(), other.exists()), (false, true, true));
+}
+
+fn started() -> String {
+    let stat = fs::read_to_string(PathBuf::from("/proc/self/stat")).unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_string()
+}

@@ -1,0 +1,150 @@
+//! One row per sample, for spreadsheets and data frames. Quoted as RFC 4180 says, lines end in a line feed.
+//! A reading that is absent is an empty cell; so is everything that an invalid or failed pass has no number for.
+//! Cells that were skipped have no samples and so no rows; the JSON document has them.
+//!
+//! Columns: what was done (`run` to `ops`; an arm that was entered with something else than its condition says has its own
+//! values here), what came of it (`status`, `reason`), the worker's clock and tally, pages resident before and after,
+//! and then every probe of the run by its name, in alphabetical order. Units end the names.
+
+use schema::{
+    Record,
+    record::{Outcome, Reading, Sample},
+};
+
+use crate::text::visible;
+
+const COLUMNS: &[&str] = &[
+    "run",
+    "order",
+    "round",
+    "host",
+    "condition",
+    "arm",
+    "runtime",
+    "method",
+    "baseline",
+    "control",
+    "workload",
+    "consume",
+    "block_bytes",
+    "state",
+    "file_bytes",
+    "threads",
+    "descriptor",
+    "durability",
+    "storage_read_bytes_per_s",
+    "storage_read_ops_per_s",
+    "range_offset",
+    "range_bytes",
+    "aligned",
+    "ops",
+    "status",
+    "reason",
+    "open_ns",
+    "work_ns",
+    "close_ns",
+    "total_ns",
+    "done_ops",
+    "done_bytes",
+    "done_distinct_bytes",
+    "done_threads",
+    "done_queue_depth",
+    "checksum",
+    "resident_pages_before",
+    "resident_of_before",
+    "resident_pages_after",
+    "resident_of_after",
+];
+
+/// Every sample of the record, in the order in which passes were made.
+pub fn csv(record: &Record) -> String {
+    let mut probes: Vec<&String> = record.samples.iter().flat_map(|sample| sample.readings.keys()).collect();
+    probes.sort_unstable();
+    probes.dedup();
+    let mut text = String::new();
+    line(&mut text, COLUMNS.iter().map(|name| name.to_string()).chain(probes.iter().map(|name| visible(name))));
+    let mut samples: Vec<&Sample> = record.samples.iter().collect();
+    samples.sort_by_key(|sample| sample.order);
+    for sample in samples {
+        let mut fields = fields(record, sample);
+        debug_assert_eq!(fields.len(), COLUMNS.len());
+        fields.extend(probes.iter().map(|&name| optional(sample.readings.get(name).and_then(Reading::value))));
+        line(&mut text, fields.into_iter());
+    }
+    text
+}
+
+fn fields(record: &Record, sample: &Sample) -> Vec<String> {
+    let cell = record.cells.get(sample.cell);
+    let condition = cell.and_then(|cell| cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition)));
+    let of_cell = |show: &dyn Fn(&schema::record::Cell) -> String| cell.map_or(String::new(), show);
+    let of_condition = |show: &dyn Fn(&schema::Condition) -> String| condition.map_or(String::new(), show);
+    let (status, reason, phases, tally) = match &sample.outcome {
+        Outcome::Ok { phases, tally } => ("ok", None, Some(phases), Some(tally)),
+        Outcome::Invalid { reason } => ("invalid", Some(reason), None, None),
+        Outcome::Failed { reason } => ("failed", Some(reason), None, None),
+    };
+    let (before, after) = (sample.resident_before.value(), sample.resident_after.value());
+    vec![
+        visible(&record.id),
+        sample.order.to_string(),
+        sample.round.to_string(),
+        visible(&sample.host),
+        of_cell(&|cell| cell.condition.to_string()),
+        of_cell(&|cell| visible(&cell.arm.name)),
+        of_cell(&|cell| visible(&cell.arm.runtime)),
+        of_cell(&|cell| visible(&cell.arm.method)),
+        of_cell(&|cell| cell.baseline.to_string()),
+        of_cell(&|cell| cell.control.to_string()),
+        of_condition(&|it| it.workload.to_string()),
+        of_condition(&|it| it.consume.to_string()),
+        of_condition(&|it| it.block_bytes.to_string()),
+        of_condition(&|it| it.state.to_string()),
+        of_condition(&|it| it.file_bytes.to_string()),
+        of_condition(&|it| it.threads.to_string()),
+        of_condition(&|it| it.descriptor.to_string()),
+        of_condition(&|it| it.durability.to_string()),
+        of_condition(&|it| optional(it.storage.and_then(|storage| storage.read_bytes_per_s))),
+        of_condition(&|it| optional(it.storage.and_then(|storage| storage.read_ops_per_s))),
+        of_condition(&|it| it.range.offset.to_string()),
+        of_condition(&|it| it.range.bytes.to_string()),
+        of_condition(&|it| it.aligned.to_string()),
+        of_condition(&|it| it.ops.to_string()),
+        status.to_string(),
+        reason.map_or(String::new(), |reason| visible(reason)),
+        optional(phases.and_then(|phases| phases.open_ns)),
+        optional(phases.map(|phases| phases.work_ns)),
+        optional(phases.and_then(|phases| phases.close_ns)),
+        optional(phases.map(|phases| phases.total_ns())),
+        optional(tally.map(|tally| tally.ops)),
+        optional(tally.map(|tally| tally.bytes)),
+        optional(tally.map(|tally| tally.distinct_bytes)),
+        optional(tally.map(|tally| tally.threads)),
+        optional(tally.map(|tally| tally.queue_depth)),
+        tally.map_or(String::new(), |tally| visible(&tally.checksum)),
+        optional(before.map(|resident| resident.pages)),
+        optional(before.map(|resident| resident.of)),
+        optional(after.map(|resident| resident.pages)),
+        optional(after.map(|resident| resident.of)),
+    ]
+}
+
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+fn line(text: &mut String, fields: impl Iterator<Item = String>) {
+    for (i, field) in fields.enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        if field.contains(['"', ',', '\n', '\r']) {
+            text.push('"');
+            text.push_str(&field.replace('"', "\"\""));
+            text.push('"');
+        } else {
+            text.push_str(&field);
+        }
+    }
+    text.push('\n');
+}

@@ -1,0 +1,376 @@
+//! A table per condition: what every arm cost, and under it why a row has no number or no verdict.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Bytes, Condition, Findings, Record,
+    findings::{CellFinding, Comparison, Estimate, Status, Verdict},
+    record::Reading,
+};
+
+use crate::{
+    map::{self, Names},
+    number,
+    page::Paint,
+    table::{Cell, Column, Table},
+};
+
+pub(crate) struct Section {
+    pub(crate) title: String,
+    pub(crate) about: String,
+    /// Columns in which every arm has the same are said here once instead.
+    pub(crate) alike: Option<String>,
+    /// The line of the map, in words and at full length.
+    pub(crate) says: Option<String>,
+    pub(crate) table: Table,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Who it is about, and what is to be said.
+pub(crate) struct Note {
+    pub(crate) about: String,
+    pub(crate) text: String,
+}
+
+/// What a probe could not see, once for all tables.
+pub(crate) struct Missing {
+    pub(crate) reading: &'static str,
+    pub(crate) reason: String,
+    pub(crate) cells: usize,
+}
+
+/// A probe's column: its title, where its value is, how it is shown.
+struct Probe {
+    title: &'static str,
+    reading: fn(&CellFinding) -> &Reading<f64>,
+    show: fn(f64) -> String,
+    /// Not shown unless some cell has more than nothing of it.
+    only_if_any: bool,
+}
+
+const PROBES: &[Probe] = &[
+    probe("user/op", |cell| &cell.user_ns_per_op, number::duration_glued),
+    probe("sys/op", |cell| &cell.system_ns_per_op, number::duration_glued),
+    probe("minor faults", |cell| &cell.minor_faults, number::count),
+    probe("major faults", |cell| &cell.major_faults, number::count),
+    probe("from device", |cell| &cell.device_read_bytes, number::bytes_glued),
+    Probe { only_if_any: true, ..probe("to device", |cell| &cell.device_write_bytes, number::bytes_glued) },
+    probe("peak memory", |cell| &cell.peak_memory_bytes, number::bytes_glued),
+];
+
+const fn probe(title: &'static str, reading: fn(&CellFinding) -> &Reading<f64>, show: fn(f64) -> String) -> Probe {
+    Probe { title, reading, show, only_if_any: false }
+}
+
+/// How to read the tables, once.
+pub(crate) const LEGEND: &str = "Per op: one block, with its share of open and close. Intervals are 95 %. \
+    A speedup above 1 means faster than the baseline. \
+    A share after the throughput is that of the device ceiling. CPU times are means, the columns after them medians per pass.";
+
+pub(crate) fn sections(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
+    let names = Names::of(record, findings);
+    let conditions = conditions(findings);
+    let ok = |cell: &&CellFinding| cell.status == Status::Ok;
+    let shown: Vec<&Probe> = PROBES
+        .iter()
+        .filter(|probe| {
+            let mut values = findings.cells.iter().filter(ok).filter_map(|cell| (probe.reading)(cell).value());
+            if probe.only_if_any { values.any(|&value| value > 0.0) } else { values.next().is_some() }
+        })
+        .collect();
+    let mut missing: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    for (i, probe) in PROBES.iter().enumerate().filter(|(_, probe)| !probe.only_if_any) {
+        for reason in findings.cells.iter().filter(ok).filter_map(|cell| (probe.reading)(cell).reason()) {
+            *missing.entry((i, reason)).or_default() += 1;
+        }
+    }
+    let missing = missing
+        .into_iter()
+        .map(|((probe, reason), cells)| Missing { reading: PROBES[probe].title, reason: reason.to_string(), cells })
+        .collect();
+    let sections =
+        conditions.iter().map(|condition| section(condition, &conditions, record, findings, &names, &shown)).collect();
+    (sections, missing)
+}
+
+/// Every condition of the run once, in the order of the map.
+fn conditions(findings: &Findings) -> Vec<&Condition> {
+    let mut conditions: Vec<&Condition> = Vec::new();
+    let mapped = findings.map.iter().map(|line| &line.condition);
+    for condition in mapped.chain(findings.cells.iter().map(|cell| &cell.condition)) {
+        if !conditions.contains(&condition) {
+            conditions.push(condition);
+        }
+    }
+    conditions
+}
+
+fn section(
+    condition: &Condition,
+    all: &[&Condition],
+    record: &Record,
+    findings: &Findings,
+    names: &Names,
+    probes: &[&Probe],
+) -> Section {
+    let baseline = map::baseline(condition, findings, record);
+    let mut cells = entries(condition, findings, names, baseline.as_deref());
+    cells.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
+    let versus = baseline.as_deref().map_or("speedup".to_string(), |arm| format!("vs {}", names.short(arm)));
+    let mut columns =
+        vec![Column::left("arm"), Column::right("time/op"), Column::left(versus), Column::right("throughput")];
+    let probed = columns.len();
+    columns.extend(probes.iter().map(|probe| Column::right(probe.title)));
+    if let Some(column) = columns.get_mut(probed) {
+        column.begins_group = true;
+    }
+
+    let mut rows = Vec::new();
+    let mut notes = Vec::new();
+    for entry in &cells {
+        rows.push(row(entry, probes));
+        note_status(entry.cell, &entry.name, &mut notes);
+        if let Some(comparison) = entry.comparison {
+            note_comparison(comparison, &entry.name, &mut notes);
+        }
+    }
+    notes.extend(differences(condition, record, names));
+    let notes = together(notes);
+    let mut table = Table { columns, rows };
+    let measured: Vec<bool> = cells.iter().map(|entry| entry.cell.status == Status::Ok).collect();
+    let alike = hoist(&mut table, &measured);
+    let also = map::also(condition, all);
+    let also = if also.is_empty() { also } else { format!(", {also}") };
+    Section {
+        title: format!("{}{also}", condition.label()),
+        about: about(condition),
+        alike,
+        says: says(condition, findings, &notes),
+        table,
+        notes,
+    }
+}
+
+/// What is said of several arms is said once.
+fn together(notes: Vec<Note>) -> Vec<Note> {
+    let mut merged: Vec<Note> = Vec::new();
+    for note in notes {
+        match merged.iter_mut().find(|it| it.text == note.text) {
+            Some(same) => same.about.push_str(&format!(", {}", note.about)),
+            None => merged.push(note),
+        }
+    }
+    merged
+}
+
+/// Takes out the columns after the throughput in which all measured rows agree, and says them in words.
+fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
+    let mut said = Vec::new();
+    for column in (4..table.columns.len()).rev() {
+        let mut texts: Vec<&str> = table
+            .rows
+            .iter()
+            .zip(measured)
+            .filter(|(_, measured)| **measured)
+            .map(|(row, _)| row[column].text.as_str())
+            .collect();
+        if texts.len() < 2 {
+            return None;
+        }
+        texts.dedup();
+        if let [only] = texts[..] {
+            said.insert(0, format!("{} {only}", table.columns[column].title));
+            table.columns.remove(column);
+            for row in &mut table.rows {
+                row.remove(column);
+            }
+        }
+    }
+    (!said.is_empty()).then(|| format!("Alike for every arm: {}", said.join(", ")))
+}
+
+/// The line of the map in words; its reason only where no note gives it already.
+fn says(condition: &Condition, findings: &Findings, notes: &[Note]) -> Option<String> {
+    let line = findings.map.iter().find(|line| line.condition == *condition)?;
+    let new = |because: &&String| !notes.iter().any(|note| note.text.contains(because.as_str()));
+    match line.because.as_ref().filter(new) {
+        Some(because) => Some(format!("{}: {because}", line.says)),
+        None => Some(line.says.clone()),
+    }
+}
+
+fn about(condition: &Condition) -> String {
+    let bytes = |bytes: u64| number::bytes_glued(bytes as f64);
+    let range = if condition.range.bytes == condition.file_bytes {
+        format!("a file of {}", bytes(condition.file_bytes))
+    } else {
+        let offset = condition.range.offset;
+        let at = if offset == 0 { String::new() } else { format!(" from offset {}", bytes(offset)) };
+        format!("{}{at} of {}", bytes(condition.range.bytes), bytes(condition.file_bytes))
+    };
+    let mut words =
+        vec![format!("{} ops a pass over {range}", number::count(condition.ops as f64)), condition.consume.to_string()];
+    words.push(map::threads(condition.threads));
+    if condition.threads > 1 {
+        words.push(format!("{} descriptor", condition.descriptor));
+    }
+    if !condition.aligned {
+        words.push("unaligned".into());
+    }
+    if condition.storage.is_some() {
+        words.push(map::storage(condition));
+    }
+    words.join(" · ")
+}
+
+/// A row of the table and what it stands for.
+struct Entry<'a> {
+    name: String,
+    cell: &'a CellFinding,
+    is_baseline: bool,
+    comparison: Option<&'a Comparison>,
+}
+
+impl Entry<'_> {
+    /// The fastest comes first, and what was not measured last.
+    fn rank(&self) -> f64 {
+        self.cell.ns_per_op.filter(|_| self.cell.status == Status::Ok).map_or(f64::INFINITY, |ns| ns.median)
+    }
+}
+
+/// The cells of a condition with their comparisons. One arm may be entered several times, each time doing something else;
+/// then the findings of one name belong together in their order, and the names are numbered.
+fn entries<'a>(condition: &Condition, findings: &'a Findings, names: &Names, baseline: Option<&str>) -> Vec<Entry<'a>> {
+    let comparisons = || findings.comparisons.iter().filter(|it| it.condition == *condition);
+    let mut entries: Vec<Entry> = Vec::new();
+    for cell in findings.cells.iter().filter(|cell| cell.condition == *condition) {
+        let short = names.short(&cell.arm.name);
+        if cell.control {
+            let name = format!("{short} (A/A)");
+            entries.push(Entry { name, cell, is_baseline: false, comparison: None });
+            continue;
+        }
+        let twins = || entries.iter().filter(|it| !it.cell.control && it.cell.arm.name == cell.arm.name);
+        let is_baseline = Some(cell.arm.name.as_str()) == baseline && twins().next().is_none();
+        let compared = twins().filter(|it| !it.is_baseline).count();
+        let comparison = comparisons().filter(|it| it.arm == cell.arm.name).nth(compared).filter(|_| !is_baseline);
+        entries.push(Entry { name: numbered(short, twins().count()), cell, is_baseline, comparison });
+    }
+    entries
+}
+
+fn numbered(name: &str, before: usize) -> String {
+    if before == 0 { name.to_string() } else { format!("{name} #{}", before + 1) }
+}
+
+fn row(entry: &Entry, probes: &[&Probe]) -> Vec<Cell> {
+    let cell = entry.cell;
+    let ok = cell.status == Status::Ok;
+    let missing = || number::MISSING.to_string();
+    let time = match (&cell.ns_per_op, cell.status) {
+        (Some(ns), Status::Ok) => Cell::plain(number::duration_interval(ns)),
+        (None, Status::Ok) => Cell::plain(missing()),
+        (_, Status::Skipped) => Cell::new("skipped", Paint::Unsure),
+        (_, Status::Invalid) => Cell::new("invalid", Paint::Unsure),
+        (_, Status::Failed) => Cell::new("failed", Paint::Bad),
+    };
+    let mut cells = vec![Cell::plain(entry.name.clone()), time, versus(entry)];
+    if !ok {
+        let rest = 1 + probes.len();
+        cells.extend(std::iter::repeat_n(Cell::plain(""), rest));
+        return cells;
+    }
+    let share = cell.ceiling_share.map_or(String::new(), |share| format!("\u{a0}({})", number::percent(share)));
+    let throughput = |rate: &Estimate| number::throughput_glued(rate.median) + &share;
+    cells.push(Cell::plain(cell.bytes_per_s.as_ref().map_or_else(missing, throughput)));
+    cells.extend(
+        probes
+            .iter()
+            .map(|probe| Cell::plain((probe.reading)(cell).value().map_or_else(missing, |&value| (probe.show)(value)))),
+    );
+    cells
+}
+
+fn versus(entry: &Entry) -> Cell {
+    let Some(comparison) = entry.comparison else {
+        return Cell::plain(if entry.is_baseline { "baseline" } else { "" });
+    };
+    let paint = match comparison.verdict {
+        Verdict::Faster => Paint::Good,
+        Verdict::Slower => Paint::Bad,
+        Verdict::Same => Paint::Plain,
+        Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
+    };
+    match &comparison.speedup {
+        Some(speedup) => Cell::new(format!("{} {}", number::speedup_glued(speedup), comparison.verdict.words()), paint),
+        None if entry.cell.status == Status::Ok => Cell::new(comparison.verdict.words(), paint),
+        None => Cell::plain(""),
+    }
+}
+
+fn note_status(cell: &CellFinding, name: &str, notes: &mut Vec<Note>) {
+    let lost = cell.invalid_samples + cell.failed_samples;
+    let reason = cell.reason.as_deref();
+    let text = match cell.status {
+        Status::Ok if lost == 0 && reason.is_none() => return,
+        Status::Ok => {
+            let all = cell.samples + lost;
+            format!("{lost} of {all} passes lost: {}", reason.unwrap_or("for reasons that were not recorded"))
+        }
+        Status::Skipped => format!("skipped: {}", reason.unwrap_or("no reason was recorded")),
+        Status::Invalid => format!("no valid pass out of {lost}: {}", reason.unwrap_or("no reason was recorded")),
+        Status::Failed => format!("every pass failed ({lost}): {}", reason.unwrap_or("no reason was recorded")),
+    };
+    notes.push(Note { about: name.to_string(), text });
+}
+
+fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
+    let mut note = |text: String| notes.push(Note { about: name.to_string(), text });
+    if let Some(reason) = &comparison.reason {
+        note(format!("{}: {reason}", comparison.verdict.words()));
+    }
+    if let Some(because) = &comparison.because {
+        let explained = comparison.explained_share.map_or(String::new(), |share| {
+            format!(" (counted causes explain {} of the difference)", number::percent(share))
+        });
+        note(format!("{because}{explained}"));
+    }
+    for warning in &comparison.warnings {
+        note(format!("warning: {warning}"));
+    }
+}
+
+/// Where an arm was told to do something else than its condition says.
+fn differences(condition: &Condition, record: &Record, names: &Names) -> Vec<Note> {
+    let here = |cell: &&schema::record::Cell| record.conditions.get(cell.condition) == Some(condition);
+    let mut notes = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for cell in record.cells.iter().filter(here).filter(|cell| !cell.control) {
+        let before = seen.iter().filter(|name| **name == cell.arm.name).count();
+        seen.push(&cell.arm.name);
+        let Some(own) = &cell.own_condition else { continue };
+        let mut words = Vec::new();
+        let mut differs = |what: &str, own: String, said: String| {
+            if own != said {
+                words.push(format!("{what} {own} instead of {said}"));
+            }
+        };
+        differs("workload", own.workload.to_string(), condition.workload.to_string());
+        differs("consume", own.consume.to_string(), condition.consume.to_string());
+        differs("block", Bytes(own.block_bytes).to_string(), Bytes(condition.block_bytes).to_string());
+        differs("state", own.state.to_string(), condition.state.to_string());
+        differs("range", range(own), range(condition));
+        differs("threads", own.threads.to_string(), condition.threads.to_string());
+        differs("aligned", own.aligned.to_string(), condition.aligned.to_string());
+        differs("ops", number::count(own.ops as f64), number::count(condition.ops as f64));
+        if !words.is_empty() {
+            let text = format!("entered with {}", words.join(", "));
+            notes.push(Note { about: numbered(names.short(&cell.arm.name), before), text });
+        }
+    }
+    notes
+}
+
+fn range(condition: &Condition) -> String {
+    format!("{} at {}", Bytes(condition.range.bytes), Bytes(condition.range.offset))
+}

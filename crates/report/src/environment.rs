@@ -1,0 +1,104 @@
+//! The machine, the target and the run, as label and value: what somebody else needs to judge or repeat the numbers.
+
+use schema::{Bytes, Record, record::Reading};
+
+use crate::number;
+
+pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
+    let environment = &record.environment;
+    let target = &record.target;
+    let mut facts = vec![
+        ("run", format!("{}, {}, seed {}", record.id, record.started, record.seed)),
+        ("faultline", record.tool_version.clone()),
+        (
+            "experiment",
+            match &record.experiment.source {
+                Some(source) => format!("{} ({source})", record.experiment.name),
+                None => record.experiment.name.clone(),
+            },
+        ),
+        ("budget", format!("{}; {} used", number::seconds(record.budget_s), number::seconds(record.elapsed_s))),
+        ("host", environment.host.clone()),
+        ("kernel", format!("{}, {}", environment.kernel, environment.architecture)),
+        ("CPU", format!("{}; {} CPUs", said(&environment.cpu), environment.cpus)),
+        ("virtualisation", said(&environment.virtualisation)),
+        (
+            "memory",
+            format!(
+                "{}, {} available, swap {}",
+                measured(environment.memory_bytes),
+                measured(environment.memory_available_bytes),
+                measured(environment.swap_bytes)
+            ),
+        ),
+        ("cgroup memory limit", read(&environment.memory_limit_bytes, |&limit| measured(limit))),
+        (
+            "target",
+            format!(
+                "{}, {}{}{}",
+                target.path,
+                Bytes(target.bytes),
+                if target.allocated_bytes < target.bytes {
+                    format!(", only {} of it allocated", measured(target.allocated_bytes))
+                } else {
+                    String::new()
+                },
+                if target.made_here { ", made for this run" } else { "" }
+            ),
+        ),
+        ("file system", format!("{} ({})", target.file_system, target.mount_options)),
+    ];
+    match &target.device {
+        Reading::Value(device) => facts.push((
+            "device",
+            format!(
+                "{}, read-ahead {}, scheduler {}, rotational {}",
+                device.name,
+                read(&device.read_ahead_bytes, |&ahead| Bytes(ahead).to_string()),
+                said(&device.scheduler),
+                read(&device.rotational, |&rotational| if rotational { "yes" } else { "no" }.to_string())
+            ),
+        )),
+        Reading::Unavailable { unavailable } => facts.push(("device", format!("not known: {unavailable}"))),
+    }
+    facts.extend([
+        ("residency verified by", said(&target.residency)),
+        ("page size", Bytes(environment.page_bytes).to_string()),
+        ("transparent huge pages", said(&environment.transparent_hugepage)),
+        ("fault-around", read(&environment.fault_around_bytes, |&around| Bytes(around).to_string())),
+        ("lru_gen", said(&environment.lru_gen)),
+        ("clock source", said(&environment.clocksource)),
+        ("governor", said(&environment.governor)),
+        ("C library", said(&environment.c_library)),
+        ("root", if environment.root { "yes" } else { "no" }.to_string()),
+        ("stolen CPU time", read(&environment.steal_share, |&share| number::plain(&number::percent(share)))),
+        ("load at the start", format!("{:.2}", environment.load)),
+    ]);
+    let mitigations: Vec<String> = environment
+        .mitigations
+        .iter()
+        .filter(|(_, state)| !state.starts_with("Not affected"))
+        .map(|(name, state)| format!("{name}: {state}"))
+        .collect();
+    let spared = environment.mitigations.len() - mitigations.len();
+    if !environment.mitigations.is_empty() {
+        let spared = (spared > 0).then(|| format!("{spared} not affected"));
+        facts.push(("mitigations", mitigations.into_iter().chain(spared).collect::<Vec<_>>().join("; ")));
+    }
+    facts
+}
+
+fn measured(bytes: u64) -> String {
+    number::bytes(bytes as f64)
+}
+
+fn said(reading: &Reading<String>) -> String {
+    read(reading, String::clone)
+}
+
+fn read<T>(reading: &Reading<T>, show: impl Fn(&T) -> String) -> String {
+    match reading {
+        Reading::Value(value) => show(value),
+        Reading::Unavailable { unavailable } => format!("not known ({unavailable})"),
+    }
+}

@@ -1,0 +1,306 @@
+//! The map: state → fastest arm → margin → why. One row per condition; what tells the conditions apart beyond state,
+//! workload and block is named only where it differs within the run.
+
+use schema::{
+    Bytes, Condition, Findings, Record, State,
+    findings::{Estimate, MapLine, Verdict},
+};
+
+use crate::{
+    number,
+    page::{Page, Paint, Piece},
+    text::{visible, width, wrap, wrap_at_most},
+};
+
+/// The rows of one state.
+pub(crate) struct Section {
+    pub(crate) state: State,
+    pub(crate) rows: Vec<Row>,
+}
+
+pub(crate) struct Row {
+    pub(crate) workload: String,
+    pub(crate) block: String,
+    /// What else differs between the conditions of this run: `copy, 4 threads`.
+    pub(crate) also: String,
+    /// The fastest arm, or why none is named.
+    pub(crate) fastest: String,
+    pub(crate) paint: Paint,
+    /// Glued; empty when there is none.
+    pub(crate) margin: String,
+    /// What the margin is over; empty without one.
+    pub(crate) versus: String,
+    pub(crate) why: String,
+}
+
+/// The map's rows by state, in the order of the findings.
+pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
+    let names = Names::of(record, findings);
+    let conditions: Vec<&Condition> = findings.map.iter().map(|line| &line.condition).collect();
+    let mut sections: Vec<Section> = Vec::new();
+    for line in &findings.map {
+        let row = row(line, &conditions, findings, record, &names);
+        match sections.iter_mut().find(|section| section.state == line.condition.state) {
+            Some(section) => section.rows.push(row),
+            None => sections.push(Section { state: line.condition.state, rows: vec![row] }),
+        }
+    }
+    sections
+}
+
+fn row(line: &MapLine, conditions: &[&Condition], findings: &Findings, record: &Record, names: &Names) -> Row {
+    let baseline = baseline(&line.condition, findings, record);
+    let ties: Vec<&str> = line.ties.iter().map(|tie| names.short(tie)).collect();
+    let (margin, versus) = match (&line.winner, &line.margin) {
+        // The margin over itself says nothing; what the baseline is ahead of does.
+        (Some(winner), _) if Some(winner) == baseline.as_ref() => ahead_of(line, winner, findings),
+        (_, Some(margin)) => (Some(*margin), baseline.clone()),
+        (_, None) => (None, None),
+    };
+    let mut why: Vec<String> = Vec::new();
+    let (fastest, paint) = match (line.verdict, &line.winner) {
+        (Verdict::Faster | Verdict::Slower, Some(winner)) => {
+            if !ties.is_empty() {
+                why.push(format!("tied with {}", ties.join(", ")));
+            }
+            (names.short(winner).to_string(), Paint::Good)
+        }
+        (Verdict::Same, _) => {
+            let others = ties.iter().copied().chain(line.winner.iter().map(|winner| names.short(winner)));
+            let mut arms: Vec<&str> = others.collect();
+            arms.dedup();
+            why.push(format!("within the margin: {}", arms.join(", ")));
+            ("no difference".to_string(), Paint::Plain)
+        }
+        (Verdict::NotComparable, _) => ("not comparable".to_string(), Paint::Unsure),
+        (Verdict::Undecided | Verdict::Faster | Verdict::Slower, _) => ("undecided".to_string(), Paint::Unsure),
+    };
+    let named = matches!(line.verdict, Verdict::Faster | Verdict::Slower | Verdict::Same);
+    if !(named && line.winner.is_some()) {
+        // "undecided: …", "undecided between …": the word stands in its column already.
+        let says = line.says.strip_prefix(fastest.as_str()).unwrap_or(&line.says);
+        why.push(says.trim_start_matches([':', ' ']).to_string());
+    }
+    why.extend(line.because.clone());
+    Row {
+        workload: line.condition.workload.to_string(),
+        block: Bytes(line.condition.block_bytes).to_string(),
+        also: also(&line.condition, conditions),
+        fastest,
+        paint,
+        margin: margin.map_or(String::new(), |margin| number::speedup_glued(&margin)),
+        versus: versus.filter(|_| margin.is_some()).map_or(String::new(), |arm| format!("vs {}", names.short(&arm))),
+        why: why.join("; "),
+    }
+}
+
+/// The margin of a baseline that nobody beat: over the best of the others, seen from its side.
+fn ahead_of(line: &MapLine, winner: &str, findings: &Findings) -> (Option<Estimate>, Option<String>) {
+    let best = findings
+        .comparisons
+        .iter()
+        .filter(|other| other.condition == line.condition && other.arm != winner)
+        // A winner is measured against those it beat; without one, the closest is what matters.
+        .filter(|other| line.verdict != Verdict::Faster || !line.ties.contains(&other.arm))
+        .filter_map(|other| Some((other.speedup?, &other.arm)))
+        .max_by(|a, b| a.0.median.total_cmp(&b.0.median));
+    match best {
+        Some((speedup, arm)) => {
+            let seen =
+                Estimate { median: 1.0 / speedup.median, ci_low: 1.0 / speedup.ci_high, ci_high: 1.0 / speedup.ci_low };
+            (Some(seen), Some(arm.clone()))
+        }
+        None => (None, None),
+    }
+}
+
+/// The name of the arm that the others of a condition are compared with.
+pub(crate) fn baseline(condition: &Condition, findings: &Findings, record: &Record) -> Option<String> {
+    let compared = findings.comparisons.iter().find(|comparison| comparison.condition == *condition);
+    compared.map(|comparison| comparison.baseline.clone()).or_else(|| {
+        let of =
+            |cell: &&schema::record::Cell| cell.baseline && record.conditions.get(cell.condition) == Some(condition);
+        record.cells.iter().find(of).map(|cell| cell.arm.name.clone())
+    })
+}
+
+/// What a condition has that others of the run have not, in words.
+pub(crate) fn also(condition: &Condition, all: &[&Condition]) -> String {
+    fn differs<T: PartialEq>(all: &[&Condition], of: impl Fn(&Condition) -> T) -> bool {
+        all.windows(2).any(|pair| of(pair[0]) != of(pair[1]))
+    }
+    let mut words = Vec::new();
+    if differs(all, |it| it.consume) {
+        words.push(condition.consume.to_string());
+    }
+    if differs(all, |it| it.threads) {
+        words.push(threads(condition.threads));
+    }
+    if differs(all, |it| it.descriptor) {
+        words.push(format!("{} descriptor", condition.descriptor));
+    }
+    if differs(all, |it| it.aligned) {
+        words.push(if condition.aligned { "aligned" } else { "unaligned" }.to_string());
+    }
+    if differs(all, |it| it.durability) {
+        words.push(format!("durability {}", condition.durability));
+    }
+    if differs(all, |it| it.storage) {
+        words.push(storage(condition));
+    }
+    if differs(all, |it| it.file_bytes) {
+        words.push(format!("file of {}", Bytes(condition.file_bytes)));
+    }
+    let twin = |it: &&&Condition| {
+        let (a, b): (&Condition, &Condition) = (it, condition);
+        let same = (a.workload, a.block_bytes, a.state, a.consume) == (b.workload, b.block_bytes, b.state, b.consume);
+        same && (a.threads, a.descriptor, a.aligned) == (b.threads, b.descriptor, b.aligned)
+    };
+    let twins: Vec<&Condition> = all.iter().filter(twin).copied().collect();
+    if differs(&twins, |it| it.range) {
+        words.push(format!("{} at {}", Bytes(condition.range.bytes), Bytes(condition.range.offset)));
+    }
+    if differs(&twins, |it| it.ops) {
+        words.push(format!("{} ops", number::count(condition.ops as f64)));
+    }
+    words.join(", ")
+}
+
+pub(crate) fn threads(threads: u32) -> String {
+    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
+}
+
+pub(crate) fn storage(condition: &Condition) -> String {
+    let Some(storage) = condition.storage else {
+        return "the storage as it is".into();
+    };
+    let rate = storage.read_bytes_per_s.map(|rate| number::throughput(rate as f64));
+    let ops = storage.read_ops_per_s.map(|ops| format!("{} reads/s", number::count(ops as f64)));
+    let limits: Vec<String> = rate.into_iter().chain(ops).collect();
+    format!("storage limited to {}", limits.join(" and "))
+}
+
+/// Arm names, without the runtime where every arm of the run has the same one.
+pub(crate) struct Names {
+    prefix: Option<String>,
+}
+
+impl Names {
+    pub(crate) fn of(record: &Record, findings: &Findings) -> Names {
+        let runtimes = record.cells.iter().map(|cell| &cell.arm).chain(findings.cells.iter().map(|cell| &cell.arm));
+        let mut runtimes: Vec<&str> = runtimes.map(|arm| arm.runtime.as_str()).collect();
+        runtimes.sort_unstable();
+        runtimes.dedup();
+        let prefix = match runtimes[..] {
+            [only] => Some(format!("{only}/")),
+            _ => None,
+        };
+        Names { prefix }
+    }
+
+    pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
+        self.prefix.as_deref().and_then(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
+    }
+}
+
+/// Where the parts of a row stand. The widest that fits is taken.
+enum Layout {
+    /// All on one line.
+    WhyBeside,
+    /// The reason on a second line.
+    WhyBeneath,
+    /// What the margin is over goes to the second line too.
+    VersusBeneath,
+    /// Everything under everything.
+    Stacked,
+}
+
+/// The map on a terminal.
+pub(crate) fn write(page: &mut Page, sections: &[Section]) {
+    const INDENT: usize = 2;
+    let rows = || sections.iter().flat_map(|section| &section.rows);
+    let widest = |of: &dyn Fn(&Row) -> &str| rows().map(|row| width(&visible(of(row)))).max().unwrap_or(0);
+    let gapped = |columns: usize| if columns == 0 { 0 } else { columns + 2 };
+    let (workload, block) = (widest(&|row| &row.workload) + 1, gapped(widest(&|row| &row.block)));
+    let also = gapped(widest(&|row| &row.also));
+    let fastest = gapped(widest(&|row| &row.fastest));
+    let margin = gapped(widest(&|row| &row.margin));
+    let versus = gapped(widest(&|row| &row.versus));
+    let short = INDENT + workload + block + also + fastest + margin;
+    let long = short + versus;
+    // The map is to be seen whole; a long one gives each reason one line, and the details have the rest.
+    let lines_of_why = if rows().count() > 8 { 1 } else { 2 };
+    let fits = |room: usize| room >= 70 || rows().all(|row| wrap(&visible(&row.why), room).len() <= lines_of_why);
+    let layout = match page.width() {
+        width if long + 44 <= width && fits(width - long) => Layout::WhyBeside,
+        width if long <= width + 2 => Layout::WhyBeneath,
+        width if short <= width + 2 => Layout::VersusBeneath,
+        _ => Layout::Stacked,
+    };
+    for section in sections {
+        page.blank();
+        page.labelled(0, section.state.word(), Paint::Heading, section.state.about());
+        for row in &section.rows {
+            let piece = |text: &str, columns: usize, paint: Paint| Piece::padded(visible(text), columns, paint);
+            let block_piece = |columns: usize| Piece {
+                text: row.block.clone(),
+                columns: columns.saturating_sub(2),
+                right: true,
+                paint: Paint::Plain,
+            };
+            let mut pieces = vec![
+                piece(&row.workload, workload, Paint::Plain),
+                block_piece(block),
+                piece("", 2, Paint::Plain),
+                piece(&row.also, also, Paint::Plain),
+                piece(&row.fastest, fastest, row.paint),
+                piece(&row.margin, margin, Paint::Plain),
+            ];
+            match layout {
+                Layout::WhyBeside => {
+                    pieces.push(piece(&row.versus, versus, Paint::Plain));
+                    let mut lines = wrap_at_most(&visible(&row.why), page.width() - long, lines_of_why).into_iter();
+                    pieces.push(Piece::of(lines.next().unwrap_or_default(), Paint::Quiet));
+                    page.line(INDENT, &pieces);
+                    for line in lines {
+                        page.line(long, &[Piece::of(line, Paint::Quiet)]);
+                    }
+                }
+                Layout::WhyBeneath => {
+                    pieces.push(piece(&row.versus, 0, Paint::Plain));
+                    page.line(INDENT, &pieces);
+                    beneath(
+                        page,
+                        if lines_of_why == 1 { INDENT + 4 } else { INDENT + workload + block },
+                        &row.why,
+                        lines_of_why,
+                    );
+                }
+                Layout::VersusBeneath => {
+                    page.line(INDENT, &pieces);
+                    let both: Vec<&str> =
+                        [row.versus.as_str(), &row.why].into_iter().filter(|text| !text.is_empty()).collect();
+                    beneath(page, INDENT + workload + 2, &both.join(": "), lines_of_why);
+                }
+                Layout::Stacked => {
+                    let mut first = format!("{} {}", row.workload, row.block.replace(' ', "\u{a0}"));
+                    if !row.also.is_empty() {
+                        first.push_str(&format!(", {}", row.also));
+                    }
+                    page.paragraph(INDENT, Paint::Plain, &format!("{first}:"));
+                    for line in wrap(&visible(&row.fastest), page.width() - 4) {
+                        page.line(4, &[Piece::of(line, row.paint)]);
+                    }
+                    page.paragraph(4, Paint::Plain, format!("{} {}", row.margin, row.versus).trim());
+                    beneath(page, 4, &row.why, lines_of_why);
+                }
+            }
+        }
+    }
+}
+
+fn beneath(page: &mut Page, indent: usize, why: &str, lines: usize) {
+    for line in wrap_at_most(&visible(why), page.width() - indent, lines) {
+        page.line(indent, &[Piece::of(line, Paint::Quiet)]);
+    }
+}

@@ -1,0 +1,207 @@
+//! The report for a pull request: the map and its caveats in the open, every arm and the machine folded away.
+//! GitHub's Markdown. Text from the record is escaped so that it stays text, in tables and outside of them.
+
+use std::fmt::Write;
+
+use schema::{Findings, Record};
+
+use crate::{details, environment, map, number, summary, table::Table, text::visible};
+
+/// The report as GitHub-flavoured Markdown.
+pub fn markdown(record: &Record, findings: &Findings) -> String {
+    let mut out = String::new();
+    push(&mut out, format_args!("### faultline: {}\n\n", escape(&record.experiment.title)));
+    push(&mut out, format_args!("{}\n\n", escape(&summary::title(record))));
+    for (label, text) in
+        [("Interrupted", summary::interrupted(record)), ("Nothing decided", summary::nothing_decided(record, findings))]
+    {
+        if let Some(text) = text {
+            push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
+        }
+    }
+    the_map(&mut out, record, findings);
+    for entry in summary::entries(record, findings) {
+        match &entry.lines[..] {
+            [only] => push(&mut out, format_args!("* **{}:** {}\n", entry.label, escape(only))),
+            lines => {
+                push(&mut out, format_args!("* **{}:**\n", entry.label));
+                for line in lines {
+                    push(&mut out, format_args!("  * {}\n", escape(line)));
+                }
+            }
+        }
+    }
+    every_arm(&mut out, record, findings);
+    out.push_str("\n<details><summary>Environment</summary>\n\n| | |\n|---|---|\n");
+    for (label, value) in environment::facts(record) {
+        push(&mut out, format_args!("| {label} | {} |\n", escape(&value)));
+    }
+    push(&mut out, format_args!("\n</details>\n\nMeasured by faultline {}; ", escape(&record.tool_version)));
+    push(&mut out, format_args!("see it again with `faultline report {}`.\n", code(&record.id)));
+    number::plain(&out)
+}
+
+fn the_map(out: &mut String, record: &Record, findings: &Findings) {
+    let sections = map::sections(record, findings);
+    if sections.is_empty() {
+        return;
+    }
+    let also = sections.iter().flat_map(|section| &section.rows).any(|row| !row.also.is_empty());
+    let (also_title, also_rule) = if also { (" with |", "---|") } else { ("", "") };
+    push(out, format_args!("| state | workload | block |{also_title} fastest | margin, 95 % interval | why |\n"));
+    push(out, format_args!("|---|---|--:|{also_rule}---|---|---|\n"));
+    for section in &sections {
+        for row in &section.rows {
+            let also = if also { format!(" {} |", escape(&row.also)) } else { String::new() };
+            let fastest = escape(&row.fastest);
+            let fastest = if row.paint == crate::page::Paint::Good { format!("**{fastest}**") } else { fastest };
+            let margin = escape(format!("{} {}", row.margin, row.versus).trim());
+            push(
+                out,
+                format_args!(
+                    "| {} | {} | {} |{also} {fastest} | {margin} | {} |\n",
+                    section.state,
+                    row.workload,
+                    row.block,
+                    escape(&row.why)
+                ),
+            );
+        }
+    }
+    out.push('\n');
+}
+
+fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
+    let (sections, missing) = details::sections(record, findings);
+    if sections.is_empty() {
+        return;
+    }
+    push(out, format_args!("\n<details><summary>Every arm</summary>\n\n{}\n", escape(details::LEGEND)));
+    for section in &sections {
+        push(out, format_args!("\n**{}** ({})\n\n", escape(&section.title), escape(&section.about)));
+        if let Some(says) = &section.says {
+            push(out, format_args!("{}\n\n", escape(says)));
+        }
+        a_table(out, &section.table);
+        if let Some(alike) = &section.alike {
+            push(out, format_args!("\n{}\n", escape(alike)));
+        }
+        if !section.notes.is_empty() {
+            out.push('\n');
+        }
+        for note in &section.notes {
+            push(out, format_args!("* {}: {}\n", escape(&note.about), escape(&note.text)));
+        }
+    }
+    let without = summary::without_crossover(findings);
+    if !without.is_empty() {
+        out.push_str("\nNo crossover:\n\n");
+        for line in without {
+            push(out, format_args!("* {}\n", escape(&line)));
+        }
+    }
+    if !missing.is_empty() {
+        out.push_str("\nReadings that are missing (–):\n\n");
+        for it in missing {
+            let cells = it.cells;
+            push(
+                out,
+                format_args!("* {}: {} ({cells} cell{})\n", it.reading, escape(&it.reason), summary::plural(cells)),
+            );
+        }
+    }
+    out.push_str("\n</details>\n");
+}
+
+fn a_table(out: &mut String, table: &Table) {
+    for column in &table.columns {
+        push(out, format_args!("| {} ", escape(&column.title)));
+    }
+    out.push_str("|\n");
+    for column in &table.columns {
+        out.push_str(if column.right { "|--:" } else { "|---" });
+    }
+    out.push_str("|\n");
+    for row in &table.rows {
+        for cell in row {
+            push(out, format_args!("| {} ", escape(&cell.text)));
+        }
+        out.push_str("|\n");
+    }
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments) {
+    out.write_fmt(text).expect("writing to a string cannot fail");
+}
+
+/// Text that stays text: no markup, no table border, no HTML, no line break, and nobody is notified.
+fn escape(text: &str) -> String {
+    let visible = visible(text);
+    let mut escaped = String::with_capacity(visible.len());
+    let mut characters = visible.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = characters.next() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '`' | '|' | '*' | '\\' | '~' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            // What makes a link of the text in brackets. Intervals stay readable in the source.
+            ']' if characters.peek().is_some_and(|c| matches!(c, '(' | '[' | ':')) => escaped.push_str("\\]"),
+            // Inside a word an underscore is one: read_ahead_kb.
+            '_' if before.is_alphanumeric() && characters.peek().is_some_and(|c| c.is_alphanumeric()) => {
+                escaped.push(c);
+            }
+            '_' => escaped.push_str("\\_"),
+            // A zero-width space, so that a host name after a user name does not notify somebody.
+            '@' => escaped.push_str("@&#8203;"),
+            c => escaped.push(c),
+        }
+        before = c;
+    }
+    // What makes a heading, a list, a quotation or code only does so at the beginning of a line.
+    let number = escaped.chars().take_while(char::is_ascii_digit).count();
+    if escaped.starts_with(['#', '+', '-', '=', '[']) {
+        escaped.insert(0, '\\');
+    } else if number > 0 && [". ", ") "].iter().any(|marker| escaped[number..].starts_with(marker)) {
+        escaped.insert(number, '\\');
+    } else if escaped.starts_with(' ') {
+        escaped.replace_range(..1, "&#32;");
+    }
+    escaped
+}
+
+/// The inside of a code span that somebody will paste into a shell: what no id holds is left out of it.
+fn code(text: &str) -> String {
+    let harmless = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.chars().filter(harmless).take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_a_record_stays_text() {
+        let cases = [
+            ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+            ("a|b `c` *d* _e_ [f](g) ~h~", "a\\|b \\`c\\` \\*d\\* \\_e\\_ [f\\](g) \\~h\\~"),
+            ("one\ntwo\u{1b}[2J", "one\\\\ntwo\\\\u{1b}[2J"),
+            ("read_ahead_kb", "read_ahead_kb"),
+            ("&lt; \\", "&amp;lt; \\\\"),
+            ("thanks @torvalds", "thanks @&#8203;torvalds"),
+            ("# heading", "\\# heading"),
+            ("- item", "\\- item"),
+            ("12) item", "12\\) item"),
+            ("    code", "&#32;   code"),
+            ("[1]: http://x", "\\[1\\]: http://x"),
+            ("1.83x [1.79, 1.88]", "1.83x [1.79, 1.88]"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(escape(text), expected);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Text for a terminal, line by line. Nothing else in this crate writes to one, so this is where the two promises
+//! are kept: no line is wider than the page, and no character of a record reaches the terminal unescaped.
+
+use crate::{
+    Style, number,
+    table::Table,
+    text::{visible, width, wrap},
+};
+
+/// What a text is, which decides its colour. Colour never says what the words do not say too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Plain,
+    Heading,
+    Good,
+    Bad,
+    Unsure,
+    Quiet,
+}
+
+impl Paint {
+    fn style(self) -> anstyle::Style {
+        let style = anstyle::Style::new();
+        match self {
+            Paint::Plain => style,
+            Paint::Heading => style.bold(),
+            Paint::Good => style.bold().fg_color(Some(anstyle::AnsiColor::Green.into())),
+            Paint::Bad => style.fg_color(Some(anstyle::AnsiColor::Red.into())),
+            Paint::Unsure => style.fg_color(Some(anstyle::AnsiColor::Yellow.into())),
+            Paint::Quiet => style.dimmed(),
+        }
+    }
+}
+
+/// A piece of a line whose place was worked out before; it is padded to `columns`.
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    pub(crate) columns: usize,
+    pub(crate) right: bool,
+    pub(crate) paint: Paint,
+}
+
+pub(crate) struct Page {
+    text: String,
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    pub(crate) fn new(style: Style) -> Page {
+        Page { text: String::new(), width: style.width.max(40), colour: style.colour }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// One empty line between what was written and what follows.
+    pub(crate) fn blank(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// A paragraph, wrapped.
+    pub(crate) fn paragraph(&mut self, indent: usize, paint: Paint, text: &str) {
+        for line in wrap(&visible(text), self.width - indent) {
+            self.line(indent, &[Piece::of(line, paint)]);
+        }
+    }
+
+    /// A paragraph that begins with a label in its own colour and hangs under its text.
+    pub(crate) fn labelled(&mut self, indent: usize, label: &str, paint: Paint, text: &str) {
+        self.item(indent, width(&visible(label)), label, paint, text);
+    }
+
+    /// As `labelled`, with the texts of several labels in one column.
+    pub(crate) fn item(&mut self, indent: usize, columns: usize, label: &str, paint: Paint, text: &str) {
+        let label = visible(label);
+        let lead = indent + columns + 2;
+        // Where the label leaves no room beside it, the text goes beneath.
+        if lead * 2 > self.width {
+            if !label.is_empty() {
+                self.paragraph(indent, paint, &label);
+            }
+            self.paragraph(indent + 2, Paint::Plain, text);
+            return;
+        }
+        let mut lines = wrap(&visible(text), self.width - lead).into_iter();
+        let first = lines.next().unwrap_or_default();
+        self.line(indent, &[Piece::padded(label, columns + 2, paint), Piece::of(first, Paint::Plain)]);
+        for line in lines {
+            self.line(lead, &[Piece::of(line, Paint::Plain)]);
+        }
+    }
+
+    /// A line that is known to fit. Its pieces are visible already.
+    pub(crate) fn line(&mut self, indent: usize, pieces: &[Piece]) {
+        let mut line = " ".repeat(indent);
+        for piece in pieces {
+            let padding = " ".repeat(piece.columns.saturating_sub(width(&piece.text)));
+            if piece.right {
+                line.push_str(&padding);
+            }
+            if self.colour && piece.paint != Paint::Plain && !piece.text.is_empty() {
+                let style = piece.paint.style();
+                line.push_str(&format!("{style}{}{style:#}", piece.text));
+            } else {
+                line.push_str(&piece.text);
+            }
+            if !piece.right {
+                line.push_str(&padding);
+            }
+        }
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    pub(crate) fn table(&mut self, indent: usize, table: &Table) {
+        for (i, lines) in table.layout(self.width - indent).into_iter().enumerate() {
+            if i > 0 {
+                self.blank();
+            }
+            for pieces in lines {
+                self.line(indent, &pieces);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> String {
+        number::plain(&self.text)
+    }
+}
+
+impl Piece {
+    pub(crate) fn of(text: String, paint: Paint) -> Piece {
+        Piece { text, columns: 0, right: false, paint }
+    }
+
+    pub(crate) fn padded(text: String, columns: usize, paint: Paint) -> Piece {
+        Piece { text, columns, right: false, paint }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a run would do, for `--dry-run` and before anything is written.
+
+use schema::Bytes;
+
+use crate::{
+    Style, number,
+    page::{Page, Paint},
+    summary::plural,
+};
+
+/// A run that has not begun.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    pub title: String,
+    /// The file that is read, or will be made.
+    pub target: String,
+    pub file_bytes: u64,
+    pub conditions: Vec<PlannedCondition>,
+    /// 0 when the target is a file that is there already.
+    pub written_bytes: u64,
+    /// The folder that is written to; not looked at when nothing is written.
+    pub written_to: String,
+    /// What an ordinary user may still write there, where it is known.
+    pub free_bytes: Option<u64>,
+    pub expected_s: f64,
+    pub seed: u64,
+}
+
+/// The arms under one condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedCondition {
+    /// `scan 4 KiB cold`
+    pub label: String,
+    pub arms: Vec<String>,
+    /// Arms that will not run, and why.
+    pub skips: Vec<(String, String)>,
+}
+
+/// The plan as text.
+pub fn plan(plan: &Plan, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.paragraph(0, Paint::Heading, &plan.title);
+    let glued = |text: String| text.replace(' ', "\u{a0}");
+    page.labelled(
+        0,
+        "Reads: ",
+        Paint::Quiet,
+        &format!("{} · {}", plan.target, glued(Bytes(plan.file_bytes).to_string())),
+    );
+    let writes = match (plan.written_bytes, plan.free_bytes) {
+        (0, _) => "nothing".to_string(),
+        (bytes, free) => {
+            let free =
+                free.map_or(String::new(), |free| format!(", where {} are free", number::bytes_glued(free as f64)));
+            format!("{} to {}{free}; removed at the end", number::bytes_glued(bytes as f64), plan.written_to)
+        }
+    };
+    page.labelled(0, "Writes:", Paint::Quiet, &writes);
+    let cells: usize = plan.conditions.iter().map(|condition| condition.arms.len()).sum();
+    let conditions = plan.conditions.len();
+    page.labelled(
+        0,
+        "Takes: ",
+        Paint::Quiet,
+        &format!(
+            "about {}, for {} cell{} under {} condition{} (seed {})",
+            glued(number::seconds(plan.expected_s)),
+            number::count(cells as f64),
+            plural(cells),
+            number::count(conditions as f64),
+            plural(conditions),
+            plan.seed
+        ),
+    );
+    page.blank();
+    let columns = plan.conditions.iter().map(|condition| condition.label.chars().count()).max().unwrap_or(0);
+    for condition in &plan.conditions {
+        let arms = if condition.arms.is_empty() { "no arm can run".to_string() } else { condition.arms.join(", ") };
+        page.item(2, columns, &condition.label, Paint::Heading, &arms);
+    }
+    let skips = skips(&plan.conditions);
+    if !skips.is_empty() {
+        page.blank();
+        page.paragraph(0, Paint::Unsure, "Skipped:");
+        for (arm, reason, count) in skips {
+            let text = format!("{reason} ({count} condition{})", plural(count));
+            page.labelled(2, &format!("{arm}:"), Paint::Plain, &text);
+        }
+    }
+    page.finish()
+}
+
+/// Each arm and reason once, in order of appearance, with the number of conditions.
+fn skips(conditions: &[PlannedCondition]) -> Vec<(&str, &str, usize)> {
+    let mut skips: Vec<(&str, &str, usize)> = Vec::new();
+    for (arm, reason) in conditions.iter().flat_map(|condition| &condition.skips) {
+        match skips.iter_mut().find(|skip| (skip.0, skip.1) == (arm, reason)) {
+            Some(skip) => skip.2 += 1,
+            None => skips.push((arm, reason, 1)),
+        }
+    }
+    skips
+}

@@ -1,0 +1,205 @@
+//! A table whose numbers are never cut. Where it is wider than the page, the columns that do not fit go on in a second
+//! table beneath it, with the first column repeated; only text cells are broken into lines.
+
+use crate::{
+    page::{Paint, Piece},
+    text::{visible, width, wrap},
+};
+
+const GAP: usize = 2;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    /// As many cells in each row as there are columns.
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) title: String,
+    pub(crate) right: bool,
+    /// A table that is too wide is split here rather than further on.
+    pub(crate) begins_group: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) paint: Paint,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>, paint: Paint) -> Cell {
+        Cell { text: text.into(), paint }
+    }
+
+    pub(crate) fn plain(text: impl Into<String>) -> Cell {
+        Cell::new(text, Paint::Plain)
+    }
+}
+
+impl Column {
+    pub(crate) fn left(title: impl Into<String>) -> Column {
+        Column { title: title.into(), right: false, begins_group: false }
+    }
+
+    pub(crate) fn right(title: impl Into<String>) -> Column {
+        Column { title: title.into(), right: true, begins_group: false }
+    }
+}
+
+impl Table {
+    /// The table, or its parts, as lines of pieces no wider than `available` columns.
+    pub(crate) fn layout(&self, available: usize) -> Vec<Vec<Vec<Piece>>> {
+        if self.columns.is_empty() {
+            return Vec::new();
+        }
+        let natural: Vec<usize> = (0..self.columns.len()).map(|column| self.measure(column, width)).collect();
+        // What no line break can make narrower: a glued number is one word.
+        let narrowest = |column: usize| {
+            self.measure(column, |text| text.split(' ').map(width).max().unwrap_or(0)).min(available / 2)
+        };
+        let widest =
+            (1..self.columns.len()).map(|column| natural[column].min(available / 2).max(narrowest(column))).max();
+        let first = natural[0].min((available / 3).max(available.saturating_sub(widest.unwrap_or(0) + GAP)).max(8));
+        let room = available.saturating_sub(first + GAP);
+        let widths: Vec<usize> =
+            (0..self.columns.len()).map(|column| if column == 0 { first } else { natural[column].min(room) }).collect();
+
+        let later = self.rows.iter().filter(goes_on).map(|row| width(&visible(&row[0].text))).max();
+        let later = later.map_or(first, |columns| columns.max(width(&self.columns[0].title)).min(first));
+
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        let mut taken = 0;
+        for (column, columns) in widths.iter().enumerate().skip(1) {
+            if parts.is_empty() || taken + GAP + columns > available {
+                taken = if parts.is_empty() { first } else { later };
+                parts.push(vec![0]);
+            }
+            taken += GAP + columns;
+            parts.last_mut().expect("pushed above").push(column);
+        }
+        if parts.is_empty() {
+            parts.push(vec![0]);
+        }
+        // A split between two groups of columns reads better than one inside a group, where it costs no more parts.
+        let wide = |part: &[usize]| later + part.iter().skip(1).map(|&column| GAP + widths[column]).sum::<usize>();
+        if let [left, right] = &mut parts[..]
+            && let Some(start) = left.iter().position(|&column| self.columns[column].begins_group)
+            && wide(right) + wide(&left[start..]) - later + GAP + widths[left[start]] <= available
+        {
+            right.splice(1..1, left.drain(start..));
+        }
+        let mut widths = widths;
+        let parts = parts.iter().enumerate().map(|(i, part)| {
+            widths[0] = if i == 0 { first } else { later };
+            self.part(part, &widths)
+        });
+        parts.collect()
+    }
+
+    fn measure(&self, column: usize, of: impl Fn(&str) -> usize) -> usize {
+        // A title of several words stands in several lines rather than making its column wide.
+        let title = visible(&self.columns[column].title);
+        let title = title.split(' ').map(width).max().unwrap_or(0);
+        self.rows.iter().map(|row| of(&visible(&row[column].text))).max().unwrap_or(0).max(title)
+    }
+
+    fn part(&self, columns: &[usize], widths: &[usize]) -> Vec<Vec<Piece>> {
+        let titles: Vec<Cell> =
+            self.columns.iter().map(|column| Cell::new(column.title.clone(), Paint::Quiet)).collect();
+        let later = columns.get(1).is_some_and(|&column| column > 1);
+        let rows = self.rows.iter().filter(|row| !later || goes_on(row));
+        let mut lines = self.lines(&titles, columns, widths, true);
+        lines.extend(rows.flat_map(|row| self.lines(row, columns, widths, false)));
+        lines
+    }
+
+    fn lines(&self, row: &[Cell], columns: &[usize], widths: &[usize], at_bottom: bool) -> Vec<Vec<Piece>> {
+        let broken: Vec<Vec<String>> =
+            columns.iter().map(|&column| wrap(&visible(&row[column].text), widths[column])).collect();
+        let height = broken.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        let text = |lines: &Vec<String>, line: usize| {
+            let above = if at_bottom { height - lines.len() } else { 0 };
+            line.checked_sub(above).and_then(|line| lines.get(line)).cloned().unwrap_or_default()
+        };
+        (0..height)
+            .map(|line| {
+                let mut pieces = Vec::new();
+                for (i, &column) in columns.iter().enumerate() {
+                    if i > 0 {
+                        pieces.push(Piece::padded(String::new(), GAP, Paint::Plain));
+                    }
+                    pieces.push(Piece {
+                        text: text(&broken[i], line),
+                        columns: widths[column],
+                        right: self.columns[column].right,
+                        paint: row[column].paint,
+                    });
+                }
+                pieces
+            })
+            .collect()
+    }
+}
+
+/// A row whose last cell is empty has said all it has to say in the first part, and is not repeated in the others.
+fn goes_on(row: &&Vec<Cell>) -> bool {
+    row.last().is_some_and(|cell| !cell.text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(table: &Table, available: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        for part in table.layout(available) {
+            for pieces in part {
+                let line: String = pieces
+                    .iter()
+                    .map(|piece| {
+                        let padding = " ".repeat(piece.columns.saturating_sub(width(&piece.text)));
+                        if piece.right {
+                            format!("{padding}{}", piece.text)
+                        } else {
+                            format!("{}{padding}", piece.text)
+                        }
+                    })
+                    .collect();
+                lines.push(line.trim_end().to_string());
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_go_on_beneath_with_the_first_one_repeated() {
+        let row = |cells: [&str; 3]| cells.map(Cell::plain).to_vec();
+        let table = Table {
+            columns: vec![Column::left("arm"), Column::right("time"), Column::right("faults")],
+            rows: vec![row(["mmap+populate-read", "1.23\u{a0}µs", "262,144"]), row(["read", "812\u{a0}ns", "0"])],
+        };
+        let wide: Vec<String> = plain(&table, 60);
+        assert_eq!(wide.len(), 3);
+        let narrow = plain(&table, 30);
+        assert_eq!(
+            narrow,
+            [
+                "arm                    time",
+                "mmap+populate-read  1.23\u{a0}µs",
+                "read                 812\u{a0}ns",
+                "arm                  faults",
+                "mmap+populate-read  262,144",
+                "read                      0",
+            ]
+        );
+        for available in 20..60 {
+            for line in plain(&table, available) {
+                assert!(width(&line) <= available, "{available}: {line:?}");
+            }
+            assert!(plain(&table, available).concat().contains("1.23\u{a0}µs"));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The report for a terminal or a pipe: the map first, then what to know about it, then the details.
+
+use schema::{Findings, Record};
+
+use crate::{
+    Style, details, environment,
+    map::{self, Section},
+    page::{Page, Paint},
+    summary,
+};
+
+/// The report as text. `saved` is where the record lies, if it was saved.
+pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Option<&str>) -> String {
+    let mut page = Page::new(style);
+    page.paragraph(0, Paint::Heading, &summary::title(record));
+    page.paragraph(0, Paint::Quiet, &summary::run(record));
+    notices(&mut page, record, findings);
+    let sections: Vec<Section> = map::sections(record, findings);
+    map::write(&mut page, &sections);
+    summarise(&mut page, record, findings);
+    if style.details {
+        detail(&mut page, record, findings);
+    }
+    page.blank();
+    page.labelled(0, "Again:", Paint::Quiet, &format!("faultline report {}", record.id));
+    if let Some(saved) = saved {
+        page.labelled(0, "Saved:", Paint::Quiet, saved);
+    }
+    page.finish()
+}
+
+fn notices(page: &mut Page, record: &Record, findings: &Findings) {
+    let interrupted = summary::interrupted(record).map(|text| ("Interrupted:", text));
+    let undecided = summary::nothing_decided(record, findings).map(|text| ("Nothing decided:", text));
+    for (i, (label, text)) in interrupted.into_iter().chain(undecided).enumerate() {
+        if i == 0 {
+            page.blank();
+        }
+        page.labelled(0, label, Paint::Unsure, &text);
+    }
+}
+
+fn summarise(page: &mut Page, record: &Record, findings: &Findings) {
+    page.blank();
+    let entries = summary::entries(record, findings);
+    let columns = entries.iter().map(|entry| entry.label.len()).max().unwrap_or(0);
+    for entry in entries {
+        let paint = if entry.warning { Paint::Unsure } else { Paint::Heading };
+        for (i, line) in entry.lines.iter().enumerate() {
+            page.item(0, columns, if i == 0 { entry.label } else { "" }, paint, line);
+        }
+    }
+}
+
+fn detail(page: &mut Page, record: &Record, findings: &Findings) {
+    let (sections, missing) = details::sections(record, findings);
+    if !sections.is_empty() {
+        page.blank();
+        page.paragraph(0, Paint::Heading, "Details");
+        page.paragraph(0, Paint::Quiet, details::LEGEND);
+    }
+    for section in sections {
+        page.blank();
+        page.paragraph(0, Paint::Heading, &section.title);
+        page.paragraph(0, Paint::Quiet, &section.about);
+        if let Some(says) = &section.says {
+            page.paragraph(0, Paint::Plain, says);
+        }
+        page.blank();
+        page.table(0, &section.table);
+        if let Some(alike) = &section.alike {
+            page.paragraph(0, Paint::Quiet, alike);
+        }
+        if !section.notes.is_empty() {
+            page.blank();
+        }
+        for note in &section.notes {
+            page.labelled(0, &format!("{}:", note.about), Paint::Plain, &note.text);
+        }
+    }
+    if !missing.is_empty() {
+        page.blank();
+        page.paragraph(0, Paint::Unsure, "Readings that are missing (–):");
+        for it in missing {
+            let text = format!("{} ({} cell{})", it.reason, it.cells, summary::plural(it.cells));
+            page.labelled(2, &format!("{}:", it.reading), Paint::Plain, &text);
+        }
+    }
+    let without = summary::without_crossover(findings);
+    if !without.is_empty() {
+        page.blank();
+        page.paragraph(0, Paint::Heading, "No crossover");
+        for line in without {
+            page.paragraph(2, Paint::Plain, &line);
+        }
+    }
+    page.blank();
+    page.paragraph(0, Paint::Heading, "Environment");
+    let facts = environment::facts(record);
+    let columns = facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    for (label, value) in facts {
+        page.item(2, columns, label, Paint::Quiet, &value);
+    }
+}

@@ -1,0 +1,430 @@
+//! Reports of a run made up by hand, as people see them.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use expect_test::{expect, expect_file};
+use report::{Plan, PlannedCondition, Style};
+use schema::{
+    Findings, Record,
+    findings::{Document, Status, Verdict},
+    record::{Outcome, Reading},
+};
+use serde_json::Value;
+use support::{Run, run};
+use unicode_width::UnicodeWidthStr;
+
+const SAVED: &str = "/home/me/.local/share/faultline/runs/20261120T225104Z-3f9a.json";
+
+fn terminal(run: &Run, width: usize) -> String {
+    report::terminal(&run.record, &run.findings, Style { width, ..Style::default() }, Some(SAVED))
+}
+
+fn overview(run: &Run) -> String {
+    report::terminal(&run.record, &run.findings, Style { width: 80, colour: false, details: false }, None)
+}
+
+/// Each run of white space as one space, so that line breaks do not matter.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+fn check_widths(run: &Run) {
+    for width in 40..200 {
+        for line in terminal(run, width).lines() {
+            assert!(line.width() <= width, "{width}: {line:?} is {} wide", line.width());
+            assert_eq!(line, line.trim_end());
+        }
+    }
+}
+
+#[test]
+fn the_report_reads_well_at_every_usual_width() {
+    let run = run();
+    expect_file!["snapshots/terminal-60.txt"].assert_eq(&terminal(&run, 60));
+    expect_file!["snapshots/terminal-80.txt"].assert_eq(&terminal(&run, 80));
+    expect_file!["snapshots/terminal-100.txt"].assert_eq(&terminal(&run, 100));
+    expect_file!["snapshots/terminal-140.txt"].assert_eq(&terminal(&run, 140));
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    check_widths(&run());
+    check_widths(&hostile("日本語の長い名前+日本語の長い名前/日本語の長い名前"));
+}
+
+#[test]
+fn no_width_loses_or_cuts_a_number() {
+    let run = run();
+    // What stands in the tables and the margins; sentences may be cut in the map, and are whole in the details.
+    let glued = |text: String| -> BTreeSet<String> {
+        let mut numbers = BTreeSet::new();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for three in words.windows(3) {
+            if three[0].ends_with('x') && three[1].starts_with('[') && three[2].ends_with(']') {
+                numbers.insert(three.join(" "));
+            }
+            if matches!(three[1], "ns" | "µs" | "GiB/s" | "MiB/s" | "MiB") {
+                numbers.insert(three[..2].join(" "));
+            }
+        }
+        numbers
+    };
+    let all = glued(terminal(&run, 400));
+    assert!(all.contains("1.52x [1.49, 1.55]") && all.contains("86.9 µs") && all.contains("719 MiB/s"), "{all:?}");
+    for width in 40..200 {
+        let text = terminal(&run, width);
+        let here: BTreeSet<String> = text.lines().flat_map(|line| glued(line.to_string() + " .")).collect();
+        let lost: Vec<&String> = all.difference(&here).collect();
+        assert!(lost.is_empty(), "{width}: {lost:?}\n{text}");
+    }
+}
+
+#[test]
+fn the_map_comes_first_and_can_be_had_alone() {
+    let text = overview(&run());
+    assert!(text.lines().count() <= 48, "{}", text.lines().count());
+    let map = text.find("cold  ").unwrap();
+    assert!(map < text.find("Noise floor").unwrap());
+    assert!(!text.contains("Details") && !text.contains("Environment"));
+    assert!(text.ends_with("Again:  faultline report 20261120T225104Z-3f9a\n"));
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let run = run();
+    let coloured =
+        report::terminal(&run.record, &run.findings, Style { width: 80, colour: true, details: true }, Some(SAVED));
+    assert!(coloured.contains("\u{1b}[1m\u{1b}[32mdirect\u{1b}[0m"), "{coloured}");
+    let mut plain = String::new();
+    for (i, part) in coloured.split("\u{1b}[").enumerate() {
+        plain.push_str(if i == 0 { part } else { part.split_once('m').unwrap().1 });
+    }
+    // A line that ends in colour keeps the padding before the colour's end; there is none.
+    assert_eq!(plain, terminal(&run, 80));
+}
+
+#[test]
+fn a_run_that_was_interrupted_says_so_at_the_top() {
+    let mut run = run();
+    run.record.partial = Some("interrupted by the user (SIGINT)".into());
+    let text = overview(&run);
+    let top: Vec<&str> = text.lines().take(6).collect();
+    expect![[r#"
+        /data/index/segments.bin · 1 GiB · ext4 on vda · Linux 6.18.5
+        Survey: which way to reach this file, from which start? 60 passes in 58.2 s,
+        run 20261120T225104Z-3f9a
+
+        Interrupted:  interrupted by the user (SIGINT). What follows rests on the 60
+                      passes made until then."#]]
+    .assert_eq(&top.join("\n"));
+    assert!(report::markdown(&run.record, &run.findings).contains("> **Interrupted:** interrupted by the user"));
+    check_widths(&run);
+}
+
+#[test]
+fn a_run_that_decided_nothing_says_why_and_what_to_try() {
+    let decided = |run: &Run| !squeezed(&overview(run)).contains("Nothing decided:");
+    assert!(decided(&run()));
+
+    let mut undecided = run();
+    for comparison in &mut undecided.findings.comparisons {
+        comparison.verdict = Verdict::Undecided;
+    }
+    assert!(squeezed(&overview(&undecided)).contains(
+        "Nothing decided: all 10 comparisons are undecided, most often: the interval crosses the margin. Try a larger --budget than 60 s."
+    ));
+
+    let mut unequal = run();
+    for comparison in &mut unequal.findings.comparisons {
+        comparison.verdict = Verdict::NotComparable;
+    }
+    assert!(
+        squeezed(&overview(&unequal)).contains("Nothing decided: in 10 comparisons the arms did not do the same work")
+    );
+
+    let mut lost = run();
+    lost.findings.comparisons.clear();
+    for sample in &mut lost.record.samples {
+        sample.outcome = Outcome::Failed { reason: "the worker died of SIGKILL".into() };
+    }
+    let text = squeezed(&overview(&lost));
+    assert!(text.contains("Nothing decided: none of 60 passes was valid; the reasons stand below."), "{text}");
+
+    let mut empty = run();
+    empty.record.samples.clear();
+    (empty.findings.comparisons, empty.findings.map, empty.findings.cells) = (vec![], vec![], vec![]);
+    assert!(squeezed(&overview(&empty)).contains("Nothing decided: no pass was made. Try `faultline doctor`"));
+    check_widths(&empty);
+}
+
+#[test]
+fn a_missing_value_is_a_dash_with_its_reason_and_never_a_zero() {
+    let mut run = run();
+    for cell in &mut run.findings.cells {
+        cell.minor_faults = Reading::unavailable("getrusage is not there");
+        cell.peak_memory_bytes = match cell.control {
+            true => Reading::unavailable("the process was gone"),
+            false => Reading::Value(5_000_000.0 + cell.arm.name.len() as f64 * 100_000.0),
+        };
+        if cell.status == Status::Ok {
+            cell.bytes_per_s = None;
+        }
+    }
+    let text = terminal(&run, 200);
+    let control = text.lines().find(|line| line.contains("read (A/A)")).unwrap();
+    assert_eq!(squeezed(control), "read (A/A) 48.4 µs [47.8, 49.0] – 19.4 µs 24.2 µs 0 –");
+    let text = squeezed(&text);
+    assert!(!text.contains("sys/op minor"), "a column without any value is not shown:\n{text}");
+    assert!(text.contains("minor faults: getrusage is not there (18 cells)"), "{}", &text[text.len() - 2000..]);
+    assert!(text.contains("peak memory: the process was gone (2 cells)"));
+}
+
+#[test]
+fn an_arm_that_was_entered_twice_keeps_its_own_numbers_and_says_what_it_does_differently() {
+    let mut run = run();
+    let condition = run.record.conditions[4].clone();
+    let twin = run.record.cells.iter().position(|cell| cell.condition == 4 && cell.arm.method == "mmap").unwrap();
+    run.record.cells[twin].arm = support::arm("read");
+    let mut own = condition.clone();
+    own.range.bytes /= 2;
+    run.record.cells[twin].own_condition = Some(own);
+    for cell in run.findings.cells.iter_mut().filter(|cell| cell.condition == condition && cell.arm.method == "mmap") {
+        cell.arm = support::arm("read");
+    }
+    for comparison in run.findings.comparisons.iter_mut().filter(|it| it.condition == condition) {
+        comparison.arm = "native/read".into();
+    }
+    let text = squeezed(&terminal(&run, 140));
+    assert!(text.contains("read #2 120 µs [118, 121] 1.01x [0.99, 1.03] same"), "{text}");
+    assert!(text.contains("read 121 µs [119, 123] baseline"), "{text}");
+    assert!(text.contains("read #2: entered with range 512 MiB at 0 B instead of 1 GiB at 0 B"), "{text}");
+}
+
+#[test]
+fn conditions_that_differ_in_more_than_state_and_block_say_in_what() {
+    let mut run = run();
+    let copy = |condition: &mut schema::Condition| {
+        condition.consume = schema::Consume::Copy;
+        condition.threads = 4;
+    };
+    copy(&mut run.findings.map[0].condition);
+    let old = run.record.conditions[0].clone();
+    for cell in run.findings.cells.iter_mut().filter(|it| it.condition == old) {
+        copy(&mut cell.condition);
+    }
+    for comparison in run.findings.comparisons.iter_mut().filter(|it| it.condition == old) {
+        copy(&mut comparison.condition);
+    }
+    let text = squeezed(&overview(&run));
+    assert!(text.contains("scan 64 KiB copy, 4 threads direct 1.52x [1.49, 1.55] vs read"), "{text}");
+    assert!(text.contains("random 4 KiB sum, 1 thread undecided"), "{text}");
+    check_widths(&run);
+}
+
+#[test]
+fn the_markdown_can_be_pasted_into_a_pull_request() {
+    let run = run();
+    expect_file!["snapshots/report.md"].assert_eq(&report::markdown(&run.record, &run.findings));
+}
+
+/// The run with every free text replaced: paths, reasons, names, sentences, keys.
+fn hostile(text: &str) -> Run {
+    let run = run();
+    let mut record = serde_json::to_value(&run.record).unwrap();
+    let mut findings = serde_json::to_value(&run.findings).unwrap();
+    replace(&mut record, text);
+    replace(&mut findings, text);
+    Run { record: serde_json::from_value(record).unwrap(), findings: serde_json::from_value(findings).unwrap() }
+}
+
+fn replace(value: &mut Value, text: &str) {
+    // Words from closed sets stay, or the document would not be one.
+    const WORDS: &[&str] = &["workload", "consume", "state", "descriptor", "durability", "status", "verdict"];
+    match value {
+        Value::String(string) => *string = text.to_string(),
+        Value::Array(values) => values.iter_mut().for_each(|value| replace(value, text)),
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut().filter(|(key, _)| !WORDS.contains(&key.as_str())) {
+                if key == "readings" || key == "mitigations" {
+                    let inner = std::mem::take(value.as_object_mut().unwrap());
+                    let first = inner.into_iter().next().map(|(_, value)| (text.to_string(), value));
+                    *value = Value::Object(first.into_iter().collect());
+                }
+                replace(value, text);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[test]
+fn text_from_a_record_cannot_move_a_cursor() {
+    let run = hostile("evil\u{1b}[2J\u{1b}]0;title\u{7}\r\n\u{9b}31m\u{202e}txt\u{2028}\u{200b}\u{0}");
+    let plan = plan_of("\u{1b}[2J\nx");
+    let csv = report::csv(&run.record);
+    let markdown = report::markdown(&run.record, &run.findings);
+    for text in [terminal(&run, 80), markdown, csv, report::plan(&plan, Style::default())] {
+        assert!(text.contains("\\u{1b}[2J") || text.contains("\\\\u{1b}[2J"), "{text}");
+        let bad =
+            text.chars().find(|&c| (c.is_control() && c != '\n') || matches!(c, '\u{200b}' | '\u{2028}' | '\u{202e}'));
+        assert_eq!(bad, None);
+    }
+    check_widths(&run);
+}
+
+#[test]
+fn text_from_a_record_cannot_become_markup() {
+    let honest = report::markdown(&run().record, &run().findings);
+    let text =
+        "x|y `a` <script>alert(1)</script> <!-- </details> --> **b** [l](http://e) ![i](http://e)\n\n# h\n| a | b |";
+    let run = hostile(text);
+    let markdown = report::markdown(&run.record, &run.findings);
+    assert!(
+        !markdown.contains("<script") && !markdown.contains("<!--") && !markdown.replace("\\]", "").contains("](http")
+    );
+    let tags = |text: &str| text.matches('<').count();
+    assert_eq!(tags(&markdown), tags(&honest), "only our own <details> and <summary>");
+    // Every table keeps its columns: unescaped pipes of a row are those of the rule above it.
+    let bars = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
+    let mut columns = None;
+    for line in markdown.lines() {
+        match (line.starts_with('|'), columns) {
+            (true, Some(columns)) => assert_eq!(bars(line), columns, "{line}"),
+            (true, None) => columns = Some(bars(line)),
+            (false, _) => {
+                columns = None;
+                assert_eq!(bars(line), 0, "{line}");
+                assert!(!line.starts_with("# "));
+            }
+        }
+    }
+    // Outside of the one code span that is ours, every backtick is escaped.
+    assert_eq!(markdown.replace("\\\\", "").replace("\\`", "").matches('`').count(), 2);
+}
+
+#[test]
+fn a_text_of_ten_megabytes_is_shortened_everywhere() {
+    let mut run = run();
+    let long = "x".repeat(10 << 20);
+    run.record.target.path = format!("/{long}");
+    run.record.partial = Some(long.clone());
+    run.record.limits = vec![long.clone()];
+    run.findings.warnings = vec![long.clone()];
+    run.findings.map[0].because = Some(long.clone());
+    run.findings.map[1].says = long.clone();
+    run.findings.comparisons[0].because = Some(long.clone());
+    run.findings.cells[0].reason = Some(long.clone());
+    run.record.cells[5].skipped = Some(long.clone());
+    run.record.samples[0].outcome = Outcome::Failed { reason: long };
+    for text in [terminal(&run, 80), report::markdown(&run.record, &run.findings), report::csv(&run.record)] {
+        assert!(text.len() < 100_000, "{}", text.len());
+        assert!(text.contains("characters left out"));
+    }
+}
+
+/// RFC 4180, read by somebody who did not write it.
+fn parse_csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut quoted) = (vec![], vec![], String::new(), false);
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (c, quoted) {
+            ('"', true) if characters.peek() == Some(&'"') => field.extend(characters.next()),
+            ('"', _) => quoted = !quoted,
+            (',', false) => row.push(std::mem::take(&mut field)),
+            ('\n', false) => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            (c, _) => field.push(c),
+        }
+    }
+    assert!(!quoted && row.is_empty() && field.is_empty());
+    rows
+}
+
+#[test]
+fn the_csv_has_a_row_per_sample_and_reads_back() {
+    let mut run = run();
+    run.record.samples[1].host = "a \"host\", with all".into();
+    let text = report::csv(&run.record);
+    let rows = parse_csv(&text);
+    let header = &rows[0];
+    assert_eq!(rows.len(), 1 + run.record.samples.len());
+    assert!(rows.iter().all(|row| row.len() == header.len()));
+    let at = |row: usize, name: &str| {
+        let column = header.iter().position(|column| column == name).unwrap_or_else(|| panic!("no column {name}"));
+        rows[row][column].as_str()
+    };
+    assert_eq!(at(2, "host"), "a \"host\", with all");
+    assert_eq!(at(1, "arm"), "native/read");
+    assert_eq!(at(1, "status"), "ok");
+    assert_eq!(at(1, "work_ns"), "788070400");
+    assert_eq!(at(1, "resident_pages_before"), "0");
+    assert_eq!(at(1, "resident_pages_after"), "", "absent is not 0");
+    assert_eq!(at(1, "device_read_bytes"), "", "absent is not 0");
+    assert_eq!(at(1, "minor_faults"), "97");
+    let lost = (1..rows.len()).find(|&row| at(row, "status") == "invalid").unwrap();
+    assert_eq!(at(lost, "work_ns"), "");
+    assert!(at(lost, "reason").contains("were not in the page cache"));
+    expect![[r#"
+        run,order,round,host,condition,arm,runtime,method,baseline,control,workload,consume,block_bytes,state,file_bytes,threads,descriptor,durability,storage_read_bytes_per_s,storage_read_ops_per_s,range_offset,range_bytes,aligned,ops,status,reason,open_ns,work_ns,close_ns,total_ns,done_ops,done_bytes,done_distinct_bytes,done_threads,done_queue_depth,checksum,resident_pages_before,resident_of_before,resident_pages_after,resident_of_after,device_read_bytes,minor_faults
+        20261120T225104Z-3f9a,0,0,lab,0,native/read,native,read,true,false,scan,sum,65536,cold,1073741824,1,per-thread,none,,,0,1073741824,true,16384,ok,,18400,788070400,5200,788094000,16384,1073741824,1073741824,1,1,9f3c2a0011223344,0,262144,,,,97
+    "#]]
+    .assert_eq(&(text.lines().take(2).collect::<Vec<&str>>().join("\n") + "\n"));
+}
+
+#[test]
+fn the_json_document_reads_back_as_what_it_was() {
+    let run = run();
+    let text = report::json(&run.record, &run.findings);
+    let document: Document = serde_json::from_str(&text).unwrap();
+    assert_eq!(document.schema_version, schema::SCHEMA_VERSION);
+    let same = |a: &(Record, Findings), b: &(Record, Findings)| {
+        serde_json::to_string(&(&a.0, &a.1)).unwrap() == serde_json::to_string(&(&b.0, &b.1)).unwrap()
+    };
+    assert!(same(&(document.record, document.findings), &(run.record, run.findings)));
+    assert!(text.ends_with("}\n"));
+}
+
+fn plan_of(title: &str) -> Plan {
+    let condition = |label: &str| PlannedCondition {
+        label: label.into(),
+        arms: ["read", "mmap", "mmap+sequential", "mmap+populate-read"].map(String::from).to_vec(),
+        skips: vec![("uring".into(), "io_uring is switched off (kernel.io_uring_disabled = 2)".into())],
+    };
+    Plan {
+        title: title.into(),
+        target: "a test file in /tmp/x, removed again".into(),
+        file_bytes: 1 << 30,
+        conditions: vec![condition("scan 4 KiB cold"), condition("scan 64 KiB cached")],
+        written_bytes: 1 << 30,
+        written_to: "/tmp/x".into(),
+        free_bytes: Some(5_123_456_789),
+        expected_s: 61.0,
+        seed: 7,
+    }
+}
+
+#[test]
+fn a_plan_says_what_is_written_where_and_how_long_it_takes() {
+    let plan = plan_of("Survey: which way to reach this file, from which start?");
+    let style = |width| Style { width, ..Style::default() };
+    expect![[r#"
+        Survey: which way to reach this file, from which start?
+        Reads:   a test file in /tmp/x, removed again · 1 GiB
+        Writes:  1 GiB to /tmp/x, where 4.77 GiB are free; removed at the end
+        Takes:   about 61 s, for 8 cells under 2 conditions (seed 7)
+
+          scan 4 KiB cold     read, mmap, mmap+sequential, mmap+populate-read
+          scan 64 KiB cached  read, mmap, mmap+sequential, mmap+populate-read
+
+        Skipped:
+          uring:  io_uring is switched off (kernel.io_uring_disabled = 2) (2 conditions)
+    "#]]
+    .assert_eq(&report::plan(&plan, style(80)));
+    for width in 40..120 {
+        assert!(report::plan(&plan, style(width)).lines().all(|line| line.width() <= width));
+    }
+}

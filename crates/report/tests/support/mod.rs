@@ -1,0 +1,431 @@
+//! A run made up by hand: several states, a winner, a tie, an undecided and an incomparable arm, skipped, invalid and
+//! failed passes, readings that are missing. Its numbers are plausible and mean nothing.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Arm, Condition, Consume, Descriptor, Durability, Experiment, Findings, Reading, Record, Span, State, Workload,
+    findings::{CellFinding, Comparison, Crossover, Estimate, MapLine, NoiseFloor, Status, Verdict},
+    protocol::{Phases, Tally},
+    record::{Ceiling, Cell, Device, Environment, Fill, Outcome, Resident, Sample, Target},
+};
+
+const GIB: u64 = 1 << 30;
+
+pub(crate) fn arm(name: &str) -> Arm {
+    name.parse().unwrap()
+}
+
+pub(crate) fn estimate(median: f64, share: f64) -> Estimate {
+    Estimate { median, ci_low: median * (1.0 - share), ci_high: median * (1.0 + share) }
+}
+
+pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> Condition {
+    Condition {
+        workload,
+        consume: Consume::Sum,
+        block_bytes,
+        state,
+        file_bytes: GIB,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        durability: Durability::None,
+        storage: None,
+        range: Span { offset: 0, bytes: GIB },
+        aligned: true,
+        ops: GIB / block_bytes,
+    }
+}
+
+/// A record and findings that grow together.
+pub(crate) struct Run {
+    pub(crate) record: Record,
+    pub(crate) findings: Findings,
+}
+
+impl Run {
+    fn condition(&mut self, condition: Condition) -> usize {
+        self.record.conditions.push(condition);
+        self.record.conditions.len() - 1
+    }
+
+    /// A measured arm: time, and the speedup over the baseline with its verdict.
+    fn ok(&mut self, index: usize, name: &str, ns: f64, control: bool) -> &mut CellFinding {
+        let condition = self.record.conditions[index].clone();
+        let baseline = !control && !self.record.cells.iter().any(|cell| cell.condition == index);
+        self.record.cells.push(Cell {
+            arm: arm(name),
+            condition: index,
+            own_condition: None,
+            baseline,
+            control,
+            skipped: None,
+        });
+        let cell = self.record.cells.len() - 1;
+        for round in 0..3 {
+            self.record.samples.push(sample(cell, round, &condition, ns * (1.0 + 0.01 * f64::from(round))));
+        }
+        let cold = condition.state == State::Cold;
+        let maps = name.starts_with("mmap");
+        self.findings.cells.push(CellFinding {
+            arm: arm(name),
+            control,
+            status: Status::Ok,
+            reason: None,
+            samples: 9,
+            invalid_samples: 0,
+            failed_samples: 0,
+            ns_per_op: Some(estimate(ns, 0.013)),
+            bytes_per_s: Some(estimate(condition.block_bytes as f64 / ns * 1e9, 0.013)),
+            user_ns_per_op: Reading::Value(ns * 0.4),
+            system_ns_per_op: Reading::Value(ns * 0.5),
+            minor_faults: Reading::Value(if maps { 16_402.0 } else { 97.0 }),
+            major_faults: Reading::Value(if maps && cold { 512.0 } else { 0.0 }),
+            device_read_bytes: if cold {
+                Reading::Value(GIB as f64)
+            } else {
+                Reading::unavailable("/proc/PID/io cannot be read (EACCES)")
+            },
+            device_write_bytes: Reading::Value(0.0),
+            peak_memory_bytes: Reading::Value(3_400_000.0),
+            ceiling_share: cold.then_some(0.912),
+            condition,
+        });
+        self.findings.cells.last_mut().unwrap()
+    }
+
+    fn compare(&mut self, index: usize, name: &str, speedup: Option<Estimate>, verdict: Verdict) -> &mut Comparison {
+        let condition = self.record.conditions[index].clone();
+        let baseline = self.record.cells.iter().find(|cell| cell.condition == index).unwrap().arm.name.clone();
+        self.findings.comparisons.push(Comparison {
+            condition,
+            baseline,
+            arm: arm(name).name,
+            speedup,
+            pairs: 9,
+            verdict,
+            reason: None,
+            warnings: vec![],
+            because: None,
+            explained_share: None,
+        });
+        self.findings.comparisons.last_mut().unwrap()
+    }
+
+    fn unmeasured(&mut self, index: usize, name: &str, status: Status, reason: &str) {
+        self.ok(index, name, 1.0, false);
+        let last = self.record.cells.len() - 1;
+        let cell = self.findings.cells.last_mut().unwrap();
+        cell.status = status;
+        cell.reason = Some(reason.into());
+        cell.ns_per_op = None;
+        cell.bytes_per_s = None;
+        cell.samples = 0;
+        for reading in [&mut cell.minor_faults, &mut cell.device_read_bytes] {
+            *reading = Reading::unavailable("no pass was made");
+        }
+        match status {
+            Status::Skipped => {
+                self.record.samples.retain(|sample| sample.cell != last);
+                self.record.cells[last].skipped = Some(reason.into());
+            }
+            Status::Invalid | Status::Failed => {
+                cell.invalid_samples = if status == Status::Invalid { 3 } else { 0 };
+                cell.failed_samples = 3 - cell.invalid_samples;
+                for (i, sample) in self.record.samples.iter_mut().filter(|sample| sample.cell == last).enumerate() {
+                    let reason = reason.replace("37", &(37 + i).to_string());
+                    sample.outcome = match status {
+                        Status::Invalid => Outcome::Invalid { reason },
+                        _ => Outcome::Failed { reason },
+                    };
+                }
+            }
+            Status::Ok => unreachable!(),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call is one line of the map")]
+    fn line(
+        &mut self,
+        index: usize,
+        winner: Option<&str>,
+        ties: &[&str],
+        margin: Option<Estimate>,
+        verdict: Verdict,
+        says: &str,
+        because: Option<&str>,
+    ) {
+        self.findings.map.push(MapLine {
+            condition: self.record.conditions[index].clone(),
+            winner: winner.map(|name| arm(name).name),
+            ties: ties.iter().map(|name| arm(name).name).collect(),
+            margin,
+            verdict,
+            says: says.into(),
+            because: because.map(str::to_string),
+        });
+    }
+}
+
+/// The run that the snapshots show.
+pub(crate) fn run() -> Run {
+    let mut run = Run { record: record(), findings: findings() };
+
+    let cold_scan = run.condition(condition(Workload::Scan, 65_536, State::Cold));
+    run.ok(cold_scan, "read", 48_100.0, false);
+    run.ok(cold_scan, "read", 48_400.0, true);
+    run.ok(cold_scan, "mmap", 86_900.0, false);
+    run.ok(cold_scan, "mmap+populate-read", 49_000.0, false);
+    run.ok(cold_scan, "direct", 31_600.0, false);
+    run.unmeasured(
+        cold_scan,
+        "uring+direct",
+        Status::Skipped,
+        "io_uring is switched off (kernel.io_uring_disabled = 2)",
+    );
+    let slower = run.compare(cold_scan, "mmap", Some(estimate(0.553, 0.03)), Verdict::Slower);
+    slower.because = Some("512 major faults waited for the device one after the other".into());
+    slower.explained_share = Some(0.87);
+    run.compare(cold_scan, "mmap+populate-read", Some(estimate(0.982, 0.02)), Verdict::Same);
+    run.compare(cold_scan, "direct", Some(estimate(1.52, 0.021)), Verdict::Faster).because =
+        Some("no copy through the page cache: 0.8 µs instead of 14.1 µs of system time per 64 KiB".into());
+    run.line(
+        cold_scan,
+        Some("direct"),
+        &[],
+        Some(estimate(1.52, 0.021)),
+        Verdict::Faster,
+        "direct is 1.52x faster than read",
+        Some("no copy through the page cache: 0.8 µs instead of 14.1 µs of system time per 64 KiB"),
+    );
+
+    let cold_random = run.condition(condition(Workload::Random, 4096, State::Cold));
+    run.ok(cold_random, "pread", 201_000.0, false);
+    run.ok(cold_random, "mmap", 213_000.0, false).reason = Some("the page cache held 12 of 262144 pages".into());
+    let mmap = run.findings.cells.last_mut().unwrap();
+    (mmap.samples, mmap.invalid_samples) = (7, 2);
+    run.unmeasured(cold_random, "direct", Status::Failed, "the worker died of SIGBUS: the file was truncated");
+    run.compare(cold_random, "mmap", Some(estimate(0.94, 0.11)), Verdict::Undecided).reason =
+        Some("the interval [0.84, 1.04] crosses an edge of the margin; more rounds would narrow it".into());
+    run.line(
+        cold_random,
+        Some("pread"),
+        &["mmap"],
+        Some(estimate(1.06, 0.11)),
+        Verdict::Undecided,
+        "pread and mmap cannot be told apart after 9 rounds",
+        None,
+    );
+
+    let cached_scan = run.condition(condition(Workload::Scan, 4096, State::Cached));
+    run.ok(cached_scan, "read", 812.0, false);
+    run.ok(cached_scan, "read", 815.0, true);
+    run.ok(cached_scan, "mmap", 1_610.0, false);
+    run.ok(cached_scan, "mmap+populate-read", 1_230.0, false);
+    run.unmeasured(
+        cached_scan,
+        "direct",
+        Status::Invalid,
+        "37 of 262144 pages were not in the page cache before the pass",
+    );
+    run.compare(cached_scan, "mmap", Some(estimate(0.504, 0.02)), Verdict::Slower).because =
+        Some("16,402 faults of 1.0 µs each against 262,144 system calls of 0.2 µs".into());
+    run.compare(cached_scan, "mmap+populate-read", Some(estimate(0.66, 0.015)), Verdict::Slower).warnings =
+        vec!["both arms reach only 50 % of the file".into()];
+    run.line(
+        cached_scan,
+        Some("read"),
+        &[],
+        None,
+        Verdict::Faster,
+        "read is the fastest",
+        Some("16,402 faults of 1.0 µs each cost more than 262,144 system calls of 0.2 µs"),
+    );
+
+    let cached_random = run.condition(condition(Workload::Random, 64, State::Cached));
+    run.ok(cached_random, "pread", 402.0, false);
+    run.ok(cached_random, "mmap", 118.0, false);
+    run.compare(cached_random, "mmap", None, Verdict::NotComparable).reason =
+        Some("the pread arm consumed 268 MB of 1,074 MB".into());
+    run.line(
+        cached_random,
+        None,
+        &[],
+        None,
+        Verdict::NotComparable,
+        "the arms did not do the same work: the pread arm consumed 268 MB of 1,074 MB",
+        None,
+    );
+
+    let mapped_scan = run.condition(condition(Workload::Scan, 1 << 20, State::Mapped));
+    run.ok(mapped_scan, "read", 121_000.0, false);
+    run.ok(mapped_scan, "mmap", 119_500.0, false);
+    run.compare(mapped_scan, "mmap", Some(estimate(1.012, 0.02)), Verdict::Same);
+    run.line(
+        mapped_scan,
+        Some("mmap"),
+        &["read"],
+        Some(estimate(1.012, 0.02)),
+        Verdict::Same,
+        "mmap and read are within 5 % of each other",
+        Some("memory bandwidth limits both"),
+    );
+
+    let mapped_random = run.condition(condition(Workload::Random, 64, State::Mapped));
+    run.ok(mapped_random, "pread", 398.0, false);
+    run.ok(mapped_random, "mmap", 14.3, false);
+    run.ok(mapped_random, "mmap+random", 14.4, false);
+    for name in ["mmap", "mmap+random"] {
+        run.compare(mapped_random, name, Some(estimate(27.8, 0.015)), Verdict::Faster);
+    }
+    run.line(
+        mapped_random,
+        Some("mmap"),
+        &["mmap+random"],
+        Some(estimate(27.8, 0.015)),
+        Verdict::Faster,
+        "mmap is 27.8x faster than pread",
+        Some("no system call: pread makes 16,777,216 of them, and each costs more than the 64 B it brings"),
+    );
+    run
+}
+
+fn sample(cell: usize, round: u32, condition: &Condition, ns_per_op: f64) -> Sample {
+    let held = condition.state.is_held();
+    let readings = BTreeMap::from([
+        ("minor_faults".to_string(), Reading::Value(97.0)),
+        ("device_read_bytes".to_string(), Reading::unavailable("/proc/PID/io cannot be read (EACCES)")),
+    ]);
+    Sample {
+        cell,
+        round,
+        order: u32::try_from(cell).unwrap() * 3 + round,
+        host: "lab".into(),
+        outcome: Outcome::Ok {
+            phases: Phases {
+                open_ns: (!held).then_some(18_400),
+                work_ns: (ns_per_op * condition.ops as f64) as u64,
+                close_ns: (!held).then_some(5_200),
+            },
+            tally: Tally {
+                ops: condition.ops,
+                bytes: condition.ops * condition.block_bytes,
+                distinct_bytes: GIB,
+                checksum: "9f3c2a0011223344".into(),
+                threads: 1,
+                queue_depth: 1,
+            },
+        },
+        resident_before: Reading::Value(Resident { pages: 0, of: 262_144 }),
+        resident_after: Reading::unavailable("cachestat(2) is not there"),
+        readings,
+    }
+}
+
+fn record() -> Record {
+    let unknown = || Reading::<String>::unavailable("no such file: /sys/devices/system/cpu/cpu0/cpufreq");
+    Record {
+        schema_version: schema::SCHEMA_VERSION,
+        id: "20261120T225104Z-3f9a".into(),
+        tool_version: "0.1.0".into(),
+        started: "2026-11-20T22:51:04Z".into(),
+        elapsed_s: 58.2,
+        partial: None,
+        seed: 16_282,
+        budget_s: 60.0,
+        experiment: Experiment {
+            name: "survey".into(),
+            title: "Survey: which way to reach this file, from which start?".into(),
+            question: None,
+            source: None,
+            comparisons: vec![],
+        },
+        environment: Environment {
+            host: "lab".into(),
+            kernel: "6.18.5".into(),
+            architecture: "x86_64".into(),
+            cpu: Reading::Value("AMD EPYC 9B14".into()),
+            cpus: 2,
+            page_bytes: 4096,
+            memory_bytes: 25_232_932_864,
+            memory_available_bytes: 21_474_836_480,
+            memory_limit_bytes: Reading::unavailable("no limit is set"),
+            swap_bytes: 0,
+            virtualisation: Reading::Value("kvm".into()),
+            mitigations: BTreeMap::from([
+                ("meltdown".to_string(), "Not affected".to_string()),
+                ("retbleed".to_string(), "Mitigation: untrained return thunk; SMT disabled".to_string()),
+            ]),
+            transparent_hugepage: Reading::Value("madvise".into()),
+            fault_around_bytes: Reading::unavailable("debugfs is locked down"),
+            lru_gen: Reading::Value("0x0007".into()),
+            clocksource: Reading::Value("kvm-clock".into()),
+            governor: unknown(),
+            c_library: Reading::Value("glibc 2.39".into()),
+            root: false,
+            steal_share: Reading::Value(0.004),
+            load: 0.31,
+        },
+        target: Target {
+            path: "/data/index/segments.bin".into(),
+            bytes: GIB,
+            allocated_bytes: GIB,
+            made_here: false,
+            residency: Reading::Value("cachestat".into()),
+            file_system: "ext4".into(),
+            mount_options: "rw,relatime".into(),
+            device: Reading::Value(Device {
+                name: "vda".into(),
+                read_ahead_bytes: Reading::Value(8 << 20),
+                scheduler: Reading::Value("none".into()),
+                rotational: Reading::Value(false),
+            }),
+        },
+        conditions: vec![],
+        cells: vec![],
+        samples: vec![],
+        fills: vec![Fill {
+            range: Span { offset: 0, bytes: GIB },
+            method: "sequential read, 1 MiB requests, after eviction".into(),
+            elapsed_ns: 600_000_000,
+            folio_orders: Reading::unavailable("needs root"),
+        }],
+        ceiling: Reading::Value(Ceiling {
+            bytes_per_s: 2_147_483_648.0,
+            random_ops_per_s: Reading::Value(48_211.3),
+            how: "O_DIRECT, 1 MiB requests, 32 in flight".into(),
+        }),
+        limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
+    }
+}
+
+fn findings() -> Findings {
+    Findings {
+        cells: vec![],
+        comparisons: vec![],
+        crossovers: vec![
+            Crossover {
+                arms: ["native/pread".into(), "native/mmap".into()],
+                workload: Workload::Random,
+                consume: Consume::Sum,
+                state: State::Cached,
+                axis: "block_bytes".into(),
+                at: Some(estimate(12_288.0, 0.1)),
+                statement: "mmap is faster up to 12 KiB [11 KiB, 14 KiB], pread above".into(),
+            },
+            Crossover {
+                arms: ["native/read".into(), "native/mmap".into()],
+                workload: Workload::Scan,
+                consume: Consume::Sum,
+                state: State::Cold,
+                axis: "block_bytes".into(),
+                at: None,
+                statement: "read is faster than mmap at every block from 4 KiB to 1 MiB".into(),
+            },
+        ],
+        noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
+        claims: vec![],
+        map: vec![],
+        warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
+    }
+}
