@@ -1,1 +1,124 @@
+//! The worker: a short-lived process that touches the data, told what to do over stdin and answering over stdout.
+//!
+//! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of reading a
+//! file, `session` opens, times and closes, `drive` is the timed loop with `offsets` on one side and `consume` on the other.
+//! The worker knows one job at a time. It sets no state, sees no other pass, and computes no statistic.
 
+mod buffer;
+mod consume;
+mod drive;
+mod mapping;
+mod method;
+pub mod offsets;
+mod session;
+mod task;
+mod usage;
+
+use std::{
+    io::{self, BufRead, Write},
+    process::ExitCode,
+};
+
+use schema::protocol::{Done, Failed, Hello, Job, PROTOCOL, Reply, Request};
+
+use crate::{
+    method::METHODS,
+    session::Session,
+    task::{Fault, Refusal, Task},
+};
+
+/// Answers requests until `bye` or the end of the input. Exits with 0, unless its own pipes break.
+pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
+    let mut worker = Worker { session: None, pass: 0 };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) => return ExitCode::SUCCESS,
+            Ok(_) => {}
+            Err(_) => return ExitCode::FAILURE,
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let reply = match serde_json::from_slice(&line) {
+            Ok(Request::Bye {}) => return ExitCode::SUCCESS,
+            Ok(request) => worker.answer(request),
+            Err(error) => {
+                let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_string();
+                failed(worker.pass, "prepare", Fault::new(format!("not a request: {error}: {shown:?}")))
+            }
+        };
+        // The controller is gone when nobody reads: there is nobody left to tell.
+        if send(&mut output, &reply).is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+}
+
+fn send(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    output.flush()
+}
+
+/// What the conversation has led to so far.
+struct Worker {
+    session: Option<Box<dyn Session>>,
+    /// The last one heard of, for replies to lines that name none.
+    pass: u64,
+}
+
+impl Worker {
+    fn answer(&mut self, request: Request) -> Reply {
+        match request {
+            // Whatever number was said: the controller compares, and leaves when it does not like the answer.
+            Request::Hello { protocol: _ } => Reply::Hello(Hello {
+                protocol: PROTOCOL,
+                runtime: "native".to_string(),
+                methods: METHODS.iter().map(|method| method.name().to_string()).collect(),
+            }),
+            Request::Prepare(job) => {
+                let pass = job.pass;
+                self.pass = pass;
+                // The old session's memory and mappings go before the new one's come.
+                self.session = None;
+                match prepare(*job) {
+                    Ok(session) => {
+                        self.session = Some(session);
+                        Reply::Prepared { pass, pid: std::process::id() }
+                    }
+                    Err(Refusal::Unavailable(reason)) => Reply::Unavailable { pass, reason },
+                    Err(Refusal::Failed(fault)) => failed(pass, "prepare", fault),
+                }
+            }
+            Request::Go { pass } => {
+                self.pass = pass;
+                match self.session.as_mut().map(|session| session.pass()) {
+                    Some(Ok(measured)) => {
+                        let session::Measured { phases, tally, usage } = measured;
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage }))
+                    }
+                    Some(Err((during, fault))) => failed(pass, during, fault),
+                    None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),
+                }
+            }
+            Request::Bye {} => unreachable!("serve returns on bye"),
+        }
+    }
+}
+
+fn prepare(job: Job) -> Result<Box<dyn Session>, Refusal> {
+    let task = Task::new(job)?;
+    let method = METHODS
+        .iter()
+        .find(|method| method.name() == task.arm.method)
+        .ok_or_else(|| Refusal::Unavailable(format!("this worker has no method {:?}", task.arm.method)))?;
+    method.support(&task).map_err(Refusal::Unavailable)?;
+    method.session(task)
+}
+
+fn failed(pass: u64, during: &str, fault: Fault) -> Reply {
+    Reply::Failed(Failed { pass, during: during.to_string(), errno: fault.errno(), message: fault.to_string() })
+}

@@ -1,0 +1,166 @@
+//! `pread(2)` of a file opened with `O_DIRECT`: from the device into the buffer, around the page cache.
+//!
+//! The device dictates the alignment of offsets, lengths and memory. Where a job does not fit it, the method is unavailable:
+//! reading more than was asked for, or through the page cache, would be another method under this one's name.
+
+use std::{fs::File, io};
+
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
+use schema::{Span, Workload};
+use sys::cache::Way as Residency;
+
+use crate::{
+    buffer::Buffer,
+    method::{Access, Method, Way, fill, open, out_of_range},
+    session::{self, Session},
+    task::{Fault, Refusal, Task, at},
+};
+
+/// When neither statx(2) nor the file system says what it wants. Right for every disk we know of.
+const USUAL_ALIGNMENT: u64 = 4096;
+
+/// Of include/uapi/linux/magic.h.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+pub(super) struct Direct;
+
+impl Method for Direct {
+    fn name(&self) -> &'static str {
+        "direct"
+    }
+
+    fn support(&self, task: &Task) -> Result<(), String> {
+        try_one(task)
+    }
+
+    fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
+        let alignment = alignment(&task)?;
+        session::prepare(DirectWay { alignment }, task)
+    }
+}
+
+/// The alignment of offsets and lengths. Buffers begin at pages, which satisfies every known rule for memory.
+pub(super) fn alignment(task: &Task) -> Result<u64, Fault> {
+    let file = open_direct(task)?;
+    let stat = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    match stat {
+        Ok(stat) if stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0 => match stat.stx_dio_offset_align {
+            // The kernel's way to say that the file cannot be read directly, although open(2) took the flag.
+            0 => Err(Fault::new("the file system does not read this file with O_DIRECT (statx: alignment 0)")),
+            align => Ok(u64::from(align)),
+        },
+        // Before Linux 6.1, and on file systems that do not report it: their block size. `try_one` finds out if it will do.
+        _ => match rustix::fs::fstat(&file) {
+            Ok(stat) if stat.st_blksize > 0 => Ok((stat.st_blksize as u64).min(USUAL_ALIGNMENT)),
+            _ => Ok(USUAL_ALIGNMENT),
+        },
+    }
+}
+
+/// The file around the page cache.
+pub(super) fn open_direct(task: &Task) -> Result<File, Fault> {
+    open(task, OFlags::DIRECT).map_err(at("open(2) with O_DIRECT"))
+}
+
+/// Makes one transfer as the pass will make them.
+pub(super) fn try_one(task: &Task) -> Result<(), String> {
+    let reason = |fault: Fault| format!("O_DIRECT is not possible here: {fault}");
+    let align = alignment(task).map_err(reason)?;
+    fits(task, align)?;
+    let file = open_direct(task).map_err(reason)?;
+    if rustix::fs::fstatfs(&file).is_ok_and(|stat| stat.f_type as u64 & 0xFFFF_FFFF == TMPFS_MAGIC) {
+        return Err("O_DIRECT is not possible here: tmpfs takes the flag and ignores it".into());
+    }
+    let offset = task.pattern.range.offset;
+    let resident = || Residency::ALL[..2].iter().find_map(|way| way.resident_pages(&file, offset, 1).ok());
+    let before = resident();
+    let block = task.pattern.block.min(1 << 20).next_multiple_of(align) as usize;
+    let mut buffer = Buffer::new(block).map_err(|error| format!("a buffer of {block} bytes: {error}"))?;
+    if let Err(errno) = rustix::io::pread(&file, &mut buffer[..block], offset) {
+        return Err(format!("O_DIRECT is not possible here: a read of {block} bytes failed: {errno}"));
+    }
+    // Some file systems (btrfs with checksums, for one) take the flag and read through the page cache all the same. It shows
+    // when the page was not there before; when it was, the state after a cold pass will show it.
+    match (before, resident()) {
+        (Some(0), Some(1..)) => {
+            Err("O_DIRECT is not possible here: the file system read through the page cache all the same".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether offsets and lengths of the job are multiples of what the device wants.
+fn fits(task: &Task, align: u64) -> Result<(), String> {
+    let pattern = &task.pattern;
+    let range = pattern.range;
+    if !range.offset.is_multiple_of(align) {
+        return Err(format!("O_DIRECT here needs offsets in multiples of {align} bytes; {} is not one", range.offset));
+    }
+    // The kernel reads a whole number of sectors and stops at the end of the file, so a short last block is possible there
+    // and nowhere else.
+    let ends_with_file = range.end() == task.file_bytes;
+    let one_block = pattern.block == range.bytes;
+    let fits = pattern.block.is_multiple_of(align) || (one_block && ends_with_file);
+    if !fits {
+        return Err(format!(
+            "O_DIRECT here needs blocks in multiples of {align} bytes; {} B is not one",
+            pattern.block
+        ));
+    }
+    if pattern.workload == Workload::Random && !pattern.aligned && !one_block {
+        return Err(format!("O_DIRECT here needs offsets in multiples of {align} bytes; unaligned ones are not"));
+    }
+    if !range.end().is_multiple_of(align) && !ends_with_file {
+        return Err(format!("O_DIRECT here needs a range that ends at a multiple of {align} bytes or with the file"));
+    }
+    Ok(())
+}
+
+struct DirectWay {
+    alignment: u64,
+}
+
+impl Way for DirectWay {
+    type Shared = File;
+    type Own = ();
+    type Access<'a> = Reader<'a>;
+
+    fn buffer_bytes(&self, task: &Task) -> usize {
+        task.pattern.block.next_multiple_of(self.alignment) as usize
+    }
+
+    fn open(&self, task: &Task) -> Result<File, Fault> {
+        open_direct(task)
+    }
+
+    fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> Reader<'a> {
+        Reader { file, buffer, alignment: self.alignment }
+    }
+
+    fn is_uncached(&self) -> bool {
+        true
+    }
+}
+
+struct Reader<'a> {
+    file: &'a File,
+    buffer: &'a mut [u8],
+    alignment: u64,
+}
+
+impl Access for Reader<'_> {
+    const PRIVATE: bool = true;
+
+    #[inline(always)]
+    fn view(&mut self, span: Span) -> io::Result<&[u8]> {
+        // Longer than the span only for the file's last bytes; the read then ends with the file.
+        let whole = span.bytes.next_multiple_of(self.alignment) as usize;
+        let room = self.buffer.get_mut(..whole).ok_or_else(out_of_range)?;
+        fill(room, span.bytes as usize, |rest, done| rustix::io::pread(self.file, rest, span.offset + done))?;
+        Ok(&room[..span.bytes as usize])
+    }
+}

@@ -1,0 +1,151 @@
+//! `mmap(2)`, bytes consumed in place. Advice and populating are part of "open"; each is exactly one system call, as programs
+//! do it, and none is repeated or split to make it more effective than it is.
+
+use std::{fs::File, io};
+
+use rustix::{
+    io::Errno,
+    mm::{Advice, MapFlags},
+};
+use schema::Span;
+
+use crate::{
+    buffer::Buffer,
+    mapping::Mapping,
+    method::{Access, Method, Way, open_plain, out_of_range},
+    session::{self, Session},
+    task::{Fault, Refusal, Task, at},
+};
+
+pub(super) struct Mmap;
+
+impl Method for Mmap {
+    fn name(&self) -> &'static str {
+        "mmap"
+    }
+
+    /// Does to one page what the pass will do to all.
+    fn support(&self, task: &Task) -> Result<(), String> {
+        let way = MmapWay::new(task)?;
+        let first = Span { bytes: 1, ..task.pattern.range };
+        match way.map(task, first) {
+            Ok(_) => Ok(()),
+            Err(fault) if fault.errno() == Some(Errno::INVAL.raw_os_error()) => Err(match way.advice {
+                Some(Advice::LinuxHugepage) if fault.what.contains("HUGEPAGE") => {
+                    "madvise(MADV_HUGEPAGE): this kernel has no transparent huge pages".into()
+                }
+                _ if fault.what.contains("POPULATE_READ") => "MADV_POPULATE_READ needs Linux 5.14".into(),
+                _ => fault.to_string(),
+            }),
+            Err(fault) => Err(fault.to_string()),
+        }
+    }
+
+    fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
+        let way = MmapWay::new(&task).map_err(Fault::new)?;
+        session::prepare(way, task)
+    }
+}
+
+struct MmapWay {
+    flags: MapFlags,
+    /// One call over the whole mapping. For `willneed` the kernel stops after max(read-ahead, largest request of the
+    /// device) bytes (mm/readahead.c, force_page_cache_ra): what one call achieves is what is measured.
+    advice: Option<Advice>,
+    /// MAP_POPULATE has no way to report a failure; MADV_POPULATE_READ has.
+    populate_read: bool,
+}
+
+impl MmapWay {
+    fn new(task: &Task) -> Result<MmapWay, String> {
+        let mut flags = match task.arm.word("sharing") {
+            "shared" => MapFlags::SHARED,
+            "private" => MapFlags::PRIVATE,
+            other => return Err(format!("mmap does not know sharing = {other:?}")),
+        };
+        let advice = match task.arm.word("advice") {
+            // No call, not MADV_NORMAL: the mapping is left as the kernel made it.
+            "normal" => None,
+            "sequential" => Some(Advice::Sequential),
+            "random" => Some(Advice::Random),
+            "willneed" => Some(Advice::WillNeed),
+            "hugepage" => Some(Advice::LinuxHugepage),
+            other => return Err(format!("mmap does not know advice = {other:?}")),
+        };
+        let populate_read = match task.arm.word("populate") {
+            "no" => false,
+            "map-populate" => {
+                flags |= MapFlags::POPULATE;
+                false
+            }
+            "populate-read" => true,
+            other => return Err(format!("mmap does not know populate = {other:?}")),
+        };
+        Ok(MmapWay { flags, advice, populate_read })
+    }
+
+    fn map(&self, task: &Task, range: Span) -> Result<Mapped, Fault> {
+        let file = open_plain(task)?;
+        let mapping = Mapping::new(&file, range, self.flags).map_err(at("mmap(2)"))?;
+        if let Some(advice) = self.advice {
+            let name = match advice {
+                Advice::Sequential => "MADV_SEQUENTIAL",
+                Advice::Random => "MADV_RANDOM",
+                Advice::WillNeed => "MADV_WILLNEED",
+                _ => "MADV_HUGEPAGE",
+            };
+            mapping.advise(advice).map_err(at(format!("madvise({name})")))?;
+        }
+        if self.populate_read {
+            mapping.advise(Advice::LinuxPopulateRead).map_err(at("madvise(MADV_POPULATE_READ)"))?;
+        }
+        Ok(Mapped { mapping, _file: file })
+    }
+}
+
+/// The mapping goes before the file, as in a program that closes what it opened in the opposite order.
+struct Mapped {
+    mapping: Mapping,
+    _file: File,
+}
+
+impl Way for MmapWay {
+    type Shared = Mapped;
+    type Own = ();
+    type Access<'a> = InPlace<'a>;
+
+    fn buffer_bytes(&self, _: &Task) -> usize {
+        0
+    }
+
+    fn open(&self, task: &Task) -> Result<Mapped, Fault> {
+        self.map(task, task.pattern.range)
+    }
+
+    fn own(&self, _: &Mapped, _: &mut Buffer) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn access<'a>(&'a self, mapped: &'a Mapped, _: &'a mut (), _: &'a mut Buffer) -> InPlace<'a> {
+        InPlace { bytes: mapped.mapping.bytes(), base: mapped.mapping.base() }
+    }
+
+    fn lock(&self, mapped: &Mapped) -> io::Result<bool> {
+        mapped.mapping.lock().map(|()| true)
+    }
+}
+
+struct InPlace<'a> {
+    bytes: &'a [u8],
+    base: u64,
+}
+
+impl Access for InPlace<'_> {
+    const PRIVATE: bool = false;
+
+    #[inline(always)]
+    fn view(&mut self, span: Span) -> io::Result<&[u8]> {
+        let start = (span.offset - self.base) as usize;
+        self.bytes.get(start..start + span.bytes as usize).ok_or_else(out_of_range)
+    }
+}

@@ -1,0 +1,76 @@
+//! `read(2)` at the file's own position. `lseek(2)` comes before it only when the workload jumps: in `random` nearly always,
+//! in `scan` at a thread's start and when the range starts over.
+
+use std::{fs::File, io};
+
+use rustix::fs::SeekFrom;
+use schema::Span;
+
+use crate::{
+    buffer::Buffer,
+    method::{Access, Method, Way, fill, one_position, open_plain, out_of_range},
+    session::{self, Session},
+    task::{Fault, Refusal, Task},
+};
+
+pub(super) struct Read;
+
+impl Method for Read {
+    fn name(&self) -> &'static str {
+        "read"
+    }
+
+    fn support(&self, task: &Task) -> Result<(), String> {
+        one_position(task, "read")
+    }
+
+    fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
+        session::prepare(Read, task)
+    }
+}
+
+impl Way for Read {
+    type Shared = File;
+    /// The position, as far as this process knows: nobody else uses the open file.
+    type Own = u64;
+    type Access<'a> = Reader<'a>;
+
+    fn buffer_bytes(&self, task: &Task) -> usize {
+        task.block()
+    }
+
+    fn open(&self, task: &Task) -> Result<File, Fault> {
+        open_plain(task)
+    }
+
+    fn own(&self, _: &File, _: &mut Buffer) -> Result<u64, Fault> {
+        Ok(0)
+    }
+
+    fn access<'a>(&'a self, file: &'a File, position: &'a mut u64, buffer: &'a mut Buffer) -> Reader<'a> {
+        Reader { file, position, buffer }
+    }
+}
+
+pub(super) struct Reader<'a> {
+    file: &'a File,
+    position: &'a mut u64,
+    buffer: &'a mut [u8],
+}
+
+impl Access for Reader<'_> {
+    const PRIVATE: bool = true;
+
+    #[inline(always)]
+    fn view(&mut self, span: Span) -> io::Result<&[u8]> {
+        let room = self.buffer.get_mut(..span.bytes as usize).ok_or_else(out_of_range)?;
+        if *self.position != span.offset {
+            // Unknown until the block is read: an error in between must not leave a position that is wrong.
+            *self.position = u64::MAX;
+            rustix::fs::seek(self.file, SeekFrom::Start(span.offset))?;
+        }
+        fill(room, span.bytes as usize, |rest, _| rustix::io::read(self.file, rest))?;
+        *self.position = span.end();
+        Ok(room)
+    }
+}

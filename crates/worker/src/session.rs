@@ -1,0 +1,349 @@
+//! What lies around the timed loop: opening, phases, threads, holding a file open between passes.
+//!
+//! Phases begin when the first thread begins them and end when the last one ends them; between phases all threads wait for
+//! each other. Buffers and threads exist before the first clock is read. No policy here: what to do is in the task.
+
+use std::{
+    io,
+    sync::{Arc, Barrier, Mutex},
+    time::{Duration, Instant},
+};
+
+use rustix::mm::MapFlags;
+use schema::{
+    Descriptor, Span,
+    protocol::{Hold, Phases, Tally, Usage},
+};
+
+use crate::{
+    buffer::Buffer,
+    consume::Sum,
+    drive::{self, Count},
+    mapping::{Mapping, lock_refused},
+    method::{Access, Way, open_plain, pread::Pread},
+    offsets::Pattern,
+    task::{Fault, Refusal, Task, at},
+    usage,
+};
+
+/// Everything that one `prepare` made.
+pub(crate) trait Session {
+    /// # Errors
+    /// Which phase failed (`open`, `work`), and why.
+    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)>;
+}
+
+/// What one `go` brings.
+pub(crate) struct Measured {
+    pub phases: Phases,
+    pub tally: Tally,
+    pub usage: Usage,
+}
+
+/// Allocates, and opens and warms what is to be held.
+pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Refusal> {
+    let lends_file = !<W::Access<'static> as Access>::PRIVATE;
+    let destination_bytes = match task.job.consume {
+        schema::Consume::Copy if lends_file => task.block(),
+        _ => 0,
+    };
+    let buffer = |bytes: usize| Buffer::new(bytes).map_err(at(format!("a buffer of {bytes} bytes")));
+    let rooms = (0..task.job.threads)
+        .map(|_| Ok(Room { buffer: buffer(way.buffer_bytes(&task))?, destination: buffer(destination_bytes)? }))
+        .collect::<Result<Vec<Room>, Fault>>()?;
+    let mut session = Reading { held: None, pinned: None, rooms, distinct_bytes: None, way, task };
+    match session.task.job.hold {
+        Hold::No => {}
+        Hold::Rehearse => session.rehearse()?,
+        Hold::Warm | Hold::Locked => session.hold()?,
+    }
+    Ok(Box::new(session))
+}
+
+/// One thread's memory.
+struct Room {
+    /// What the method reads into.
+    buffer: Buffer,
+    /// What `copy` copies to, when bytes are lent out of the file.
+    destination: Buffer,
+}
+
+/// What one thread works with while the file is open. Fields are dropped in this order.
+struct Opened<W: Way> {
+    own: W::Own,
+    shared: Arc<W::Shared>,
+}
+
+/// The session of method `W`. Fields are dropped in this order: rings before the buffers they write to.
+struct Reading<W: Way> {
+    /// One for each thread, between passes; `None` if each pass opens the file itself.
+    held: Option<Vec<Opened<W>>>,
+    /// Pins the pages for methods that have no mapping of their own.
+    pinned: Option<Mapping>,
+    rooms: Vec<Room>,
+    /// Known after the first pass; it is the same in all.
+    distinct_bytes: Option<u64>,
+    way: W,
+    task: Task,
+}
+
+impl<W: Way> Session for Reading<W> {
+    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
+        let (phases, usage, count) = run(&self.way, &self.task, &mut self.rooms, self.held.as_mut())?;
+        let pattern = &self.task.pattern;
+        let tally = Tally {
+            ops: count.ops,
+            bytes: count.bytes,
+            distinct_bytes: *self.distinct_bytes.get_or_insert_with(|| pattern.distinct_bytes()),
+            checksum: format!("{:016x}", count.checksum),
+            threads: pattern.threads,
+            queue_depth: self.way.queue_depth(),
+        };
+        Ok(Measured { phases, tally, usage })
+    }
+}
+
+/// Blocks of a rehearsal.
+const REHEARSAL_OPS: u64 = 16;
+
+impl<W: Way> Reading<W> {
+    /// One short pass, opened and closed: without it the first blocks of a real one would pay for the worker's faults on
+    /// its own code.
+    fn rehearse(&mut self) -> Result<(), Refusal> {
+        let pattern = Pattern { ops: self.task.pattern.ops.min(REHEARSAL_OPS), ..self.task.pattern };
+        let ops = std::mem::replace(&mut self.task.pattern, pattern).ops;
+        let rehearsed = run(&self.way, &self.task, &mut self.rooms, None);
+        self.task.pattern.ops = ops;
+        rehearsed.map_err(|(_, fault)| fault)?;
+        Ok(())
+    }
+
+    /// Opens the file, pins its pages if asked for, and brings it into the state that `Hold` promises.
+    fn hold(&mut self) -> Result<(), Refusal> {
+        let Reading { held, pinned, rooms, way, task, .. } = self;
+        let mut common = None;
+        let mut opened: Vec<Opened<W>> = Vec::new();
+        for room in &mut *rooms {
+            let shared = match &common {
+                Some(shared) => Arc::clone(shared),
+                None => Arc::new(way.open(task)?),
+            };
+            if task.job.descriptor == Descriptor::Shared {
+                common = Some(Arc::clone(&shared));
+            }
+            opened.push(Opened { own: way.own(&shared, &mut room.buffer)?, shared });
+        }
+        let different = if common.is_some() { 1 } else { opened.len() };
+        let range = task.pattern.range;
+        if task.job.hold == Hold::Locked {
+            let refused = |error: io::Error| Refusal::Unavailable(lock_refused(range.bytes, &error));
+            for thread in &opened[..different] {
+                if !way.lock(&thread.shared).map_err(refused)? && pinned.is_none() {
+                    let mapping = Mapping::new(&open_plain(task)?, range, MapFlags::SHARED).map_err(at("mmap(2)"))?;
+                    mapping.lock().map_err(refused)?;
+                    *pinned = Some(mapping);
+                }
+            }
+        }
+        // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use. Then a
+        // part of the range that is larger than the CPU's caches: otherwise the lines of exactly these blocks would lie in
+        // them, which flatters a mapping far more than it helps a system call.
+        run(way, task, rooms, Some(&mut opened)).map_err(|(_, fault)| fault)?;
+        if !way.is_uncached() {
+            sweep(way, task, rooms, &mut opened[..different])?;
+        }
+        *held = Some(opened);
+        Ok(())
+    }
+}
+
+/// Larger than last-level caches, small enough to be swept before every pass.
+const SWEEP_BYTES: u64 = 64 << 20;
+
+/// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes either
+/// way.
+fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<W>]) -> Result<(), Fault> {
+    const BLOCK: u64 = 1 << 20;
+    let whole = task.pattern.range;
+    let skipped = whole.bytes.saturating_sub(SWEEP_BYTES) / BLOCK * BLOCK;
+    let range = Span { offset: whole.offset + skipped, bytes: whole.bytes - skipped };
+    let block = BLOCK.min(range.bytes);
+    let blocks = Pattern { range, block, ops: range.bytes.div_ceil(block), threads: 1, ..task.pattern };
+    let warming = || at("sweeping the range before a pass");
+    if !<W::Access<'static> as Access>::PRIVATE {
+        for (thread, room) in opened.iter_mut().zip(rooms) {
+            let mut access = way.access(&thread.shared, &mut thread.own, &mut room.buffer);
+            drive::drive(&mut access, blocks.scan(0), Sum::default).map_err(warming())?;
+        }
+        return Ok(());
+    }
+    let file = open_plain(task)?;
+    let mut buffer = Buffer::new(block as usize).map_err(warming())?;
+    let mut nothing = ();
+    let mut access = Pread.access(&file, &mut nothing, &mut buffer);
+    drive::drive(&mut access, blocks.scan(0), Sum::default).map_err(warming())?;
+    Ok(())
+}
+
+/// When a thread began and ended a phase.
+type Interval = (Instant, Instant);
+
+/// What one thread brings back.
+struct Part {
+    open: Option<Interval>,
+    work: Option<Interval>,
+    close: Option<Interval>,
+    usage: Option<Usage>,
+    outcome: Result<Count, (&'static str, Fault)>,
+}
+
+/// One pass over all threads: this one and `threads - 1` more.
+fn run<W: Way>(
+    way: &W,
+    task: &Task,
+    rooms: &mut [Room],
+    held: Option<&mut Vec<Opened<W>>>,
+) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
+    let threads = rooms.len();
+    let team = Team { way, task, barrier: Barrier::new(threads), common: Mutex::new(Vec::new()) };
+    let mut held: Vec<Option<&mut Opened<W>>> = match held {
+        Some(opened) => opened.iter_mut().map(Some).collect(),
+        None => (0..threads).map(|_| None).collect(),
+    };
+    let parts = if let ([room], [held]) = (&mut *rooms, &mut held[..]) {
+        vec![team.thread(0, room, held.take())]
+    } else {
+        // Nobody starts before everybody exists: a barrier would wait for ever for a thread that could not be made.
+        let complete = Mutex::new(false);
+        std::thread::scope(|scope| {
+            let mut members = rooms.iter_mut().zip(held).enumerate();
+            let (_, (own_room, own_held)) = members.next().expect("a task has at least one thread");
+            let mut complete_now = complete.lock().expect("no thread panics while it holds the lock");
+            let mut others = Vec::new();
+            for (index, (room, held)) in members {
+                let (team, complete) = (&team, &complete);
+                let body = move || {
+                    let go = *complete.lock().expect("no thread panics while it holds the lock");
+                    go.then(|| team.thread(index as u32, room, held))
+                };
+                let spawned = std::thread::Builder::new().spawn_scoped(scope, body);
+                others.push(spawned.map_err(|error| ("open", at(format!("starting thread {index}"))(error)))?);
+            }
+            *complete_now = true;
+            drop(complete_now);
+            let mut parts = vec![team.thread(0, own_room, own_held)];
+            parts.extend(others.into_iter().filter_map(|other| other.join().expect("a pass does not panic")));
+            Ok(parts)
+        })?
+    };
+    summarize(parts)
+}
+
+fn summarize(parts: Vec<Part>) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
+    let elapsed = |intervals: Vec<Option<Interval>>| -> Option<u64> {
+        let intervals: Vec<Interval> = intervals.into_iter().flatten().collect();
+        let begin = intervals.iter().map(|(begin, _)| *begin).min()?;
+        let end = intervals.iter().map(|(_, end)| *end).max()?;
+        Some(nanoseconds(end - begin))
+    };
+    let open_ns = elapsed(parts.iter().map(|part| part.open).collect());
+    let work_ns = elapsed(parts.iter().map(|part| part.work).collect());
+    let close_ns = elapsed(parts.iter().map(|part| part.close).collect());
+    let mut usage = None;
+    let mut count = Count::default();
+    for part in parts {
+        count = count.add(part.outcome?);
+        usage = usage.or(part.usage);
+    }
+    let missing = |what: &str| ("work", Fault::new(format!("no thread reported {what}")));
+    let phases = Phases { open_ns, work_ns: work_ns.ok_or_else(|| missing("a time"))?, close_ns };
+    Ok((phases, usage.ok_or_else(|| missing("its usage"))?, count))
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).expect("a pass does not take centuries")
+}
+
+/// What the threads of a pass have in common.
+struct Team<'a, W: Way> {
+    way: &'a W,
+    task: &'a Task,
+    barrier: Barrier,
+    /// With a shared descriptor: what the first thread opened, once for each of the others.
+    common: Mutex<Vec<Arc<W::Shared>>>,
+}
+
+impl<W: Way> Team<'_, W> {
+    /// One thread's part. Every way through it meets the same number of barriers, also after a failure.
+    fn thread(&self, thread: u32, room: &mut Room, held: Option<&mut Opened<W>>) -> Part {
+        self.barrier.wait();
+        let before = (thread == 0).then(usage::now);
+        self.barrier.wait();
+        let mut part = match held {
+            Some(opened) => self.held_pass(thread, room, opened),
+            None => self.whole_pass(thread, room),
+        };
+        self.barrier.wait();
+        part.usage = before.map(|before| usage::since(&before));
+        part
+    }
+
+    fn held_pass(&self, thread: u32, room: &mut Room, opened: &mut Opened<W>) -> Part {
+        let (work, outcome) = self.work(thread, room, opened);
+        Part { open: None, work: Some(work), close: None, usage: None, outcome }
+    }
+
+    fn whole_pass(&self, thread: u32, room: &mut Room) -> Part {
+        let opening = Instant::now();
+        let opened = self.open(thread, &mut room.buffer);
+        let open = Some((opening, Instant::now()));
+        self.barrier.wait();
+        let done = opened.map(|mut opened| (self.work(thread, room, &mut opened), opened));
+        self.barrier.wait();
+        match done {
+            Ok(((work, outcome), opened)) => {
+                let closing = Instant::now();
+                drop(opened);
+                let close = Some((closing, Instant::now()));
+                Part { open, work: Some(work), close, usage: None, outcome }
+            }
+            Err(fault) => Part { open, work: None, close: None, usage: None, outcome: Err(("open", fault)) },
+        }
+    }
+
+    fn open(&self, thread: u32, buffer: &mut Buffer) -> Result<Opened<W>, Fault> {
+        let shared = if self.task.is_shared() {
+            let mine = (thread == 0).then(|| self.way.open(self.task).map(Arc::new)).transpose();
+            if let Ok(Some(shared)) = &mine {
+                let others = self.task.job.threads as usize - 1;
+                self.common
+                    .lock()
+                    .expect("no thread panics while it holds the lock")
+                    .extend(vec![Arc::clone(shared); others]);
+            }
+            self.barrier.wait();
+            let given = || self.common.lock().expect("no thread panics while it holds the lock").pop();
+            match mine? {
+                Some(shared) => shared,
+                None => given().ok_or_else(|| Fault::new("the thread that opens the file for all could not"))?,
+            }
+        } else {
+            Arc::new(self.way.open(self.task)?)
+        };
+        Ok(Opened { own: self.way.own(&shared, buffer)?, shared })
+    }
+
+    fn work(
+        &self,
+        thread: u32,
+        room: &mut Room,
+        opened: &mut Opened<W>,
+    ) -> (Interval, Result<Count, (&'static str, Fault)>) {
+        let mut access = self.way.access(&opened.shared, &mut opened.own, &mut room.buffer);
+        let job = &self.task.job;
+        let begin = Instant::now();
+        let outcome = drive::pass(&mut access, &self.task.pattern, thread, job.consume, &mut room.destination);
+        let end = Instant::now();
+        ((begin, end), outcome.map_err(|error| ("work", at(format!("reading with {}", job.method))(error))))
+    }
+}

@@ -1,0 +1,125 @@
+//! A job that was checked: the file exists and has bytes, the range lies within it, the options are known. And the two
+//! kinds of bad news a worker has. Nothing is opened for good here.
+
+use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
+
+use schema::{Arm, Descriptor, protocol::Job};
+
+use crate::offsets::Pattern;
+
+/// More threads than this are a typing mistake.
+const MAX_THREADS: u32 = 4096;
+
+/// What a method is asked to do.
+pub(crate) struct Task {
+    pub job: Job,
+    /// The method with its options, defaults filled in.
+    pub arm: Arm,
+    pub path: PathBuf,
+    pub file_bytes: u64,
+    pub pattern: Pattern,
+}
+
+/// Something failed: what was tried, and what the system said.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub what: String,
+    /// `None` where no system call is to blame.
+    pub error: Option<io::Error>,
+}
+
+/// Why there is no session.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The method cannot do this here; the run goes on without it.
+    Unavailable(String),
+    /// The job is wrong, or the machine failed.
+    Failed(Fault),
+}
+
+impl Fault {
+    pub(crate) fn new(what: impl Into<String>) -> Fault {
+        Fault { what: what.into(), error: None }
+    }
+
+    pub(crate) fn errno(&self) -> Option<i32> {
+        self.error.as_ref().and_then(io::Error::raw_os_error)
+    }
+}
+
+/// For `map_err`: puts what was tried in front of what the system said.
+pub(crate) fn at<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Fault {
+    move |error| Fault { what: what.into(), error: Some(error.into()) }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match &self.error {
+            Some(error) => write!(f, "{}: {error}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        Refusal::Failed(fault)
+    }
+}
+
+impl Task {
+    /// # Errors
+    /// One sentence about what is wrong with the job or the file.
+    pub(crate) fn new(job: Job) -> Result<Task, Fault> {
+        let arm = Arm::new("native", &job.method, &job.options).map_err(Fault::new)?;
+        let path = PathBuf::from(&job.file);
+        // Looked at before anything opens it: opening a pipe would wait for its writer.
+        let metadata = std::fs::metadata(&path).map_err(at(&job.file))?;
+        let kind = metadata.file_type();
+        if !kind.is_file() {
+            let kind = match () {
+                () if kind.is_dir() => "a directory",
+                () if kind.is_block_device() => "a block device",
+                () if kind.is_char_device() => "a character device",
+                () if kind.is_fifo() => "a pipe",
+                () => "a socket",
+            };
+            return Err(Fault::new(format!("{} is {kind}; a regular file is needed", job.file)));
+        }
+        let file_bytes = metadata.len();
+        if file_bytes == 0 {
+            return Err(Fault::new("the file is empty: there is nothing to read"));
+        }
+        let wrong = |what: String| Err(Fault::new(what));
+        match job.range.offset.checked_add(job.range.bytes) {
+            Some(end) if end <= file_bytes => {}
+            _ => {
+                let (offset, bytes) = (job.range.offset, job.range.bytes);
+                return wrong(format!(
+                    "a range of {bytes} bytes at {offset} ends beyond the file's {file_bytes} bytes"
+                ));
+            }
+        }
+        match () {
+            () if job.range.bytes == 0 => return wrong("the range is empty: there is nothing to read".into()),
+            () if job.block_bytes == 0 => return wrong("a block of 0 bytes cannot be read".into()),
+            () if job.ops == 0 => return wrong("0 blocks are nothing to measure".into()),
+            () if !(1..=MAX_THREADS).contains(&job.threads) => {
+                return wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads));
+            }
+            () => {}
+        }
+        let pattern = Pattern::new(&job);
+        Ok(Task { job, arm, path, file_bytes, pattern })
+    }
+
+    /// The size of a block in memory.
+    pub(crate) fn block(&self) -> usize {
+        self.pattern.block as usize
+    }
+
+    /// Several threads use one open file. A single thread has no one to share with.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.job.descriptor == Descriptor::Shared && self.job.threads > 1
+    }
+}

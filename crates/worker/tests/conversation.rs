@@ -1,0 +1,169 @@
+//! Conversations with the worker, as text: what goes in on stdin, what comes out on stdout.
+
+use schema::protocol::{PROTOCOL, Reply};
+
+fn say(input: &str) -> Vec<Reply> {
+    say_bytes(input.as_bytes())
+}
+
+fn say_bytes(input: &[u8]) -> Vec<Reply> {
+    let mut output = Vec::new();
+    worker::serve(input, &mut output);
+    let output = String::from_utf8(output).unwrap();
+    output.lines().map(|line| serde_json::from_str(line).expect("stdout carries nothing but replies")).collect()
+}
+
+/// A request to prepare; `changes` replace fields of a job that would work if `file` had 100 bytes.
+fn prepare(file: &str, changes: &[(&str, &str)]) -> String {
+    let mut fields = vec![
+        ("pass", "3".to_string()),
+        ("method", r#""pread""#.to_string()),
+        ("options", "{}".to_string()),
+        ("workload", r#""scan""#.to_string()),
+        ("consume", r#""sum""#.to_string()),
+        ("file", serde_json::to_string(file).unwrap()),
+        ("block_bytes", "64".to_string()),
+        ("range", r#"{"offset":0,"bytes":100}"#.to_string()),
+        ("ops", "2".to_string()),
+        ("aligned", "true".to_string()),
+        ("threads", "1".to_string()),
+        ("descriptor", r#""per-thread""#.to_string()),
+        ("seed", "1".to_string()),
+        ("hold", r#""no""#.to_string()),
+    ];
+    for (name, value) in changes {
+        fields.iter_mut().find(|(field, _)| field == name).unwrap().1 = value.to_string();
+    }
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name:?}:{value}")).collect();
+    format!("{{\"prepare\":{{{}}}}}\n", fields.join(","))
+}
+
+fn file_of(bytes: usize) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    std::fs::write(&path, vec![b'\n'; bytes]).unwrap();
+    let path = path.to_str().unwrap().to_string();
+    (folder, path)
+}
+
+/// What a job is refused with.
+#[track_caller]
+fn refused(file: &str, changes: &[(&str, &str)], expected: &str) {
+    let replies = say(&prepare(file, changes));
+    match &replies[..] {
+        [Reply::Failed(failed)] => {
+            assert_eq!((failed.pass, failed.during.as_str()), (3, "prepare"));
+            assert!(failed.message.contains(expected), "{:?} does not say {expected:?}", failed.message);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn hello_is_answered_with_the_methods_of_the_schema() {
+    let replies = say("{\"hello\":{\"protocol\":1}}\n");
+    let [Reply::Hello(hello)] = &replies[..] else { panic!("{replies:?}") };
+    assert_eq!((hello.protocol, hello.runtime.as_str()), (PROTOCOL, "native"));
+    let known: Vec<&str> = schema::arm::METHODS.iter().map(|method| method.name).collect();
+    assert_eq!(hello.methods, known);
+}
+
+#[test]
+fn another_protocol_number_is_answered_with_our_own() {
+    let replies = say("{\"hello\":{\"protocol\":99}}\n");
+    assert!(matches!(&replies[..], [Reply::Hello(hello)] if hello.protocol == PROTOCOL), "{replies:?}");
+}
+
+#[test]
+fn a_line_that_is_no_request_is_answered_and_the_conversation_goes_on() {
+    let replies =
+        say_bytes(b"what?\n{\"dance\":{}}\n\xff\xfe\n\n{\"go\":{\"pass\":\"one\"}}\n{\"hello\":{\"protocol\":1}}\n");
+    let [Reply::Failed(what), Reply::Failed(dance), Reply::Failed(_), Reply::Failed(_), Reply::Hello(_)] = &replies[..]
+    else {
+        panic!("{replies:?}")
+    };
+    assert!(what.message.contains("not a request") && what.message.contains("what?"), "{}", what.message);
+    assert!(dance.message.contains("dance"), "{}", dance.message);
+}
+
+#[test]
+fn go_before_prepare_is_refused() {
+    let replies = say("{\"go\":{\"pass\":5}}\n");
+    let [Reply::Failed(failed)] = &replies[..] else { panic!("{replies:?}") };
+    assert_eq!(failed.pass, 5);
+    assert!(failed.message.contains("nothing is prepared"));
+}
+
+#[test]
+fn a_refused_job_leaves_nothing_to_go_with() {
+    let (_folder, file) = file_of(100);
+    let input = [prepare(&file, &[]), prepare(&file, &[("ops", "0")]), "{\"go\":{\"pass\":4}}\n".to_string()].concat();
+    let replies = say(&input);
+    assert!(
+        matches!(&replies[..], [Reply::Prepared { pass: 3, .. }, Reply::Failed(_), Reply::Failed(_)]),
+        "{replies:?}"
+    );
+}
+
+#[test]
+fn bye_and_the_end_of_the_input_end_quietly() {
+    assert_eq!(say("{\"bye\":{}}\n{\"hello\":{\"protocol\":1}}\n"), []);
+    assert_eq!(say(""), []);
+    let mut output = Vec::new();
+    let code = worker::serve(&b"{\"bye\":{}}\n"[..], &mut output);
+    assert_eq!(format!("{code:?}"), format!("{:?}", std::process::ExitCode::SUCCESS));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_refused_with_words() {
+    let (folder, file) = file_of(100);
+    let missing = folder.path().join("nothing").to_str().unwrap().to_string();
+    refused(&missing, &[], "No such file or directory");
+    refused(folder.path().to_str().unwrap(), &[], "is a directory");
+    refused("/dev/null", &[], "is a character device");
+    refused(&format!("{file}\0"), &[], "NUL byte");
+    let (_folder, empty) = file_of(0);
+    refused(&empty, &[], "the file is empty: there is nothing to read");
+}
+
+#[test]
+fn jobs_that_make_no_sense_are_refused_with_words() {
+    let (_folder, file) = file_of(100);
+    refused(&file, &[("block_bytes", "0")], "block of 0 bytes");
+    refused(&file, &[("ops", "0")], "0 blocks");
+    refused(&file, &[("threads", "0")], "0 threads");
+    refused(&file, &[("threads", "1000000")], "1000000 threads");
+    refused(&file, &[("range", r#"{"offset":0,"bytes":0}"#)], "the range is empty");
+    refused(&file, &[("range", r#"{"offset":1,"bytes":100}"#)], "ends beyond the file's 100 bytes");
+    refused(&file, &[("range", r#"{"offset":18446744073709551615,"bytes":2}"#)], "ends beyond");
+    refused(&file, &[("method", r#""nmap""#)], "did you mean \"mmap\"?");
+    refused(&file, &[("options", r#"{"advice":"random"}"#)], "takes no options");
+}
+
+#[test]
+fn a_job_that_the_method_cannot_do_is_unavailable_with_the_reason() {
+    let (_folder, file) = file_of(100);
+    let shared = [("method", r#""read""#), ("threads", "2"), ("descriptor", r#""shared""#)];
+    let replies = say(&prepare(&file, &shared));
+    let [Reply::Unavailable { pass: 3, reason }] = &replies[..] else { panic!("{replies:?}") };
+    assert!(reason.contains("use pread"), "{reason}");
+}
+
+#[test]
+fn a_pass_reports_its_phases_and_its_tally() {
+    let (_folder, file) = file_of(100);
+    let lines = [("consume", r#""lines""#)];
+    let replies = say(&[&prepare(&file, &lines), "{\"go\":{\"pass\":8}}\n", "{\"go\":{\"pass\":9}}\n"].concat());
+    let [Reply::Prepared { pass: 3, pid }, Reply::Done(first), Reply::Done(second)] = &replies[..] else {
+        panic!("{replies:?}")
+    };
+    assert_eq!(*pid, std::process::id());
+    assert_eq!((first.pass, second.pass), (8, 9));
+    assert!(first.phases.open_ns.is_some() && first.phases.close_ns.is_some());
+    let tally = &first.tally;
+    assert_eq!(
+        (tally.ops, tally.bytes, tally.distinct_bytes, tally.checksum.as_str()),
+        (2, 100, 100, "0000000000000064")
+    );
+    assert_eq!(first.tally, second.tally);
+}
