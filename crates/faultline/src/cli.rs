@@ -20,7 +20,7 @@ Exit codes: 0 answered, 1 failed, 2 usage, 3 nothing decided, 4 an arm that was 
 #[derive(Subcommand)]
 pub enum Command {
     /// Which way to reach a file is fastest, from which start, by how much, and why
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Show a saved run again
     Report(ReportArgs),
     /// What there is to choose from
@@ -64,7 +64,7 @@ pub struct RunArgs {
     #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
     /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
-    #[arg(long)]
+    #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,
     /// Exactly so many rounds, instead of as many as precision and budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -139,6 +139,11 @@ pub struct CleanArgs {
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse()?;
+    if size.0 == 0 { Err("a test file of 0 bytes has nothing in it to read".into()) } else { Ok(size) }
 }
 
 fn budget(text: &str) -> Result<Duration, String> {

@@ -1,4 +1,4 @@
-//! Exit codes: documented in the README, tested in `tests/cli.rs`.
+//! Exit codes: documented in the README, tested in `tests/`.
 
 use std::process::ExitCode;
 
@@ -27,6 +27,18 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// The user stopped it before there was anything to keep: exit code 130, as for a run that was stopped later.
+#[derive(Debug)]
+pub struct Stopped(pub &'static str);
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
 /// The process's exit code; an error is printed on the way.
 pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
@@ -34,7 +46,11 @@ pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             anstream::eprintln!("error: {}", report::visible(&format!("{error:#}")));
-            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+            ExitCode::from(match () {
+                () if error.is::<Usage>() => 2,
+                () if error.is::<Stopped>() => Outcome::Interrupted as u8,
+                () => 1,
+            })
         }
     }
 }

@@ -16,6 +16,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
+    sys::process::survive_file_size_limit();
     let result = match Cli::parse().command {
         Command::Run(args) => command::run::run(&args),
         Command::Report(args) => command::report::run(&args),

@@ -25,6 +25,9 @@ impl OutputArgs {
                     Usage(format!("cannot write {}: there is no folder {}", path.display(), folder.display())).into()
                 );
             }
+            if path.is_dir() {
+                return Err(Usage(format!("cannot write {}: it is a folder", path.display())).into());
+            }
             if path.is_file() && !self.force {
                 return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
             }
@@ -65,12 +68,7 @@ pub fn save(store: Option<&history::Store>, record: &Record) -> Option<PathBuf> 
 /// # Errors
 /// A file cannot be written; the others are.
 pub fn emit(record: &Record, findings: &Findings, saved: Option<&Path>, args: &OutputArgs) -> Result<()> {
-    if args.json_on_stdout() {
-        print(&report::json(record, findings))?;
-    } else {
-        let saved = saved.map(|path| path.display().to_string());
-        print(&report::terminal(record, findings, style(!args.quiet), saved.as_deref()))?;
-    }
+    // Files first: a reader of stdout that went away (`| head`) must not cost anybody a file.
     let json = args.json.as_ref().and_then(Option::as_ref);
     let files: [(Option<&PathBuf>, &dyn Fn() -> String); 3] = [
         (json, &|| report::json(record, findings)),
@@ -85,6 +83,12 @@ pub fn emit(record: &Record, findings: &Findings, saved: Option<&Path>, args: &O
         {
             first_error = Err(error);
         }
+    }
+    if args.json_on_stdout() {
+        print(&report::json(record, findings))?;
+    } else {
+        let saved = saved.map(|path| path.display().to_string());
+        print(&report::terminal(record, findings, style(!args.quiet), saved.as_deref()))?;
     }
     first_error
 }

@@ -28,6 +28,23 @@ pub fn measure(bench: &mut Bench) -> Reading<Ceiling> {
     })
 }
 
+/// The larger of two measurements, number by number.
+pub fn larger(one: Reading<Ceiling>, other: Reading<Ceiling>) -> Reading<Ceiling> {
+    match (one, other) {
+        (Reading::Value(one), Reading::Value(other)) => Reading::Value(Ceiling {
+            bytes_per_s: one.bytes_per_s.max(other.bytes_per_s),
+            random_ops_per_s: match (one.random_ops_per_s, other.random_ops_per_s) {
+                (Reading::Value(one), Reading::Value(other)) => Reading::Value(one.max(other)),
+                (one @ Reading::Value(_), _) => one,
+                (_, other) => other,
+            },
+            how: one.how,
+        }),
+        (one @ Reading::Value(_), _) => one,
+        (_, other) => other,
+    }
+}
+
 struct Measured {
     bytes_per_s: f64,
     ops_per_s: f64,

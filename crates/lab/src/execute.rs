@@ -29,6 +29,9 @@ use crate::{
 
 /// No pass takes longer than this; a disk that hangs does.
 const PASS_LIMIT: Duration = Duration::from_secs(60);
+/// After so many rounds precision is looked at. An interval that happens to be narrow is a little more often wrong,
+/// and looking after every round finds more of those (docs/METHODOLOGY.md, "Stopping on precision").
+const LOOKS: [u32; 4] = [8, 12, 20, 30];
 /// Rounds are worth their time up to here.
 const ROUNDS_MAX: u32 = 50;
 /// What is left of the budget after this share has gone is for the last round to end in.
@@ -93,6 +96,10 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.cells = plan.cells;
     for stage in Stage::ALL {
         bench.stage(stage, &plan.ops_given, hooks);
+    }
+    // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a ceiling.
+    if bench.record.conditions.iter().any(|it| it.state == State::Cold) && !bench.is_interrupted() {
+        bench.record.ceiling = ceiling::larger(bench.record.ceiling.clone(), ceiling::measure(&mut bench));
     }
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     bench.record.partial = None;
@@ -292,7 +299,7 @@ impl Bench<'_> {
                 (hooks.checkpoint)(&self.record);
                 saved = Instant::now();
             }
-            if self.settings.rounds.is_none() && round + 1 >= ROUNDS_MIN {
+            if self.settings.rounds.is_none() && LOOKS.contains(&(round + 1)) {
                 active = self.unsettled(active, hooks);
                 if active.is_empty() {
                     return;

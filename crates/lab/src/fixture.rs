@@ -49,7 +49,7 @@ impl Fixture {
     }
 
     /// Writes `bytes` random bytes to a new file at `path` and syncs them. Space is reserved first, so that a disk
-    /// that is too small is found out before anything is written.
+    /// that is too small is found out before anything is written. `created` is called once the file is there, empty.
     ///
     /// # Errors
     /// No space (with both numbers), no permission, an interruption; nothing is left behind then.
@@ -58,6 +58,7 @@ impl Fixture {
         bytes: u64,
         seed: u64,
         interrupted: &AtomicBool,
+        created: impl FnOnce(),
         mut progress: impl FnMut(u64),
     ) -> Result<Fixture> {
         let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
@@ -75,6 +76,7 @@ impl Fixture {
             .create_new(true)
             .open(&path)
             .with_context(|| format!("cannot make a test file in {}", folder.display()))?;
+        created();
         let fixture = Fixture { path };
         fixture.write(&mut file, bytes, seed, interrupted, &mut progress).with_context(|| {
             format!("cannot write a test file of {} in {}; it was removed again", Bytes(bytes), folder.display())
@@ -127,7 +129,7 @@ mod tests {
     fn a_file_of_our_own_is_full_of_data_and_gone_afterwards() {
         let folder = tempfile::tempdir().unwrap();
         let fixture =
-            Fixture::make(Fixture::name_in(folder.path()), 3 << 20, 7, &AtomicBool::new(false), |_| {}).unwrap();
+            Fixture::make(Fixture::name_in(folder.path()), 3 << 20, 7, &AtomicBool::new(false), || {}, |_| {}).unwrap();
         let bytes = std::fs::read(&fixture.path).unwrap();
         assert_eq!(bytes.len(), 3 << 20);
         assert!(bytes.chunks(4096).all(|page| page.iter().any(|&byte| byte != page[0])), "no page is constant");
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn too_large_a_file_is_refused_with_both_numbers_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let made = Fixture::make(Fixture::name_in(folder.path()), 1 << 60, 7, &AtomicBool::new(false), |_| {});
+        let made = Fixture::make(Fixture::name_in(folder.path()), 1 << 60, 7, &AtomicBool::new(false), || {}, |_| {});
         let message = format!("{:#}", made.err().expect("refused"));
         assert!(message.contains("does not fit") && message.contains("are free"), "{message}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -148,7 +150,7 @@ mod tests {
     #[test]
     fn an_interruption_while_writing_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let made = Fixture::make(Fixture::name_in(folder.path()), 4 << 20, 7, &AtomicBool::new(true), |_| {});
+        let made = Fixture::make(Fixture::name_in(folder.path()), 4 << 20, 7, &AtomicBool::new(true), || {}, |_| {});
         assert!(made.is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }

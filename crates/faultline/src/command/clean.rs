@@ -11,7 +11,13 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
     let ledger = history::Ledger::open(None)?;
     let mut out = anstream::stdout().lock();
     let stale = ledger.stale()?;
-    if stale.is_empty() {
+    let store = history::Store::open(None)?;
+    let abandoned = if args.dry_run { store.abandoned()?.len() } else { store.remove_abandoned()? };
+    if abandoned > 0 {
+        let verb = if args.dry_run { "would remove" } else { "removed" };
+        writeln!(out, "{verb} {abandoned} half-written records in {}", store.folder().display())?;
+    }
+    if stale.is_empty() && abandoned == 0 {
         writeln!(out, "nothing was left behind")?;
     }
     for found in stale {

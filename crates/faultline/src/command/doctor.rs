@@ -1,20 +1,27 @@
 //! `faultline doctor`: what can be measured here.
 
-use std::{io::Write, sync::Arc};
+use std::{io::Write, sync::atomic::Ordering};
 
 use anyhow::Result;
 
-use super::run::Subject;
-use crate::{cli::DoctorArgs, exit::Outcome, progress::Line};
+use super::run::{Subject, interrupt_flag};
+use crate::{
+    cli::DoctorArgs,
+    exit::{Outcome, Stopped},
+    progress::Line,
+};
 
 /// Large enough for every alignment, small enough to be made anywhere.
 const TEST_FILE_BYTES: u64 = 4 << 20;
 
 pub fn run(args: &DoctorArgs) -> Result<Outcome> {
-    let interrupted = Arc::default();
+    let interrupted = interrupt_flag()?;
     let store = history::Store::open(None);
     let subject = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true))?;
     let mut checks = lab::doctor::examine(&subject.target, &interrupted);
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Stopped("interrupted; what was not looked at is not shown").into());
+    }
     checks.push(lab::doctor::Check {
         what: "saving runs".into(),
         found: match &store {

@@ -12,7 +12,12 @@ use anyhow::{Context, Result};
 use lab::{Hooks, Plan, Target, execute::Settings, fixture};
 use schema::{Experiment, Record, State, findings::Status, leftover::LeftoverKind};
 
-use crate::{cli::RunArgs, exit::Outcome, experiment, output, progress::Line};
+use crate::{
+    cli::RunArgs,
+    exit::{Outcome, Stopped},
+    experiment, output,
+    progress::Line,
+};
 
 pub fn run(args: &RunArgs) -> Result<Outcome> {
     let experiment = experiment::load(args)?;
@@ -123,18 +128,18 @@ impl Subject {
             ));
         }
         let mut made = Made { fixture: None, entry: entry.ok() };
-        let fixture = fixture::Fixture::make(name, bytes, seed, interrupted, |written| {
+        // Without the note `faultline clean` still goes by the file's name.
+        let note = || drop(made.entry.as_mut().map(history::Entry::created));
+        let fixture = fixture::Fixture::make(name, bytes, seed, interrupted, note, |written| {
             let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
             line.show(&what, written as f64 / bytes as f64, None);
         });
         let fixture = match fixture {
             Err(_) if interrupted.load(Ordering::Relaxed) => {
-                anyhow::bail!("interrupted while the test file was written; it was removed")
+                return Err(Stopped("interrupted while the test file was written; it was removed").into());
             }
             fixture => made.fixture.insert(fixture?),
         };
-        // Noted for `faultline clean`; without the note it still goes by the file's name.
-        let _ = made.entry.as_mut().map(history::Entry::created);
         Ok(Subject { target: Target::open(&fixture.path, true, keep_cache)?, _made: Some(made) })
     }
 }

@@ -1,0 +1,202 @@
+//! The conversation with workers that misbehave, played by a few lines of shell: each ends as a sentence, none as a hang.
+
+use std::{
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use lab::link::{Link, Trouble};
+use schema::{
+    Consume, Descriptor, Span, Workload,
+    arm::Options,
+    protocol::{Hold, Job},
+};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+const HELLO: &str = r#"read request; echo '{"hello":{"protocol":1,"runtime":"script","methods":["read"]}}'"#;
+const PREPARED: &str = r#"read request; echo '{"prepared":{"pass":1,"pid":1}}'"#;
+
+fn script(text: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", text]);
+    command
+}
+
+fn done(pass: u64) -> String {
+    format!(
+        r#"read request; echo '{{"done":{{"pass":{pass},"phases":{{"open_ns":null,"work_ns":1,"close_ns":null}},"tally":{{"ops":1,"bytes":1,"distinct_bytes":1,"checksum":"0","threads":1,"queue_depth":1}},"usage":{{"user_ns":0,"system_ns":0,"minor_faults":0,"major_faults":0,"voluntary_switches":0,"involuntary_switches":0}}}}}}'"#
+    )
+}
+
+fn job() -> Job {
+    Job {
+        pass: 1,
+        method: "read".into(),
+        options: Options::default(),
+        workload: Workload::Scan,
+        consume: Consume::Touch,
+        file: "/dev/null".into(),
+        block_bytes: 4096,
+        range: Span { offset: 0, bytes: 4096 },
+        ops: 1,
+        aligned: true,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        seed: 1,
+        hold: Hold::No,
+    }
+}
+
+/// A whole conversation with a script, and where it ended.
+fn talk(text: &str) -> Result<(), Trouble> {
+    let (mut link, _) = Link::start(script(text), &NEVER)?;
+    link.prepare(&job())?;
+    link.go(1, Duration::from_secs(10))?;
+    link.bye()
+}
+
+#[track_caller]
+fn fails(text: &str, words: &[&str]) {
+    match talk(text) {
+        Err(Trouble::Failed(reason)) => {
+            for word in words {
+                assert!(reason.contains(word), "{word:?} is not in {reason:?}");
+            }
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_worker_that_keeps_to_the_protocol_is_content() {
+    assert_eq!(talk(&format!("{HELLO}; {PREPARED}; {}; read request", done(1))), Ok(()));
+}
+
+#[test]
+fn a_worker_that_dies_before_hello() {
+    fails("exit 3", &["status 3"]);
+    fails("echo 'no such library' >&2; exit 127", &["status 127", "no such library"]);
+}
+
+#[test]
+fn a_worker_that_dies_after_it_was_prepared() {
+    fails(&format!("{HELLO}; {PREPARED}; exit 0"), &["status 0"]);
+}
+
+#[test]
+fn a_worker_that_dies_in_the_middle_of_a_pass_leaves_its_last_words() {
+    fails(
+        &format!("{HELLO}; {PREPARED}; read request; echo 'the disk is on fire' >&2; kill -9 $$"),
+        &["SIGKILL", "the disk is on fire"],
+    );
+    fails(&format!("{HELLO}; {PREPARED}; read request; kill -BUS $$"), &["SIGBUS", "truncated"]);
+    fails(&format!("{HELLO}; {PREPARED}; read request; kill -SEGV $$"), &["signal 11"]);
+}
+
+#[test]
+fn a_worker_that_fails_after_it_was_done_is_not_believed() {
+    fails(&format!("{HELLO}; {PREPARED}; {}; read request; exit 5", done(1)), &["status 5"]);
+}
+
+#[test]
+fn a_worker_that_closes_its_output_and_stays_is_killed() {
+    fails(&format!("{HELLO}; exec >&-; exec sleep 1000"), &["closed its output", "killed"]);
+}
+
+#[test]
+fn a_worker_that_speaks_garbage_is_quoted_and_no_more_than_needed() {
+    fails(&format!("{HELLO}; read request; echo 'Hello, world'"), &["no reply", "Hello, world"]);
+    fails(r"read request; printf '\377\376\000garbage\n'", &["no reply", "garbage"]);
+    fails("read request; echo '{}'", &["no reply"]);
+    fails("read request; echo", &["no reply"]);
+    let long = talk("read request; head -c 100000 /dev/zero | tr '\\0' x; echo").unwrap_err();
+    let Trouble::Failed(reason) = long else { panic!("{long:?}") };
+    assert!(reason.len() < 300, "{} bytes", reason.len());
+}
+
+#[test]
+fn a_worker_that_speaks_another_protocol_is_not_used() {
+    fails(
+        r#"read request; echo '{"hello":{"protocol":99,"runtime":"script","methods":[]}}'; read request"#,
+        &["protocol 99", "this controller 1"],
+    );
+}
+
+#[test]
+fn a_line_without_end_is_cut_off() {
+    fails("read request; head -c 2097152 /dev/zero; exec sleep 1000", &["without a line's end"]);
+}
+
+#[test]
+fn a_worker_that_complains_a_lot_does_not_stall() {
+    let babble = "head -c 1000000 /dev/zero | tr '\\0' x >&2";
+    assert_eq!(talk(&format!("{babble}; {HELLO}; {babble}; {PREPARED}; {babble}; {}; read request", done(1))), Ok(()));
+    // Also when the last of it comes after the work.
+    assert_eq!(talk(&format!("{HELLO}; {PREPARED}; {}; read request; {babble}", done(1))), Ok(()));
+    let trouble = talk(&format!("{HELLO}; {babble}; echo 'the point' >&2; exit 1")).unwrap_err();
+    let Trouble::Failed(reason) = trouble else { panic!("{trouble:?}") };
+    assert!(reason.contains("the point") && reason.len() < 3000, "only the tail is kept: {} bytes", reason.len());
+}
+
+#[test]
+fn an_answer_to_another_question_is_not_taken() {
+    fails(&format!("{HELLO}; read request; echo '{{\"prepared\":{{\"pass\":2,\"pid\":1}}}}'"), &["another question"]);
+    fails(&format!("{HELLO}; {PREPARED}; {}", done(7)), &["\"done\"", "another question"]);
+    fails(&format!("{HELLO}; {}", done(1)), &["\"done\"", "another question"]);
+    fails(PREPARED, &["\"prepared\"", "another question"]);
+}
+
+#[test]
+fn what_a_worker_cannot_do_is_no_failure() {
+    let script = format!(
+        r#"{HELLO}; read request; echo '{{"unavailable":{{"pass":1,"reason":"no ring here"}}}}'; read request"#
+    );
+    assert_eq!(talk(&script), Err(Trouble::Unavailable("no ring here".into())));
+}
+
+#[test]
+fn a_failure_is_told_in_the_workers_words() {
+    fails(
+        &format!(
+            r#"{HELLO}; {PREPARED}; read request; echo '{{"failed":{{"pass":1,"during":"work","errno":5,"message":"Input/output error"}}}}'"#
+        ),
+        &["during work", "Input/output error"],
+    );
+}
+
+#[test]
+fn a_worker_that_stalls_is_killed_in_any_phase() {
+    let patience = Duration::from_millis(300);
+    let stalled = |trouble: Trouble| match trouble {
+        Trouble::Failed(reason) => assert!(reason.contains("did not answer within 0.3 s"), "{reason}"),
+        other => panic!("{other:?}"),
+    };
+    stalled(Link::start_within(patience, script("exec sleep 1000"), &NEVER).err().unwrap());
+    let (mut link, _) = Link::start(script(&format!("{HELLO}; {PREPARED}; exec sleep 1000")), &NEVER).unwrap();
+    link.prepare(&job()).unwrap();
+    let pid = link.pid();
+    stalled(link.go(1, patience).unwrap_err());
+    drop(link);
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the stalled worker is gone");
+}
+
+#[test]
+fn an_interruption_ends_the_wait() {
+    let interrupted = AtomicBool::new(false);
+    let (mut link, _) = Link::start(script(&format!("{HELLO}; exec sleep 1000")), &interrupted).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            interrupted.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(link.prepare(&job()), Err(Trouble::Interrupted));
+    });
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_to_be() {
+    let trouble = Link::start(Command::new("/no/such/worker"), &NEVER).err().unwrap();
+    assert!(matches!(&trouble, Trouble::Failed(reason) if reason.contains("cannot be started")), "{trouble:?}");
+}
