@@ -1,5 +1,6 @@
-//! Page-aligned private memory that is written before the clock starts and reused by every pass. A buffer that is first
-//! touched within a pass charges its page faults to whichever method needs a buffer, that is to `read` and never to `mmap`.
+//! Page-aligned private memory that is written before the clock starts and reused by every pass. A buffer that is
+//! first touched within a pass charges its page faults to whichever method needs a buffer, that is to `read` and
+//! never to `mmap`.
 
 use std::{
     io,

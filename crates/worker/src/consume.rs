@@ -1,8 +1,9 @@
 //! What happens to the bytes of a block, exactly as `schema::Consume` words it. Every checksum is a wrapping sum over
 //! blocks, so that neither the order of blocks nor their distribution over threads shows in it.
 //!
-//! Consumers are types, not a `match`: the timed loop is compiled once for each of them. They look at bytes that are lent
-//! to them and do not know where those came from, except for `copy`, which asks whether they are private already.
+//! Consumers are types, not a `match`: the timed loop is compiled once for each of them. They look at bytes that are
+//! lent to them and do not know where those came from, except for `copy`, which asks whether they are private
+//! already.
 
 use std::hint::black_box;
 
@@ -34,10 +35,10 @@ impl Consumer for Touch {
 
 /// All bytes, as 64-bit little-endian words counted from the start of the block; a tail is filled up with zeros.
 ///
-/// How this compiles was read in the machine code, and compared with C. A long block is summed by a function of its own,
-/// because only there LLVM can be relied on to use vector registers: within some of the loops around a system call it added
-/// word by word, and a 4 KiB `pread` took 6 % longer than in C. A short block is summed in line, where a call would show,
-/// and in plain registers: gathering the parts of a vector costs more than adding up 64 bytes.
+/// How this compiles was read in the machine code, and compared with C. A long block is summed by a function of its
+/// own, because only there LLVM can be relied on to use vector registers: within some of the loops around a system
+/// call it added word by word, and a 4 KiB `pread` took 6 % longer than in C. A short block is summed in line, where
+/// a call would show, and in plain registers: gathering the parts of a vector costs more than adding up 64 bytes.
 #[derive(Default)]
 pub(crate) struct Sum(u64);
 
@@ -91,8 +92,9 @@ fn sum_of_rest(rest: &[u8]) -> u64 {
     sum_of_words(words).wrapping_add(u64::from_le_bytes(last))
 }
 
-/// All bytes end in a private buffer. Bytes that a method read into its own buffer are there already: a second copy would
-/// charge `read` for something no program does. The checksum is the first and the last byte of each copy, added up.
+/// All bytes end in a private buffer. Bytes that a method read into its own buffer are there already: a second copy
+/// would charge `read` for something no program does. The checksum is the first and the last byte of each copy, added
+/// up.
 pub(crate) struct CopyOut<'a> {
     destination: &'a mut Buffer,
     checksum: u64,

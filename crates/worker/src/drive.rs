@@ -2,24 +2,27 @@
 //!
 //! **What could make the loop lie, and what is done about it**
 //!
-//! * *The compiler drops the work.* The consumer folds every block into a checksum that leaves the process and is compared
-//!   with the other arms'; `copy`, which looks at two bytes only, passes its buffer through `black_box`.
-//! * *The loop costs more for one method than for another.* It is generic over the access, the consumer and the iterator of
-//!   spans, and compiled once for each combination: no `dyn`, no `match`, no allocation and no clock inside. The consumer is
-//!   made here and not passed in, so that its sums live in registers: an argument of some size is written back to memory after each block.
-//! * *The loop costs much compared with its subject.* A 64-byte read from a mapping takes some nanoseconds, so that an
-//!   iterator that allocates, or a checked division, would be what is measured. The loop was compared with a hand-written C
-//!   loop of the same PRNG and the same sum; the numbers stand in docs/METHODOLOGY.md.
-//! * *Arms do different work.* Operations and bytes are counted here, from the slices that were really lent and not from
-//!   what was asked for: one addition each, in registers. A block that comes up short is an error in every method.
-//! * *The first iterations pay for something else.* Buffers are resident before the clock starts (`buffer`); opening and
-//!   closing are timed on their own (`session`).
+//! * *The compiler drops the work.* The consumer folds every block into a checksum that leaves the process and is
+//!   compared with the other arms'; `copy`, which looks at two bytes only, passes its buffer through `black_box`.
+//! * *The loop costs more for one method than for another.* It is generic over the access, the consumer and the
+//!   iterator of spans, and compiled once for each combination: no `dyn`, no `match`, no allocation and no clock
+//!   inside. The consumer is made here and not passed in, so that its sums live in registers: an argument of some
+//!   size is written back to memory after each block.
+//! * *The loop costs much compared with its subject.* A 64-byte read from a mapping takes some nanoseconds, so that
+//!   an iterator that allocates, or a checked division, would be what is measured. The loop was compared with a
+//!   hand-written C loop of the same PRNG and the same sum; the numbers stand in docs/METHODOLOGY.md.
+//! * *Arms do different work.* Operations and bytes are counted here, from the slices that were really lent and not
+//!   from what was asked for: one addition each, in registers. A block that comes up short is an error in every
+//!   method.
+//! * *The first iterations pay for something else.* Buffers are resident before the clock starts (`buffer`); opening
+//!   and closing are timed on their own (`session`).
 //!
-//! **What remains.** Each combination is its own machine code, and code alignment alone can move a loop of a few nanoseconds
-//! by a per cent or two. The PRNG's some two nanoseconds are part of every random operation, equally in all methods; an
-//! out-of-order processor overlaps them with cached reads of a mapping, and hardly with a system call. The offsets are
-//! computed, not loaded, so the reads of a mapping are independent and may overlap as well: this measures throughput of
-//! independent lookups, not the latency of a dependent chain. That is a fact about the workload, the same for every arm.
+//! **What remains.** Each combination is its own machine code, and code alignment alone can move a loop of a few
+//! nanoseconds by a per cent or two. The PRNG's some two nanoseconds are part of every random operation, equally in
+//! all methods; an out-of-order processor overlaps them with cached reads of a mapping, and hardly with a system
+//! call. The offsets are computed, not loaded, so the reads of a mapping are independent and may overlap as well:
+//! this measures throughput of independent lookups, not the latency of a dependent chain. That is a fact about the
+//! workload, the same for every arm.
 
 use std::io;
 

@@ -1,8 +1,9 @@
 //! The worker: a short-lived process that touches the data, told what to do over stdin and answering over stdout.
 //!
-//! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of reading a
-//! file, `session` opens, times and closes, `drive` is the timed loop with `offsets` on one side and `consume` on the other.
-//! The worker knows one job at a time. It sets no state, sees no other pass, and computes no statistic.
+//! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of
+//! reading a file, `session` opens, times and closes, `drive` is the timed loop with `offsets` on one side and
+//! `consume` on the other. The worker knows one job at a time. It sets no state, sees no other pass, and computes no
+//! statistic.
 
 mod buffer;
 mod consume;

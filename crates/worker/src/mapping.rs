@@ -24,8 +24,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `flags` is MAP_SHARED or MAP_PRIVATE, and MAP_POPULATE if wanted. `range` must end within the file, so that no page
-    /// beyond its last one is mapped.
+    /// `flags` is MAP_SHARED or MAP_PRIVATE, and MAP_POPULATE if wanted. `range` must end within the file, so that no
+    /// page beyond its last one is mapped.
     pub(crate) fn new(file: &File, range: Span, flags: MapFlags) -> io::Result<Mapping> {
         let base = range.offset - range.offset % page_size() as u64;
         let bytes = usize::try_from(range.end() - base).map_err(io::Error::other)?;
@@ -38,9 +38,10 @@ impl Mapping {
     /// From the first mapped page to the end of the range.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: `bytes` bytes are mapped readable until `drop`. That nobody writes the file meanwhile is faultline's rule
-        // for its targets (docs/ARCHITECTURE.md): a writer could change what the slice holds, as with every mapping of a
-        // file, and a truncation ends this process with SIGBUS, which the controller reports by that name.
+        // SAFETY: `bytes` bytes are mapped readable until `drop`. That nobody writes the file meanwhile is
+        // faultline's rule for its targets (docs/ARCHITECTURE.md): a writer could change what the slice holds, as
+        // with every mapping of a file, and a truncation ends this process with SIGBUS, which the controller reports
+        // by that name.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.bytes) }
     }
 

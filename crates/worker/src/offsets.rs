@@ -10,7 +10,8 @@
 
 use schema::{Span, Workload, protocol::Job};
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a few cycles for an output, any seed will do, trivial to write in any language.
+/// SplitMix64 (Steele, Lea, Flood 2014): a few cycles for an output, any seed will do, trivial to write in any
+/// language.
 #[derive(Debug, Clone, Copy)]
 pub struct SplitMix64 {
     state: u64,
@@ -66,8 +67,8 @@ impl Pattern {
 
     /// The number of places where a random block may begin, and the distance between them.
     ///
-    /// Aligned blocks begin at multiples of the block, counted from the start of the range; a tail shorter than a block is
-    /// never read. Unaligned blocks begin at any byte from which a whole block fits.
+    /// Aligned blocks begin at multiples of the block, counted from the start of the range; a tail shorter than a
+    /// block is never read. Unaligned blocks begin at any byte from which a whole block fits.
     pub fn slots(&self) -> (u64, u64) {
         match self.aligned {
             true => ((self.range.bytes / self.block).max(1), self.block),
@@ -106,7 +107,8 @@ impl Pattern {
             Workload::Scan => self.ops.saturating_mul(self.block).min(self.range.bytes),
             Workload::Random => {
                 let (slots, stride) = self.slots();
-                // One bit per slot, or eight bytes per operation: whatever is smaller, because it is the worker's memory.
+                // One bit per slot, or eight bytes per operation: whatever is smaller, because it is the worker's
+                // memory.
                 match slots.div_ceil(64) <= self.ops {
                     true => self.distinct_by_bitmap(slots, stride),
                     false => self.distinct_by_sorting(stride),

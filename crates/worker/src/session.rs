@@ -1,7 +1,8 @@
 //! What lies around the timed loop: opening, phases, threads, holding a file open between passes.
 //!
-//! Phases begin when the first thread begins them and end when the last one ends them; between phases all threads wait for
-//! each other. Buffers and threads exist before the first clock is read. No policy here: what to do is in the task.
+//! Phases begin when the first thread begins them and end when the last one ends them; between phases all threads
+//! wait for each other. Buffers and threads exist before the first clock is read. No policy here: what to do is in
+//! the task.
 
 use std::{
     io,
@@ -107,8 +108,8 @@ impl<W: Way> Session for Reading<W> {
 const REHEARSAL_OPS: u64 = 16;
 
 impl<W: Way> Reading<W> {
-    /// One short pass, opened and closed: without it the first blocks of a real one would pay for the worker's faults on
-    /// its own code.
+    /// One short pass, opened and closed: without it the first blocks of a real one would pay for the worker's faults
+    /// on its own code.
     fn rehearse(&mut self) -> Result<(), Refusal> {
         let pattern = Pattern { ops: self.task.pattern.ops.min(REHEARSAL_OPS), ..self.task.pattern };
         let ops = std::mem::replace(&mut self.task.pattern, pattern).ops;
@@ -145,9 +146,9 @@ impl<W: Way> Reading<W> {
                 }
             }
         }
-        // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use. Then a
-        // part of the range that is larger than the CPU's caches: otherwise the lines of exactly these blocks would lie in
-        // them, which flatters a mapping far more than it helps a system call.
+        // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use.
+        // Then a part of the range that is larger than the CPU's caches: otherwise the lines of exactly these blocks
+        // would lie in them, which flatters a mapping far more than it helps a system call.
         run(way, task, rooms, Some(&mut opened)).map_err(|(_, fault)| fault)?;
         if !way.is_uncached() {
             sweep(way, task, rooms, &mut opened[..different])?;
@@ -160,8 +161,8 @@ impl<W: Way> Reading<W> {
 /// Larger than last-level caches, small enough to be swept before every pass.
 const SWEEP_BYTES: u64 = 64 << 20;
 
-/// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes either
-/// way.
+/// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes
+/// either way.
 fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<W>]) -> Result<(), Fault> {
     const BLOCK: u64 = 1 << 20;
     let whole = task.pattern.range;
@@ -274,16 +275,23 @@ struct Team<'a, W: Way> {
 }
 
 impl<W: Way> Team<'_, W> {
+    /// Waits until every thread is here. A single thread makes no system call for it.
+    fn meet(&self) {
+        if self.task.job.threads > 1 {
+            self.barrier.wait();
+        }
+    }
+
     /// One thread's part. Every way through it meets the same number of barriers, also after a failure.
     fn thread(&self, thread: u32, room: &mut Room, held: Option<&mut Opened<W>>) -> Part {
-        self.barrier.wait();
+        self.meet();
         let before = (thread == 0).then(usage::now);
-        self.barrier.wait();
+        self.meet();
         let mut part = match held {
             Some(opened) => self.held_pass(thread, room, opened),
             None => self.whole_pass(thread, room),
         };
-        self.barrier.wait();
+        self.meet();
         part.usage = before.map(|before| usage::since(&before));
         part
     }
@@ -297,9 +305,9 @@ impl<W: Way> Team<'_, W> {
         let opening = Instant::now();
         let opened = self.open(thread, &mut room.buffer);
         let open = Some((opening, Instant::now()));
-        self.barrier.wait();
+        self.meet();
         let done = opened.map(|mut opened| (self.work(thread, room, &mut opened), opened));
-        self.barrier.wait();
+        self.meet();
         match done {
             Ok(((work, outcome), opened)) => {
                 let closing = Instant::now();
@@ -321,7 +329,7 @@ impl<W: Way> Team<'_, W> {
                     .expect("no thread panics while it holds the lock")
                     .extend(vec![Arc::clone(shared); others]);
             }
-            self.barrier.wait();
+            self.meet();
             let given = || self.common.lock().expect("no thread panics while it holds the lock").pop();
             match mine? {
                 Some(shared) => shared,

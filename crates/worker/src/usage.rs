@@ -7,8 +7,8 @@ use schema::protocol::Usage;
 
 pub(crate) fn now() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to writable memory of the right size. The call cannot fail with these arguments, and if it did
-    // the zeroed structure would be a valid one.
+    // SAFETY: the pointer is to writable memory of the right size. The call cannot fail with these arguments, and if
+    // it did the zeroed structure would be a valid one.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()

@@ -1,5 +1,5 @@
-//! Every method with its options, over every workload, consume and number of threads, gives the tally of a plain reference
-//! that is written here on its own: no code of the worker is used to say what is right.
+//! Every method with its options, over every workload, consume and number of threads, gives the tally of a plain
+//! reference that is written here on its own: no code of the worker is used to say what is right.
 //!
 //! What a machine cannot do is skipped, counted and printed with its reason (`cargo test -- --nocapture` shows it).
 

@@ -1,7 +1,8 @@
 //! `pread(2)` of a file opened with `O_DIRECT`: from the device into the buffer, around the page cache.
 //!
-//! The device dictates the alignment of offsets, lengths and memory. Where a job does not fit it, the method is unavailable:
-//! reading more than was asked for, or through the page cache, would be another method under this one's name.
+//! The device dictates the alignment of offsets, lengths and memory. Where a job does not fit it, the method is
+//! unavailable: reading more than was asked for, or through the page cache, would be another method under this one's
+//! name.
 
 use std::{fs::File, io};
 
@@ -49,7 +50,8 @@ pub(super) fn alignment(task: &Task) -> Result<u64, Fault> {
             0 => Err(Fault::new("the file system does not read this file with O_DIRECT (statx: alignment 0)")),
             align => Ok(u64::from(align)),
         },
-        // Before Linux 6.1, and on file systems that do not report it: their block size. `try_one` finds out if it will do.
+        // Before Linux 6.1, and on file systems that do not report it: their block size. `try_one` finds out if it
+        // will do.
         _ => match rustix::fs::fstat(&file) {
             Ok(stat) if stat.st_blksize > 0 => Ok((stat.st_blksize as u64).min(USUAL_ALIGNMENT)),
             _ => Ok(USUAL_ALIGNMENT),
@@ -79,8 +81,8 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     if let Err(errno) = rustix::io::pread(&file, &mut buffer[..block], offset) {
         return Err(format!("O_DIRECT is not possible here: a read of {block} bytes failed: {errno}"));
     }
-    // Some file systems (btrfs with checksums, for one) take the flag and read through the page cache all the same. It shows
-    // when the page was not there before; when it was, the state after a cold pass will show it.
+    // Some file systems (btrfs with checksums, for one) take the flag and read through the page cache all the same.
+    // It shows when the page was not there before; when it was, the state after a cold pass will show it.
     match (before, resident()) {
         (Some(0), Some(1..)) => {
             Err("O_DIRECT is not possible here: the file system read through the page cache all the same".into())
@@ -96,8 +98,8 @@ fn fits(task: &Task, align: u64) -> Result<(), String> {
     if !range.offset.is_multiple_of(align) {
         return Err(format!("O_DIRECT here needs offsets in multiples of {align} bytes; {} is not one", range.offset));
     }
-    // The kernel reads a whole number of sectors and stops at the end of the file, so a short last block is possible there
-    // and nowhere else.
+    // The kernel reads a whole number of sectors and stops at the end of the file, so a short last block is possible
+    // there and nowhere else.
     let ends_with_file = range.end() == task.file_bytes;
     let one_block = pattern.block == range.bytes;
     let fits = pattern.block.is_multiple_of(align) || (one_block && ends_with_file);

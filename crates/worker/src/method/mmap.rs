@@ -1,5 +1,5 @@
-//! `mmap(2)`, bytes consumed in place. Advice and populating are part of "open"; each is exactly one system call, as programs
-//! do it, and none is repeated or split to make it more effective than it is.
+//! `mmap(2)`, bytes consumed in place. Advice and populating are part of "open"; each is exactly one system call, as
+//! programs do it, and none is repeated or split to make it more effective than it is.
 
 use std::{fs::File, io};
 

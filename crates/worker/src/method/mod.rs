@@ -1,9 +1,9 @@
 //! The ways of reading a file that this worker knows: the two traits, the table, and what several methods use.
 //!
-//! `Access` is the contract that decides what is measured: bytes are **lent**. A mapping lends itself, `pread` lends its own
-//! buffer after filling it; whether a copy happened is the method's business and the experiment's subject. `Way` is how a
-//! method gets from a path to an access, in parts that the session opens, times, keeps and closes. `Method` is what the
-//! message loop sees of it: one `dyn` call per message, everything below it is generic.
+//! `Access` is the contract that decides what is measured: bytes are **lent**. A mapping lends itself, `pread` lends
+//! its own buffer after filling it; whether a copy happened is the method's business and the experiment's subject.
+//! `Way` is how a method gets from a path to an access, in parts that the session opens, times, keeps and closes.
+//! `Method` is what the message loop sees of it: one `dyn` call per message, everything below it is generic.
 
 use std::{fs::File, io, os::unix::fs::OpenOptionsExt};
 
@@ -66,8 +66,8 @@ pub(crate) trait Access {
     }
 }
 
-/// How a method gets from a path to an access. The session calls these in this order, and drops the results in the opposite
-/// order to close: `open` and `own` are the phase "open", dropping `Own` and `Shared` is the phase "close".
+/// How a method gets from a path to an access. The session calls these in this order, and drops the results in the
+/// opposite order to close: `open` and `own` are the phase "open", dropping `Own` and `Shared` is the phase "close".
 pub(crate) trait Way: Send + Sync + 'static {
     /// What threads may have in common: an open file, a mapping.
     type Shared: Send + Sync;
@@ -126,8 +126,8 @@ fn one_position(task: &Task, name: &str) -> Result<(), String> {
     }
 }
 
-/// Fills at least `needed` bytes of `room`, by as many reads as it takes: `read(room, done)` reads into the rest of the room,
-/// `done` bytes further on. Every private synchronous method is this loop around its system call.
+/// Fills at least `needed` bytes of `room`, by as many reads as it takes: `read(room, done)` reads into the rest of
+/// the room, `done` bytes further on. Every private synchronous method is this loop around its system call.
 #[inline(always)]
 fn fill(
     room: &mut [u8],

@@ -1,5 +1,5 @@
-//! `read(2)` at the file's own position. `lseek(2)` comes before it only when the workload jumps: in `random` nearly always,
-//! in `scan` at a thread's start and when the range starts over.
+//! `read(2)` at the file's own position. `lseek(2)` comes before it only when the workload jumps: in `random` nearly
+//! always, in `scan` at a thread's start and when the range starts over.
 
 use std::{fs::File, io};
 

@@ -1,7 +1,10 @@
-//! `fread(3)` with the C library's own buffer and its own locking, and the same of a stream that glibc maps (mode `"rm"`).
+//! `fread(3)` with the C library's own buffer and its own locking, and the same of a stream that glibc maps (mode
+//! `"rm"`).
 //!
-//! `setvbuf` is not called: the default buffer is what programs have. `fseeko(3)` comes before a block only when the stream
-//! is elsewhere, because it discards or refills the buffer. Both end with a copy into the caller's buffer, the mapped one too.
+//! `setvbuf` is not called: the default buffer is what programs have. `fseeko(3)` comes before a block only when the
+//! stream is elsewhere, because it discards or refills the buffer. Both end with a copy into the caller's buffer, the
+//! mapped one too. glibc maps the file at the first `fread`, so that this is part of the phase "work" and not of
+//! "open".
 
 use std::{
     ffi::CString,
@@ -40,8 +43,8 @@ impl Method for Stdio {
                 "only glibc maps a stream (fopen mode \"rm\"); this worker was built for another C library".into()
             );
         }
-        // The mode is a wish: glibc falls back to reading without a word. So a stream is opened, one byte is read, and the
-        // kernel is asked whether there is a new mapping of this very file.
+        // The mode is a wish: glibc falls back to reading without a word. So a stream is opened, one byte is read,
+        // and the kernel is asked whether there is a new mapping of this very file.
         let mappings = || mappings_of(task).map_err(|error| format!("/proc/self/maps: {error}"));
         let before = mappings()?;
         let stream = Stream::open(task, self.mapped).map_err(|fault| fault.to_string())?;

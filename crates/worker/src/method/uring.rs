@@ -1,8 +1,8 @@
 //! io_uring with a full queue: as many reads in flight as the option says, each block consumed when it completes.
 //!
-//! The ring is a plain one, without flags that only newer kernels have. One system call submits whatever is free and waits
-//! for at least one completion; a kernel that answers from the page cache completes a whole batch within it. Blocks are
-//! consumed in the order of completion, which no checksum depends on.
+//! The ring is a plain one, without flags that only newer kernels have. One system call submits whatever is free and
+//! waits for at least one completion; a kernel that answers from the page cache completes a whole batch within it.
+//! Blocks are consumed in the order of completion, which no checksum depends on.
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
@@ -91,7 +91,8 @@ impl UringWay {
         if self.registered {
             // One registration for all blocks; each read names its own part of it.
             let all = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-            // SAFETY: the session keeps the buffer until after it dropped the ring, and nothing else writes to it meanwhile.
+            // SAFETY: the session keeps the buffer until after it dropped the ring, and nothing else writes to it
+            // meanwhile.
             unsafe { ring.submitter().register_buffers(&[all]) }.map_err(at("registering buffers with io_uring"))?;
         }
         let depth = self.depth as usize;
@@ -203,8 +204,8 @@ impl Access for Reader<'_> {
             {
                 let slot = Slot { span, done: 0 };
                 match Self::request(self.way, self.file, self.buffer, index, slot) {
-                    // SAFETY: file and buffer outlive the request: this function returns when nothing is in flight any more
-                    // (or the ring itself is broken, see below).
+                    // SAFETY: file and buffer outlive the request: this function returns when nothing is in flight
+                    // any more (or the ring itself is broken, see below).
                     Ok(request) => unsafe { submissions.push(&request) }.expect("the queue has room for every slot"),
                     Err(error) => {
                         failure = Some(error);
@@ -223,8 +224,9 @@ impl Access for Reader<'_> {
                 Ok(_) => {}
                 // EBUSY: completions have to be taken out first, which is what comes next.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
-                // The ring itself is broken, which no kernel has been seen to do. Reads may still be in flight, and their
-                // completions cannot be waited for; they end in the session's buffer, or nowhere once that is unmapped.
+                // The ring itself is broken, which no kernel has been seen to do. Reads may still be in flight, and
+                // their completions cannot be waited for; they end in the session's buffer, or nowhere once that is
+                // unmapped.
                 Err(error) => return Err(error),
             }
             submissions.sync();
