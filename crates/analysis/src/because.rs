@@ -6,7 +6,7 @@ use schema::State;
 use crate::{
     measured::{Cell, Run},
     stats::Sample,
-    words::{count, list, percent, rough_size, size, times},
+    words::{count, percent, rough_size, size, times},
 };
 
 /// Counts that differ by less than this factor explain nothing.
@@ -30,7 +30,7 @@ pub(crate) fn because(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> 
     if differing == 0 && !(cold && from_device) {
         let clauses: Vec<String> = facts.iter().take(TOLD).filter_map(|(_, fact, _)| (fact.says)(&a)).collect();
         return (!clauses.is_empty()).then(|| {
-            format!("nothing that was counted differs much: {first} {}, and so did {second}", list(&clauses))
+            format!("nothing that was counted differs much; {first}, and {second} alike: {}", clauses.join(", "))
         });
     }
     let told = differing.min(TOLD);
@@ -43,7 +43,7 @@ pub(crate) fn because(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> 
     facts.sort_by_key(|&(place, _, _)| place);
     let clauses =
         |counts: &Counts| -> Vec<String> { facts.iter().filter_map(|(_, fact, _)| (fact.says)(counts)).collect() };
-    Some(format!("{first} {}; {second} {}", list(&clauses(&a)), list(&clauses(&b))))
+    Some(format!("{first}: {}; {second}: {}", clauses(&a).join(", "), clauses(&b).join(", ")))
 }
 
 /// What was counted of an arm, per pass.
@@ -100,7 +100,7 @@ const FACTS: &[Fact] = &[
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.major_faults?, b.major_faults?, 4.0),
-        says: |counts| Some(format!("took {}", whole(counts.major_faults?, "major fault", "major faults"))),
+        says: |counts| Some(whole(counts.major_faults?, "major fault", "major faults")),
     },
     Fact {
         of_device: true,
@@ -119,7 +119,7 @@ const FACTS: &[Fact] = &[
             let error = (0.25 / a.ticks + 0.25 / b.ticks).sqrt();
             (difference > 2.0 * error).then_some(difference * 2.3)
         },
-        says: |counts| Some(format!("spent {} of its CPU time in the system", percent(counts.system_share?))),
+        says: |counts| Some(format!("{} of its CPU time in the system", percent(counts.system_share?))),
     },
 ];
 
@@ -134,7 +134,7 @@ fn whole(number: f64, one: &str, many: &str) -> String {
 
 fn says_calls(counts: &Counts) -> Option<String> {
     let calls = counts.calls?;
-    let made = format!("made {}", whole(calls, "read call", "read calls"));
+    let made = whole(calls, "read call", "read calls");
     Some(match counts.call_bytes {
         // Roughly: the counter holds the odd message to the process too.
         Some(bytes) if calls >= 0.5 => format!("{made} for {}", rough_size(bytes)),
@@ -144,16 +144,16 @@ fn says_calls(counts: &Counts) -> Option<String> {
 
 fn says_minor_faults(counts: &Counts) -> Option<String> {
     let faults = counts.minor_faults?;
-    let took = format!("took {}", whole(faults, "minor fault", "minor faults"));
+    let took = whole(faults, "minor fault", "minor faults");
     // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
     let by_faults = faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults) && counts.covered_bytes > 0.0;
-    Some(if by_faults { format!("{took} ({} per fault)", rough_size(counts.covered_bytes / faults)) } else { took })
+    Some(if by_faults { format!("{took} of {}", rough_size(counts.covered_bytes / faults)) } else { took })
 }
 
 fn says_device_bytes(counts: &Counts) -> Option<String> {
     let bytes = counts.device_bytes?;
     if bytes <= 0.0 {
-        return Some("fetched nothing from the device".to_string());
+        return Some("nothing from the device".to_string());
     }
     let mut remarks = Vec::new();
     let amplification = bytes / counts.covered_bytes;
@@ -164,5 +164,5 @@ fn says_device_bytes(counts: &Counts) -> Option<String> {
         remarks.push(format!("at {} of the ceiling", percent(share)));
     }
     let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
-    Some(format!("fetched {} from the device{remarks}", size(bytes)))
+    Some(format!("{} from the device{remarks}", size(bytes)))
 }

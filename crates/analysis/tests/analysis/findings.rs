@@ -322,9 +322,9 @@ fn the_fastest_arm_wins_and_what_it_is_not_faster_than_ties() {
     check_map(
         &lab,
         expect![[r#"
-        scan 64 KiB cached (faster): mmap is 1.6x faster than read; mmap+sequential ties with it
-          read made 1,024 read calls for 64 MiB, took 3 minor faults and spent 71 % of its CPU time in the system; mmap made no read call, took 1,024 minor faults (64 KiB per fault) and spent 40 % of its CPU time in the system
-    "#]],
+            scan 64 KiB cached (faster): mmap is 1.6x faster than read; mmap+sequential ties with it
+              read: 1,024 read calls for 64 MiB, 3 minor faults, 71 % of its CPU time in the system; mmap: no read call, 1,024 minor faults of 64 KiB, 40 % of its CPU time in the system
+        "#]],
     );
     let line = &lab.analyze().map[0];
     assert_eq!(line.winner.as_deref(), Some("native/mmap"));
@@ -408,7 +408,7 @@ fn cold_reasons_are_about_the_device() {
         &lab,
         expect![[r#"
             random 64 KiB cold (faster): pread is 10x faster than mmap
-              pread fetched 64 MiB from the device; mmap fetched 2 GiB from the device (32x what it reached)
+              pread: 64 MiB from the device; mmap: 2 GiB from the device (32x what it reached)
         "#]],
     );
     let alike =
@@ -417,7 +417,7 @@ fn cold_reasons_are_about_the_device() {
         &alike,
         expect![[r#"
             scan 64 KiB cold (same): nothing beats read by 5 % or more; mmap ties
-              read fetched 64 MiB from the device (at 82 % of the ceiling); mmap fetched 64 MiB from the device (at 82 % of the ceiling)
+              read: 64 MiB from the device (at 82 % of the ceiling); mmap: 64 MiB from the device (at 82 % of the ceiling)
         "#]],
     );
 }
