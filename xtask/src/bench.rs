@@ -167,6 +167,7 @@ fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> R
         aligned: true,
         threads: 1,
         descriptor: Descriptor::PerThread,
+        consumed_percent: 100,
         seed: SEED,
         hold: Hold::Warm,
     };

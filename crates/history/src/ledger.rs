@@ -2,7 +2,8 @@
 //!
 //! An entry is written before the thing is made and removed after it is gone: a crash in between leaves an entry too
 //! many, never a thing without one. Cleaning deletes a regular file with one of our names, in the folder where the entry
-//! says it was made, with the inode it was made with. Anything else is reported and stays.
+//! says it was made, with the inode it was made with; or, under the same conditions, an empty group of a cgroup file
+//! system. Anything else is reported and stays.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -71,14 +72,15 @@ impl Ledger {
         Ok(Ledger { folder: places::leftovers(dir)? })
     }
 
-    /// Notes that this process is about to make `path`, whose name must be `.faultline-*.data`.
+    /// Notes that this process is about to make `path`, whose name must be `.faultline-*.data`, or `faultline-*` for a
+    /// cgroup.
     ///
     /// # Errors
     /// When the entry cannot be written; then the thing must not be made either.
     pub fn enter(&self, kind: LeftoverKind, path: &Path) -> Result<Entry> {
         let name = path.file_name().unwrap_or_default();
-        if !is_ours(name) {
-            bail!("{} is not named .faultline-*.data and could never be cleaned up", path.display());
+        if !is_ours(kind, name) {
+            bail!("{} is not named {} and could never be cleaned up", path.display(), pattern(kind));
         }
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -148,6 +150,7 @@ impl Ledger {
         let path = path_of(leftover);
         let removal = match leftover.kind {
             LeftoverKind::File => remove_file(&path, leftover)?,
+            LeftoverKind::Cgroup => remove_cgroup(&path, leftover)?,
         };
         if !matches!(removal, Removal::Refused(_)) {
             forget(&found.entry)?;
@@ -204,38 +207,73 @@ fn found(entry: PathBuf) -> io::Result<Option<Found>> {
     }))
 }
 
-fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
-    let refused = |reason: String| Ok(Removal::Refused(format!("{}: {reason}", path.display())));
-    if !is_ours(path.file_name().unwrap_or_default()) {
-        return refused("it is not named .faultline-*.data".into());
+/// What both kinds have in common: the thing itself, when it is where and what the entry says.
+fn look(path: &Path, leftover: &Leftover) -> Result<fs::Metadata, Removal> {
+    let refused = |reason: String| Err(Removal::Refused(format!("{}: {reason}", path.display())));
+    if !is_ours(leftover.kind, path.file_name().unwrap_or_default()) {
+        return refused(format!("it is not named {}", pattern(leftover.kind)));
     }
     // A folder that is a symbolic link by now would lead somewhere else.
     let parent = path.parent().unwrap_or(Path::new("/"));
     match fs::canonicalize(parent) {
         Ok(real) if real == parent => {}
         Ok(real) => return refused(format!("its folder is {} now", real.display())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::WasGone),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Removal::WasGone),
         Err(error) => return refused(error.to_string()),
     }
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::WasGone),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Removal::WasGone),
         Err(error) => return refused(error.to_string()),
     };
-    if !metadata.file_type().is_file() {
-        return refused("it is not a regular file".into());
+    let (is_what_it_was, what) = match leftover.kind {
+        LeftoverKind::File => (metadata.file_type().is_file(), "a regular file"),
+        LeftoverKind::Cgroup => (metadata.file_type().is_dir(), "a directory"),
+    };
+    if !is_what_it_was {
+        return refused(format!("it is not {what}"));
     }
     if let Some(identity) = leftover.identity {
         // Device numbers of some file systems change with every boot; inode numbers do not.
         let same_boot = leftover.owner.boot_id == process::this().boot_id;
         let same = identity.inode == metadata.ino() && (!same_boot || identity.device == metadata.dev());
         if !same {
-            return refused("another file has its name now".into());
+            return refused(format!("another {} has its name now", noun(leftover.kind)));
         }
     }
+    Ok(metadata)
+}
+
+fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
+    let metadata = match look(path, leftover) {
+        Ok(metadata) => metadata,
+        Err(removal) => return Ok(removal),
+    };
     // unlink(2) never follows a link in the last component.
     fs::remove_file(path).with_context(|| format!("{} cannot be deleted", path.display()))?;
     Ok(Removal::Deleted { bytes: metadata.blocks() * 512 })
+}
+
+/// Never anything but rmdir(2), and never of what is inside: a group with processes or groups in it refuses, and stays.
+fn remove_cgroup(path: &Path, leftover: &Leftover) -> Result<Removal> {
+    // No group outlives its boot; what has its name now belongs to somebody else.
+    if leftover.owner.boot_id != process::this().boot_id {
+        return Ok(Removal::WasGone);
+    }
+    if let Err(removal) = look(path, leftover) {
+        return Ok(removal);
+    }
+    let refused = |reason: &str| Ok(Removal::Refused(format!("{}: {reason}", path.display())));
+    if !sys::cgroup::is_group(path) {
+        return refused("it is not in a cgroup file system");
+    }
+    match sys::cgroup::remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => refused("processes are still in it"),
+        other => {
+            other.with_context(|| format!("{} cannot be removed", path.display()))?;
+            Ok(Removal::Deleted { bytes: 0 })
+        }
+    }
 }
 
 fn forget(entry: &Path) -> Result<()> {
@@ -254,7 +292,29 @@ fn path_of(leftover: &Leftover) -> PathBuf {
     }
 }
 
-fn is_ours(name: &OsStr) -> bool {
+fn is_ours(kind: LeftoverKind, name: &OsStr) -> bool {
     let name = name.as_bytes();
-    name.len() > b".faultline-.data".len() && name.starts_with(b".faultline-") && name.ends_with(b".data")
+    match kind {
+        LeftoverKind::File => {
+            name.len() > b".faultline-.data".len() && name.starts_with(b".faultline-") && name.ends_with(b".data")
+        }
+        LeftoverKind::Cgroup => {
+            let prefix = sys::cgroup::PREFIX.as_bytes();
+            name.len() > prefix.len() && name.starts_with(prefix)
+        }
+    }
+}
+
+fn pattern(kind: LeftoverKind) -> &'static str {
+    match kind {
+        LeftoverKind::File => ".faultline-*.data",
+        LeftoverKind::Cgroup => "faultline-*",
+    }
+}
+
+fn noun(kind: LeftoverKind) -> &'static str {
+    match kind {
+        LeftoverKind::File => "file",
+        LeftoverKind::Cgroup => "directory",
+    }
 }

@@ -78,6 +78,8 @@ fn timed(bench: &mut Bench, workload: Workload, block_bytes: u64, arm: &str, thr
         range: Span { offset: 0, bytes: blocks * block_bytes },
         aligned: true,
         ops: u64::from(QUEUE_DEPTH) * 4,
+        consumed_percent: 100,
+        memory_bytes: None,
     };
     if workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks);

@@ -91,6 +91,7 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         aligned: true,
         threads: 1,
         descriptor: Descriptor::PerThread,
+        consumed_percent: 100,
         seed: 1,
         hold: Hold::No,
     };

@@ -17,11 +17,12 @@ use schema::{
 };
 
 use crate::{
+    cage::{Cages, Note},
     ceiling, host,
     link::{Link, Trouble},
     plan::{self, Plan, RANGE_BYTES_MAX, Stage},
     probe::Probes,
-    runtime, sizing,
+    runtime, scenario, sizing,
     sizing::{ROUNDS_MIN, Trial},
     state,
     target::Target,
@@ -63,11 +64,13 @@ pub struct Progress {
 }
 
 /// What to run.
-pub struct Settings {
+pub struct Settings<'a> {
     pub seed: u64,
     pub budget: Duration,
     /// Exactly so many rounds, instead of as many as precision and budget say.
     pub rounds: Option<u32>,
+    /// Told of everything that is made outside the data folder, before it is made.
+    pub note: Note<'a>,
 }
 
 /// Runs an experiment on a target.
@@ -83,17 +86,21 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         passes: 0,
         filled: None,
         settings,
+        cages: Cages::new(settings.note),
         clock: Clock { started, budget: settings.budget },
     };
     (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
     bench.record.ceiling = ceiling::measure(&mut bench);
 
-    let plan = Plan::new(experiment, target.bytes, range_limit(&bench.record, settings.budget), |state| {
-        state::possible(state, target)
+    let plan = Plan::new(experiment, target.bytes, range_limit(&bench.record, settings.budget), |condition| {
+        state::possible(condition.state, target)?;
+        bench.cages.possible(condition, target)
     });
     bench.record.limits.extend(lost(&bench.record, &plan));
     bench.record.conditions = plan.conditions;
+    bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
+    bench.record.scenarios = scenario::observe(experiment, target, hooks.interrupted);
     for stage in Stage::ALL {
         bench.stage(stage, &plan.ops_given, hooks);
     }
@@ -123,7 +130,7 @@ impl Clock {
     /// A stage's part of the time that is left, by what its conditions need; at least half of what it would have had
     /// if all stages before had kept to theirs.
     fn time_for(&self, stage: Stage, conditions: &[Condition]) -> Duration {
-        let need = |it: &Condition| if Stage::of(it.state) == Stage::Cold { COLD_NEEDS } else { 1.0 };
+        let need = |it: &Condition| if Stage::of(it.state) >= Stage::Limited { COLD_NEEDS } else { 1.0 };
         let sum = |wanted: &dyn Fn(Stage) -> bool| -> f64 {
             conditions.iter().filter(|it| wanted(Stage::of(it.state))).map(need).sum()
         };
@@ -152,7 +159,8 @@ pub struct Bench<'a> {
     passes: u64,
     /// The window that the page cache was last filled with.
     filled: Option<Span>,
-    settings: &'a Settings,
+    settings: &'a Settings<'a>,
+    cages: Cages<'a>,
     clock: Clock,
 }
 
@@ -381,9 +389,15 @@ impl Bench<'_> {
         self.passes += 1;
         let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
         let (mut link, _) = Link::start(command, self.interrupted)?;
+        let mut invalid = None;
+        if condition.state == State::Limited {
+            // Pages that are there already belong to nobody's limit.
+            invalid = state::make_cold(self.target).err();
+            self.filled = None;
+        }
+        self.cages.admit(link.pid(), condition, self.target)?;
         link.prepare(&self.job(arm, condition))?;
 
-        let mut invalid = None;
         if condition.state == State::Cold {
             invalid = state::make_cold(self.target).err();
             self.filled = None;
@@ -412,12 +426,14 @@ impl Bench<'_> {
             done: &done,
         };
         invalid = invalid
-            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err());
+            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err())
+            .or_else(|| self.target.in_place().err());
         if warm && invalid.is_some() {
             self.filled = None;
         }
         let elapsed_ns = done.phases.total_ns() as f64;
         link.bye()?;
+        self.cages.lift();
         let overhead_ns = (began.elapsed().as_nanos() as f64 - elapsed_ns).max(0.0);
         Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns })
     }
@@ -436,6 +452,7 @@ impl Bench<'_> {
             aligned: condition.aligned,
             threads: condition.threads,
             descriptor: condition.descriptor,
+            consumed_percent: condition.consumed_percent,
             // The same offsets for every arm and round of a condition: part of equal work.
             seed: self.record.seed,
             hold: state::hold(condition.state),
@@ -563,6 +580,8 @@ fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, e
         environment,
         target: target.describe(),
         conditions: Vec::new(),
+        origins: Vec::new(),
+        scenarios: BTreeMap::new(),
         cells: Vec::new(),
         samples: Vec::new(),
         fills: Vec::new(),

@@ -1,6 +1,7 @@
 //! The controller: turns an experiment into a record. It sets and verifies states, starts workers and watches them
 //! from outside. It never reads the measured bytes, and never computes a statistic.
 
+pub mod cage;
 pub mod ceiling;
 pub mod doctor;
 pub mod execute;
@@ -10,6 +11,7 @@ pub mod link;
 pub mod plan;
 pub mod probe;
 pub mod runtime;
+pub mod scenario;
 pub mod sizing;
 pub mod state;
 pub mod target;

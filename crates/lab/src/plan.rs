@@ -3,7 +3,8 @@
 
 use schema::{
     Condition, Durability, Experiment, Span, State, Workload,
-    experiment::{Compare, Competitor},
+    condition::Storage,
+    experiment::{Compare, Competitor, Throttle},
     record::Cell,
 };
 
@@ -15,6 +16,8 @@ pub const RANGE_BYTES_MAX: u64 = 1 << 30;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub conditions: Vec<Condition>,
+    /// For each condition, the index of its comparison in the experiment.
+    pub origins: Vec<usize>,
     /// The experiment said how many blocks a pass of the condition reads.
     pub ops_given: Vec<bool>,
     pub cells: Vec<Cell>,
@@ -26,16 +29,18 @@ pub struct Plan {
 pub enum Stage {
     AsIs,
     Warm,
+    Limited,
     Cold,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 3] = [Stage::AsIs, Stage::Warm, Stage::Cold];
+    pub const ALL: [Stage; 4] = [Stage::AsIs, Stage::Warm, Stage::Limited, Stage::Cold];
 
     pub fn of(state: State) -> Stage {
         match state {
             State::AsIs => Stage::AsIs,
             State::Cached | State::Mapped | State::Locked => Stage::Warm,
+            State::Limited => Stage::Limited,
             State::Cold => Stage::Cold,
         }
     }
@@ -44,6 +49,7 @@ impl Stage {
         match self {
             Stage::AsIs => "as-is",
             Stage::Warm => "cached",
+            Stage::Limited => "limited",
             Stage::Cold => "cold",
         }
     }
@@ -56,15 +62,12 @@ impl Plan {
         experiment: &Experiment,
         file_bytes: u64,
         range_bytes_max: u64,
-        possible: impl Fn(State) -> Result<(), String>,
+        possible: impl Fn(&Condition) -> Result<(), String>,
     ) -> Plan {
-        let mut plan = Plan { conditions: Vec::new(), ops_given: Vec::new(), cells: Vec::new() };
-        for compare in &experiment.comparisons {
+        let mut plan = Plan { conditions: Vec::new(), origins: Vec::new(), ops_given: Vec::new(), cells: Vec::new() };
+        for (origin, compare) in experiment.comparisons.iter().enumerate() {
             for condition in conditions(compare, file_bytes, range_bytes_max) {
-                if plan.conditions.contains(&condition) && compare.arms.len() < 2 {
-                    continue;
-                }
-                let skipped = possible(condition.state).err();
+                let skipped = possible(&condition).err();
                 let index = plan.conditions.len();
                 for (position, competitor) in compare.arms.iter().enumerate() {
                     let own_condition = own(competitor, &condition);
@@ -82,6 +85,7 @@ impl Plan {
                     }
                 }
                 plan.ops_given.push(compare.ops.is_some());
+                plan.origins.push(origin);
                 plan.conditions.push(condition);
             }
         }
@@ -94,40 +98,61 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         Some(range) => range.of(file_bytes),
         None => Span { offset: 0, bytes: file_bytes.min(range_bytes_max) },
     };
-    let mut conditions = Vec::new();
-    for &workload in &compare.workload {
-        for &consume in &compare.consume {
-            for &threads in &compare.threads {
-                for &descriptor in &compare.descriptor {
-                    for &aligned in &compare.aligned {
-                        for &state in &compare.state {
-                            for &block in &compare.block {
-                                let mut condition = Condition {
-                                    workload,
-                                    consume,
-                                    block_bytes: block.0,
-                                    state,
-                                    file_bytes,
-                                    threads,
-                                    descriptor,
-                                    durability: Durability::None,
-                                    storage: None,
-                                    range: window,
-                                    aligned,
-                                    ops: 0,
-                                };
-                                if let Some(ops) = compare.ops {
-                                    cover(&mut condition, ops);
-                                }
-                                conditions.push(condition);
-                            }
-                        }
-                    }
-                }
-            }
+    let first = Condition {
+        workload: Workload::Scan,
+        consume: schema::Consume::Sum,
+        block_bytes: 0,
+        state: State::AsIs,
+        file_bytes,
+        threads: 1,
+        descriptor: schema::Descriptor::PerThread,
+        durability: Durability::None,
+        storage: None,
+        range: window,
+        aligned: true,
+        ops: 0,
+        consumed_percent: 100,
+        memory_bytes: None,
+    };
+    let mut conditions = vec![first];
+    cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
+    cross(&mut conditions, &compare.consume, |it, consume| it.consume = consume);
+    cross(&mut conditions, &compare.threads, |it, threads| it.threads = threads);
+    cross(&mut conditions, &compare.descriptor, |it, descriptor| it.descriptor = descriptor);
+    cross(&mut conditions, &compare.aligned, |it, aligned| it.aligned = aligned);
+    cross(&mut conditions, &compare.storage, |it, throttle| {
+        let storage =
+            Storage { read_bytes_per_s: throttle.read_bps.map(|it| it.0), read_ops_per_s: throttle.read_iops };
+        it.storage = (throttle != Throttle::default()).then_some(storage);
+    });
+    cross(&mut conditions, &compare.state, |it, state| it.state = state);
+    cross(&mut conditions, &compare.block, |it, block| it.block_bytes = block.0);
+    for condition in &mut conditions {
+        if condition.state == State::Limited {
+            let share = compare.memory.unwrap_or(MEMORY_SHARE);
+            condition.memory_bytes = Some((condition.range.bytes as f64 * share) as u64);
+        }
+        if let Some(ops) = compare.ops {
+            cover(condition, ops);
         }
     }
     conditions
+}
+
+/// Of the range, in state `limited`, when the experiment does not say it.
+const MEMORY_SHARE: f64 = 0.5;
+
+/// Every condition once for each value.
+fn cross<T: Copy>(conditions: &mut Vec<Condition>, values: &[T], set: impl Fn(&mut Condition, T)) {
+    let with = |condition: &Condition, value: T| {
+        let mut condition = condition.clone();
+        set(&mut condition, value);
+        condition
+    };
+    *conditions = conditions
+        .iter()
+        .flat_map(|condition| values.iter().map(|&value| with(condition, value)).collect::<Vec<_>>())
+        .collect();
 }
 
 /// Blocks that a scan of the whole window reads.
@@ -139,8 +164,11 @@ pub fn blocks_in(condition: &Condition) -> u64 {
 /// charged for bytes nobody asked for.
 pub fn cover(condition: &mut Condition, ops: u64) {
     condition.ops = ops.max(1);
+    // In state limited the window decides what fits into memory, so it stays.
     if condition.workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks_in(condition));
+    }
+    if condition.workload == Workload::Scan && condition.state != State::Limited {
         condition.range.bytes = condition.range.bytes.min(condition.ops * condition.block_bytes);
     }
 }
@@ -158,6 +186,7 @@ fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
     changed.state = own.state.unwrap_or(changed.state);
     changed.aligned = own.aligned.unwrap_or(changed.aligned);
     changed.ops = own.ops.unwrap_or(changed.ops);
+    changed.consumed_percent = own.consumed_percent.unwrap_or(changed.consumed_percent);
     if let Some(range) = own.range {
         changed.range = range.of(condition.file_bytes);
     }
@@ -169,9 +198,11 @@ mod tests {
     use super::*;
 
     fn plan(text: &str, file_bytes: u64) -> Plan {
-        Plan::new(&Experiment::parse("test", text).unwrap(), file_bytes, RANGE_BYTES_MAX, |state| match state {
-            State::Cold => Err("never cold here".into()),
-            _ => Ok(()),
+        Plan::new(&Experiment::parse("test", text).unwrap(), file_bytes, RANGE_BYTES_MAX, |condition| {
+            match condition.state {
+                State::Cold => Err("never cold here".into()),
+                _ => Ok(()),
+            }
         })
     }
 

@@ -90,6 +90,10 @@ fn bounds(condition: &Condition) -> (u64, u64) {
             // seen when it comes from the device.
             let least_bytes: u64 = if condition.state == State::Cold { 16 << 20 } else { 64 << 20 };
             let cap = blocks_in(condition);
+            // A part of a file that is larger than its memory may fit into it.
+            if condition.state == State::Limited {
+                return (cap, cap);
+            }
             (cap.min(least_bytes.div_ceil(block)).max(threads.min(cap)), cap)
         }
         Workload::Random => {
@@ -142,6 +146,8 @@ mod tests {
             range: Span { offset: 0, bytes: file_bytes },
             aligned: true,
             ops: 0,
+            consumed_percent: 100,
+            memory_bytes: None,
         }
     }
 

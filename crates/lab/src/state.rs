@@ -25,7 +25,8 @@ pub fn hold(state: State) -> Hold {
     match state {
         State::Cold | State::AsIs => Hold::No,
         State::Cached => Hold::Rehearse,
-        State::Mapped => Hold::Warm,
+        // The pass before, through the same mapping, is what a steady state is.
+        State::Mapped | State::Limited => Hold::Warm,
         State::Locked => Hold::Locked,
     }
 }
@@ -114,7 +115,7 @@ fn resident_of_file(target: &Target) -> Result<u64, String> {
 /// What is not as the state demands.
 pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), String> {
     match (state, resident) {
-        (State::AsIs | State::Cold, _) => Ok(()),
+        (State::AsIs | State::Cold | State::Limited, _) => Ok(()),
         (_, Reading::Unavailable { unavailable }) => Err(unavailable.clone()),
         (_, Reading::Value(Resident { pages, of })) if pages == of => Ok(()),
         (_, Reading::Value(Resident { pages, of })) => {
@@ -148,6 +149,14 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), S
             None => {
                 Err("neither residency nor device bytes can be seen here, so nothing shows that the file was cold"
                     .into())
+            }
+        },
+        // Less memory than file: if nothing came from the device, the limit did not bite.
+        State::Limited => match seen.device_read_bytes {
+            Some(bytes) if bytes > 0.0 => Ok(()),
+            Some(_) => Err("no byte came from the device: the limit did not hold the file out of memory".into()),
+            None => {
+                Err("bytes from the device cannot be counted here, so nothing shows that the limit did anything".into())
             }
         },
         // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT.

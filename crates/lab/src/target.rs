@@ -100,9 +100,19 @@ impl Target {
         if (now.mtime(), now.mtime_nsec()) != self.modified {
             return Err("somebody wrote to the file during the run".into());
         }
-        // Workers open the file by its name, each for itself.
+        self.in_place()
+    }
+
+    /// Whether the file still has its name. Workers open it by that, each for itself, while states are verified on the
+    /// file that was opened when the run began.
+    ///
+    /// # Errors
+    /// It was deleted, moved or replaced.
+    pub fn in_place(&self) -> Result<(), String> {
+        let identity = |it: &fs::Metadata| (it.dev(), it.ino());
+        let opened = self.file.metadata().map_err(|error| format!("the file cannot be looked at any more: {error}"))?;
         match fs::metadata(&self.path) {
-            Ok(named) if (named.dev(), named.ino()) == (now.dev(), now.ino()) => Ok(()),
+            Ok(named) if identity(&named) == identity(&opened) => Ok(()),
             Ok(_) => Err("another file took this one's name during the run".into()),
             Err(error) => Err(format!("the file was deleted or moved during the run: {error}")),
         }

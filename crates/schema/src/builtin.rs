@@ -1,4 +1,5 @@
-//! The experiments that come with the executable. Each is a file in `experiments/` and one line here.
+//! The experiments and studies that come with the executable. Each is a file in `experiments/` or `experiments/studies/`
+//! and one line here.
 
 /// Name and text.
 pub const EXPERIMENTS: &[(&str, &str)] = &[
@@ -7,9 +8,22 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 
-/// The text of a built-in experiment.
+/// Published measurements. A study is an experiment like any other, and says of which size its own test file is.
+pub const STUDIES: &[(&str, &str)] = &[
+    ("dillon-2001", include_str!("../../../experiments/studies/dillon-2001.toml")),
+    ("random-4k-2021", include_str!("../../../experiments/studies/random-4k-2021.toml")),
+    ("line-count-boards", include_str!("../../../experiments/studies/line-count-boards.toml")),
+    ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),
+];
+
+/// The text of a built-in experiment or study.
 pub fn find(name: &str) -> Option<&'static str> {
-    EXPERIMENTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    all().find(|(known, _)| *known == name).map(|(_, text)| text)
+}
+
+/// Experiments first, then studies.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXPERIMENTS.iter().chain(STUDIES).copied()
 }
 
 #[cfg(test)]
@@ -17,9 +31,8 @@ mod tests {
     use super::*;
     use crate::Experiment;
 
-    #[test]
-    fn every_file_in_the_folder_is_listed_and_every_listed_file_parses() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+    fn check(folder: &str, list: &[(&str, &str)]) {
+        let folder = format!("{}/../../{folder}", env!("CARGO_MANIFEST_DIR"));
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .filter_map(|entry| {
@@ -27,13 +40,39 @@ mod tests {
             })
             .collect();
         files.sort();
-        let mut listed: Vec<String> = EXPERIMENTS.iter().map(|(name, _)| name.to_string()).collect();
+        let mut listed: Vec<String> = list.iter().map(|(name, _)| name.to_string()).collect();
         listed.sort();
         assert_eq!(files, listed);
-        for (name, text) in EXPERIMENTS {
+        for (name, text) in list {
             if let Err(problem) = Experiment::parse(name, text) {
                 panic!("{}", problem.at(name));
             }
         }
+    }
+
+    #[test]
+    fn every_file_in_the_folder_is_listed_and_every_listed_file_parses() {
+        check("experiments", EXPERIMENTS);
+    }
+
+    #[test]
+    fn every_study_in_its_folder_is_listed_and_parses_and_says_what_it_needs_to_run() {
+        check("experiments/studies", STUDIES);
+        for (name, text) in STUDIES {
+            let study = Experiment::parse(name, text).unwrap();
+            assert!(study.study.is_some(), "{name} has no [study]");
+            assert!(study.source.is_some() && study.question.is_some(), "{name} lacks source or question");
+            assert!(!study.claims.is_empty(), "{name} claims nothing");
+            assert!(study.comparisons.iter().all(|it| it.name.is_some() && it.variant.is_some()), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_two_have_one_name() {
+        let mut names: Vec<&str> = all().map(|(name, _)| name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
     }
 }

@@ -60,6 +60,8 @@ words! {
         Sum = "sum": "all bytes, as wrapping 64-bit little-endian words",
         Copy = "copy": "all bytes end in a private buffer",
         Lines = "lines": "newlines are counted",
+        SumBytes = "sum-bytes": "all bytes, one at a time",
+        DecodeLines = "decode-lines": "UTF-8 is decoded, and every line becomes a string of its own; newlines are counted",
     }
 }
 
@@ -70,6 +72,7 @@ words! {
         Cached = "cached": "every page in the page cache, none in the page table: each pass maps afresh",
         Mapped = "mapped": "in the page cache and in the page table: an untimed pass over the same mapping came first",
         Locked = "locked": "as mapped, and the mapping is mlocked",
+        Limited = "limited": "partly in the page cache: the worker's memory is limited to less than the range; measured in steady state",
         AsIs = "as-is": "whatever is there; the residency is recorded",
     }
 }
@@ -109,9 +112,8 @@ impl Span {
     }
 }
 
-/// Emulated storage: limits under which the worker reads. Room for the block I/O throttle; nothing sets it yet.
+/// Emulated storage: what the block I/O cgroup lets the worker read from the disk under the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Storage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_bytes_per_s: Option<u64>,
@@ -137,11 +139,26 @@ pub struct Condition {
     pub aligned: bool,
     /// Blocks per pass, all threads together. Chosen by the planner to fit the budget unless the experiment says it.
     pub ops: u64,
+    /// The share of each block that is consumed, from its start; below 100 only in experiments that repeat a mistake.
+    #[serde(default = "whole")]
+    pub consumed_percent: u32,
+    /// In state `limited`: the memory the worker may use for everything, page cache included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+}
+
+/// Of a block, in percent.
+pub(crate) fn whole() -> u32 {
+    100
 }
 
 impl Condition {
     /// `scan 4 KiB cached`: what tells conditions of one run apart at a glance.
     pub fn label(&self) -> String {
-        format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state)
+        let mut label = format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state);
+        if let Some(rate) = self.storage.and_then(|storage| storage.read_bytes_per_s) {
+            label.push_str(&format!(" at {:.1} MB/s", rate as f64 / 1e6));
+        }
+        label
     }
 }

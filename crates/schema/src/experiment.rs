@@ -17,12 +17,38 @@ pub struct Experiment {
     pub question: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The file that a study makes for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<Study>,
     pub comparisons: Vec<Compare>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+}
+
+/// What a study needs, and at which scale it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Size of the test file, so that the study ends within about two minutes.
+    pub file_bytes: Bytes,
+    /// As published, with `--full`.
+    pub full_file_bytes: Bytes,
+    /// What a machine must have for all of it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
 }
 
 /// Arms × conditions: every list is crossed with every other one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compare {
+    /// What claims and figures call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// In a study: whether this is what was published, or what should have been.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
     pub arms: Vec<Competitor>,
     pub workload: Vec<Workload>,
     pub block: Vec<Bytes>,
@@ -37,12 +63,198 @@ pub struct Compare {
     /// Blocks per pass; the planner chooses when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
+    /// The same two at the published size, with `--full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_range: Option<Range>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_ops: Option<u64>,
+    /// In state `limited`: the worker's memory as a share of the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+    /// Emulated storage; an empty entry is the disk as it is.
+    #[serde(default = "plain_storage")]
+    pub storage: Vec<Throttle>,
+}
+
+fn plain_storage() -> Vec<Throttle> {
+    vec![Throttle::default()]
+}
+
+/// A disk made slower: `{ read_bps = "21.8 MB/s" }`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throttle {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bps: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_iops: Option<u64>,
+}
+
+/// The two forms of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The arms do exactly what the published program did, mistakes included.
+    AsPublished,
+    /// The same question, asked so that the arms do equal work from a verified state.
+    Corrected,
+}
+
+/// What is measured when two arms, or an arm and a number, are held against each other. Less is better in all of them
+/// except where it says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Open, work and close, per block.
+    #[default]
+    Time,
+    /// User and system time, per block.
+    Cpu,
+    User,
+    System,
+    /// Of a pass.
+    MinorFaults,
+    /// Of a pass.
+    DeviceReadBytes,
+    /// Pages of the range that a pass reached, by minor faults: what one fault maps.
+    PagesPerFault,
+}
+
+/// What somebody said, in a form that can be tested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    pub id: String,
+    pub says: String,
+    /// The published figure, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// `[[compare]]` blocks by name; all when absent. The corrected variant decides where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<String>,
+    /// A name from `[arms]`, or an arm as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// The other arm; absent when the claim is about a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than: Option<String>,
+    #[serde(default)]
+    pub metric: Metric,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
+    /// How many times lower or higher, as published. The direction decides; this is printed beside ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Only under these conditions.
+    #[serde(default, rename = "where", skip_serializing_if = "Where::is_empty")]
+    pub only: Where,
+    /// A scenario that answers yes or no, instead of arms and a metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Why this cannot be tested by this version, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_testable: Option<String>,
+}
+
+/// Which way a claim goes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expect {
+    /// The arm's metric is lower than the other's: faster, where the metric is time.
+    Lower,
+    Higher,
+    /// The same within the margin.
+    Same,
+    /// The arm's metric is at most this.
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A selection of conditions; an empty list selects all.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Where {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<State>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block: Vec<Bytes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workload: Vec<Workload>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consume: Vec<Consume>,
+    /// Read throttles; 0 is the disk as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_bps: Vec<Bytes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aligned: Vec<bool>,
+}
+
+impl Where {
+    pub fn is_empty(&self) -> bool {
+        *self == Where::default()
+    }
+
+    pub fn selects(&self, condition: &crate::Condition) -> bool {
+        fn has<T: PartialEq>(list: &[T], it: &T) -> bool {
+            list.is_empty() || list.contains(it)
+        }
+        let rate = condition.storage.and_then(|storage| storage.read_bytes_per_s).unwrap_or(0);
+        has(&self.state, &condition.state)
+            && has(&self.block, &Bytes(condition.block_bytes))
+            && has(&self.workload, &condition.workload)
+            && has(&self.consume, &condition.consume)
+            && has(&self.read_bps, &Bytes(rate))
+            && has(&self.aligned, &condition.aligned)
+    }
+}
+
+/// A published number, to be printed beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// `cached 32 MiB, read: rate`
+    pub says: String,
+    pub published: f64,
+    pub unit: Unit,
+    pub compare: String,
+    /// Arms by name: the one that does what was published, and the one that does it right.
+    pub as_published: Option<String>,
+    pub corrected: Option<String>,
+    #[serde(default, rename = "where", skip_serializing_if = "Where::is_empty")]
+    pub only: Where,
+    /// Seconds are given for so many blocks; of one pass when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    #[serde(rename = "s")]
+    Seconds,
+    #[serde(rename = "ms")]
+    Milliseconds,
+    #[serde(rename = "MiB/s")]
+    MibPerSecond,
+    #[serde(rename = "cpu s")]
+    CpuSeconds,
+    #[serde(rename = "user s")]
+    UserSeconds,
+    #[serde(rename = "system s")]
+    SystemSeconds,
+    #[serde(rename = "minor faults")]
+    MinorFaults,
+    #[serde(rename = "times faster")]
+    TimesFaster,
 }
 
 /// An arm in a comparison, with what it does differently from the condition. The first one is the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Competitor {
     pub arm: Arm,
+    /// What `[arms]` calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     #[serde(default, skip_serializing_if = "Override::is_empty")]
     pub own: Override,
 }
@@ -65,6 +277,8 @@ pub struct Override {
     pub aligned: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumed_percent: Option<u32>,
 }
 
 impl Override {
@@ -143,22 +357,103 @@ impl Experiment {
         for (name, spanned) in written.arms {
             let span = spanned.span();
             let spec = spanned.into_inner();
-            let arm = Arm::new(&spec.runtime, &spec.method, &spec.options)
+            let mut arm = Arm::new(&spec.runtime, &spec.method, &spec.options)
                 .map_err(|reason| problem(span, format!("arm {name:?}: {reason}")))?;
-            named.insert(name, Competitor { arm, own: spec.own });
+            // An arm that does something of its own must not be taken for the plain one.
+            if !spec.own.is_empty() {
+                arm.name = format!("{} ({name})", arm.name);
+            }
+            named.insert(name.clone(), Competitor { arm, label: Some(name), own: spec.own });
         }
         let comparisons = written
             .compare
             .into_iter()
             .map(|compare| compare.check(&named, &problem))
             .collect::<Result<Vec<Compare>, Problem>>()?;
-        Ok(Experiment {
+        let experiment = Experiment {
             name: name.to_string(),
             title: written.title,
             question: written.question,
             source: written.source,
+            study: written.study,
             comparisons,
-        })
+            claims: written.claim.iter().map(|claim| claim.get_ref().clone()).collect(),
+            figures: written.figure.iter().map(|figure| figure.get_ref().clone()).collect(),
+        };
+        for claim in &written.claim {
+            experiment.check_claim(claim.get_ref()).map_err(|message| problem(claim.span(), message))?;
+        }
+        for figure in &written.figure {
+            experiment.check_figure(figure.get_ref()).map_err(|message| problem(figure.span(), message))?;
+        }
+        Ok(experiment)
+    }
+}
+
+impl Experiment {
+    /// At the published size: ranges and passes as they were, where the experiment says so.
+    pub fn full(&mut self) {
+        for compare in &mut self.comparisons {
+            compare.range = compare.full_range.or(compare.range);
+            compare.ops = compare.full_ops.or(compare.ops);
+        }
+    }
+
+    /// The arm that a claim or a figure means, as cells name it.
+    pub fn arm_name(&self, written: &str) -> Option<&str> {
+        let arms = || self.comparisons.iter().flat_map(|compare| &compare.arms);
+        let labelled = arms().find(|it| it.label.as_deref() == Some(written));
+        let parsed = written.parse::<Arm>().ok();
+        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref())).map(|it| it.arm.name.as_str())
+    }
+
+    fn check_claim(&self, claim: &Claim) -> Result<(), String> {
+        let id = &claim.id;
+        if self.claims.iter().filter(|it| it.id == *id).count() > 1 {
+            return Err(format!("two claims have the id {id:?}"));
+        }
+        self.check_compare(claim.compare.as_deref())?;
+        for arm in [&claim.arm, &claim.than].into_iter().flatten() {
+            self.check_arm(arm)?;
+        }
+        let told = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];
+        if told.iter().filter(|&&it| it).count() != 1 {
+            return Err(format!("claim {id:?} needs one of arm (with expect), scenario, or not_testable"));
+        }
+        match (claim.expect, &claim.than) {
+            (None, _) if claim.arm.is_some() => Err(format!("claim {id:?} does not say what it expects")),
+            (Some(Expect::AtMost(_) | Expect::AtLeast(_)), Some(_)) => {
+                Err(format!("claim {id:?} compares with an arm and with a number; one of them is enough"))
+            }
+            (Some(Expect::Lower | Expect::Higher | Expect::Same), None) => {
+                Err(format!("claim {id:?} expects a direction, and does not say than which arm"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+        self.check_compare(Some(&figure.compare))?;
+        [&figure.as_published, &figure.corrected].into_iter().flatten().try_for_each(|arm| self.check_arm(arm))
+    }
+
+    fn check_compare(&self, name: Option<&str>) -> Result<(), String> {
+        let names: Vec<&str> = self.comparisons.iter().filter_map(|it| it.name.as_deref()).collect();
+        match name {
+            Some(name) if !names.contains(&name) => {
+                Err(format!("no [[compare]] is named {name:?}; {}", crate::units::expected(name, &names)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_arm(&self, arm: &str) -> Result<(), String> {
+        let labels: Vec<&str> =
+            self.comparisons.iter().flat_map(|it| &it.arms).filter_map(|it| it.label.as_deref()).collect();
+        match self.arm_name(arm) {
+            Some(_) => Ok(()),
+            None => Err(format!("no comparison has an arm {arm:?}; {}", crate::units::expected(arm, &labels))),
+        }
     }
 }
 
@@ -181,10 +476,15 @@ struct Written {
     title: String,
     question: Option<String>,
     source: Option<String>,
+    study: Option<Study>,
     #[serde(default)]
     arms: BTreeMap<String, Spanned<WrittenArm>>,
     #[serde(default)]
     compare: Vec<WrittenCompare>,
+    #[serde(default)]
+    claim: Vec<Spanned<Claim>>,
+    #[serde(default)]
+    figure: Vec<Spanned<Figure>>,
 }
 
 #[derive(Deserialize)]
@@ -206,6 +506,10 @@ fn native() -> String {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenCompare {
+    name: Option<String>,
+    variant: Option<Variant>,
+    memory: Option<Spanned<f64>>,
+    storage: Option<OneOrMany<Throttle>>,
     arms: Vec<Spanned<String>>,
     workload: Spanned<OneOrMany<String>>,
     block: Spanned<OneOrMany<Bytes>>,
@@ -216,6 +520,8 @@ struct WrittenCompare {
     aligned: Option<OneOrMany<bool>>,
     range: Option<Spanned<Range>>,
     ops: Option<Spanned<u64>>,
+    full_range: Option<Range>,
+    full_ops: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -257,7 +563,7 @@ impl WrittenCompare {
                 Some(competitor) => competitor.clone(),
                 None => {
                     let arm = written.get_ref().parse().map_err(|reason| problem(written.span(), reason))?;
-                    Competitor { arm, own: Override::default() }
+                    Competitor { arm, label: None, own: Override::default() }
                 }
             };
             if arms.contains(&competitor) {
@@ -271,6 +577,10 @@ impl WrittenCompare {
         let workload_span = self.workload.span();
         let block_span = self.block.span();
         let compare = Compare {
+            name: self.name,
+            variant: self.variant,
+            memory: self.memory.as_ref().map(|memory| *memory.get_ref()),
+            storage: self.storage.map_or_else(plain_storage, OneOrMany::into_vec),
             arms,
             workload: words(self.workload, problem)?,
             block: self.block.into_inner().into_vec(),
@@ -284,6 +594,8 @@ impl WrittenCompare {
             aligned: self.aligned.map_or(vec![true], OneOrMany::into_vec),
             range: self.range.as_ref().map(|range| *range.get_ref()),
             ops: self.ops.as_ref().map(|ops| *ops.get_ref()),
+            full_range: self.full_range,
+            full_ops: self.full_ops,
         };
         if let Some(threads) = &self.threads
             && compare.threads.iter().any(|&threads| threads == 0 || threads > 1024)
@@ -298,6 +610,9 @@ impl WrittenCompare {
             if written.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
                 return Err(problem(range.span(), "a share lies above 0 and is at most 1".into()));
             }
+        }
+        if let Some(memory) = self.memory.as_ref().filter(|it| !(*it.get_ref() > 0.0 && *it.get_ref() <= 1.0)) {
+            return Err(problem(memory.span(), "memory is a share of the range, above 0 and at most 1".into()));
         }
         if let Some(ops) = self.ops.as_ref().filter(|ops| *ops.get_ref() == 0) {
             return Err(problem(ops.span(), "a pass has at least one op".into()));
@@ -362,7 +677,7 @@ state = ["cold", "cached"]
     fn mistakes_are_found_with_their_line_and_the_nearest_name() {
         assert_eq!(
             problem(&GOOD.replace("cached", "cahced")),
-            "my.toml:9: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, mapped, locked, as-is)"
+            "my.toml:9: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, mapped, locked, limited, as-is)"
         );
         assert!(
             problem(&GOOD.replace("block =", "blok ="))

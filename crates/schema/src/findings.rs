@@ -20,6 +20,9 @@ pub struct Findings {
     pub crossovers: Vec<Crossover>,
     pub noise_floor: NoiseFloor,
     pub claims: Vec<ClaimFinding>,
+    /// Published numbers beside ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<FigureFinding>,
     /// One line per condition: the map *state → winner → margin → why*.
     pub map: Vec<MapLine>,
     /// Things about the whole run that a reader must know before believing it.
@@ -165,15 +168,73 @@ pub struct MapLine {
     pub because: Option<String>,
 }
 
-/// A claim and how it fared. Filled by the claims ledger.
+/// A claim and how it fared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimFinding {
     pub id: String,
     pub study: String,
     pub source: String,
     pub says: String,
-    pub published: serde_json::Value,
-    pub measured: serde_json::Value,
-    pub verdict: String,
+    /// The published figure in words, and the published ratio where there is one.
+    pub published: PublishedClaim,
+    /// One entry for every condition that was asked; empty where nothing was measured.
+    pub measured: Vec<ClaimMeasured>,
+    pub verdict: ClaimVerdict,
     pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PublishedClaim {
+    pub words: Option<String>,
+    pub ratio: Option<f64>,
+}
+
+/// What was found under one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimMeasured {
+    /// `scan 32 KiB cached`
+    pub condition: String,
+    pub variant: Option<crate::experiment::Variant>,
+    /// How many times lower the arm's metric is than the other's (above 1: lower); or the metric itself.
+    pub value: Estimate,
+    pub verdict: ClaimVerdict,
+    /// The variant that decides the claim.
+    pub decides: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimVerdict {
+    /// The interval lies on the claimed side of the margin.
+    Holds,
+    /// It lies on the other side.
+    Reversed,
+    /// It lies within the margin.
+    NoDifference,
+    /// It crosses an edge, or conditions disagree.
+    Undecided,
+    /// With the reason.
+    NotTestableHere,
+}
+
+impl ClaimVerdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            ClaimVerdict::Holds => "holds",
+            ClaimVerdict::Reversed => "reversed",
+            ClaimVerdict::NoDifference => "no difference",
+            ClaimVerdict::Undecided => "undecided",
+            ClaimVerdict::NotTestableHere => "not testable here",
+        }
+    }
+}
+
+/// A published number and ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FigureFinding {
+    pub says: String,
+    pub unit: crate::experiment::Unit,
+    pub published: f64,
+    pub as_published: Reading<Estimate>,
+    pub corrected: Reading<Estimate>,
 }

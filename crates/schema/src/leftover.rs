@@ -14,7 +14,7 @@ pub struct Leftover {
     /// Seconds since 1970.
     pub made_unix_s: u64,
     pub owner: LeftoverOwner,
-    /// Which file it is, once it is there; absent when the run died in between.
+    /// Which file or directory it is, once it is there; absent when the run died in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<FileIdentity>,
 }
@@ -24,6 +24,8 @@ pub struct Leftover {
 pub enum LeftoverKind {
     /// A test file named `.faultline-*.data`.
     File,
+    /// A directory `faultline-*` of a cgroup file system, which held a worker back.
+    Cgroup,
 }
 
 /// The process that made it. A pid alone is reused, by later processes, other boots, other containers and other hosts.

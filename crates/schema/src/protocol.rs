@@ -73,6 +73,9 @@ pub struct Job {
     pub aligned: bool,
     pub threads: u32,
     pub descriptor: Descriptor,
+    /// The share of each block that is consumed, from its start.
+    #[serde(default = "crate::condition::whole")]
+    pub consumed_percent: u32,
     /// Of the offsets (docs/FORMATS.md, "Offsets").
     pub seed: u64,
     pub hold: Hold,

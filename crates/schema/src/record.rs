@@ -29,14 +29,28 @@ pub struct Record {
     pub environment: Environment,
     pub target: Target,
     pub conditions: Vec<Condition>,
+    /// For each condition, the index of its comparison in `experiment`.
+    #[serde(default)]
+    pub origins: Vec<usize>,
     pub cells: Vec<Cell>,
     pub samples: Vec<Sample>,
     /// How the cache was filled before passes in `cached`, `mapped` and `locked`.
     pub fills: Vec<Fill>,
     /// What the device can do at most, measured beside the cold cells.
     pub ceiling: Reading<Ceiling>,
+    /// What scenarios found, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scenarios: BTreeMap<String, Reading<Observation>>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
+}
+
+/// The answer of a scenario: a small experiment with yes or no as its outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    pub holds: bool,
+    /// What was seen, in numbers.
+    pub evidence: String,
 }
 
 /// One arm under one condition.

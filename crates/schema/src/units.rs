@@ -13,7 +13,9 @@ impl FromStr for Bytes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Bytes, String> {
-        bytesize::ByteSize::from_str(text.trim())
+        // A rate is a size per second; `"21.8 MB/s"` reads better than `"21.8 MB"` where one is meant.
+        let size = text.trim();
+        bytesize::ByteSize::from_str(size.strip_suffix("/s").unwrap_or(size))
             .map(|size| Bytes(size.as_u64()))
             .map_err(|_| format!("{text:?} is no size; write it as \"64 KiB\", \"1 GiB\", \"21.8 MB\" or 4096"))
     }

@@ -49,6 +49,14 @@ impl Disk {
         Disk::of(&format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
     }
 
+    /// `major:minor` of the whole disk, as cgroup throttles want it.
+    ///
+    /// # Errors
+    /// The disk has gone.
+    pub fn number(&self) -> io::Result<String> {
+        fs::read_to_string(self.folder.join("dev")).map(|text| text.trim().to_string())
+    }
+
     /// A file of the device's `queue` folder, such as `read_ahead_kb`.
     ///
     /// # Errors

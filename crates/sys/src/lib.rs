@@ -2,6 +2,7 @@
 //! Thin and stateless: it knows nothing of experiments. The controller's `unsafe` lives here.
 
 pub mod cache;
+pub mod cgroup;
 pub mod device;
 pub mod folio;
 pub mod mount;

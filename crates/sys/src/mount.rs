@@ -79,7 +79,7 @@ fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem> {
 }
 
 /// Spaces and the like stand as `\040` in mountinfo.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut out = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -112,6 +112,32 @@ pub fn tie_to_parent(command: &mut Command) {
     }
 }
 
+/// A file that may not grow further (`ulimit -f`) is an error of the write, not the end of this process: a test file
+/// would stay behind. An empty handler rather than SIG_IGN, because programs that are started later get the default back.
+pub fn survive_file_size_limit() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    // SAFETY: the action is zeroed, which is valid for the plain structure it is, and its handler does nothing at all.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        // Fails only for a signal that there is not.
+        libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Gives a child an address space of its own size (setrlimit(2), RLIMIT_AS).
+pub fn limit_address_space(command: &mut Command, bytes: u64) {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    // SAFETY: between fork and exec one system call is made; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            setrlimit(Resource::As, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
+            Ok(())
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

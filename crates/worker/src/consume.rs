@@ -14,6 +14,10 @@ pub(crate) trait Consumer {
     /// `private`: the bytes already lie in a buffer of this process, so that a program which wants a copy has one.
     fn take(&mut self, bytes: &[u8], private: bool);
     fn checksum(self) -> u64;
+    /// Bytes that were looked at, where that is not all that was taken.
+    fn consumed(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// One byte every 4096 bytes of a block, from its first.
@@ -141,6 +145,66 @@ impl Consumer for Lines {
 
     fn checksum(self) -> u64 {
         self.0
+    }
+}
+
+/// All bytes, one at a time: what a loop over characters says, whatever the compiler makes of it.
+#[derive(Default)]
+pub(crate) struct SumBytes(u64);
+
+impl Consumer for SumBytes {
+    #[inline(always)]
+    fn take(&mut self, bytes: &[u8], _: bool) {
+        self.0 = bytes.iter().fold(self.0, |sum, byte| sum.wrapping_add(u64::from(*byte)));
+    }
+
+    fn checksum(self) -> u64 {
+        self.0
+    }
+}
+
+/// What a reader of lines does: UTF-8 is decoded and every line becomes a string of its own. A line that crosses the
+/// end of a block becomes two. The only consume that allocates; that is what it is there to show.
+#[derive(Default)]
+pub(crate) struct DecodeLines(u64);
+
+impl Consumer for DecodeLines {
+    #[inline(always)]
+    fn take(&mut self, bytes: &[u8], _: bool) {
+        let mut lines = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            lines += u64::from(line.last() == Some(&b'\n'));
+            black_box(String::from_utf8_lossy(line).into_owned());
+        }
+        self.0 = self.0.wrapping_add(lines);
+    }
+
+    fn checksum(self) -> u64 {
+        self.0
+    }
+}
+
+/// Only the first part of each block is looked at: a published mistake, not a way of saving time.
+pub(crate) struct Part<C> {
+    pub percent: u64,
+    pub bytes: u64,
+    pub inner: C,
+}
+
+impl<C: Consumer> Consumer for Part<C> {
+    #[inline(always)]
+    fn take(&mut self, bytes: &[u8], private: bool) {
+        let part = &bytes[..(bytes.len() as u64 * self.percent / 100) as usize];
+        self.bytes += part.len() as u64;
+        self.inner.take(part, private);
+    }
+
+    fn checksum(self) -> u64 {
+        self.inner.checksum()
+    }
+
+    fn consumed(&self) -> Option<u64> {
+        Some(self.bytes)
     }
 }
 

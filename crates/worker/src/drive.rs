@@ -30,7 +30,7 @@ use schema::{Consume, Span, Workload};
 
 use crate::{
     buffer::Buffer,
-    consume::{Consumer, CopyOut, Lines, Sum, Touch},
+    consume::{Consumer, CopyOut, DecodeLines, Lines, Part, Sum, SumBytes, Touch},
     method::Access,
     offsets::Pattern,
 };
@@ -40,6 +40,8 @@ use crate::{
 pub(crate) struct Count {
     pub ops: u64,
     pub bytes: u64,
+    /// Less than `bytes`, where only a part of each block is looked at.
+    pub consumed: Option<u64>,
     pub checksum: u64,
 }
 
@@ -48,6 +50,7 @@ impl Count {
         Count {
             ops: self.ops + other.ops,
             bytes: self.bytes + other.bytes,
+            consumed: None,
             checksum: self.checksum.wrapping_add(other.checksum),
         }
     }
@@ -62,22 +65,43 @@ pub(crate) fn pass<A: Access>(
     destination: &mut Buffer,
 ) -> io::Result<Count> {
     match pattern.workload {
-        Workload::Scan => with_spans(access, pattern.scan(thread), consume, destination),
-        Workload::Random => with_spans(access, pattern.random(thread), consume, destination),
+        Workload::Scan => with_spans(access, pattern.scan(thread), pattern.consumed_percent, consume, destination),
+        Workload::Random => with_spans(access, pattern.random(thread), pattern.consumed_percent, consume, destination),
     }
 }
 
 fn with_spans<A: Access>(
     access: &mut A,
     spans: impl Iterator<Item = Span>,
+    percent: u32,
     consume: Consume,
     destination: &mut Buffer,
 ) -> io::Result<Count> {
     match consume {
-        Consume::Touch => drive(access, spans, Touch::default),
-        Consume::Sum => drive(access, spans, Sum::default),
-        Consume::Copy => drive(access, spans, || CopyOut::new(destination)),
-        Consume::Lines => drive(access, spans, Lines::default),
+        Consume::Touch => drive_part(access, spans, percent, Touch::default),
+        Consume::Sum => drive_part(access, spans, percent, Sum::default),
+        Consume::Copy => drive_part(access, spans, percent, || CopyOut::new(destination)),
+        Consume::Lines => drive_part(access, spans, percent, Lines::default),
+        Consume::SumBytes => drive_part(access, spans, percent, SumBytes::default),
+        Consume::DecodeLines => drive_part(access, spans, percent, DecodeLines::default),
+    }
+}
+
+/// Whole blocks have a loop of their own, that pays nothing for the possibility of less.
+fn drive_part<A: Access, C: Consumer>(
+    access: &mut A,
+    spans: impl Iterator<Item = Span>,
+    percent: u32,
+    consumer: impl FnOnce() -> C,
+) -> io::Result<Count> {
+    match percent {
+        100.. => drive(access, spans, consumer),
+        percent => {
+            // Counted by the consumer itself: what was lent is more than what it looks at.
+            let mut count = drive(access, spans, || Part { percent: u64::from(percent), bytes: 0, inner: consumer() })?;
+            count.bytes = count.consumed.unwrap_or(count.bytes);
+            Ok(count)
+        }
     }
 }
 
@@ -95,5 +119,5 @@ pub(crate) fn drive<A: Access, C: Consumer>(
         bytes += lent.len() as u64;
         consumer.take(lent, A::PRIVATE);
     })?;
-    Ok(Count { ops, bytes, checksum: consumer.checksum() })
+    Ok(Count { ops, bytes, consumed: consumer.consumed(), checksum: consumer.checksum() })
 }

@@ -48,6 +48,8 @@ pub struct Pattern {
     pub ops: u64,
     pub aligned: bool,
     pub threads: u32,
+    /// Of each block, from its start; what is beyond is reached and not looked at.
+    pub consumed_percent: u32,
     pub seed: u64,
 }
 
@@ -61,6 +63,7 @@ impl Pattern {
             ops: job.ops,
             aligned: job.aligned,
             threads: job.threads,
+            consumed_percent: job.consumed_percent,
             seed: job.seed,
         }
     }
@@ -103,6 +106,11 @@ impl Pattern {
 
     /// Bytes of the file that the pass reaches at least once: a replay, made outside the timed phases.
     pub fn distinct_bytes(&self) -> u64 {
+        if self.consumed_percent < 100 {
+            // Blocks of which a part is consumed do not overlap in what is consumed, if they do not overlap at all.
+            let whole = Pattern { consumed_percent: 100, ..*self };
+            return (u128::from(whole.distinct_bytes()) * u128::from(self.consumed_percent) / 100) as u64;
+        }
         match self.workload {
             Workload::Scan => self.ops.saturating_mul(self.block).min(self.range.bytes),
             Workload::Random => {
@@ -204,7 +212,16 @@ mod tests {
 
     fn pattern(workload: Workload, range: (u64, u64), block: u64, ops: u64, threads: u32) -> Pattern {
         let range = Span { offset: range.0, bytes: range.1 };
-        Pattern { workload, range, block: block.min(range.bytes), ops, aligned: true, threads, seed: 42 }
+        Pattern {
+            workload,
+            range,
+            block: block.min(range.bytes),
+            ops,
+            aligned: true,
+            threads,
+            consumed_percent: 100,
+            seed: 42,
+        }
     }
 
     fn offsets(spans: impl Iterator<Item = Span>) -> Vec<u64> {

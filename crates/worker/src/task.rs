@@ -103,6 +103,9 @@ impl Task {
         match () {
             () if job.range.bytes == 0 => return wrong("the range is empty: there is nothing to read".into()),
             () if job.block_bytes == 0 => return wrong("a block of 0 bytes cannot be read".into()),
+            () if !(1..=100).contains(&job.consumed_percent) => {
+                return wrong(format!("{} % of a block cannot be consumed; expected 1 to 100", job.consumed_percent));
+            }
             () if job.ops == 0 => return wrong("0 blocks are nothing to measure".into()),
             () if !(1..=MAX_THREADS).contains(&job.threads) => {
                 return wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads));

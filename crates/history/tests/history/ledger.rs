@@ -204,3 +204,105 @@ fn what_cannot_be_noted_must_not_be_made() {
     assert!(error.to_string().contains("nothing was made") && error.to_string().contains("FAULTLINE_DATA_DIR"));
     assert!(scene.ledger.enter(LeftoverKind::File, Path::new("/no/such/.faultline-1.data")).is_err());
 }
+
+impl Scene {
+    /// A directory that was made and noted as a cgroup by a process that is gone.
+    fn group_left_behind(&self, path: &Path) {
+        let mut entry = self.ledger.enter(LeftoverKind::Cgroup, path).unwrap();
+        fs::create_dir(path).unwrap();
+        entry.created().unwrap();
+        drop(entry);
+        self.change(|leftover| leftover.owner.started_ticks += 1);
+    }
+}
+
+/// A place where groups can really be made, with a name for one.
+fn real_group(name: &str) -> Option<PathBuf> {
+    let hierarchy = sys::cgroup::Hierarchy::detect();
+    if let Err(reason) = hierarchy.can_limit_memory() {
+        println!("skipped: {reason}");
+        return None;
+    }
+    let limits = sys::cgroup::Limits { memory_bytes: Some(1 << 20), ..Default::default() };
+    let name = format!("{}{}-{name}", sys::cgroup::PREFIX, std::process::id());
+    hierarchy.paths(&name, &limits).into_iter().next()
+}
+
+#[test]
+fn the_cgroup_of_a_killed_run_is_removed_with_its_entry() {
+    let scene = scene();
+    let Some(path) = real_group("removed") else { return };
+    scene.group_left_behind(&path);
+    assert_eq!(scene.clean(), [Removal::Deleted { bytes: 0 }]);
+    assert!(!path.exists());
+    assert!(scene.ledger.entries().unwrap().is_empty());
+    scene.group_left_behind(&path);
+    fs::remove_dir(&path).unwrap();
+    assert_eq!(scene.clean(), [Removal::WasGone]);
+}
+
+#[test]
+fn a_cgroup_with_anything_in_it_stays() {
+    let scene = scene();
+    let Some(path) = real_group("busy") else { return };
+    scene.group_left_behind(&path);
+    let inner = path.join("of-somebody-else");
+    fs::create_dir(&inner).unwrap();
+    let refusal = scene.refusal();
+    let stayed = inner.exists();
+    fs::remove_dir(&inner).unwrap();
+    assert!(refusal.contains("still in it") && stayed, "{refusal}");
+    assert_eq!(scene.clean(), [Removal::Deleted { bytes: 0 }]);
+}
+
+#[test]
+fn no_directory_is_removed_that_is_not_the_very_cgroup() {
+    let ordinary = scene();
+    let path = ordinary.place.join("faultline-1-0");
+    ordinary.group_left_behind(&path);
+    assert!(ordinary.refusal().contains("not in a cgroup file system"));
+    assert!(path.exists());
+
+    let replaced = scene();
+    let path = replaced.place.join("faultline-1-0");
+    replaced.group_left_behind(&path);
+    fs::create_dir(replaced.place.join("other")).unwrap();
+    fs::rename(replaced.place.join("other"), &path).unwrap();
+    assert!(replaced.refusal().contains("another directory has its name now"));
+
+    let linked = scene();
+    let path = linked.place.join("faultline-1-0");
+    linked.group_left_behind(&path);
+    fs::remove_dir(&path).unwrap();
+    std::os::unix::fs::symlink("/sys", &path).unwrap();
+    assert!(linked.refusal().contains("not a directory"));
+
+    let forged = scene();
+    forged.group_left_behind(&forged.place.join("faultline-1-0"));
+    let users = forged.place.join("thesis");
+    fs::create_dir(&users).unwrap();
+    forged.change(|leftover| leftover.path = users.to_str().unwrap().into());
+    assert!(forged.refusal().contains("not named faultline-*"));
+    assert!(users.exists());
+}
+
+#[test]
+fn no_cgroup_outlives_its_boot() {
+    let scene = scene();
+    let path = scene.place.join("faultline-1-0");
+    scene.group_left_behind(&path);
+    scene.change(|leftover| leftover.owner.boot_id = "the one before".into());
+    assert_eq!(scene.clean(), [Removal::WasGone]);
+    assert!(path.exists());
+    assert!(scene.ledger.entries().unwrap().is_empty());
+}
+
+#[test]
+fn a_cgroup_that_could_never_be_cleaned_up_must_not_be_made() {
+    let scene = scene();
+    for name in ["mine", "faultline-", ".faultline-1.data"] {
+        let error = scene.ledger.enter(LeftoverKind::Cgroup, &scene.place.join(name)).unwrap_err();
+        assert!(error.to_string().contains("not named faultline-*"), "{error}");
+    }
+    assert!(scene.ledger.enter(LeftoverKind::File, &scene.place.join("faultline-1-0")).is_err());
+}

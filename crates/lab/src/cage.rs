@@ -1,0 +1,89 @@
+//! Limits on a worker: less memory than its file (state `limited`), a slower disk (`storage`). Both are control groups
+//! of the kernel's, below the one this process is in; the cache is filled inside, because pages belong to the group that
+//! brought them in.
+
+use std::path::Path;
+
+use schema::{Condition, State};
+use sys::cgroup::{self, Hierarchy, Limits};
+
+use crate::{Target, link::Trouble};
+
+/// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.
+const WORKER_BYTES: u64 = 8 << 20;
+
+/// Called with a path that must not stay, before it is made.
+pub type Note<'a> = &'a dyn Fn(&Path);
+
+/// Makes cages, and keeps the last one: conditions come in stages, and most passes have the limits of the one before.
+pub struct Cages<'a> {
+    hierarchy: Hierarchy,
+    note: Note<'a>,
+    current: Option<(Limits, cgroup::Cage)>,
+}
+
+impl<'a> Cages<'a> {
+    pub fn new(note: Note<'a>) -> Cages<'a> {
+        Cages { hierarchy: Hierarchy::detect(), note, current: None }
+    }
+
+    /// Whether a condition's limits can be had here.
+    ///
+    /// # Errors
+    /// Why not, and what would change that.
+    pub fn possible(&self, condition: &Condition, target: &Target) -> Result<(), String> {
+        if condition.state == State::Limited {
+            if target.file_system.is_memory() {
+                return Err(format!("files on {} cannot leave memory", target.file_system.kind));
+            }
+            self.hierarchy.can_limit_memory()?;
+        }
+        match condition.storage {
+            Some(_) => self.hierarchy.can_throttle(&device(target)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves a worker that has not allocated anything yet under the limits of its condition.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub fn admit(&mut self, pid: u32, condition: &Condition, target: &Target) -> Result<(), Trouble> {
+        let limits = limits(condition, target).map_err(Trouble::Unavailable)?;
+        if limits == Limits::default() {
+            return Ok(());
+        }
+        if self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
+            // The old one goes first; its pages belong to the parent then.
+            self.current = None;
+            let name = cgroup::name();
+            self.hierarchy.paths(&name, &limits).iter().for_each(|path| (self.note)(path));
+            let cage = cgroup::Cage::new(&self.hierarchy, &name, limits.clone())
+                .map_err(|error| Trouble::Unavailable(format!("limits on the worker: {error}")))?;
+            self.current = Some((limits, cage));
+        }
+        let (_, cage) = self.current.as_ref().expect("it was just made");
+        cage.admit(pid).map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
+    }
+
+    /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file
+    /// could not be evicted before the next pass.
+    pub fn lift(&mut self) {
+        self.current = self.current.take().filter(|(limits, _)| limits.device.is_none());
+    }
+}
+
+fn limits(condition: &Condition, target: &Target) -> Result<Limits, String> {
+    let storage = condition.storage;
+    Ok(Limits {
+        memory_bytes: condition.memory_bytes.map(|bytes| bytes + WORKER_BYTES),
+        read_bytes_per_s: storage.and_then(|it| it.read_bytes_per_s),
+        read_ops_per_s: storage.and_then(|it| it.read_ops_per_s),
+        device: storage.map(|_| device(target)).transpose()?,
+    })
+}
+
+fn device(target: &Target) -> Result<String, String> {
+    let disk = target.disk.as_ref().map_err(|reason| format!("reads cannot be held back: {reason}"))?;
+    disk.number().map_err(|error| format!("{} has no device number: {error}", disk.name))
+}

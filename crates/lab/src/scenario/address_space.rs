@@ -1,0 +1,102 @@
+//! Whether mapping files uses up the address space until things fail, while reading goes on: one worker under
+//! RLIMIT_AS maps a window of the file in more and more threads, each with a mapping of its own, until the kernel
+//! refuses; then the same number of threads reads the same window.
+
+use std::{sync::atomic::AtomicBool, time::Duration};
+
+use schema::{
+    Arm, Bytes, Consume, Descriptor, Span, Workload,
+    protocol::{Done, Hold, Job},
+    record::Observation,
+};
+
+use super::Scenario;
+use crate::{
+    Target,
+    link::{Link, Trouble},
+    runtime,
+};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "address-space",
+    about: "mappings exhaust a limited address space, and reads go on under the same limit",
+    observe,
+};
+
+/// Enough for the worker itself with a few threads.
+const LIMIT_BYTES: u64 = 512 << 20;
+const WINDOW_BYTES: u64 = 64 << 20;
+const THREADS_MAX: u32 = 64;
+
+fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, String> {
+    let window = target.bytes.min(WINDOW_BYTES);
+    let mut mapped = 0;
+    let mut threads = 1;
+    let refusal = loop {
+        match attempt(target, "mmap", threads, window, interrupted) {
+            Ok(_) => mapped = threads,
+            Err(Trouble::Interrupted) => return Err("interrupted".into()),
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => break Some(reason),
+        }
+        if threads >= THREADS_MAX {
+            break None;
+        }
+        threads *= 2;
+    };
+    let limit = Bytes(LIMIT_BYTES);
+    let window_shown = Bytes(window);
+    let Some(refusal) = refusal else {
+        return Ok(Observation {
+            holds: false,
+            evidence: format!("{threads} mappings of {window_shown} fit under an address-space limit of {limit}"),
+        });
+    };
+    let read = attempt(target, "pread", threads, window, interrupted);
+    let evidence = format!(
+        "under an address-space limit of {limit}, {mapped} mappings of {window_shown} worked and {threads} did not ({refusal})"
+    );
+    Ok(match read {
+        Ok(done) => Observation {
+            holds: true,
+            evidence: format!(
+                "{evidence}; pread in {threads} threads read {} bytes under the same limit",
+                done.tally.bytes
+            ),
+        },
+        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Observation {
+            holds: false,
+            evidence: format!("{evidence}; but pread in {threads} threads failed too: {reason}"),
+        },
+        Err(Trouble::Interrupted) => return Err("interrupted".into()),
+    })
+}
+
+fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &AtomicBool) -> Result<Done, Trouble> {
+    let arm: Arm = arm.parse().expect("a method of ours");
+    let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
+    sys::process::limit_address_space(&mut command, LIMIT_BYTES);
+    let block_bytes = 64 << 10;
+    let blocks = window.div_ceil(block_bytes);
+    let job = Job {
+        pass: 1,
+        method: arm.method.clone(),
+        options: arm.options.clone(),
+        workload: Workload::Scan,
+        consume: Consume::Touch,
+        file: target.path.clone(),
+        block_bytes,
+        range: Span { offset: 0, bytes: window },
+        ops: blocks * u64::from(threads),
+        aligned: true,
+        threads,
+        descriptor: Descriptor::PerThread,
+        consumed_percent: 100,
+        seed: 1,
+        hold: Hold::No,
+    };
+    let (mut link, _) = Link::start(command, interrupted)?;
+    link.prepare(&job)?;
+    let done = link.go(1, Duration::from_secs(60))?;
+    link.bye()?;
+    Ok(done)
+}

@@ -1,0 +1,334 @@
+//! A cage: a cgroup of its own for one worker process, with less memory than the machine has, or a slower disk.
+//!
+//! It lies below the group that this process is in, so it can only take away, never give. Where the kernel keeps the
+//! two controllers differs: each in a hierarchy of its own (cgroup v1), both in one tree (v2), or one here and one
+//! there (hybrid); `hierarchy` finds that out for each by itself, `v1` and `v2` hold what their files are called.
+//!
+//! What a limit means for measuring:
+//! * A page of the page cache is charged to the group of whoever brought it in, and stays so. A limit therefore says
+//!   nothing of a file that was cached before: evict it first, and let the worker inside read it.
+//! * The throttle counts what a process inside submits, read-ahead included, against whole disks. It holds requests
+//!   back one by one, so a reader gets its bytes in steps of a read-ahead window, and only the average over many is the
+//!   rate that was asked for: a pass has to last the time of twenty windows, and 3 s, to be within 5 % of it. What
+//!   counts as read from the device (/proc/PID/io, io.stat) is what was submitted, up to a window more than arrived.
+//! * Read-ahead that is held back when a pass ends keeps its pages locked, and those cannot be evicted. Removing the
+//!   cage lets it through at once, so remove the cage before evicting the file, and evict again until nothing stays.
+//! * A limit that cannot be read back as it was set is an error: nothing here slows things down approximately.
+
+mod hierarchy;
+mod v1;
+mod v2;
+
+#[cfg(test)]
+mod fixture;
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+pub use hierarchy::Hierarchy;
+use hierarchy::{Controller, Kernel, Version};
+
+/// What every group of ours is called first, so that nothing else is ever removed.
+pub const PREFIX: &str = "faultline-";
+
+/// What a cage takes away. Without any limit there is no cage.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Page cache and private memory of the worker together.
+    pub memory_bytes: Option<u64>,
+    pub read_bytes_per_s: Option<u64>,
+    pub read_ops_per_s: Option<u64>,
+    /// `major:minor` of the whole disk that reads are held back on (`Disk::number`); partitions are refused.
+    pub device: Option<String>,
+}
+
+/// One worker's groups, one for each hierarchy that its limits need. Dropping it removes them, when nobody is inside.
+#[derive(Debug)]
+pub struct Cage {
+    groups: Vec<Group>,
+    device: Option<String>,
+    kernel: Kernel,
+    /// Keeps the controllers of the parent enabled (v2) as long as a cage needs them.
+    _delegation: Arc<Mutex<v2::Delegation>>,
+}
+
+/// A directory of a cgroup file system, and what it is there for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    path: PathBuf,
+    version: Version,
+    controllers: Vec<Controller>,
+}
+
+/// What the kernel counted of a cage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statistics {
+    pub memory: Result<Memory, String>,
+    /// Bytes that went through the throttle.
+    pub device_read_bytes: Result<u64, String>,
+}
+
+/// A cage's memory; a field is absent where this kernel does not count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    pub used_bytes: Option<u64>,
+    pub peak_bytes: Option<u64>,
+    /// Page cache.
+    pub file_bytes: Option<u64>,
+    /// Private memory.
+    pub anonymous_bytes: Option<u64>,
+    pub major_faults: Option<u64>,
+    /// Pages of files that came back after the limit had pushed them out, and would have stayed with more memory.
+    pub refaulted_pages: Option<u64>,
+    /// How often the limit was run into.
+    pub limit_hits: Option<u64>,
+    pub out_of_memory_kills: Option<u64>,
+}
+
+/// A name for the next group of this process: `faultline-<pid>-<n>`.
+pub fn name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Whether a path is a directory of a cgroup file system.
+pub fn is_group(path: &Path) -> bool {
+    // include/uapi/linux/magic.h: CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC.
+    const MAGIC: [u64; 2] = [0x0027_e0eb, 0x6367_7270];
+    path.is_dir() && rustix::fs::statfs(path).is_ok_and(|it| MAGIC.contains(&(it.f_type as u64)))
+}
+
+/// Removes one empty group, and waits a moment for processes that are on their way out of it.
+///
+/// # Errors
+/// EBUSY: somebody lives in it, or it has groups of its own. The rest as rmdir(2) says it.
+pub fn remove(path: &Path) -> io::Result<()> {
+    remove_patiently(path, |path| fs::remove_dir(path))
+}
+
+impl Cage {
+    /// Makes the groups and sets their limits. Nothing is left of it when this fails. Note `hierarchy.paths` in the
+    /// ledger before.
+    ///
+    /// # Errors
+    /// In words for people: what was refused, and what would change that.
+    pub fn new(hierarchy: &Hierarchy, name: &str, limits: Limits) -> io::Result<Cage> {
+        check(name, &limits)?;
+        let groups = hierarchy.groups(name, &limits)?;
+        hierarchy.delegate(&groups)?;
+        let mut cage = Cage {
+            groups: Vec::new(),
+            device: limits.device.clone(),
+            kernel: hierarchy.kernel.clone(),
+            _delegation: Arc::clone(&hierarchy.delegation),
+        };
+        for group in groups {
+            (cage.kernel.make)(&group.path).map_err(|error| hierarchy::explain_making(error, &group))?;
+            cage.groups.push(group);
+        }
+        for group in &cage.groups {
+            group.limit(&limits)?;
+        }
+        Ok(cage)
+    }
+
+    /// Moves a process in, with all its threads. What it allocated and read before stays charged where it was.
+    ///
+    /// # Errors
+    /// ESRCH: there is no such process; EACCES: it belongs to somebody else.
+    pub fn admit(&self, pid: u32) -> io::Result<()> {
+        for group in &self.groups {
+            set(&group.path, "cgroup.procs", &pid.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The directories that were made, for the ledger.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.groups.iter().map(|group| group.path.clone()).collect()
+    }
+
+    /// What was counted so far; of the memory only while the cage stands.
+    pub fn statistics(&self) -> Statistics {
+        let of = |controller: Controller| {
+            let found = self.groups.iter().find(|group| group.controllers.contains(&controller));
+            found.ok_or_else(|| format!("the cage has no {} controller", controller.word()))
+        };
+        Statistics {
+            memory: of(Controller::Memory).map(|group| match group.version {
+                Version::V1 => v1::memory(&group.path),
+                Version::V2 => v2::memory(&group.path),
+            }),
+            device_read_bytes: of(Controller::Io).and_then(|group| {
+                let device = self.device.as_deref().expect("checked: no throttle without a device");
+                let read = match group.version {
+                    Version::V1 => v1::device_read_bytes(&group.path, device),
+                    Version::V2 => v2::device_read_bytes(&group.path, device),
+                };
+                read.map_err(|error| error.to_string())
+            }),
+        }
+    }
+
+    /// Removes the groups, and says when that failed: their entry in the ledger must stay then.
+    ///
+    /// # Errors
+    /// Processes are still inside.
+    pub fn remove(mut self) -> io::Result<()> {
+        self.remove_groups()
+    }
+
+    fn remove_groups(&mut self) -> io::Result<()> {
+        let mut failed = Ok(());
+        for group in std::mem::take(&mut self.groups) {
+            // Read-ahead that the throttle still holds back keeps its pages locked, and those cannot be evicted.
+            if let Some(device) = self.device.as_deref().filter(|_| group.controllers.contains(&Controller::Io)) {
+                match group.version {
+                    Version::V1 => v1::release(&group.path, device),
+                    Version::V2 => v2::release(&group.path, device),
+                }
+            }
+            if let Err(error) = remove_patiently(&group.path, self.kernel.remove) {
+                failed = Err(said(error, format_args!("{} cannot be removed", group.path.display())));
+            }
+        }
+        failed
+    }
+}
+
+impl Drop for Cage {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here; `faultline clean` finds the groups through the ledger.
+        let _ = self.remove_groups();
+    }
+}
+
+impl Group {
+    fn limit(&self, limits: &Limits) -> io::Result<()> {
+        for &controller in &self.controllers {
+            let set = match (controller, self.version) {
+                (Controller::Memory, Version::V1) => v1::limit_memory(&self.path, limits),
+                (Controller::Memory, Version::V2) => v2::limit_memory(&self.path, limits),
+                (Controller::Io, Version::V1) => v1::throttle(&self.path, limits),
+                (Controller::Io, Version::V2) => v2::throttle(&self.path, limits),
+            };
+            set.map_err(|error| hierarchy::explain_setting(error, controller, limits))?;
+        }
+        Ok(())
+    }
+}
+
+impl Limits {
+    fn throttles(&self) -> bool {
+        self.read_bytes_per_s.is_some() || self.read_ops_per_s.is_some()
+    }
+
+    fn needs(&self, controller: Controller) -> bool {
+        match controller {
+            Controller::Memory => self.memory_bytes.is_some(),
+            Controller::Io => self.throttles(),
+        }
+    }
+}
+
+fn check(name: &str, limits: &Limits) -> io::Result<()> {
+    let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    if !name.starts_with(PREFIX) || name.contains('/') {
+        return wrong(format!("{name} is not named {PREFIX}* and could never be cleaned up"));
+    }
+    if limits.throttles() && limits.device.is_none() {
+        return wrong("reads are held back on a disk, and there is none under this file system".into());
+    }
+    // In v1 a rate of 0 means no limit.
+    if [limits.memory_bytes, limits.read_bytes_per_s, limits.read_ops_per_s].contains(&Some(0)) {
+        return wrong("a limit of 0 leaves nothing to measure".into());
+    }
+    Ok(())
+}
+
+fn remove_patiently(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+    // A process that was killed leaves its group when it has given back its memory, which takes a moment; 1 s in all.
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match remove(path) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && pause < Duration::from_millis(600) => {
+                thread::sleep(pause);
+                pause *= 2;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => return other,
+        }
+    }
+}
+
+/// Writes one control file in one piece; the kernel takes each write for a whole command.
+fn set(group: &Path, file: &str, value: &str) -> io::Result<()> {
+    let path = group.join(file);
+    let put = || fs::File::options().write(true).truncate(true).open(&path)?.write_all(value.as_bytes());
+    put().map_err(|error| Refused { path: path.clone(), value: value.into(), error }.into())
+}
+
+fn get(group: &Path, file: &str) -> io::Result<String> {
+    let path = group.join(file);
+    fs::read_to_string(&path).map_err(|error| said(error, path.display()))
+}
+
+/// A control file that did not take a value; kept whole, so that the reason can be told by its errno.
+#[derive(Debug)]
+struct Refused {
+    path: PathBuf,
+    value: String,
+    error: io::Error,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(out, "{} does not take \"{}\": {}", self.path.display(), self.value, self.error)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> io::Error {
+        io::Error::new(refused.error.kind(), refused)
+    }
+}
+
+/// The errno behind an error of `set`.
+fn errno(error: &io::Error) -> Option<i32> {
+    let refused = error.get_ref().and_then(|it| it.downcast_ref::<Refused>());
+    refused.map_or(error.raw_os_error(), |it| it.error.raw_os_error())
+}
+
+fn said(error: io::Error, what: impl std::fmt::Display) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+/// What the kernel made of a value is not what was asked for.
+fn not_in_force(group: &Path, file: &str, wanted: &str, found: &str) -> io::Error {
+    let path = group.join(file);
+    io::Error::other(format!("{} was set to \"{wanted}\" and says \"{}\"", path.display(), found.trim()))
+}
+
+/// The number after a word, in files of lines such as `file 4096`.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+/// A file that holds one number.
+fn number(group: &Path, file: &str) -> Option<u64> {
+    fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

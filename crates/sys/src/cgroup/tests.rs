@@ -1,0 +1,290 @@
+use super::{
+    fixture::{Machine, PID, V2_OWN},
+    *,
+};
+use std::process::{Child, Command, Stdio};
+
+fn both() -> Limits {
+    Limits {
+        memory_bytes: Some(32 << 20),
+        read_bytes_per_s: Some(21_800_000),
+        read_ops_per_s: Some(500),
+        device: Some("254:0".into()),
+    }
+}
+
+fn shown(machine: &Machine, paths: &[PathBuf]) -> Vec<String> {
+    let root = machine.folder.path();
+    paths.iter().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
+}
+
+#[test]
+fn in_v1_each_controller_gets_a_group_below_the_one_that_this_process_is_in() {
+    for machine in [Machine::v1(), Machine::hybrid()] {
+        let hierarchy = machine.hierarchy();
+        let cage = Cage::new(&hierarchy, "faultline-77-0", both()).unwrap();
+        let paths = ["sys/fs/cgroup/memory/session/one/faultline-77-0", "sys/fs/cgroup/blkio/faultline-77-0"];
+        assert_eq!(shown(&machine, &cage.paths()), paths);
+        assert_eq!(hierarchy.paths("faultline-77-0", &both()), cage.paths());
+        let [memory, blkio] = paths;
+        assert_eq!(machine.read(&format!("{memory}/memory.limit_in_bytes")), "33554432");
+        assert_eq!(machine.read(&format!("{memory}/memory.swappiness")), "0");
+        assert_eq!(machine.read(&format!("{blkio}/blkio.throttle.read_bps_device")), "254:0 21800000");
+        assert_eq!(machine.read(&format!("{blkio}/blkio.throttle.read_iops_device")), "254:0 500");
+        cage.admit(4321).unwrap();
+        for path in paths {
+            assert_eq!(machine.read(&format!("{path}/cgroup.procs")), "4321");
+            machine.write(&format!("{path}/cgroup.procs"), "");
+        }
+        cage.remove().unwrap();
+        assert!(paths.iter().all(|path| !machine.path(path).exists()));
+    }
+}
+
+#[test]
+fn in_v2_both_controllers_share_a_group_and_are_handed_down_as_long_as_they_are_needed() {
+    let machine = Machine::v2();
+    let own = |file: &str| machine.read(&format!("{V2_OWN}/{file}"));
+    let hierarchy = machine.hierarchy();
+    let cage = Cage::new(&hierarchy, "faultline-77-0", both()).unwrap();
+    assert_eq!(shown(&machine, &cage.paths()), [format!("{V2_OWN}/faultline-77-0")]);
+    assert_eq!(own("faultline-77-0/memory.max"), "33554432");
+    assert_eq!(own("faultline-77-0/memory.swap.max"), "0");
+    assert_eq!(own("faultline-77-0/io.max"), "254:0 rbps=21800000 riops=500");
+    // An ordinary file holds the last command; the kernel would hold the sum of them.
+    assert_eq!(own("cgroup.subtree_control"), "+io");
+    drop(hierarchy);
+    assert_eq!(own("cgroup.subtree_control"), "+io", "a cage still needs it");
+    drop(cage);
+    assert_eq!(own("cgroup.subtree_control"), "-io");
+    assert!(!machine.path(V2_OWN).join("faultline-77-0").exists());
+}
+
+#[test]
+fn the_ledger_hears_of_everything_that_may_be_made_before_it_is() {
+    let machine = Machine::v2();
+    let paths = machine.hierarchy().paths("faultline-77-3", &both());
+    let aside = format!("{V2_OWN}/faultline-{PID}-aside");
+    assert_eq!(shown(&machine, &paths), [format!("{V2_OWN}/faultline-77-3"), aside]);
+}
+
+#[test]
+fn a_cage_has_only_the_groups_that_its_limits_need() {
+    let machine = Machine::v1();
+    let memory = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
+    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", memory).unwrap();
+    assert_eq!(cage.paths().len(), 1);
+    assert_eq!(cage.statistics().device_read_bytes, Err("the cage has no io controller".into()));
+    let slow = Limits { memory_bytes: None, ..both() };
+    let cage = Cage::new(&machine.hierarchy(), "faultline-77-1", slow).unwrap();
+    assert_eq!(shown(&machine, &cage.paths()), ["sys/fs/cgroup/blkio/faultline-77-1"]);
+    assert_eq!(Cage::new(&machine.hierarchy(), "faultline-77-2", Limits::default()).unwrap().paths().len(), 0);
+}
+
+#[test]
+fn controllers_that_are_already_handed_down_stay_so() {
+    let control = format!("{V2_OWN}/cgroup.subtree_control");
+    let machine = Machine::v2().with(&control, "io memory pids\n");
+    drop(Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
+    assert_eq!(machine.read(&control), "io memory pids\n");
+}
+
+#[test]
+fn a_container_sees_its_own_part_of_the_tree_at_the_top() {
+    let machine = Machine::v2_at("/docker/4f5a/inner", "/docker/4f5a")
+        .v2_group("sys/fs/cgroup/inner")
+        .with("sys/fs/cgroup/inner/cgroup.controllers", "io memory\n");
+    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
+    assert_eq!(shown(&machine, &cage.paths()), ["sys/fs/cgroup/inner/faultline-77-0"]);
+}
+
+#[test]
+fn what_is_missing_is_said_with_what_would_change_it() {
+    let reason = |machine: &Machine| machine.hierarchy().can_limit_memory().unwrap_err();
+    let undelegated = Machine::v2().with(&format!("{V2_OWN}/cgroup.controllers"), "cpu pids\n");
+    let said = reason(&undelegated);
+    assert!(said.contains("memory controller is not delegated to /sys/fs/cgroup/user.slice"), "{said}");
+    assert!(said.contains("systemd-run --scope -p Delegate=yes"), "{said}");
+
+    let switched_off = Machine::v2()
+        .with("sys/fs/cgroup/cgroup.controllers", "cpu io pids\n")
+        .with(&format!("{V2_OWN}/cgroup.controllers"), "cpu io pids\n");
+    assert!(reason(&switched_off).contains("cgroup_enable=memory"));
+    assert_eq!(switched_off.hierarchy().can_throttle("254:0"), Ok(()), "the other controller is there");
+
+    let elsewhere = Machine::v1().with("proc/self/mountinfo", "22 1 254:0 / / rw - ext4 /dev/vda rw\n");
+    assert!(reason(&elsewhere).contains("not mounted here"));
+    let nothing = Machine::v1().with("proc/self/cgroup", "");
+    assert!(reason(&nothing).contains("no mounted cgroup tree has the memory controller"));
+    let no_proc = Hierarchy::detect_below(Path::new("/no/such/root"));
+    assert!(no_proc.can_throttle("254:0").unwrap_err().contains("/no/such/root/proc/self"));
+}
+
+#[test]
+fn a_group_that_cannot_be_limited_leaves_nothing_behind() {
+    let machine = Machine::v1();
+    fs::remove_file(machine.path("sys/fs/cgroup/blkio/blkio.throttle.read_iops_device")).unwrap();
+    let error = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap_err().to_string();
+    assert!(error.contains("CONFIG_BLK_DEV_THROTTLING"), "{error}");
+    for folder in ["sys/fs/cgroup/memory/session/one", "sys/fs/cgroup/blkio"] {
+        assert!(!machine.path(folder).join("faultline-77-0").exists());
+    }
+}
+
+#[test]
+fn limits_that_mean_nothing_and_names_that_cannot_be_cleaned_up_are_refused() {
+    let hierarchy = Machine::v1().hierarchy();
+    let refusal = |name: &str, limits: Limits| Cage::new(&hierarchy, name, limits).unwrap_err().to_string();
+    assert!(refusal("mine", both()).contains("never be cleaned up"));
+    assert!(refusal("faultline-/../../mine", both()).contains("never be cleaned up"));
+    assert!(refusal("faultline-1", Limits { device: None, ..both() }).contains("no"));
+    assert!(refusal("faultline-1", Limits { memory_bytes: Some(0), ..both() }).contains("limit of 0"));
+}
+
+#[test]
+fn a_group_with_somebody_inside_stays_and_the_caller_hears_of_it() {
+    let machine = Machine::v1();
+    let limits = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
+    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", limits).unwrap();
+    let path = cage.paths()[0].clone();
+    cage.admit(1).unwrap();
+    assert_eq!(cage.remove().unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+    assert!(path.exists());
+}
+
+#[test]
+fn counters_of_v1_and_v2_mean_the_same() {
+    let memory = Memory {
+        used_bytes: Some(33_000_000),
+        peak_bytes: None,
+        file_bytes: Some(31_485_952),
+        anonymous_bytes: Some(135_168),
+        major_faults: Some(94),
+        refaulted_pages: Some(6618),
+        limit_hits: Some(383),
+        out_of_memory_kills: Some(1),
+    };
+    let machine = Machine::v1();
+    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
+    let group = "sys/fs/cgroup/memory/session/one/faultline-77-0";
+    let stat = "cache 31485952\nrss 135168\nrss_huge 0\npgmajfault 94\nworkingset_refault_anon 0\n\
+                workingset_refault_file 6618\ntotal_cache 1\ntotal_rss 1\n";
+    machine.write(&format!("{group}/memory.stat"), stat);
+    machine.write(&format!("{group}/memory.usage_in_bytes"), "33000000\n");
+    machine.write(&format!("{group}/memory.max_usage_in_bytes"), "33554432\n");
+    machine.write(&format!("{group}/memory.failcnt"), "383\n");
+    machine.write(&format!("{group}/memory.oom_control"), "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+    let service = "253:0 Read 1\n254:0 Read 268435456\n254:0 Write 0\n254:0 Total 268435456\nTotal 268435457\n";
+    machine.write("sys/fs/cgroup/blkio/faultline-77-0/blkio.throttle.io_service_bytes", service);
+    let expected = Memory { peak_bytes: Some(33_554_432), ..memory };
+    assert_eq!(cage.statistics(), Statistics { memory: Ok(expected), device_read_bytes: Ok(268_435_456) });
+
+    let machine = Machine::v2();
+    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
+    let write = |file: &str, text: &str| machine.write(&format!("{V2_OWN}/faultline-77-0/{file}"), text);
+    // A kernel before 5.9 and 5.19: one counter for refaults, no peak.
+    write("memory.stat", "anon 135168\nfile 31485952\nfile_mapped 1\npgmajfault 94\nworkingset_refault 6618\n");
+    write("memory.current", "33000000\n");
+    write("memory.events", "low 0\nhigh 0\nmax 383\noom 1\noom_kill 1\n");
+    write("io.stat", "253:0 rbytes=1 wbytes=0\n254:0 rbytes=268435456 wbytes=0 rios=200 wios=0 dbytes=0 dios=0\n");
+    assert_eq!(cage.statistics(), Statistics { memory: Ok(memory), device_read_bytes: Ok(268_435_456) });
+}
+
+#[test]
+fn only_directories_of_a_cgroup_file_system_are_groups() {
+    assert!(!is_group(Path::new("/no/such")));
+    assert!(!is_group(&std::env::temp_dir()));
+    assert!(!is_group(Path::new("/proc/self/status")));
+}
+
+#[test]
+fn names_are_different_each_time() {
+    let (first, second) = (name(), name());
+    assert_ne!(first, second);
+    assert!(first.starts_with(&format!("{PREFIX}{}-", std::process::id())), "{first}");
+}
+
+/// The rest asks the real kernel.
+fn caged(limits: &Limits) -> Option<(Hierarchy, Cage)> {
+    let hierarchy = Hierarchy::detect();
+    match Cage::new(&hierarchy, &name(), limits.clone()) {
+        Ok(cage) => Some((hierarchy, cage)),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+/// A shell that waits until it is in its cage.
+fn gated(script: &str) -> Child {
+    let script = format!("read go; {script}");
+    Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+}
+
+const FILE_BYTES: u64 = 32 << 20;
+
+/// A file on a disk, not in the page cache; and the disk's number.
+fn evicted_file() -> Option<(tempfile::NamedTempFile, String)> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let device = crate::mount::file_system(file.path()).unwrap().device;
+    let number = crate::device::Disk::of(&device).and_then(|disk| disk.number());
+    if let Err(reason) = &number {
+        println!("skipped: there is no disk under the temporary folder ({reason})");
+    }
+    let number = number.ok()?;
+    file.write_all(&vec![7; FILE_BYTES as usize]).unwrap();
+    crate::cache::evict(file.as_file()).unwrap();
+    Some((file, number))
+}
+
+#[test]
+fn a_caged_process_reads_the_file_anew_because_it_does_not_fit() {
+    let Some((file, _)) = evicted_file() else { return };
+    let limits = Limits { memory_bytes: Some(FILE_BYTES / 2), ..Limits::default() };
+    let Some((_hierarchy, cage)) = caged(&limits) else { return };
+    let shown = file.path().display();
+    let mut child = gated(&format!("cat {shown} {shown}"));
+    cage.admit(child.id()).unwrap();
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let memory = cage.statistics().memory.unwrap();
+    assert!(memory.used_bytes.unwrap() <= FILE_BYTES / 2, "{memory:?}");
+    assert!(memory.limit_hits.unwrap() > 0, "{memory:?}");
+    let paths = cage.paths();
+    assert!(paths.iter().all(|path| is_group(path)));
+    cage.remove().unwrap();
+    assert!(paths.iter().all(|path| !path.exists()));
+}
+
+#[test]
+fn a_throttled_process_has_its_reads_counted_and_its_group_taken_away_when_it_is_killed() {
+    let Some((file, device)) = evicted_file() else { return };
+    let limits = Limits { read_bytes_per_s: Some(1 << 30), device: Some(device), ..Limits::default() };
+    let Some((_hierarchy, cage)) = caged(&limits) else { return };
+    let mut child = gated(&format!("cat {}; read forever", file.path().display()));
+    cage.admit(child.id()).unwrap();
+    let mut gate = child.stdin.take().unwrap();
+    gate.write_all(b"go\n").unwrap();
+    let began = std::time::Instant::now();
+    while cage.statistics().device_read_bytes.unwrap() < FILE_BYTES {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", cage.statistics());
+        thread::yield_now();
+    }
+    child.kill().unwrap();
+    let paths = cage.paths();
+    drop(cage);
+    assert!(paths.iter().all(|path| !path.exists()));
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_throttle_on_something_that_is_no_disk_is_refused_in_words() {
+    let hierarchy = Hierarchy::detect();
+    // The largest minor number there is, of memory devices, which are no disks.
+    match hierarchy.can_throttle("1:1048575") {
+        Err(reason) if reason.contains("is no whole disk") => {}
+        Err(reason) => println!("skipped: {reason}"),
+        Ok(()) => panic!("nothing has this number"),
+    }
+}

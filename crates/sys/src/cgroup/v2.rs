@@ -1,0 +1,218 @@
+//! The files of cgroup v2, and how controllers are handed down (Documentation/admin-guide/cgroup-v2.rst).
+
+use std::{io, path::Path, path::PathBuf};
+
+use rustix::io::Errno;
+
+use super::{
+    Limits, Memory, PREFIX, errno, field, get,
+    hierarchy::{Controller, Kernel},
+    not_in_force, number, remove_patiently, said, set,
+};
+use crate::page_bytes;
+
+const MAX: &str = "io.max";
+
+pub(super) fn limit_memory(group: &Path, limits: &Limits) -> io::Result<()> {
+    const FILE: &str = "memory.max";
+    let Some(bytes) = limits.memory_bytes else { return Ok(()) };
+    // As in v1: the worker's own memory must not go to swap. Without swap in the kernel there is no such file.
+    let _ = set(group, "memory.swap.max", "0");
+    set(group, FILE, &bytes.to_string())?;
+    let found = get(group, FILE)?;
+    match found.trim().parse::<u64>() {
+        Ok(number) if number <= bytes && bytes - number < page_bytes() => Ok(()),
+        _ => Err(not_in_force(group, FILE, &bytes.to_string(), &found)),
+    }
+}
+
+pub(super) fn throttle(group: &Path, limits: &Limits) -> io::Result<()> {
+    let device = limits.device.as_deref().unwrap_or_default();
+    let rules = [("rbps", limits.read_bytes_per_s), ("riops", limits.read_ops_per_s)];
+    let rules: Vec<String> =
+        rules.iter().filter_map(|(key, limit)| limit.map(|limit| format!("{key}={limit}"))).collect();
+    let command = format!("{device} {}", rules.join(" "));
+    set(group, MAX, &command)?;
+    let found = get(group, MAX)?;
+    let line = line_of(&found, device).unwrap_or_default();
+    match rules.iter().all(|rule| line.split(' ').any(|word| word == rule)) {
+        true => Ok(()),
+        false => Err(not_in_force(group, MAX, &command, &found)),
+    }
+}
+
+/// Lets everything through that is held back; a failure costs time only.
+pub(super) fn release(group: &Path, device: &str) {
+    let _ = set(group, MAX, &format!("{device} rbps=max riops=max"));
+}
+
+pub(super) fn memory(group: &Path) -> Memory {
+    let stat = get(group, "memory.stat").unwrap_or_default();
+    let events = get(group, "memory.events").unwrap_or_default();
+    Memory {
+        used_bytes: number(group, "memory.current"),
+        peak_bytes: number(group, "memory.peak"),
+        file_bytes: field(&stat, "file"),
+        anonymous_bytes: field(&stat, "anon"),
+        major_faults: field(&stat, "pgmajfault"),
+        refaulted_pages: field(&stat, "workingset_refault_file").or_else(|| field(&stat, "workingset_refault")),
+        limit_hits: field(&events, "max"),
+        out_of_memory_kills: field(&events, "oom_kill"),
+    }
+}
+
+/// Lines read `254:0 rbytes=4096 wbytes=0 …`; a device that was never read has none.
+pub(super) fn device_read_bytes(group: &Path, device: &str) -> io::Result<u64> {
+    let text = get(group, "io.stat")?;
+    let read = line_of(&text, device).and_then(|line| {
+        line.split(' ').find_map(|word| word.strip_prefix("rbytes=").and_then(|bytes| bytes.parse().ok()))
+    });
+    Ok(read.unwrap_or(0))
+}
+
+fn line_of<'a>(text: &'a str, device: &str) -> Option<&'a str> {
+    text.lines().find(|line| line.split(' ').next() == Some(device))
+}
+
+/// What was done to a group so that groups below it can have limits; undone when dropped.
+///
+/// A controller works in a group only when the group above lists it in `cgroup.subtree_control`, and, except at the
+/// very root, a group that lists one may hold no processes itself ("no internal processes"). This process is in that
+/// group, so it steps aside, into a group next to the cages. It does that only when it is alone there: moving
+/// somebody else's processes is nobody's business.
+#[derive(Debug, Default)]
+pub(super) struct Delegation {
+    done: Option<Done>,
+}
+
+#[derive(Debug)]
+struct Done {
+    kernel: Kernel,
+    group: PathBuf,
+    enabled: Vec<&'static str>,
+    aside: Option<PathBuf>,
+}
+
+impl Delegation {
+    pub(super) fn enable(&mut self, kernel: &Kernel, group: &Path, controllers: &[Controller]) -> io::Result<()> {
+        let words = controllers.iter().map(|controller| controller.word());
+        words.into_iter().try_for_each(|word| self.enable_word(kernel, group, word))
+    }
+
+    pub(super) fn enable_word(&mut self, kernel: &Kernel, group: &Path, controller: &'static str) -> io::Result<()> {
+        if get(group, CONTROL)?.split_whitespace().any(|word| word == controller) {
+            return Ok(());
+        }
+        let done = self.done.get_or_insert_with(|| Done {
+            kernel: kernel.clone(),
+            group: group.to_path_buf(),
+            enabled: Vec::new(),
+            aside: None,
+        });
+        let command = format!("+{controller}");
+        let mut put = set(group, CONTROL, &command);
+        if put.as_ref().is_err_and(|error| errno(error) == Some(Errno::BUSY.raw_os_error())) {
+            done.step_aside()?;
+            put = set(group, CONTROL, &command);
+        }
+        put?;
+        done.enabled.push(controller);
+        Ok(())
+    }
+
+    /// Where this process would step aside, or has.
+    pub(super) fn aside(kernel: &Kernel, group: &Path) -> PathBuf {
+        group.join(format!("{PREFIX}{}-aside", kernel.pid))
+    }
+}
+
+impl Done {
+    fn step_aside(&mut self) -> io::Result<()> {
+        alone(&get(&self.group, PROCESSES)?, self.kernel.pid, &self.group)?;
+        let aside = Delegation::aside(&self.kernel, &self.group);
+        (self.kernel.make)(&aside).map_err(|error| said(error, format_args!("cannot make {}", aside.display())))?;
+        self.aside = Some(aside.clone());
+        set(&aside, PROCESSES, &self.kernel.pid.to_string())
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        // In this order: while a controller is enabled, nobody may come back. Nothing can be done about failures; an
+        // empty group that stays is in the ledger.
+        for controller in &self.enabled {
+            let _ = set(&self.group, CONTROL, &format!("-{controller}"));
+        }
+        if let Some(aside) = &self.aside {
+            let _ = set(&self.group, PROCESSES, &self.kernel.pid.to_string());
+            let _ = remove_patiently(aside, self.kernel.remove);
+        }
+    }
+}
+
+const CONTROL: &str = "cgroup.subtree_control";
+const PROCESSES: &str = "cgroup.procs";
+
+/// Whether `pid` is the only process of a group.
+fn alone(processes: &str, pid: u32, group: &Path) -> io::Result<()> {
+    let others = processes.lines().filter(|line| line.trim() != pid.to_string()).count();
+    match others {
+        0 => Ok(()),
+        others => Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!(
+                "{others} other processes are in {}, and in cgroup v2 a group that holds processes cannot limit the \
+                 groups below it; start faultline in a group of its own: \
+                 `systemd-run --scope -p Delegate=yes faultline …`",
+                group.display()
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cgroup::{hierarchy::tests_of_the_machine, is_group, remove};
+    use std::{fs, process::Command};
+
+    #[test]
+    fn nobody_elses_processes_are_moved() {
+        assert!(alone("77\n", 77, Path::new("/own")).is_ok());
+        assert!(alone("", 77, Path::new("/own")).is_ok());
+        let reason = alone("76\n77\n0\n", 77, Path::new("/own")).unwrap_err().to_string();
+        assert!(reason.contains("2 other processes are in /own") && reason.contains("Delegate=yes"), "{reason}");
+    }
+
+    /// The rule is the kernel's, so this asks the kernel, with whatever controller the tree has to give: a child
+    /// stands in for the process that steps aside.
+    #[test]
+    fn a_process_steps_aside_for_its_cages_and_comes_back() {
+        let Some((tree, controller)) = tests_of_the_machine::tree_with_a_controller() else { return };
+        let group = tree.join(format!("{PREFIX}{}-steps", std::process::id()));
+        fs::create_dir(&group).unwrap();
+        let mut given_to_the_tree = Delegation::default();
+        let kernel = Kernel::real(Path::new("/"));
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let outcome = (|| {
+            given_to_the_tree.enable_word(&kernel, &tree, controller)?;
+            set(&group, PROCESSES, &child.id().to_string())?;
+            let kernel = Kernel { pid: child.id(), ..kernel.clone() };
+            let mut delegation = Delegation::default();
+            delegation.enable_word(&kernel, &group, controller)?;
+            let enabled = get(&group, CONTROL)?;
+            let aside = Delegation::aside(&kernel, &group);
+            let moved = get(&aside, PROCESSES)?;
+            drop(delegation);
+            io::Result::Ok((enabled, moved, get(&group, CONTROL)?, get(&group, PROCESSES)?, is_group(&aside)))
+        })();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        remove(&group).unwrap();
+        drop(given_to_the_tree);
+        let (enabled, moved, disabled, back, stays) = outcome.unwrap();
+        let pid = format!("{}\n", child.id());
+        assert_eq!((enabled.trim(), moved), (controller, pid.clone()));
+        assert_eq!((disabled.trim(), back, stays), ("", pid, false));
+    }
+}
