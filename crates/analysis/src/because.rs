@@ -16,7 +16,7 @@ const ALIKE: f64 = 1.25;
 const TOLD: usize = 3;
 
 /// The kernel splits user from system time by looking at every tick (250 a second on most kernels).
-const TICK_NS: f64 = 4e6;
+pub(crate) const TICK_NS: f64 = 4e6;
 
 pub(crate) fn because(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
     let [a, b] = [baseline, arm].map(|cell| Counts::of(run, cell));

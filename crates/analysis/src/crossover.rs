@@ -6,6 +6,7 @@
 
 use schema::{
     Condition, Span,
+    experiment::Variant,
     findings::{Crossover, Estimate, Verdict},
 };
 
@@ -22,7 +23,11 @@ pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
     let mut curves: Vec<Curve> = Vec::new();
     for it in compared {
         let arms = [it.baseline.arm(), it.arm.arm()];
-        let key = Key { arms: arms.map(|arm| arm.name.as_str()), condition: but_for_the_block(it.baseline.condition) };
+        let key = Key {
+            arms: arms.map(|arm| arm.name.as_str()),
+            condition: but_for_the_block(it.baseline.condition),
+            variant: run.origin(it.arm.entry.condition).and_then(|compare| compare.variant),
+        };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
             curves.push(Curve { key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
             curves.len() - 1
@@ -53,6 +58,8 @@ fn but_for_the_block(condition: &Condition) -> Condition {
 struct Key<'a> {
     arms: [&'a str; 2],
     condition: Condition,
+    /// What was published and what corrects it are two curves.
+    variant: Option<Variant>,
 }
 
 struct Curve<'a> {

@@ -9,6 +9,7 @@ use schema::{Condition, State, Workload, protocol::Tally};
 use crate::{
     cells::inconsistent_work,
     measured::{Cell, Pass, Run},
+    stats::Sample,
     words::{amount, count, percent, size, thousands},
 };
 
@@ -80,7 +81,7 @@ impl Both<'_, '_> {
         };
         let each = |a: &dyn std::fmt::Display, b: &dyn std::fmt::Display| format!("{first} {a}, {second} {b}");
         differ(a.workload == b.workload, format!("different workloads: {}", each(&a.workload, &b.workload)));
-        differ(a.consume == b.consume, format!("what happens to each byte differs: {}", each(&a.consume, &b.consume)));
+        differ(a.consume == b.consume, self.per_byte());
         differ(
             a.state == b.state,
             format!("different starts: the {first} arm starts {}, the {second} arm {}", a.state, b.state),
@@ -100,10 +101,31 @@ impl Both<'_, '_> {
         let (file_a, file_b) = (schema::Bytes(a.file_bytes), schema::Bytes(b.file_bytes));
         differ(a.file_bytes == b.file_bytes, format!("files of different sizes: {}", each(&file_a, &file_b)));
         differ(a.storage == b.storage, "the arms read from storage with different limits".to_string());
+        let memory = |of: &Condition| match of.memory_bytes {
+            Some(bytes) => schema::Bytes(bytes).to_string(),
+            None => "no limit".to_string(),
+        };
+        differ(a.memory_bytes == b.memory_bytes, format!("different memory: {}", each(&memory(a), &memory(b))));
         if a.descriptor != b.descriptor {
             let sentence = format!("threads share the file differently: {}", each(&a.descriptor, &b.descriptor));
             work.warnings.push(sentence);
         }
+    }
+
+    /// That the arms do different things with each byte: what they do, in words, and what it costs where that was seen.
+    fn per_byte(&self) -> String {
+        let spent = |cell: &Cell| {
+            let user = cell.reading("user_ns", Sample::mean).value().copied()?;
+            let ns = user / cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0)?;
+            (0.005..1e6).contains(&ns).then_some(ns)
+        };
+        let does = |name: &str, cell: &Cell| format!("{name} {} ({})", cell.own.consume, cell.own.consume.about());
+        let [first, second] = self.names;
+        let cost = match (spent(self.baseline), spent(self.arm)) {
+            (Some(a), Some(b)) => format!("; they spend {a:.2} and {b:.2} ns of user time on a byte"),
+            _ => String::new(),
+        };
+        format!("what happens to each byte differs: {}, {}{cost}", does(first, self.baseline), does(second, self.arm))
     }
 
     /// What each arm did, round by round: offsets may be drawn anew for every round, but then for all arms alike.
@@ -266,8 +288,14 @@ impl Both<'_, '_> {
     /// its reader must see the part beside the whole; one that names a number of bytes, or leaves the window to the
     /// planner, speaks of a working set, and the run says once how large that was.
     fn said_window(&self, says: &Condition) -> u64 {
-        let written = self.run.record.experiment.comparisons.iter().filter_map(|compare| compare.range);
-        let share = written.filter(|range| range.share.is_some()).any(|range| range.of(says.file_bytes) == says.range);
+        let share = match self.run.origin(self.baseline.entry.condition) {
+            Some(compare) => compare.range.is_some_and(|range| range.share.is_some()),
+            // A record that does not say where its conditions come from.
+            None => {
+                let written = self.run.record.experiment.comparisons.iter().filter_map(|compare| compare.range);
+                written.filter(|range| range.share.is_some()).any(|range| range.of(says.file_bytes) == says.range)
+            }
+        };
         if share || says.range.bytes == 0 { says.file_bytes } else { says.range.bytes }
     }
 

@@ -6,11 +6,14 @@
 
 mod because;
 mod cells;
+mod claims;
 mod compare;
 mod crossover;
 mod equal_work;
+mod figures;
 mod map;
 mod measured;
+mod metric;
 mod noise;
 mod precision;
 pub mod stats;
@@ -34,7 +37,7 @@ pub fn analyze(record: &Record) -> Findings {
         warnings: warnings::of_run(&run, &noise_floor),
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
-        // The ledger of claims belongs to the studies and is filled in there.
-        claims: Vec::new(),
+        claims: claims::all(&run),
+        figures: figures::all(&run),
     }
 }

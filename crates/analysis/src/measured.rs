@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use schema::{
     Arm, Condition, Reading, Record, State,
+    experiment::Compare,
     protocol::Tally,
     record::{self, Outcome},
 };
@@ -65,6 +66,11 @@ impl<'a> Run<'a> {
 
     pub(crate) fn baseline(&self, condition: usize) -> Option<&Cell<'a>> {
         self.of_condition(condition).find(|cell| cell.entry.baseline && !cell.entry.control)
+    }
+
+    /// The comparison of the experiment that a condition comes from.
+    pub(crate) fn origin(&self, condition: usize) -> Option<&'a Compare> {
+        self.record.experiment.comparisons.get(*self.record.origins.get(condition)?)
     }
 
     pub(crate) fn page_bytes(&self) -> u64 {
@@ -186,6 +192,11 @@ impl<'a> Cell<'a> {
 }
 
 impl Pass<'_> {
+    /// What a probe saw in this pass; `None` also for what cannot be a time or a count.
+    pub(crate) fn reading(&self, name: &str) -> Option<f64> {
+        self.readings.get(name)?.value().copied().filter(|value| value.is_finite() && *value >= 0.0)
+    }
+
     /// `None` for a pass without work, or too short for its clock.
     pub(crate) fn ns_per_op(&self) -> Option<f64> {
         (self.ns > 0.0 && self.tally.ops > 0).then(|| self.ns / self.tally.ops as f64)

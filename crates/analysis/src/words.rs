@@ -62,6 +62,15 @@ pub(crate) fn times(factor: f64) -> String {
     }
 }
 
+/// Three digits or more, to be held against a published number: `1.62`, `23.4`, `32,807`.
+pub(crate) fn digits(number: f64) -> String {
+    match number {
+        ..9.995 => format!("{number:.2}"),
+        ..99.95 => format!("{number:.1}"),
+        _ => thousands(number.round() as u64),
+    }
+}
+
 /// `71 %`, `0.4 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -91,6 +100,7 @@ mod tests {
         assert_eq!([268_435_456, 1_073_741_824, 4096].map(amount), ["268 MB", "1,074 MB", "4,096 bytes"]);
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
         assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
+        assert_eq!([0.8, 1.618, 9.996, 99.96, 32_807.0].map(digits), ["0.80", "1.62", "10.0", "100", "32,807"]);
         assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");
     }

@@ -213,10 +213,8 @@ impl Bench<'_> {
     /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
     fn try_out(&mut self, condition: usize, ops_given: bool, share_ns: f64) {
         let mut small = self.record.conditions[condition].clone();
-        if !ops_given {
-            let ops = sizing::trial_ops(&small);
-            plan::cover(&mut small, ops);
-        }
+        let ops = sizing::trial_ops(&small).min(if ops_given { small.ops } else { u64::MAX });
+        plan::cover(&mut small, ops);
         let mut trials = Vec::new();
         let mut keep = Vec::new();
         for cell in self.cells_of(condition) {
@@ -229,8 +227,8 @@ impl Bench<'_> {
             }
             let arm = entry.arm.clone();
             let mut under = entry.own_condition.clone().unwrap_or_else(|| small.clone());
-            if under.ops == 0 {
-                let ops = sizing::trial_ops(&under);
+            if entry.own_condition.is_some() {
+                let ops = sizing::trial_ops(&under).min(if under.ops == 0 { u64::MAX } else { under.ops });
                 plan::cover(&mut under, ops);
             }
             match self.pass(&arm, &under) {

@@ -44,6 +44,7 @@ fn job() -> Job {
         aligned: true,
         threads: 1,
         descriptor: Descriptor::PerThread,
+        consumed_percent: 100,
         seed: 1,
         hold: Hold::No,
     }

@@ -1,4 +1,5 @@
-//! The statistics faultline uses, and no others: the median, with an interval that needs no model of the noise.
+//! The statistics faultline uses, and no others: the median, with an interval that needs no model of the noise; and for
+//! what the kernel counts by ticks, the ratio of sums.
 //!
 //! Threats, and what answers them:
 //!
@@ -15,6 +16,8 @@
 
 mod interval;
 mod sample;
+mod sums;
 
 pub use interval::{median, median_of_positive};
 pub use sample::Sample;
+pub use sums::ratio_of_sums;

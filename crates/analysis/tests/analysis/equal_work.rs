@@ -2,8 +2,7 @@
 
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
 use schema::{
-    Bytes, State,
-    experiment::{Compare, Range},
+    Consume, Experiment, State,
     findings::{Comparison, Verdict},
 };
 
@@ -161,18 +160,15 @@ fn a_range_of_half_the_file_is_said_whether_the_arms_or_the_experiment_set_it() 
     // A window that the planner took is said once, for the run.
     comparable_with(&lab, &[]);
     assert!(lab.analyze().warnings[0].starts_with("no pass touched more than 32 MiB of the file's 64 MiB"));
-    lab.record.experiment.comparisons.push(Compare {
-        arms: vec![],
-        workload: vec![],
-        block: vec![],
-        consume: vec![],
-        state: vec![],
-        threads: vec![],
-        descriptor: vec![],
-        aligned: vec![],
-        range: Some(Range { offset: Bytes(0), bytes: None, share: Some(0.5) }),
-        ops: None,
-    });
+    let half_of_it = r#"
+        title = "Half"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "cached"
+        range = { share = 0.5 }"#;
+    lab.record.experiment = Experiment::parse("half", half_of_it).unwrap();
     comparable_with(&lab, &warning);
 }
 
@@ -316,4 +312,102 @@ fn both_arms_doing_less_than_they_say_is_a_warning() {
     };
     let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), half, ("mmap", 9e3), half);
     comparable_with(&lab, &["both arms consumed 34 MB of the 67 MB that the experiment says"]);
+}
+
+#[test]
+fn an_arm_that_is_told_to_look_at_a_quarter_of_each_block_is_found_by_its_tally() {
+    let mut lab = Lab::new();
+    let mut condition = scan("32 KiB", State::Cached);
+    (condition.file_bytes, condition.range.bytes, condition.ops) = (GIB, GIB, GIB / 32_768);
+    let condition = lab.condition(condition);
+    let [read, mmap] = ["read", "mmap+willneed"].map(|arm| lab.cell(condition, arm));
+    lab.own(read, |own| own.consumed_percent = 25);
+    lab.measure(read, 10, 100.0, nothing);
+    lab.measure(mmap, 10, 140.0, nothing);
+    not_comparable(&lab, "the read arm consumed 268 MB of 1,074 MB");
+    // Both alike is said, and voids nothing.
+    lab.own(mmap, |own| own.consumed_percent = 25);
+    lab.record.samples.clear();
+    for cell in [read, mmap] {
+        lab.measure(cell, 10, 100.0, nothing);
+    }
+    comparable_with(&lab, &["both arms consumed 268 MB of the 1,074 MB that the experiment says"]);
+}
+
+#[test]
+fn decoding_every_line_is_other_work_than_counting_newlines() {
+    let lines = |reads: f64, mmaps: f64| {
+        let mut condition = scan("64 KiB", State::Cached);
+        condition.consume = Consume::Lines;
+        let mut lab = Lab::new();
+        let condition = lab.condition(condition);
+        for (arm, user_ns) in [("read", reads), ("mmap", mmaps)] {
+            let cell = lab.cell(condition, arm);
+            if arm == "read" {
+                lab.own(cell, |own| own.consume = Consume::DecodeLines);
+            }
+            lab.measure(cell, 10, 1e5, |_, pass| {
+                pass.reads("user_ns", user_ns);
+            });
+        }
+        lab
+    };
+    let difference = "what happens to each byte differs: read decode-lines (UTF-8 is decoded, and every line becomes a \
+                      string of its own; newlines are counted), mmap lines (newlines are counted)";
+    let spent = "; they spend 2.00 and 0.05 ns of user time on a byte";
+    not_comparable(&lines(128.0 * MIB as f64, 3.2 * MIB as f64), &format!("{difference}{spent}"));
+    // What ticks did not see is not said.
+    not_comparable(&lines(128.0 * MIB as f64, 0.0), difference);
+}
+
+#[test]
+fn half_of_a_file_is_said_of_the_comparison_that_asks_for_it_and_of_no_other() {
+    let both = r#"
+        title = "Half and whole"
+        [[compare]]
+        name = "random"
+        variant = "as-published"
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "cached"
+        range = { share = 0.5 }
+        [[compare]]
+        name = "random"
+        variant = "corrected"
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        state = "cached"
+        range = { share = 1.0 }"#;
+    let mut lab = Lab::of_experiment(both);
+    for cell in 0..4 {
+        // As many blocks as there are slots leave 1/e of them untouched.
+        lab.measure(cell, 10, 1e3, |_, pass| {
+            pass.tally.distinct_bytes = (pass.tally.distinct_bytes as f64 * 0.632) as u64
+        });
+    }
+    let comparisons = lab.analyze().comparisons;
+    assert_eq!(comparisons.len(), 2);
+    assert_eq!(
+        comparisons[0].warnings,
+        [
+            "both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over all of it would have reached \
+          25.18 MiB, these reached 20.22 MiB"
+        ]
+    );
+    assert!(comparisons[1].warnings.is_empty(), "{:?}", comparisons[1].warnings);
+}
+
+#[test]
+fn arms_with_different_memory_are_not_compared() {
+    let mut condition = scan("64 KiB", State::Limited);
+    condition.memory_bytes = Some(8 * MIB);
+    let mut lab = Lab::new();
+    let condition = lab.condition(condition);
+    let [read, mmap] = ["read", "mmap"].map(|arm| lab.cell(condition, arm));
+    lab.own(mmap, |own| own.memory_bytes = None);
+    lab.measure(read, 10, 1e5, nothing);
+    lab.measure(mmap, 10, 1e4, nothing);
+    not_comparable(&lab, "different memory: read 8 MiB, mmap no limit");
 }

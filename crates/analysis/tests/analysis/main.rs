@@ -1,5 +1,6 @@
 //! Records in, findings out: made-up records with known answers.
 
+mod claims;
 mod equal_work;
 mod findings;
 mod properties;

@@ -2,8 +2,8 @@
 
 use proptest::{collection::vec, prelude::*};
 use schema::{
-    Findings, Reading, Record, State,
-    findings::{Estimate, Verdict},
+    Experiment, Findings, Reading, Record, State,
+    findings::{ClaimVerdict, Estimate, Verdict},
     protocol::{Phases, Tally},
     record::Outcome,
 };
@@ -78,8 +78,22 @@ proptest! {
         let back: Findings = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(back.comparisons.len(), findings.comparisons.len());
         let texts = findings.map.iter().map(|line| &line.says).chain(&findings.warnings);
+        let texts = texts.chain(findings.claims.iter().map(|it| &it.reason));
         for text in texts.chain(findings.comparisons.iter().filter_map(|it| it.reason.as_ref())) {
             prop_assert!(!text.contains("NaN") && !text.contains("inf"), "{}", text);
+        }
+        prop_assert_eq!(findings.claims.len(), record.experiment.claims.len());
+        for claim in &findings.claims {
+            let decided = !matches!(claim.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
+            prop_assert!(!(decided && record.partial.is_some()), "{:?}", claim);
+            prop_assert!(!claim.reason.is_empty());
+            prop_assert!(!decided || claim.measured.iter().any(|it| it.decides && it.verdict == claim.verdict));
+        }
+        let values = findings.claims.iter().flat_map(|it| it.measured.iter().map(|it| it.value));
+        let figures = findings.figures.iter().flat_map(|it| [&it.as_published, &it.corrected]);
+        for value in values.chain(figures.filter_map(|it| it.value().copied())) {
+            prop_assert!([value.median, value.ci_low, value.ci_high].iter().all(|it| it.is_finite()), "{:?}", value);
+            prop_assert!(value.ci_low <= value.median && value.median <= value.ci_high, "{:?}", value);
         }
         prop_assert_eq!(findings.map.len(), record.conditions.len());
     }
@@ -139,11 +153,53 @@ const READINGS: [&str; 8] = [
     "peak_memory_bytes",
 ];
 
+/// Every kind of claim and figure, about arms that may or may not be there.
+fn anything_claimed() -> Experiment {
+    let mut text = r#"
+        title = "Anything"
+        [arms]
+        half = { method = "mmap", own = { consumed_percent = 50 } }"#
+        .to_string();
+    for variant in ["as-published", "corrected"] {
+        text.push_str(&format!(
+            "\n[[compare]]\nname = \"both\"\nvariant = \"{variant}\"\nworkload = \"scan\"\nblock = \"4 KiB\"\n\
+             state = \"cold\"\narms = [\"read\", \"mmap\", \"half\"]"
+        ));
+    }
+    text.push_str(
+        "\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]",
+    );
+    let metrics = ["time", "cpu", "user", "system", "minor-faults", "device-read-bytes", "pages-per-fault"];
+    for (at, metric) in metrics.iter().enumerate() {
+        for expect in ["\"lower\"", "\"higher\"", "\"same\"", "{ at-most = 1.0 }", "{ at-least = 1e9 }"] {
+            let than = if expect.starts_with('{') { "" } else { "than = \"read\"" };
+            let compare = if at % 2 == 0 { "compare = \"both\"" } else { "ratio = 2.0" };
+            let id = format!("{metric} {}", expect.replace('"', ""));
+            text.push_str(&format!(
+                "\n[[claim]]\nid = \"{id}\"\nsays = \"it\"\narm = \"mmap\"\nmetric = \"{metric}\"\n{compare}\n{than}\n\
+                 expect = {expect}"
+            ));
+        }
+    }
+    for unit in ["s", "ms", "MiB/s", "cpu s", "user s", "system s", "minor faults", "times faster"] {
+        text.push_str(&format!(
+            "\n[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"{unit}\"\ncompare = \"both\"\n\
+             as_published = \"half\"\ncorrected = \"mmap\"\nwhere = {{ block = [\"4 KiB\"] }}\n{}",
+            if unit.len() > 2 { "blocks = 1_000_000" } else { "" }
+        ));
+    }
+    Experiment::parse("anything", &text).unwrap_or_else(|problem| panic!("{}", problem.at("anything")))
+}
+
 /// Cells that share conditions or name none, baselines missing or doubled, times and counts of any size.
 fn any_record() -> impl Strategy<Value = Record> {
     let cell = (0..6usize, 0..4usize, any::<bool>(), any::<bool>(), proptest::option::of(number()));
-    (vec(cell, 0..8), vec(passes(), 0..60), number(), number()).prop_map(|(cells, passes, bytes, page_bytes)| {
+    let origins = (vec(0..4usize, 0..6), proptest::option::of(Just("interrupted".to_string())));
+    let parts = (vec(cell, 0..8), vec(passes(), 0..60), number(), number(), origins);
+    parts.prop_map(|(cells, passes, bytes, page_bytes, (origins, partial))| {
         let mut lab = Lab::new();
+        lab.record.experiment = anything_claimed();
+        (lab.record.origins, lab.record.partial) = (origins, partial);
         for block in ["64 B", "4 KiB", "64 KiB", "1 MiB"] {
             lab.condition(scan(block, State::Cold));
         }

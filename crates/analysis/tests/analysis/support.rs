@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schema::{
     Bytes, Condition, Consume, Descriptor, Durability, Experiment, Reading, Record, SCHEMA_VERSION, Span, State,
     Workload,
+    condition::Storage,
+    experiment::Compare,
     protocol::{Phases, Tally},
     record::{Ceiling, Cell, Device, Environment, Outcome, Resident, Sample, Target},
 };
@@ -56,7 +58,34 @@ fn condition(workload: Workload, block: &str, state: State) -> Condition {
         range: Span { offset: 0, bytes: 64 * MIB },
         aligned: true,
         ops: 64 * MIB / block_bytes,
+        consumed_percent: 100,
+        memory_bytes: None,
     }
+}
+
+fn conditions(compare: &Compare) -> Vec<Condition> {
+    let mut conditions = Vec::new();
+    for workload in &compare.workload {
+        for consume in &compare.consume {
+            for aligned in &compare.aligned {
+                for throttle in &compare.storage {
+                    for state in &compare.state {
+                        for block in &compare.block {
+                            let mut it = condition(*workload, &block.to_string(), *state);
+                            (it.consume, it.aligned) = (*consume, *aligned);
+                            it.storage = throttle
+                                .read_bps
+                                .map(|rate| Storage { read_bytes_per_s: Some(rate.0), read_ops_per_s: None });
+                            it.range = compare.range.map_or(it.range, |range| range.of(64 * MIB));
+                            it.ops = compare.ops.unwrap_or(it.range.bytes / block.0);
+                            conditions.push(it);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    conditions
 }
 
 /// Small noise around `center`, the same in every run of the tests: ±1 % (the finaliser of SplitMix64 as a hash).
@@ -75,6 +104,33 @@ impl Lab {
     pub(crate) fn condition(&mut self, condition: Condition) -> usize {
         self.record.conditions.push(condition);
         self.record.conditions.len() - 1
+    }
+
+    /// All cells of an experiment file that runs on a file of 64 MiB, with every condition that its lists make of
+    /// workload, consume, alignment, state, storage and block; nothing is measured yet.
+    pub(crate) fn of_experiment(text: &str) -> Lab {
+        let mut lab = Lab::new();
+        lab.record.experiment = Experiment::parse("made-up", text).unwrap_or_else(|it| panic!("{}", it.at("made-up")));
+        let comparisons = lab.record.experiment.comparisons.clone();
+        for (origin, compare) in comparisons.iter().enumerate() {
+            for condition in conditions(compare) {
+                let index = lab.condition(condition.clone());
+                lab.record.origins.push(origin);
+                for competitor in &compare.arms {
+                    let cell = lab.cell(index, competitor.arm.name.split(' ').next().unwrap());
+                    lab.record.cells[cell].arm = competitor.arm.clone();
+                    if !competitor.own.is_empty() {
+                        let own = &competitor.own;
+                        lab.own(cell, |it| {
+                            it.consume = own.consume.unwrap_or(it.consume);
+                            it.state = own.state.unwrap_or(it.state);
+                            it.consumed_percent = own.consumed_percent.unwrap_or(100);
+                        });
+                    }
+                }
+            }
+        }
+        lab
     }
 
     /// The first cell of a condition is its baseline.
@@ -114,7 +170,7 @@ impl Lab {
                 opened: !own.state.is_held(),
                 tally: Tally {
                     ops: own.ops,
-                    bytes: own.ops * own.block_bytes,
+                    bytes: own.ops * own.block_bytes * u64::from(own.consumed_percent) / 100,
                     distinct_bytes: own.range.bytes.min(own.ops * own.block_bytes),
                     checksum: "00000000c0ffee00".to_string(),
                     threads: own.threads,
@@ -193,7 +249,10 @@ pub(crate) fn empty_record() -> Record {
             title: "Made up".to_string(),
             question: None,
             source: None,
+            study: None,
             comparisons: Vec::new(),
+            claims: Vec::new(),
+            figures: Vec::new(),
         },
         environment: Environment {
             host: "lab".to_string(),
@@ -234,6 +293,7 @@ pub(crate) fn empty_record() -> Record {
             }),
         },
         conditions: Vec::new(),
+        origins: Vec::new(),
         cells: Vec::new(),
         samples: Vec::new(),
         fills: Vec::new(),
@@ -242,6 +302,7 @@ pub(crate) fn empty_record() -> Record {
             random_ops_per_s: Reading::Value(100_000.0),
             how: "O_DIRECT, 1 MiB, 32 in flight".to_string(),
         }),
+        scenarios: BTreeMap::new(),
         limits: Vec::new(),
     }
 }

@@ -1,0 +1,129 @@
+//! Published numbers beside ours, in the published units: once as published, once corrected.
+
+use schema::{
+    Workload,
+    experiment::{Figure, Metric, Unit, Variant},
+    findings::{Estimate, FigureFinding, Verdict},
+};
+
+use crate::{
+    compare::compare,
+    measured::{Cell, Pass, Run},
+    metric, stats,
+    words::thousands,
+};
+
+const MIB: f64 = 1_048_576.0;
+
+pub(crate) fn all(run: &Run) -> Vec<FigureFinding> {
+    let figures = run.record.experiment.figures.iter();
+    figures
+        .map(|figure| FigureFinding {
+            says: figure.says.clone(),
+            unit: figure.unit,
+            published: figure.published,
+            as_published: side(run, figure, Variant::AsPublished, figure.as_published.as_deref()).into(),
+            corrected: side(run, figure, Variant::Corrected, figure.corrected.as_deref()).into(),
+        })
+        .collect()
+}
+
+fn side(run: &Run, figure: &Figure, variant: Variant, arm: Option<&str>) -> Result<Estimate, String> {
+    let written = arm.ok_or("the experiment names no arm for it")?;
+    let name = run.record.experiment.arm_name(written);
+    let name = name.ok_or_else(|| format!("the arm {written:?} was not part of this run"))?;
+    let fits = run.cells.iter().filter(|cell| {
+        let of_variant = run.origin(cell.entry.condition).is_some_and(|origin| {
+            origin.name.as_ref() == Some(&figure.compare) && origin.variant.is_none_or(|it| it == variant)
+        });
+        of_variant && !cell.entry.control && cell.arm().name == name && figure.only.selects(cell.condition)
+    });
+    let cell = match &fits.collect::<Vec<&Cell>>()[..] {
+        [] => return Err("no condition of this run fits".to_string()),
+        [cell] => *cell,
+        several => {
+            let number = thousands(several.len() as u64);
+            return Err(format!("{number} conditions fit; the figure does not say which"));
+        }
+    };
+    if let Some(reason) = metric::untestable(run, cell) {
+        return Err(reason);
+    }
+    let estimate = match figure.unit {
+        Unit::Seconds => elapsed(figure, cell, 1e-9)?,
+        Unit::Milliseconds => elapsed(figure, cell, 1e-6)?,
+        Unit::MibPerSecond => {
+            rate(cell.passes.iter().map(|pass| lent_bytes(cell, pass) / MIB / (pass.ns * 1e-9)), cell)?
+        }
+        Unit::CpuSeconds => time_spent(figure, cell, Metric::Cpu, &["user_ns", "system_ns"])?,
+        Unit::UserSeconds => time_spent(figure, cell, Metric::User, &["user_ns"])?,
+        Unit::SystemSeconds => time_spent(figure, cell, Metric::System, &["system_ns"])?,
+        Unit::MinorFaults => {
+            let measured = metric::of_arm(run, Metric::MinorFaults, cell);
+            measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?
+        }
+        Unit::TimesFaster => speedup(run, cell, variant)?,
+    };
+    let finite = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite());
+    if finite { Ok(estimate) } else { Err("the number is out of all bounds".to_string()) }
+}
+
+/// Of a pass; or of as many blocks as the published program read.
+fn elapsed(figure: &Figure, cell: &Cell, unit: f64) -> Result<Estimate, String> {
+    let of_pass = |pass: &Pass| match figure.blocks {
+        Some(blocks) => pass.ns_per_op().map(|ns| ns * blocks as f64),
+        None => Some(pass.ns),
+    };
+    rate(cell.passes.iter().filter_map(of_pass).map(|ns| ns * unit), cell)
+}
+
+fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, String> {
+    stats::median_of_positive(values).ok_or_else(|| match cell.passes.len() {
+        1 => "a single pass has no interval".to_string(),
+        _ => "no pass did any work that took time".to_string(),
+    })
+}
+
+/// What a program that divides the file's size by its time takes for the size: all that was lent, looked at or not.
+fn lent_bytes(cell: &Cell, pass: &Pass) -> f64 {
+    let (block, range) = (cell.own.block_bytes as f64, cell.own.range.bytes as f64);
+    let lent = pass.tally.ops as f64 * block;
+    // The last block of a scan may be a short one.
+    let short = cell.own.workload == Workload::Scan && lent > range && lent - range < block;
+    if short { range } else { lent }
+}
+
+/// The mean, for ticks see nothing of some passes and too much of others.
+fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> Result<Estimate, String> {
+    let spent = |pass: &Pass| -> Option<f64> { names.iter().map(|name| pass.reading(name)).sum() };
+    let over = |pass: &Pass| if figure.blocks.is_some() { pass.tally.ops as f64 } else { 1.0 };
+    let passes: Vec<(f64, f64)> = cell.passes.iter().filter_map(|pass| Some((spent(pass)?, over(pass)))).collect();
+    if passes.is_empty() {
+        let reasons = names.iter().map(|name| cell.reading(name, stats::Sample::mean));
+        let reason = reasons.filter_map(|it| it.reason().map(str::to_string)).next();
+        return Err(reason.unwrap_or_else(|| "not observed in this run".to_string()));
+    }
+    let measured = metric::mean_of_times(metric, &passes);
+    let mean = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
+    let scale = 1e-9 * figure.blocks.map_or(1.0, |blocks| blocks as f64);
+    Ok(Estimate { median: mean.median * scale, ci_low: mean.ci_low * scale, ci_high: mean.ci_high * scale })
+}
+
+/// Of the arm over the baseline of its comparison. What was published is a ratio whatever the arms did.
+fn speedup(run: &Run, cell: &Cell, variant: Variant) -> Result<Estimate, String> {
+    let baseline = run.baseline(cell.entry.condition).ok_or("no baseline was entered")?;
+    if std::ptr::eq(baseline, cell) {
+        return Err("the arm is the baseline itself".to_string());
+    }
+    if let Some(reason) = metric::untestable(run, baseline) {
+        return Err(reason);
+    }
+    if variant == Variant::Corrected {
+        let comparison = compare(run, baseline, cell);
+        if comparison.verdict == Verdict::NotComparable {
+            return Err(comparison.reason.unwrap_or_default());
+        }
+    }
+    let measured = metric::times_lower(run, Metric::Time, baseline, cell);
+    measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())
+}

@@ -1,0 +1,251 @@
+//! What claims and figures are about: a metric of one arm, or how many times lower it is than another arm's.
+
+use schema::{
+    experiment::Metric,
+    findings::{Estimate, Status},
+};
+
+use crate::{
+    because::TICK_NS,
+    cells,
+    measured::{Cell, Pass, Run},
+    stats::{self, Sample},
+    words::{count, rough_size, thousands},
+};
+
+/// Fewer ticks in a pass give a median that is biased: sums over all rounds are compared instead.
+const FINE_TICKS: f64 = 10.0;
+
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) estimate: Option<Estimate>,
+    /// Rounds, or passes, that it comes from.
+    pub(crate) rounds: u32,
+    /// Why there is no estimate; or what to know of the one there is.
+    pub(crate) remark: Option<String>,
+    /// No pass could see it, on this machine or for this user.
+    pub(crate) unseen: bool,
+}
+
+impl Measured {
+    fn none(rounds: usize, reason: impl Into<String>) -> Measured {
+        Measured { estimate: None, rounds: rounds as u32, remark: Some(reason.into()), unseen: false }
+    }
+
+    fn some(estimate: Estimate, rounds: usize, remark: Option<String>) -> Measured {
+        Measured { estimate: Some(estimate), rounds: rounds as u32, remark, unseen: false }
+    }
+}
+
+/// How many times lower the arm's metric is than the other's, round by round; above 1: lower.
+pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) -> Measured {
+    let pairs = than.pairs(arm);
+    if pairs.is_empty() {
+        return Measured::none(0, "both were measured, but never in the same round");
+    }
+    let of_pass = |pass: &Pass| of_pass(run, metric, pass);
+    let seen: Vec<(&Pass, &Pass, f64, f64)> =
+        pairs.iter().filter_map(|(a, b)| Some((*a, *b, of_pass(a)?, of_pass(b)?))).collect();
+    let rounds = seen.len();
+    let values = || seen.iter().map(|&(_, _, than, arm)| (than, arm));
+    if rounds == 0 {
+        return missing(metric, &[than, arm]);
+    }
+    let names = readings(metric);
+    if [than, arm].iter().any(|cell| is_coarse(metric, cell)) {
+        let mut totals = [0.0; 2];
+        for (a, b, ..) in &seen {
+            totals = [totals[0] + total(a, names), totals[1] + total(b, names)];
+        }
+        let pairs: Vec<(f64, f64)> = values().collect();
+        return by_sums(metric, &pairs, totals, rounds);
+    }
+    let (ratios, remark) = match (metric, values().any(|(a, b)| a == 0.0 || b == 0.0)) {
+        (Metric::MinorFaults, true) => {
+            (ratios(values(), 1.0), Some("some passes took no fault, so one was added to all"))
+        }
+        (Metric::DeviceReadBytes, true) => (
+            ratios(values(), run.page_bytes() as f64),
+            Some("some passes read nothing from the device, so one page was added to all"),
+        ),
+        _ => (ratios(values(), 0.0), None),
+    };
+    let used = ratios.iter().filter(|ratio| ratio.is_finite() && **ratio > 0.0).count();
+    match stats::median_of_positive(ratios) {
+        Some(estimate) => Measured::some(estimate, used, remark.map(str::to_string)),
+        None if used == 0 => Measured::none(0, format!("no pass took any {}", words(metric))),
+        None => Measured::none(used, few(used)),
+    }
+}
+
+/// The metric of one arm, in the middle of its passes.
+pub(crate) fn of_arm(run: &Run, metric: Metric, cell: &Cell) -> Measured {
+    let seen: Vec<(&Pass, f64)> =
+        cell.passes.iter().filter_map(|pass| Some((pass, of_pass(run, metric, pass)?))).collect();
+    let rounds = seen.len();
+    let values = || seen.iter().map(|&(_, value)| value);
+    if rounds == 0 {
+        return missing(metric, &[cell]);
+    }
+    let names = readings(metric);
+    if is_coarse(metric, cell) {
+        let spent = seen.iter().map(|(pass, _)| total(pass, names)).sum();
+        let pairs: Vec<(f64, f64)> = values().map(|value| (value, 1.0)).collect();
+        return by_sums(metric, &pairs, [spent, f64::INFINITY], rounds);
+    }
+    let estimate = match metric {
+        // Counts, and quotients of counts, stay what they are: logarithms would move a threshold by a rounding error.
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault => counted(values()),
+        _ => stats::median_of_positive(values()),
+    };
+    match estimate {
+        Some(estimate) => Measured::some(estimate, rounds, None),
+        None if rounds > 1 => Measured::none(rounds, format!("no pass took any {}", words(metric))),
+        None => Measured::none(rounds, few(rounds)),
+    }
+}
+
+/// The median of counts, among which 0 is one: no interval of them reaches below it.
+fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
+    let estimate = stats::median(&Sample::new(values.collect())?)?;
+    Some(Estimate { ci_low: estimate.ci_low.max(0.0), ..estimate })
+}
+
+/// Time as the kernel's ticks tell it, in the mean of all passes: each pass as its time and what to divide it by.
+pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)]) -> Measured {
+    let spent = passes.iter().map(|(ns, _)| ns).sum();
+    by_sums(metric, passes, [spent, f64::INFINITY], passes.len())
+}
+
+/// Why a cell gives no number; `None` when it has passes.
+pub(crate) fn untestable(run: &Run, cell: &Cell) -> Option<String> {
+    let finding = cells::finding(run, cell);
+    (finding.status != Status::Ok).then(|| finding.reason.unwrap_or_else(|| "no pass was made".to_string()))
+}
+
+/// In the words of a sentence about more or less of it.
+pub(crate) fn words(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Time => "time",
+        Metric::Cpu => "CPU time",
+        Metric::User => "user time",
+        Metric::System => "system time",
+        Metric::MinorFaults => "minor faults",
+        Metric::DeviceReadBytes => "bytes from the device",
+        Metric::PagesPerFault => "pages per fault",
+    }
+}
+
+/// What a time is given in, to be said once.
+pub(crate) fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Time | Metric::Cpu | Metric::User | Metric::System => " in ns a block",
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault => "",
+    }
+}
+
+/// A value: `16.2`, `423`, `64 MiB`.
+pub(crate) fn said(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::DeviceReadBytes => rough_size(value),
+        _ => three(value),
+    }
+}
+
+fn three(value: f64) -> String {
+    if value < 99.95 { format!("{value:.1}") } else { thousands(value.round() as u64) }
+}
+
+/// What a metric is read from; nothing where the clock or the tally is enough.
+fn readings(metric: Metric) -> &'static [&'static str] {
+    match metric {
+        Metric::Time => &[],
+        Metric::Cpu => &["user_ns", "system_ns"],
+        Metric::User => &["user_ns"],
+        Metric::System => &["system_ns"],
+        Metric::MinorFaults | Metric::PagesPerFault => &["minor_faults"],
+        Metric::DeviceReadBytes => &["device_read_bytes"],
+    }
+}
+
+/// The sum of user and system time comes from the scheduler's clock and is exact; only where it is cut in two, ticks
+/// decide.
+fn is_split_by_ticks(metric: Metric) -> bool {
+    matches!(metric, Metric::User | Metric::System)
+}
+
+/// Whether a median of single passes would say more about ticks than about the arm.
+fn is_coarse(metric: Metric, cell: &Cell) -> bool {
+    if !matches!(metric, Metric::Cpu | Metric::User | Metric::System) {
+        return false;
+    }
+    let times: Vec<f64> = cell.passes.iter().map(|pass| total(pass, readings(metric))).collect();
+    let short = |sample: Sample| sample.median() < FINE_TICKS * TICK_NS;
+    times.contains(&0.0) || (is_split_by_ticks(metric) && Sample::new(times).is_none_or(short))
+}
+
+fn total(pass: &Pass, names: &[&str]) -> f64 {
+    names.iter().filter_map(|name| pass.reading(name)).sum()
+}
+
+fn of_pass(run: &Run, metric: Metric, pass: &Pass) -> Option<f64> {
+    let sum = || -> Option<f64> { readings(metric).iter().map(|name| pass.reading(name)).sum() };
+    match metric {
+        Metric::Time => pass.ns_per_op(),
+        Metric::Cpu | Metric::User | Metric::System => {
+            let ops = Some(pass.tally.ops).filter(|&ops| ops > 0)?;
+            Some(sum()? / ops as f64)
+        }
+        Metric::MinorFaults | Metric::DeviceReadBytes => sum(),
+        Metric::PagesPerFault => {
+            let faults = sum().filter(|&faults| faults > 0.0)?;
+            Some(pass.tally.distinct_bytes.div_ceil(run.page_bytes()) as f64 / faults)
+        }
+    }
+}
+
+fn ratios(values: impl Iterator<Item = (f64, f64)>, added: f64) -> Vec<f64> {
+    values.map(|(than, arm)| (than + added) / (arm + added)).collect()
+}
+
+/// The ratio of what all rounds took together. `totals` are in nanoseconds: what ticks saw of so little time is known no
+/// better than a count of them.
+fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize) -> Measured {
+    let ticks = |ns: f64| ns / TICK_NS;
+    let least = if is_split_by_ticks(metric) { totals.iter().map(|&ns| 1.0 / ticks(ns).max(1e-9)).sum() } else { 0.0 };
+    match stats::ratio_of_sums(pairs, least) {
+        Some(estimate) => {
+            let (of, rounds_taken) = (words(metric), count(rounds as u64, "round", "rounds"));
+            let remark = format!(
+                "passes are short for the kernel's ticks, so the {of} of all {rounds_taken} together was taken"
+            );
+            Measured::some(estimate, rounds, Some(remark))
+        }
+        None if rounds < 2 => Measured::none(rounds, few(rounds)),
+        None => {
+            let least = totals.into_iter().fold(f64::INFINITY, f64::min) / 1e6;
+            Measured::none(
+                rounds,
+                format!(
+                    "too coarse: the kernel's ticks saw {least:.0} ms of {} in all {rounds} passes together",
+                    words(metric)
+                ),
+            )
+        }
+    }
+}
+
+fn few(rounds: usize) -> String {
+    format!("{} has no interval", if rounds == 1 { "a single pass" } else { "what was measured" })
+}
+
+fn missing(metric: Metric, cells: &[&Cell]) -> Measured {
+    let reason = cells.iter().find_map(|cell| {
+        let reasons = readings(metric).iter().map(|name| cell.reading(name, Sample::mean));
+        reasons.filter_map(|reading| reading.reason().map(str::to_string)).next()
+    });
+    match reason {
+        Some(reason) => Measured { unseen: true, ..Measured::none(0, format!("no {}: {reason}", words(metric))) },
+        None => Measured::none(0, format!("no pass took any {}", words(metric))),
+    }
+}

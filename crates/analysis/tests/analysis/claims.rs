@@ -1,0 +1,777 @@
+//! Claims and figures: frozen records on both sides of every threshold.
+
+use expect_test::{Expect, expect};
+use schema::{
+    Reading,
+    experiment::{Unit, Variant},
+    findings::{ClaimFinding, ClaimVerdict, FigureFinding},
+    record::{Fill, FolioOrder, Observation},
+};
+
+use crate::support::{Lab, MIB, Pass};
+
+fn nothing(_: u32, _: &mut Pass) {}
+
+/// An experiment with one claim, about two arms under one condition.
+fn duel(claim: &str, adjust_read: impl Fn(u32, &mut Pass), adjust_mmap: impl Fn(u32, &mut Pass)) -> Lab {
+    let text = format!(
+        r#"
+        title = "Duel"
+        source = "somebody, somewhere"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "scan"
+        block = "64 KiB"
+        state = "cached"
+        [[claim]]
+        id = "it"
+        says = "it is so"
+        {claim}"#
+    );
+    let mut lab = Lab::of_experiment(&text);
+    lab.measure(0, 10, 10_000.0, adjust_read);
+    lab.measure(1, 10, 10_000.0, adjust_mmap);
+    lab
+}
+
+/// Both arms at exactly these nanoseconds per block.
+fn timed(claim: &str, read: f64, mmap: f64) -> Lab {
+    duel(claim, move |_, pass| pass.ns_per_op = read, move |_, pass| pass.ns_per_op = mmap)
+}
+
+fn reading(name: &'static str, value: f64) -> impl Fn(u32, &mut Pass) {
+    move |_, pass| {
+        pass.reads(name, value);
+    }
+}
+
+const FASTER: &str = r#"arm = "mmap"
+than = "read"
+expect = "lower""#;
+
+#[track_caller]
+fn only(lab: &Lab) -> ClaimFinding {
+    let claims = lab.analyze().claims;
+    assert_eq!(claims.len(), 1);
+    claims[0].clone()
+}
+
+/// Verdict and reason, and what was measured.
+#[track_caller]
+fn check(lab: &Lab, expected: Expect) {
+    let mut text = String::new();
+    for claim in lab.analyze().claims {
+        text.push_str(&format!("{} {}: {}\n", claim.id, claim.verdict.words(), claim.reason));
+        for it in claim.measured {
+            let variant = match it.variant {
+                Some(Variant::AsPublished) => ", as published",
+                Some(Variant::Corrected) => ", corrected",
+                None => "",
+            };
+            let decides = if it.decides { "decides" } else { "beside" };
+            text.push_str(&format!(
+                "  {}{variant}: {:.2} {} ({decides})\n",
+                it.condition,
+                it.value.median,
+                it.verdict.words()
+            ));
+        }
+    }
+    expected.assert_eq(&text);
+}
+
+// --- Two arms -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_direction_is_judged_on_both_sides_of_the_margin() {
+    use ClaimVerdict::{Holds, NoDifference, Reversed};
+    let verdict = |expect: &str, read, mmap| {
+        only(&timed(&format!("arm = \"mmap\"\nthan = \"read\"\nexpect = \"{expect}\""), read, mmap)).verdict
+    };
+    for (read, mmap, lower, higher, same) in [
+        (10_510.0, 10_000.0, Holds, Reversed, Reversed),
+        (10_490.0, 10_000.0, NoDifference, NoDifference, Holds),
+        (10_000.0, 10_490.0, NoDifference, NoDifference, Holds),
+        (10_000.0, 10_510.0, Reversed, Holds, Reversed),
+    ] {
+        let all = ["lower", "higher", "same"].map(|expect| verdict(expect, read, mmap));
+        assert_eq!(all, [lower, higher, same], "{read} against {mmap}");
+    }
+}
+
+#[test]
+fn the_published_ratio_stands_beside_ours() {
+    let with_ratio = |ratio: &str| format!("{FASTER}\npublished = \"118 against 87 MB/s\"\n{ratio}");
+    check(
+        &timed(&with_ratio("ratio = 1.35"), 16_200.0, 10_000.0),
+        expect![[r#"
+        it holds: mmap faster than read: published 1.35x, here 1.62x [1.62, 1.62]; the effect is 1.2 times as large
+          scan 64 KiB cached: 1.62 holds (decides)
+    "#]],
+    );
+    check(
+        &timed(&with_ratio("ratio = 1.35"), 8_000.0, 10_000.0),
+        expect![[r#"
+        it reversed: mmap faster than read: published 1.35x, here 0.80x [0.80, 0.80]
+          scan 64 KiB cached: 0.80 reversed (decides)
+    "#]],
+    );
+    check(
+        &timed(&with_ratio(""), 10_100.0, 10_000.0),
+        expect![[r#"
+        it no difference: mmap faster than read: here 1.01x [1.01, 1.01]
+          scan 64 KiB cached: 1.01 no difference (decides)
+    "#]],
+    );
+    check(
+        &timed("arm = \"mmap\"\nthan = \"read\"\nexpect = \"higher\"\nratio = 1.17", 10_000.0, 23_400.0),
+        expect![[r#"
+            it holds: mmap slower than read: published 1.17x, here 2.34x [2.34, 2.34]; the effect is 2.0 times as large
+              scan 64 KiB cached: 0.43 holds (decides)
+        "#]],
+    );
+    check(
+        &timed("arm = \"mmap\"\nthan = \"read\"\nexpect = \"same\"\nratio = 1.0", 10_000.0, 13_000.0),
+        expect![[r#"
+            it reversed: time of read over mmap: published 1.00x, here 0.77x [0.77, 0.77]
+              scan 64 KiB cached: 0.77 reversed (decides)
+        "#]],
+    );
+    let finding = only(&timed(&with_ratio("ratio = 1.35"), 16_200.0, 10_000.0));
+    assert_eq!((finding.study.as_str(), finding.source.as_str()), ("made-up", "somebody, somewhere"));
+    assert_eq!(finding.published.words.as_deref(), Some("118 against 87 MB/s"));
+    assert_eq!(finding.published.ratio, Some(1.35));
+}
+
+#[test]
+fn an_interval_across_an_edge_and_few_rounds_decide_nothing() {
+    let wide = |round: u32, pass: &mut Pass| pass.ns_per_op *= if round.is_multiple_of(2) { 0.8 } else { 0.99 };
+    check(
+        &duel(FASTER, nothing, wide),
+        expect![[r#"
+        it undecided: mmap faster than read: here 1.13x [1.01, 1.24]; the interval crosses the margin of 5 %
+          scan 64 KiB cached: 1.13 undecided (decides)
+    "#]],
+    );
+    let mut lab = timed(FASTER, 20_000.0, 10_000.0);
+    lab.record.samples.retain(|sample| sample.round < 5);
+    assert_eq!(only(&lab).verdict, ClaimVerdict::Holds);
+    lab.record.samples.retain(|sample| sample.round < 4);
+    let mut once = timed(FASTER, 20_000.0, 10_000.0);
+    once.record.samples.retain(|sample| sample.round < 1);
+    assert_eq!(only(&once).reason, "only 1 round; 5 are the least that decide anything");
+    check(
+        &lab,
+        expect![[r#"
+        it undecided: mmap faster than read: here 2.00x [2.00, 2.00]; only 4 rounds; 5 are the least that decide anything
+          scan 64 KiB cached: 2.00 undecided (decides)
+    "#]],
+    );
+}
+
+#[test]
+fn faults_and_device_bytes_are_compared_per_pass() {
+    let more = "arm = \"mmap\"\nthan = \"read\"\nmetric = \"minor-faults\"\nexpect = \"higher\"\nratio = 800.0";
+    check(
+        &duel(more, reading("minor_faults", 41.0), reading("minor_faults", 32_807.0)),
+        expect![[r#"
+        it holds: more minor faults with mmap than with read: published 800x, here 800x [800, 800]; the effect is as large as published
+          scan 64 KiB cached: 0.00 holds (decides)
+    "#]],
+    );
+    check(
+        &duel(more, reading("minor_faults", 0.0), reading("minor_faults", 1023.0)),
+        expect![[r#"
+        it holds: more minor faults with mmap than with read: published 800x, here 1,024x [1,024, 1,024]; the effect is 1.3 times as large; some passes took no fault, so one was added to all
+          scan 64 KiB cached: 0.00 holds (decides)
+    "#]],
+    );
+    check(
+        &duel(more, reading("minor_faults", 0.0), reading("minor_faults", 0.0)),
+        expect![[r#"
+        it no difference: more minor faults with mmap than with read: published 800x, here 1.00x [1.00, 1.00]; some passes took no fault, so one was added to all
+          scan 64 KiB cached: 1.00 no difference (decides)
+    "#]],
+    );
+    check(
+        &duel(more, nothing, nothing),
+        expect![[r#"
+            it not testable here: no minor faults: not observed in this run
+        "#]],
+    );
+    let fewer = "arm = \"mmap\"\nthan = \"read\"\nmetric = \"device-read-bytes\"\nexpect = \"lower\"";
+    check(
+        &duel(fewer, reading("device_read_bytes", 40_960.0), reading("device_read_bytes", 0.0)),
+        expect![[r#"
+        it holds: fewer bytes from the device with mmap than with read: here 11.0x [11.0, 11.0]; some passes read nothing from the device, so one page was added to all
+          scan 64 KiB cached: 11.00 holds (decides)
+    "#]],
+    );
+}
+
+#[test]
+fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
+    let cpu = |metric: &str| format!("arm = \"mmap\"\nthan = \"read\"\nmetric = \"{metric}\"\nexpect = \"lower\"");
+    let spends = |user_ms: f64, system_ms: f64| {
+        move |_: u32, pass: &mut Pass| {
+            pass.reads("user_ns", user_ms * 1e6).reads("system_ns", system_ms * 1e6);
+        }
+    };
+    // The sum of both is exact, however short the pass.
+    check(
+        &duel(&cpu("cpu"), spends(0.0, 3.0), spends(1.0, 1.0)),
+        expect![[r#"
+        it holds: less CPU time with mmap than with read: here 1.50x [1.50, 1.50]
+          scan 64 KiB cached: 1.50 holds (decides)
+    "#]],
+    );
+    // Ten ticks of 4 ms in a pass are enough for a median.
+    check(
+        &duel(&cpu("user"), spends(80.0, 9.0), spends(40.0, 9.0)),
+        expect![[r#"
+        it holds: less user time with mmap than with read: here 2.00x [2.00, 2.00]
+          scan 64 KiB cached: 2.00 holds (decides)
+    "#]],
+    );
+    check(
+        &duel(&cpu("user"), spends(80.0, 9.0), spends(39.9, 9.0)),
+        expect![[r#"
+        it holds: less user time with mmap than with read: here 2.01x [1.52, 2.65]; passes are short for the kernel's ticks, so the user time of all 10 rounds together was taken
+          scan 64 KiB cached: 2.01 holds (decides)
+    "#]],
+    );
+    // A tick in every third pass: the sums tell.
+    let ticks = |every: u32| {
+        move |round: u32, pass: &mut Pass| {
+            pass.reads("system_ns", if round.is_multiple_of(every) { 4e6 } else { 0.0 });
+        }
+    };
+    check(
+        &duel(&cpu("system"), spends(0.0, 40.0), ticks(3)),
+        expect![[r#"
+        it holds: less system time with mmap than with read: here 25.0x [7.89, 79.2]; passes are short for the kernel's ticks, so the system time of all 10 rounds together was taken
+          scan 64 KiB cached: 25.00 holds (decides)
+    "#]],
+    );
+    check(
+        &duel(&cpu("system"), ticks(2), ticks(3)),
+        expect![[r#"
+        it undecided: less system time with mmap than with read: here 1.25x [0.27, 5.70]; the interval crosses the margin of 5 %; passes are short for the kernel's ticks, so the system time of all 10 rounds together was taken
+          scan 64 KiB cached: 1.25 undecided (decides)
+    "#]],
+    );
+    check(
+        &duel(&cpu("system"), spends(0.0, 40.0), spends(1.0, 0.0)),
+        expect![[r#"
+        it undecided: too coarse: the kernel's ticks saw 0 ms of system time in all 10 passes together
+    "#]],
+    );
+}
+
+// --- A number -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn pages_per_fault_are_held_against_a_number() {
+    let claim = |expect: &str| format!("arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = {{ {expect} }}");
+    // 64 MiB are 16,384 pages.
+    let faults = |number: f64| reading("minor_faults", number);
+    let mut lab = duel(&claim("at-most = 1.5"), nothing, faults(1024.0));
+    lab.record.fills.push(Fill {
+        range: lab.record.conditions[0].range,
+        method: "sequential read".into(),
+        elapsed_ns: 1,
+        folio_orders: Reading::Value(vec![FolioOrder { order: 0, pages: 64 }, FolioOrder { order: 9, pages: 16_320 }]),
+    });
+    lab.record.environment.fault_around_bytes = Reading::Value(65_536);
+    check(
+        &lab,
+        expect![[r#"
+        it reversed: pages per fault of mmap: claimed at most 1.5, here 16.0 [16.0, 16.0]; most of the cached file lies in folios of 512 pages, and this kernel maps 64 KiB around a fault
+          scan 64 KiB cached: 16.00 reversed (decides)
+    "#]],
+    );
+    let verdict = |expect: &str, number| only(&duel(&claim(expect), nothing, faults(number))).verdict;
+    assert_eq!(verdict("at-most = 16.0", 1024.0), ClaimVerdict::Holds);
+    assert_eq!(verdict("at-most = 16.0", 1023.0), ClaimVerdict::Reversed);
+    assert_eq!(verdict("at-least = 16.0", 1024.0), ClaimVerdict::Holds);
+    assert_eq!(verdict("at-least = 16.0", 1025.0), ClaimVerdict::Reversed);
+    let wavering = |round: u32, pass: &mut Pass| {
+        pass.reads("minor_faults", if round.is_multiple_of(2) { 1000.0 } else { 1050.0 });
+    };
+    check(
+        &duel(&claim("at-most = 16.0"), nothing, wavering),
+        expect![[r#"
+        it undecided: pages per fault of mmap: claimed at most 16.0, here 16.0 [15.6, 16.4]; the interval lies on both sides of what was claimed
+          scan 64 KiB cached: 15.99 undecided (decides)
+    "#]],
+    );
+    check(
+        &duel("arm = \"mmap\"\nexpect = { at-most = 20000.0 }", nothing, nothing),
+        expect![[r#"
+            it holds: time of mmap in ns a block: claimed at most 20,000, here 10,008 [9,944, 10,063]
+              scan 64 KiB cached: 10007.71 holds (decides)
+        "#]],
+    );
+    check(
+        &duel("arm = \"read\"\nmetric = \"minor-faults\"\nexpect = { at-most = 41.0 }", faults(0.0), nothing),
+        expect![[r#"
+            it holds: minor faults of read: claimed at most 41.0, here 0.0 [0.0, 0.0]
+              scan 64 KiB cached: 0.00 holds (decides)
+        "#]],
+    );
+}
+
+// --- Several conditions ---------------------------------------------------------------------------------------------
+
+/// Four sizes; mmap's speedup at each, and how much every other pass strays.
+fn sizes(speedups: [(f64, f64); 4]) -> Lab {
+    let mut lab = Lab::of_experiment(
+        r#"
+        title = "Sizes"
+        [[compare]]
+        name = "sizes"
+        arms = ["read", "mmap"]
+        workload = "scan"
+        block = ["1 KiB", "4 KiB", "16 KiB", "64 KiB"]
+        state = "cached"
+        [[claim]]
+        id = "it"
+        says = "mapping is faster at every size"
+        compare = "sizes"
+        arm = "mmap"
+        than = "read"
+        expect = "lower"
+        ratio = 2.0"#,
+    );
+    for (condition, (speedup, strays)) in speedups.into_iter().enumerate() {
+        lab.measure(2 * condition, 10, 1.0, |_, pass| pass.ns_per_op = 10_000.0 * speedup);
+        lab.measure(2 * condition + 1, 10, 1.0, |round, pass| {
+            pass.ns_per_op = 10_000.0 * if round.is_multiple_of(2) { 1.0 + strays } else { 1.0 };
+        });
+    }
+    lab
+}
+
+#[test]
+fn conditions_that_agree_are_one_answer_and_those_that_disagree_are_none() {
+    check(
+        &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (3.0, 0.0)]),
+        expect![[r#"
+        it holds: holds in all 4 conditions; mmap faster than read: published 2.00x, here 1.30x to 3.00x; the effect is 0.7 to 1.5 times as large
+          scan 1 KiB cached: 2.00 holds (decides)
+          scan 4 KiB cached: 1.50 holds (decides)
+          scan 16 KiB cached: 1.30 holds (decides)
+          scan 64 KiB cached: 3.00 holds (decides)
+    "#]],
+    );
+    check(
+        &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (0.5, 0.0)]),
+        expect![[r#"
+        it undecided: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 16 KiB cached), reversed in 1 (scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.50x to 2.00x
+          scan 1 KiB cached: 2.00 holds (decides)
+          scan 4 KiB cached: 1.50 holds (decides)
+          scan 16 KiB cached: 1.30 holds (decides)
+          scan 64 KiB cached: 0.50 reversed (decides)
+    "#]],
+    );
+    check(
+        &sizes([(2.0, 0.0), (1.5, 0.0), (1.0, 0.0), (3.0, 0.0)]),
+        expect![[r#"
+        it undecided: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 64 KiB cached), no difference in 1 (scan 16 KiB cached); mmap faster than read: published 2.00x, here 1.00x to 3.00x
+          scan 1 KiB cached: 2.00 holds (decides)
+          scan 4 KiB cached: 1.50 holds (decides)
+          scan 16 KiB cached: 1.00 no difference (decides)
+          scan 64 KiB cached: 3.00 holds (decides)
+    "#]],
+    );
+}
+
+#[test]
+fn half_of_the_conditions_decide_for_the_open_ones_and_fewer_do_not() {
+    let open = (1.05, 0.2);
+    check(
+        &sizes([(2.0, 0.0), (1.5, 0.0), open, open]),
+        expect![[r#"
+            it holds: holds in 2 (scan 1 KiB cached, scan 4 KiB cached), undecided in 2 (scan 16 KiB cached, scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.96x to 2.00x; the effect is 0.8 to 1.0 times as large; the interval crosses the margin of 5 %
+              scan 1 KiB cached: 2.00 holds (decides)
+              scan 4 KiB cached: 1.50 holds (decides)
+              scan 16 KiB cached: 0.96 undecided (decides)
+              scan 64 KiB cached: 0.96 undecided (decides)
+        "#]],
+    );
+    check(
+        &sizes([(2.0, 0.0), open, open, open]),
+        expect![[r#"
+        it undecided: holds in 1 (scan 1 KiB cached), undecided in 3 (scan 4 KiB cached, scan 16 KiB cached, scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.96x to 2.00x; the interval crosses the margin of 5 %
+          scan 1 KiB cached: 2.00 holds (decides)
+          scan 4 KiB cached: 0.96 undecided (decides)
+          scan 16 KiB cached: 0.96 undecided (decides)
+          scan 64 KiB cached: 0.96 undecided (decides)
+    "#]],
+    );
+    check(
+        &sizes([open; 4]),
+        expect![[r#"
+            it undecided: undecided in all 4 conditions; mmap faster than read: published 2.00x, here 0.96x; the interval crosses the margin of 5 %
+              scan 1 KiB cached: 0.96 undecided (decides)
+              scan 4 KiB cached: 0.96 undecided (decides)
+              scan 16 KiB cached: 0.96 undecided (decides)
+              scan 64 KiB cached: 0.96 undecided (decides)
+        "#]],
+    );
+}
+
+#[test]
+fn conditions_that_could_not_be_run_are_named_and_decide_nothing() {
+    let mut lab = sizes([(2.0, 0.0); 4]);
+    lab.record.samples.retain(|sample| sample.cell >= 4);
+    for cell in 0..4 {
+        lab.record.cells[cell].skipped = Some("reads cannot be held back: the disk is unknown".into());
+    }
+    check(
+        &lab,
+        expect![[r#"
+            it holds: holds in all 2 conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (scan 1 KiB cached, scan 4 KiB cached): reads cannot be held back: the disk is unknown
+              scan 16 KiB cached: 2.00 holds (decides)
+              scan 64 KiB cached: 2.00 holds (decides)
+        "#]],
+    );
+    lab.record.samples.clear();
+    for cell in 4..8 {
+        lab.record.cells[cell].skipped = Some("reads cannot be held back: the disk is unknown".into());
+    }
+    check(
+        &lab,
+        expect![[r#"
+        it not testable here: reads cannot be held back: the disk is unknown
+    "#]],
+    );
+    // One arm of two: the reason is its own.
+    let mut lab = timed(FASTER, 1.0, 1.0);
+    lab.record.samples.retain(|sample| sample.cell == 0);
+    for round in 0..3 {
+        lab.invalid(1, round, "37 of 16384 pages stayed resident");
+    }
+    check(
+        &lab,
+        expect![[r#"
+        it not testable here: mmap: 3 of 3 passes: 37 of 16384 pages stayed resident
+    "#]],
+    );
+}
+
+#[test]
+fn conditions_of_one_shape_are_told_apart() {
+    let mut lab = Lab::of_experiment(
+        r#"
+        title = "Shapes"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "random"
+        block = "4 KiB"
+        consume = ["copy", "sum"]
+        aligned = [false, true]
+        state = ["cached", "mapped"]
+        [[claim]]
+        id = "it"
+        says = "mapping is faster"
+        arm = "mmap"
+        than = "read"
+        expect = "lower"
+        where = { state = ["cached"] }"#,
+    );
+    for cell in 0..16 {
+        let ns = if cell % 2 == 0 { 20_000.0 } else { 10_000.0 };
+        lab.measure(cell, 10, 1.0, |_, pass| pass.ns_per_op = ns);
+    }
+    check(
+        &lab,
+        expect![[r#"
+            it holds: holds in all 4 conditions; mmap faster than read: here 2.00x
+              random 4 KiB cached, copy, unaligned: 2.00 holds (decides)
+              random 4 KiB cached, copy, aligned: 2.00 holds (decides)
+              random 4 KiB cached, sum, unaligned: 2.00 holds (decides)
+              random 4 KiB cached, sum, aligned: 2.00 holds (decides)
+        "#]],
+    );
+}
+
+// --- Studies --------------------------------------------------------------------------------------------------------
+
+const STUDY: &str = r#"
+title = "A study"
+source = "a letter of 2001"
+[arms]
+quarter = { method = "read", own = { consume = "sum-bytes", consumed_percent = 25 } }
+read = { method = "read" }
+mmap = { method = "mmap" }
+[[compare]]
+name = "cached"
+variant = "as-published"
+arms = ["quarter", "mmap"]
+workload = "scan"
+block = "32 KiB"
+state = "cached"
+range = { bytes = "32 MiB" }
+[[compare]]
+name = "cached"
+variant = "corrected"
+arms = ["read", "mmap"]
+workload = "scan"
+block = "32 KiB"
+state = ["cached", "mapped"]
+range = { bytes = "32 MiB" }
+"#;
+
+fn study(more: &str) -> Lab {
+    let mut lab = Lab::of_experiment(&format!("{STUDY}{more}"));
+    // Conditions: as published; corrected cached, corrected mapped. Blocks of 32 KiB, 1,024 of them in a pass.
+    for (cell, ns) in [(0, 8_000.0), (1, 10_000.0), (2, 16_000.0), (3, 10_000.0), (4, 16_000.0), (5, 5_000.0)] {
+        lab.measure(cell, 10, 1.0, |_, pass| {
+            pass.ns_per_op = ns;
+            pass.reads("user_ns", 4e6).reads("system_ns", 1e6).reads("minor_faults", 512.0);
+        });
+    }
+    lab
+}
+
+const STUDIED: &str = r#"
+[[claim]]
+id = "faster"
+says = "mapping is faster"
+compare = "cached"
+arm = "mmap"
+than = "read"
+expect = "lower"
+ratio = 1.35
+where = { state = ["cached"] }
+"#;
+
+#[test]
+fn the_corrected_form_decides_and_what_was_published_stands_beside_it() {
+    check(
+        &study(STUDIED),
+        expect![[r#"
+        faster holds: mmap faster than read: published 1.35x, here 1.60x [1.60, 1.60]; the effect is 1.2 times as large
+          scan 32 KiB cached, as published: 0.80 reversed (beside)
+          scan 32 KiB cached, corrected: 1.60 holds (decides)
+    "#]],
+    );
+}
+
+#[test]
+fn unequal_work_decides_nothing() {
+    // Without the corrected form, what was published would decide.
+    let mut lab = study(STUDIED);
+    lab.record.conditions.truncate(1);
+    lab.record.origins.truncate(1);
+    lab.record.cells.truncate(2);
+    lab.record.samples.retain(|sample| sample.cell < 2);
+    check(
+        &lab,
+        expect![[r#"
+        faster undecided: mmap faster than read (quarter): published 1.35x, here 0.80x [0.80, 0.80]; what happens to each byte differs: read (quarter) sum-bytes (all bytes, one at a time), mmap sum (all bytes, as wrapping 64-bit little-endian words); they spend 0.48 and 0.12 ns of user time on a byte; the read (quarter) arm consumed 8,388,608 bytes of 34 MB; decided as published: nothing corrected was run
+          scan 32 KiB cached, as published: 0.80 undecided (decides)
+    "#]],
+    );
+    // In the corrected form the ratio is no number either.
+    let mut lab = study(STUDIED);
+    lab.own(3, |own| own.aligned = false);
+    check(
+        &lab,
+        expect![[r#"
+        faster undecided: only the read arm's offsets are multiples of the block
+          scan 32 KiB cached, as published: 0.80 reversed (beside)
+    "#]],
+    );
+}
+
+#[test]
+fn an_arm_of_another_method_stands_for_the_one_that_a_figure_names_beside_it() {
+    let text = STUDY.replace("quarter = { method = \"read\"", "quarter = { method = \"pread\"");
+    let figure = r#"
+        [[figure]]
+        says = "read"
+        published = 87.3
+        unit = "MiB/s"
+        compare = "cached"
+        as_published = "quarter"
+        corrected = "read"
+        where = { state = ["cached"] }"#;
+    for (figure, conditions) in [("", 1), (figure, 2)] {
+        let mut lab = Lab::of_experiment(&format!("{text}{STUDIED}{figure}"));
+        for cell in 0..6 {
+            lab.measure(cell, 10, 1e4, nothing);
+        }
+        assert_eq!(only(&lab).measured.len(), conditions);
+    }
+}
+
+#[test]
+fn what_was_not_part_of_the_run_is_not_testable_here() {
+    let mut lab = study(STUDIED);
+    lab.record.experiment.claims[0].only.state = vec![schema::State::Cold];
+    check(
+        &lab,
+        expect![[r#"
+            faster not testable here: the comparison "cached" has no condition that the claim is about with mmap and read in it
+        "#]],
+    );
+    let mut lab = study(STUDIED);
+    lab.record.experiment.claims[0].arm = Some("uring".into());
+    check(
+        &lab,
+        expect![[r#"
+        faster not testable here: the arm "uring" was not part of this run
+    "#]],
+    );
+}
+
+#[test]
+fn scenarios_answer_yes_or_no_or_why_not() {
+    let claim = "[[claim]]\nid = \"space\"\nsays = \"it runs out\"\nscenario = \"address-space\"";
+    let mut lab = study(claim);
+    check(
+        &lab,
+        expect![[r#"
+        space not testable here: the scenario did not run in this run
+    "#]],
+    );
+    let seen = |holds| Reading::Value(Observation { holds, evidence: "the 5th of 5 mappings failed: ENOMEM".into() });
+    lab.record.scenarios.insert("address-space".into(), seen(true));
+    check(
+        &lab,
+        expect![[r#"
+        space holds: the 5th of 5 mappings failed: ENOMEM
+    "#]],
+    );
+    lab.record.scenarios.insert("address-space".into(), seen(false));
+    assert_eq!(only(&lab).verdict, ClaimVerdict::Reversed);
+    lab.record.scenarios.insert("address-space".into(), Reading::unavailable("no RLIMIT_AS here"));
+    check(
+        &lab,
+        expect![[r#"
+        space not testable here: no RLIMIT_AS here
+    "#]],
+    );
+}
+
+#[test]
+fn a_partial_run_decides_no_claim() {
+    let more = "[[claim]]\nid = \"java\"\nsays = \"the same in Java\"\nnot_testable = \"no JVM in this version\"";
+    let mut lab = study(&format!("{STUDIED}{more}"));
+    check(
+        &lab,
+        expect![[r#"
+        faster holds: mmap faster than read: published 1.35x, here 1.60x [1.60, 1.60]; the effect is 1.2 times as large
+          scan 32 KiB cached, as published: 0.80 reversed (beside)
+          scan 32 KiB cached, corrected: 1.60 holds (decides)
+        java not testable here: no JVM in this version
+    "#]],
+    );
+    lab.record.partial = Some("interrupted".into());
+    check(
+        &lab,
+        expect![[r#"
+        faster undecided: the run is partial: interrupted
+          scan 32 KiB cached, as published: 0.80 undecided (beside)
+          scan 32 KiB cached, corrected: 1.60 undecided (decides)
+        java undecided: the run is partial: interrupted; no JVM in this version
+    "#]],
+    );
+}
+
+// --- Figures --------------------------------------------------------------------------------------------------------
+
+fn figure(unit: &str, as_published: &str, corrected: &str, more: &str) -> FigureFinding {
+    let text = format!(
+        "[[figure]]\nsays = \"it\"\npublished = 87.295\nunit = \"{unit}\"\ncompare = \"cached\"\n\
+         as_published = \"{as_published}\"\ncorrected = \"{corrected}\"\n{more}"
+    );
+    study(&text).analyze().figures.remove(0)
+}
+
+const CACHED: &str = "where = { state = [\"cached\"] }";
+
+#[track_caller]
+fn medians(figure: &FigureFinding, as_published: f64, corrected: f64) {
+    for (reading, expected) in [(&figure.as_published, as_published), (&figure.corrected, corrected)] {
+        let found = reading.value().unwrap_or_else(|| panic!("{reading:?}"));
+        assert!((found.median / expected - 1.0).abs() < 1e-6, "{found:?} is not {expected}");
+        assert!(found.ci_low <= found.median && found.median <= found.ci_high, "{found:?}");
+    }
+}
+
+#[test]
+fn figures_come_in_the_published_units() {
+    let million = format!("blocks = 1_000_000\n{CACHED}");
+    let finding = figure("s", "quarter", "read", CACHED);
+    assert_eq!((finding.published, finding.unit), (87.295, Unit::Seconds));
+    // 1,024 blocks of 8,000 and 16,000 ns.
+    medians(&finding, 0.008192, 0.016384);
+    medians(&figure("s", "quarter", "read", &million), 8.0, 16.0);
+    medians(&figure("ms", "quarter", "read", CACHED), 8.192, 16.384);
+    // The published program divided the file by its time, although it looked at a quarter of it.
+    medians(&figure("MiB/s", "quarter", "read", CACHED), 32.0 / 0.008192, 32.0 / 0.016384);
+    medians(&figure("user s", "quarter", "read", CACHED), 0.004, 0.004);
+    medians(&figure("system s", "quarter", "read", CACHED), 0.001, 0.001);
+    medians(&figure("cpu s", "quarter", "read", CACHED), 0.005, 0.005);
+    medians(&figure("cpu s", "quarter", "read", &million), 5_000.0 / 1024.0, 5_000.0 / 1024.0);
+    medians(&figure("minor faults", "quarter", "read", CACHED), 512.0, 512.0);
+    // As published, a ratio is a ratio whatever the arms did.
+    medians(&figure("times faster", "mmap", "mmap", CACHED), 0.8, 1.6);
+}
+
+#[test]
+fn a_short_last_block_is_not_counted_whole() {
+    let mut lab = study(&format!(
+        "[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"MiB/s\"\ncompare = \"cached\"\ncorrected = \"read\"\n{CACHED}"
+    ));
+    lab.record.conditions[1].range.bytes = 32 * MIB - 1024;
+    let rate = lab.analyze().figures[0].corrected.value().unwrap().median;
+    assert!((rate - (32.0 - 1.0 / 1024.0) / 0.016384).abs() < 1e-6, "{rate}");
+}
+
+#[test]
+fn a_figure_without_a_number_says_why() {
+    let why = |figure: &FigureFinding| -> [String; 2] {
+        [&figure.as_published, &figure.corrected].map(|it| it.reason().unwrap_or("a number").to_string())
+    };
+    assert_eq!(
+        why(&figure("s", "quarter", "read", "")),
+        ["a number", "2 conditions fit; the figure does not say which"]
+    );
+    assert_eq!(why(&figure("s", "read", "quarter", CACHED)), ["no condition of this run fits"; 2]);
+    assert_eq!(why(&figure("times faster", "quarter", "read", CACHED)), ["the arm is the baseline itself"; 2]);
+    let with = |unit: &str, change: &dyn Fn(&mut Lab)| {
+        let mut lab = study(&format!(
+            "[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"{unit}\"\ncompare = \"cached\"\ncorrected = \"mmap\"\n\
+             {CACHED}"
+        ));
+        change(&mut lab);
+        why(&lab.analyze().figures[0])
+    };
+    let unnamed = "the experiment names no arm for it";
+    assert_eq!(with("s", &|_| ()), [unnamed, "a number"]);
+    let skip = |lab: &mut Lab| {
+        lab.record.samples.clear();
+        lab.record.cells[3].skipped = Some("needs a memory cgroup".into());
+    };
+    assert_eq!(with("s", &skip), [unnamed, "needs a memory cgroup"]);
+    let unequal = |lab: &mut Lab| lab.own(3, |own| own.aligned = false);
+    assert_eq!(with("times faster", &unequal), [unnamed, "only the read arm's offsets are multiples of the block"]);
+    let forget = |lab: &mut Lab| lab.record.samples.iter_mut().for_each(|it| it.readings.clear());
+    assert_eq!(with("cpu s", &forget), [unnamed, "not observed in this run"]);
+    assert_eq!(with("minor faults", &forget), [unnamed, "no minor faults: not observed in this run"]);
+    let idle = |lab: &mut Lab| {
+        for sample in &mut lab.record.samples {
+            sample.readings.insert("user_ns".into(), Reading::Value(0.0));
+        }
+    };
+    assert_eq!(
+        with("user s", &idle),
+        [unnamed, "too coarse: the kernel's ticks saw 0 ms of user time in all 10 passes together"]
+    );
+    let one = |lab: &mut Lab| lab.record.samples.retain(|sample| sample.round == 0);
+    assert_eq!(with("s", &one), [unnamed, "a single pass has no interval"]);
+}

@@ -1,0 +1,208 @@
+//! Targets that are none, or stop being one: a clear sentence, the documented exit code, nothing left behind.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::fs::{FileTypeExt, PermissionsExt},
+    path::Path,
+};
+
+use schema::{findings::Status, record::Outcome};
+
+use crate::support::{Sandbox, children, failure, long_passes};
+
+#[track_caller]
+fn refused(target: &str, words: &[&str]) {
+    let sandbox = Sandbox::new();
+    for more in [&[][..], &["--dry-run"]] {
+        sandbox.run_short(target, more).refused(1, words);
+    }
+    assert_eq!(sandbox.left(), [""; 0]);
+    assert_eq!(sandbox.saved(), None);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    refused("/no/such/file", &["/no/such/file", "No such file"]);
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    let sandbox = Sandbox::new();
+    refused(&sandbox.write("empty", ""), &["is empty"]);
+}
+
+#[test]
+fn a_pipe_is_refused_without_waiting_for_its_writer() {
+    let sandbox = Sandbox::new();
+    let pipe = sandbox.at("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    refused(&pipe, &["pipe", "regular file"]);
+}
+
+#[test]
+fn a_character_device_is_refused() {
+    refused("/dev/null", &["is a device", "Try a file on it"]);
+}
+
+#[test]
+fn a_block_device_is_refused_before_it_is_opened() {
+    let devices = fs::read_dir("/dev").unwrap().filter_map(|it| it.ok());
+    let mut block = devices.filter(|it| it.file_type().is_ok_and(|kind| kind.is_block_device()));
+    match block.next() {
+        Some(device) => refused(device.path().to_str().unwrap(), &["is a device"]),
+        None => println!("skipped: no block device in /dev"),
+    }
+}
+
+#[test]
+fn a_file_that_the_kernel_makes_up_is_refused() {
+    refused("/proc/cpuinfo", &["makes it up"]);
+    refused("/sys/kernel/mm/transparent_hugepage/enabled", &["sysfs"]);
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_refused_with_a_way_out() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    let name = std::ffi::OsStr::from_bytes(b"fi\xffle");
+    fs::write(sandbox.path().join(name), "some text").unwrap();
+    let mut command = sandbox.command(&["run"]);
+    command.arg(name);
+    crate::support::Running::new(command).end().refused(1, &["not valid UTF-8", "symbolic link"]);
+}
+
+#[test]
+fn a_folder_where_nothing_may_be_made_is_refused_and_a_file_that_may_not_be_read_too() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let folder = sandbox.folder("closed");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    sandbox.run_short(&folder, &["--size=1MiB"]).refused(1, &["cannot make a test file in", "Permission denied"]);
+    assert_eq!(sandbox.noted(), 0);
+    let file = sandbox.file("secret", 4096);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    sandbox.run_short(&file, &[]).refused(1, &["secret", "Permission denied"]);
+    assert_eq!(sandbox.left(), ["closed", "secret"]);
+}
+
+#[test]
+fn on_a_file_system_in_memory_cold_is_skipped_with_the_reason_and_the_rest_is_answered() {
+    let place = Path::new("/dev/shm");
+    if !sys::mount::file_system(place).is_ok_and(|it| it.is_memory())
+        || File::create("/dev/shm/.faultline-test").is_err()
+    {
+        println!("skipped: no tmpfs at /dev/shm that can be written to");
+        return;
+    }
+    let _ = fs::remove_file("/dev/shm/.faultline-test");
+    let sandbox = Sandbox::on(place);
+    let file = sandbox.file("file", 2 << 20);
+    let output = sandbox.run(&[
+        "run",
+        &file,
+        "--method=read,mmap",
+        "--workload=scan",
+        "--block=64KiB",
+        "--state=cold,cached",
+        "--rounds=1",
+        "--budget=20s",
+        "--json",
+    ]);
+    output.sane();
+    let document = output.document();
+    let cold = document.findings.cells.iter().filter(|it| it.condition.state == schema::State::Cold);
+    for cell in cold {
+        assert_eq!(cell.status, Status::Skipped);
+        assert!(cell.reason.as_ref().unwrap().contains("never cold"), "{:?}", cell.reason);
+    }
+    assert_eq!(document.record.samples.iter().filter_map(failure).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(document.record.samples.len(), 3);
+}
+
+/// Runs long passes of a mapping over a file and does something to it once a worker has it mapped, after the trials.
+fn spoilt(sandbox: &Sandbox, spoil: impl FnOnce(&str)) -> schema::findings::Document {
+    let bytes = 8 << 20;
+    let file = sandbox.file("file", bytes);
+    let experiment = sandbox.write("long.toml", long_passes("\"mmap\"", bytes as u64));
+    let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=20s", "--json"]);
+    let pid = running.pid();
+    let found = running.until(|| {
+        sandbox.saved()?;
+        let mapped = |(pid, _): &(u32, u64)| {
+            fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(&file))
+        };
+        children(pid).into_iter().find(mapped)
+    });
+    assert!(found.is_some(), "no worker was met with the file mapped: {:?}", running.end());
+    spoil(&file);
+    let output = running.end();
+    output.sane();
+    assert_eq!(output.code(), Some(3), "{output:#?}");
+    output.document()
+}
+
+#[test]
+fn a_file_that_is_truncated_while_it_is_read_fails_passes_and_names_the_signal() {
+    let sandbox = Sandbox::new();
+    let document = spoilt(&sandbox, |file| OpenOptions::new().write(true).open(file).unwrap().set_len(4096).unwrap());
+    let failures: Vec<&str> = document.record.samples.iter().filter_map(failure).collect();
+    assert!(failures.iter().any(|it| it.contains("SIGBUS") && it.contains("truncated")), "{failures:#?}");
+    assert_eq!(document.record.samples.len(), 4, "the run went on to its end");
+    assert_eq!(document.record.partial, None);
+    assert!(document.record.limits.iter().any(|it| it.contains("changed its size")), "{:?}", document.record.limits);
+}
+
+#[test]
+fn a_file_that_is_deleted_while_it_is_read_fails_passes_with_the_reason() {
+    let sandbox = Sandbox::new();
+    let document = spoilt(&sandbox, |file| fs::remove_file(file).unwrap());
+    let failures: Vec<&str> = document.record.samples.iter().filter_map(failure).collect();
+    assert!(failures.iter().any(|it| it.contains("No such file")), "{failures:#?}");
+    assert_eq!(document.record.samples.len(), 4, "the run went on to its end");
+    assert!(document.record.limits.iter().any(|it| it.contains("deleted or moved")), "{:?}", document.record.limits);
+}
+
+#[test]
+fn passes_over_a_file_that_took_the_others_name_do_not_count() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.file("other", 8 << 20);
+    let document = spoilt(&sandbox, |file| fs::rename(&other, file).unwrap());
+    let invalid = document.record.samples.iter().filter(
+        |it| matches!(&it.outcome, Outcome::Invalid { reason } if reason.contains("another file took this one's name")),
+    );
+    assert!(invalid.count() >= 3, "{:#?}", document.record.samples);
+    assert!(document.record.limits.iter().any(|it| it.contains("another file")), "{:?}", document.record.limits);
+}
+
+#[test]
+fn a_test_file_larger_than_the_disk_is_refused_with_both_numbers_and_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let output = sandbox.run_short(&folder, &["--size=512PiB"]);
+    output.refused(1, &["524288 TiB", "free", "--size"]);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(sandbox.noted(), 0);
+}
+
+#[test]
+fn a_test_file_of_no_bytes_is_refused() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    for more in [&["--size=0"][..], &["--size=0", "--dry-run"]] {
+        sandbox.run_short(&folder, more).expect(2).says(&["--size", "nothing in it"]);
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(sandbox.noted(), 0);
+}
+
+#[test]
+fn small_and_ragged_files_are_measured() {
+    for bytes in [1, 4095, 4097, 100_001] {
+        let sandbox = Sandbox::new();
+        let file = sandbox.file("file", bytes);
+        let output = sandbox.run_short(&file, &["--json", "--state=cold,cached,mapped"]);
+        output.sane();
+        let record = output.document().record;
+        assert_eq!(record.samples.iter().filter_map(failure).collect::<Vec<_>>(), [""; 0], "{bytes}");
+        assert_eq!(record.samples.len(), 9, "{bytes}");
+    }
+}

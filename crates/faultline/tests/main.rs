@@ -1,0 +1,17 @@
+//! The executable as people use it: what they type goes in; exit code, both streams and what lies on the disk come out.
+//!
+//! Nothing here depends on how long something takes, on the order of tests, or on root. A test that cannot show anything
+//! here prints `skipped: why` and passes; `cargo xtask test` counts those.
+
+#![allow(unreachable_pub, reason = "a test binary has no outside to hide from")]
+
+mod answers;
+mod experiments;
+mod files;
+mod interruption;
+mod limits;
+mod outputs;
+mod strangers;
+mod support;
+mod tidy;
+mod workers;

@@ -1,0 +1,190 @@
+//! Where results go, and where they cannot go.
+
+use std::{fs, os::fd::OwnedFd, process::Stdio};
+
+use crate::support::{Running, Sandbox, short};
+
+#[test]
+fn without_a_place_to_save_in_there_is_a_warning_and_the_answer() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let usual = sandbox.run_short(&file, &[]);
+    let mut command = sandbox.command(&short(&file, &[]));
+    command.env("FAULTLINE_DATA_DIR", format!("{file}/below"));
+    let output = Running::new(command).end();
+    output.sane();
+    output.says(&["warning: ", "not saved", "--json=FILE"]);
+    assert_eq!(output.stderr.lines().count(), 1, "said once: {}", output.stderr);
+    assert!(output.stdout.contains("scan 64 KiB"), "{output:#?}");
+    assert_eq!(output.code().map(|it| it == 0 || it == 3), usual.code().map(|it| it == 0 || it == 3));
+}
+
+#[test]
+fn without_a_place_for_notes_a_test_file_is_made_with_a_warning_and_removed() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let file = sandbox.write("file", "x");
+    let mut command = sandbox.command(&short(&folder, &["--size=1MiB"]));
+    command.env("FAULTLINE_DATA_DIR", format!("{file}/below"));
+    let output = Running::new(command).end();
+    output.sane();
+    output.says(&["killed outright", ".faultline-"]);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn files_that_exist_are_overwritten_only_when_forced() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    for (option, name) in [("--json", "out.json"), ("--csv", "out.csv"), ("--markdown", "out.md")] {
+        let path = sandbox.write(name, "mine");
+        let option = format!("{option}={path}");
+        sandbox.run_short(&file, &[&option]).refused(2, &[name, "exists already", "--force"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        assert_eq!(sandbox.saved(), None, "nothing was measured");
+    }
+    let written = sandbox.at("out.json");
+    sandbox.run_short(&file, &[&format!("--json={written}"), "--force"]).sane();
+    assert_eq!(
+        serde_json::from_str::<schema::findings::Document>(&fs::read_to_string(&written).unwrap()).unwrap().record,
+        sandbox.record()
+    );
+}
+
+#[test]
+fn the_measured_file_is_never_overwritten_not_even_when_forced() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    std::os::unix::fs::symlink(&file, sandbox.path().join("link")).unwrap();
+    let before = fs::read(&file).unwrap();
+    for option in ["--json=file", "--csv=link", "--markdown=./file"] {
+        sandbox.run_short(&file, &[option, "--force"]).refused(2, &["never changed"]);
+    }
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+#[test]
+fn two_runs_at_once_do_not_disturb_each_others_files_and_records() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let args = short(&folder, &["--size=1MiB"]);
+    let (one, two) = (sandbox.start(&args), sandbox.start(&args));
+    one.end().sane();
+    two.end().sane();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(sandbox.run(&["list", "runs"]).expect(0).stdout.lines().count(), 2);
+}
+
+#[test]
+fn names_cannot_play_with_the_terminal() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("evil\u{1b}[31mname\n2", 4096);
+    for args in [short(&file, &[]), short(&file, &["--dry-run"]), short(&sandbox.at("not\u{1b}there"), &[])] {
+        let output = sandbox.run(&args);
+        output.sane();
+        assert!(!output.stdout.contains('\u{1b}') && !output.stderr.contains('\u{1b}'), "{output:#?}");
+    }
+}
+
+#[test]
+fn places_that_cannot_be_written_are_found_before_anything_is_measured() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &["--csv=no/such/folder.csv"]).refused(2, &["there is no folder no/such"]);
+    sandbox.run_short(&file, &["--csv=."]).refused(2, &["it is a folder"]);
+    assert_eq!(sandbox.saved(), None);
+}
+
+#[test]
+fn tables_and_summaries_are_written_beside_the_answer() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let (csv, markdown, json) = (sandbox.at("out.csv"), sandbox.at("out.md"), sandbox.at("out.json"));
+    let output = sandbox.run_short(&file, &["--csv", &csv, "--markdown", &markdown, &format!("--json={json}")]);
+    output.sane();
+    assert!(output.stdout.contains("scan 64 KiB"), "the terminal shows the answer too");
+    let rows = fs::read_to_string(&csv).unwrap();
+    let record = sandbox.record();
+    assert_eq!(rows.lines().count(), 1 + record.samples.len(), "{rows}");
+    assert!(fs::read_to_string(&markdown).unwrap().contains("| "));
+    let document: schema::findings::Document = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(document.record, record);
+}
+
+#[test]
+fn quiet_prints_the_answer_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let output = sandbox.run_short(&file, &["--quiet"]);
+    output.sane();
+    assert_eq!(output.stderr, "");
+    assert!(output.stdout.contains("scan 64 KiB") && !output.stdout.contains("Environment"), "{}", output.stdout);
+}
+
+/// A pipe whose reader has gone.
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    OwnedFd::from(writer).into()
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    for args in [
+        &["list", "methods"][..],
+        &["list", "experiments"],
+        &["list", "probes"],
+        &["list", "runs"],
+        &["clean"],
+        &["doctor", &file],
+        &["report"],
+        &["report", "--json"],
+        &["run", &file, "--dry-run"],
+        &["--help"],
+        &["run", "--help"],
+    ] {
+        let output = sandbox.command(args).stdout(closed_pipe()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn files_are_written_also_when_the_reader_of_stdout_goes_away() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    let csv = sandbox.at("out.csv");
+    let output = sandbox.command(&["report", "--csv", &csv]).stdout(closed_pipe()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(fs::read_to_string(&csv).unwrap().lines().count() > 1);
+}
+
+#[test]
+fn an_error_that_nobody_reads_is_still_an_exit_code() {
+    let sandbox = Sandbox::new();
+    let status = sandbox.command(&["run", "/no/such/file"]).stderr(closed_pipe()).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    let status = sandbox.command(&["run", "-e", "surwey"]).stderr(closed_pipe()).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn the_help_explains_every_exit_code() {
+    let help = Sandbox::new().run(&["--help"]).expect(0).stdout;
+    for words in ["0 answered", "1 failed", "2 usage", "3 nothing decided", "4 an arm", "5 a", "130 interrupted"] {
+        assert!(help.contains(words), "{words:?} is not in {help}");
+    }
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_an_error() {
+    let sandbox = Sandbox::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = sandbox.command(&["list", "methods"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"));
+}

@@ -1,0 +1,57 @@
+//! Without root, and on files of somebody else: it answers, and says what it lost.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use crate::support::{Sandbox, failure, is_root};
+
+#[test]
+fn an_ordinary_user_gets_an_answer_about_a_file_of_their_own_and_what_was_lost() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let file = sandbox.file("file", 1 << 20);
+    let output = sandbox.run_short(&file, &["--state=cold,cached,mapped", "--json"]);
+    output.sane();
+    let record = output.document().record;
+    assert!(!record.environment.root);
+    assert!(record.limits.iter().any(|it| it.contains("not root")), "{:?}", record.limits);
+    assert_eq!(record.samples.iter().filter_map(failure).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(record.samples.len(), 9);
+    assert_eq!(sandbox.left(), ["file"]);
+}
+
+#[test]
+fn an_ordinary_user_gets_a_test_file_in_a_folder_of_their_own() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let folder = sandbox.folder("folder");
+    sandbox.run_short(&folder, &["--size=1MiB"]).sane();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    sandbox.run(&["doctor", &folder]).expect(0);
+}
+
+#[test]
+fn a_file_of_somebody_else_is_answered_about_as_far_as_its_residency_can_be_seen() {
+    if !is_root() {
+        println!("skipped: only root can make a file that belongs to somebody else");
+        return;
+    }
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let file = sandbox.file("file", 1 << 20);
+    std::os::unix::fs::chown(&file, Some(0), Some(0)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let output = sandbox.run_short(&file, &["--state=cold,cached,as-is", "--json"]);
+    output.sane();
+    let record = output.document().record;
+    // Whatever could not be verified is skipped, with the reason; nothing is measured blindly, and as-is always is.
+    for cell in &record.cells {
+        let state = record.conditions[cell.condition].state;
+        match (&cell.skipped, state) {
+            (Some(reason), schema::State::AsIs) => panic!("as-is was skipped: {reason}"),
+            (Some(reason), _) => assert!(reason.contains("verif"), "{reason}"),
+            (None, _) => {}
+        }
+    }
+    assert!(
+        record.samples.iter().any(|it| record.conditions[record.cells[it.cell].condition].state == schema::State::AsIs)
+    );
+    let quiet = record.target.residency.value().is_none();
+    assert!(!quiet || record.limits.len() > 1, "what was lost is named: {:?}", record.limits);
+}
