@@ -96,16 +96,18 @@ fn reference(job: &Job, file: &[u8]) -> Tally {
     let (mut bytes, mut checksum) = (0, 0u64);
     for (offset, length) in spans {
         let span = offset as usize..(offset + length) as usize;
+        let span = span.start..span.start + span.len() * job.consumed_percent as usize / 100;
         reached[span.clone()].fill(true);
         let block = &file[span];
-        bytes += length;
+        bytes += block.len() as u64;
         for (index, byte) in block.iter().enumerate() {
             let value = u64::from(*byte);
             checksum = checksum.wrapping_add(match job.consume {
                 Consume::Touch => value * u64::from(index % 4096 == 0),
                 Consume::Sum => value << (8 * (index % 8)),
                 Consume::Copy => value * u64::from(index == 0) + value * u64::from(index == block.len() - 1),
-                Consume::Lines => u64::from(*byte == b'\n'),
+                Consume::Lines | Consume::DecodeLines => u64::from(*byte == b'\n'),
+                Consume::SumBytes => value,
             });
         }
     }
@@ -162,7 +164,7 @@ impl Outcomes {
             println!("{count:>6} checked  {arm}");
         }
         for ((arm, reason), count) in &self.skipped {
-            println!("{count:>6} skipped  {arm}: {reason}");
+            println!("skipped: {arm} in {count} jobs: {reason}");
         }
     }
 
@@ -188,6 +190,7 @@ fn job(arm: &Arm, file: &TestFile, block_bytes: u64) -> Job {
         aligned: true,
         threads: 1,
         descriptor: Descriptor::PerThread,
+        consumed_percent: 100,
         seed: 7,
         hold: Hold::No,
     }
@@ -215,6 +218,19 @@ fn conditions(file: &TestFile) -> Vec<Job> {
         }
     }
     jobs
+}
+
+#[test]
+fn a_quarter_of_each_block_is_a_quarter_of_the_bytes_and_shows_in_the_tally() {
+    let file = TestFile::new(64 << 10);
+    let mut outcomes = Outcomes::default();
+    for arm in ["read", "mmap"].map(|name| name.parse().unwrap()) {
+        let job = Job { consumed_percent: 25, ops: 16, consume: Consume::SumBytes, ..job(&arm, &file, 4096) };
+        let expected = reference(&job, &file.bytes);
+        assert_eq!((expected.bytes, expected.distinct_bytes), (16 << 10, 16 << 10));
+        outcomes.check(&arm, &job, &file);
+    }
+    outcomes.print();
 }
 
 #[test]
