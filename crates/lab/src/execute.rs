@@ -141,7 +141,7 @@ impl Clock {
     }
 
     fn is_over(&self) -> bool {
-        self.started.elapsed() > self.budget.mul_f64(1.1)
+        self.started.elapsed() > self.budget.mul_f64(1.15)
     }
 
     fn progress(&self, what: String) -> Progress {
@@ -170,6 +170,7 @@ struct Slot {
     conditions: Vec<usize>,
     begun: Instant,
     time: Duration,
+    is_last: bool,
 }
 
 /// A pass that ran, before anybody judged it.
@@ -207,7 +208,8 @@ impl Bench<'_> {
             self.try_out(condition, ops_given[condition], share_ns);
         }
         (hooks.checkpoint)(&self.record);
-        self.rounds(&Slot { stage, conditions, begun, time }, hooks);
+        let is_last = !self.record.conditions.iter().any(|it| Stage::of(it.state) > stage);
+        self.rounds(&Slot { stage, conditions, begun, time, is_last }, hooks);
     }
 
     /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
@@ -283,8 +285,7 @@ impl Bench<'_> {
                 if cells.is_empty() {
                     continue;
                 }
-                let limit = if round < ROUNDS_MIN { slot.time.mul_f64(OVERTIME) } else { slot.time };
-                if self.settings.rounds.is_none() && slot.begun.elapsed() > limit {
+                if self.settings.rounds.is_none() && self.is_out_of_time(slot, round) {
                     return;
                 }
                 let label = self.record.conditions[condition].label();
@@ -311,6 +312,17 @@ impl Bench<'_> {
                     return;
                 }
             }
+        }
+    }
+
+    /// Fewer rounds than the least tell nothing, so for those a stage may exceed its time; the last one until the
+    /// whole run is over.
+    fn is_out_of_time(&self, slot: &Slot, round: u32) -> bool {
+        let spent = slot.begun.elapsed();
+        match round < ROUNDS_MIN {
+            true if slot.is_last => self.clock.is_over(),
+            true => spent > slot.time.mul_f64(OVERTIME),
+            false => spent > slot.time,
         }
     }
 

@@ -9,8 +9,9 @@ use schema::{Condition, State, Workload};
 
 use crate::plan::blocks_in;
 
-/// Rounds the budget is shared out for. More are made while the time lasts and precision wants them.
-pub const ROUNDS_WANTED: u32 = 10;
+/// Rounds the budget is shared out for. More are made while the time lasts and precision wants them; on a machine that
+/// gets busier after the trials fewer, and there should be some to lose.
+pub const ROUNDS_WANTED: u32 = 14;
 /// Fewer rounds than this do not give a 95 % interval: with six pairs the exact signed-rank interval first has one.
 pub const ROUNDS_MIN: u32 = 6;
 
