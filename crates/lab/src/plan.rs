@@ -230,7 +230,7 @@ arms = ["pread", "mmap", "half"]
                 ("native/pread".to_string(), true, false),
                 ("native/pread".to_string(), false, true),
                 ("native/mmap".to_string(), false, false),
-                ("native/pread".to_string(), false, false),
+                ("native/pread (half)".to_string(), false, false),
             ]
         );
     }
