@@ -21,6 +21,10 @@ Exit codes: 0 answered, 1 failed, 2 usage, 3 nothing decided, 4 an arm that was 
 pub enum Command {
     /// Which way to reach a file is fastest, from which start, by how much, and why
     Run(Box<RunArgs>),
+    /// Published measurements of mmap against read, run here as published and corrected, each claim with its verdict
+    Reproduce(Box<ReproduceArgs>),
+    /// Every claim with its verdict on this machine, from all saved runs
+    Claims(ClaimsArgs),
     /// Show a saved run again
     Report(ReportArgs),
     /// What there is to choose from
@@ -83,6 +87,49 @@ pub struct RunArgs {
 }
 
 #[derive(Args)]
+pub struct ReproduceArgs {
+    /// Studies by name, or `all`; without any, they are listed
+    #[arg(value_name = "STUDY")]
+    pub studies: Vec<String>,
+    /// Where each study makes its test file, which is removed again
+    #[arg(long, default_value = ".", value_name = "FOLDER")]
+    pub dir: PathBuf,
+    /// At the published sizes, which take longer and more space
+    #[arg(long)]
+    pub full: bool,
+    /// Only these states
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    pub state: Vec<State>,
+    /// Exactly so many rounds, instead of as many as precision and budget want
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// About how long each study may take [default: 110s, or 15m with --full]
+    #[arg(long, value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// Of the order of passes, the random offsets and the test file
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Show the plan: cells, bytes to be written, expected time; measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The table of every condition and the environment too
+    #[arg(long, conflicts_with = "quiet")]
+    pub details: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct ClaimsArgs {
+    /// Only the claims of this study, or of an experiment of your own
+    #[arg(long, value_name = "NAME")]
+    pub study: Option<String>,
+    /// A JSON array of the claims, instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct OutputArgs {
     /// One JSON document (record and findings) on stdout and nothing else there, or into FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
@@ -124,6 +171,7 @@ pub enum Listed {
     States,
     Probes,
     Experiments,
+    Studies,
     Runs,
 }
 
@@ -148,5 +196,10 @@ fn size(text: &str) -> Result<Bytes, String> {
 
 fn budget(text: &str) -> Result<Duration, String> {
     let budget = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 60s, 5m or 1h"))?;
-    if budget < Duration::from_secs(1) { Err("a run needs at least one second".into()) } else { Ok(budget) }
+    match budget {
+        _ if budget < Duration::from_secs(1) => Err("a run needs at least one second".into()),
+        // Times are computed with; this leaves room for every factor.
+        _ if budget > Duration::from_secs(365 * 86_400) => Err("a run takes at most a year".into()),
+        _ => Ok(budget),
+    }
 }

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub enum Outcome {
     /// The question was answered.
     Answered = 0,
+    /// Every pass failed; the report says why.
+    EveryPassFailed = 1,
     /// It ran, and no comparison was decided.
     NothingDecided = 3,
     /// An arm that was asked for by name is unavailable here.

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
-use schema::{Experiment, builtin, experiment::Competitor, units::nearest};
+use schema::{Experiment, State, builtin, experiment::Competitor, units::nearest};
 
-use crate::{cli::RunArgs, exit::Usage};
+use crate::{
+    cli::{ReproduceArgs, RunArgs},
+    exit::Usage,
+};
 
 /// The experiment of a run.
 ///
@@ -17,12 +20,64 @@ pub fn load(args: &RunArgs) -> Result<Experiment> {
     Ok(experiment)
 }
 
+/// The built-in experiments or studies, parsed.
+pub fn built_in(list: &'static [(&str, &str)]) -> impl Iterator<Item = Experiment> {
+    list.iter().map(|(name, text)| Experiment::parse(name, text).expect("a test parses every built-in experiment"))
+}
+
+/// The studies that were named, each once, at the size and in the states that were asked for.
+///
+/// # Errors
+/// Unknown names, with the nearest one, and studies without any of the states.
+pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
+    let names = || builtin::STUDIES.iter().map(|(name, _)| *name);
+    if let Some(unknown) = args.studies.iter().find(|it| *it != "all" && !names().any(|name| name == *it)) {
+        let hint = match nearest(unknown, names()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("there are {}, or all", names().collect::<Vec<_>>().join(", ")),
+        };
+        return Err(Usage(format!("{unknown:?} is no study; {hint}")).into());
+    }
+    let all = args.studies.iter().any(|it| it == "all");
+    let mut studies: Vec<Experiment> = if all {
+        built_in(builtin::STUDIES).collect()
+    } else {
+        let position = |it: &Experiment| args.studies.iter().position(|name| *name == it.name);
+        let mut named: Vec<Experiment> = built_in(builtin::STUDIES).filter(|it| position(it).is_some()).collect();
+        named.sort_by_key(position);
+        named
+    };
+    for study in &mut studies {
+        if args.full {
+            study.full();
+        }
+        keep_states(study, &args.state)?;
+    }
+    Ok(studies)
+}
+
+/// A study is written for its states: asking for some keeps the comparisons that have them.
+fn keep_states(study: &mut Experiment, wanted: &[State]) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut states: Vec<&str> = study.comparisons.iter().flat_map(|it| &it.state).map(|it| it.word()).collect();
+    states.sort_unstable();
+    states.dedup();
+    let none = format!("study {:?} has no such state; it has {}", study.name, states.join(", "));
+    for compare in &mut study.comparisons {
+        compare.state.retain(|state| wanted.contains(state));
+    }
+    study.comparisons.retain(|compare| !compare.state.is_empty());
+    if study.comparisons.is_empty() { Err(Usage(none).into()) } else { Ok(()) }
+}
+
 fn find(name: &str) -> Result<Experiment> {
     if let Some(text) = builtin::find(name) {
         return Ok(Experiment::parse(name, text).expect("a test parses every built-in experiment"));
     }
     let path = Path::new(name);
-    let names = || builtin::EXPERIMENTS.iter().map(|(name, _)| *name);
+    let names = || builtin::all().map(|(name, _)| name);
     if !path.exists() {
         let hint = match nearest(name, names()) {
             Some(near) => format!("did you mean {near:?}?"),
@@ -46,9 +101,15 @@ fn narrow(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.consume, &args.consume);
         replace(&mut compare.block, &args.block);
         replace(&mut compare.threads, &args.threads);
+        if let Some(twice) = first_twice(&args.method) {
+            return Err(format!("{} is entered twice; the A/A control comes by itself", twice.short_name()));
+        }
         if !args.method.is_empty() {
-            compare.arms =
-                args.method.iter().map(|arm| Competitor { arm: arm.clone(), own: Default::default() }).collect();
+            compare.arms = args
+                .method
+                .iter()
+                .map(|arm| Competitor { arm: arm.clone(), label: None, own: Default::default() })
+                .collect();
         }
         if !args.runtime.is_empty() {
             compare.arms.retain(|competitor| args.runtime.contains(&competitor.arm.runtime));
@@ -65,8 +126,18 @@ fn narrow(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     experiment.comparisons.iter().try_for_each(|compare| compare.validate().map_err(|(_, message)| message))
 }
 
-fn replace<T: Clone>(list: &mut Vec<T>, wanted: &[T]) {
+fn replace<T: Clone + PartialEq>(list: &mut Vec<T>, wanted: &[T]) {
     if !wanted.is_empty() {
-        *list = wanted.to_vec();
+        list.clear();
+        for it in wanted {
+            // Said twice is meant once.
+            if !list.contains(it) {
+                list.push(it.clone());
+            }
+        }
     }
+}
+
+fn first_twice<T: PartialEq>(list: &[T]) -> Option<&T> {
+    list.iter().enumerate().find(|(index, it)| list[..*index].contains(it)).map(|(_, it)| it)
 }

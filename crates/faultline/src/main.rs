@@ -7,10 +7,13 @@
 
 mod cli;
 mod command;
+mod dry_run;
 mod exit;
 mod experiment;
+mod measure;
 mod output;
 mod progress;
+mod subject;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -19,6 +22,8 @@ fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
     let result = match Cli::parse().command {
         Command::Run(args) => command::run::run(&args),
+        Command::Reproduce(args) => command::reproduce::run(&args),
+        Command::Claims(args) => command::claims::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::List(args) => command::list::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),

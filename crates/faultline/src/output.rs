@@ -17,8 +17,7 @@ impl OutputArgs {
     /// # Errors
     /// A file exists already and `--force` was not given, or its folder does not.
     pub fn check(&self) -> Result<()> {
-        let json = self.json.as_ref().and_then(Option::as_ref);
-        for path in [json, self.markdown.as_ref(), self.csv.as_ref()].into_iter().flatten() {
+        for path in self.files() {
             let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
             if !folder.is_dir() {
                 return Err(
@@ -33,6 +32,32 @@ impl OutputArgs {
             }
         }
         Ok(())
+    }
+
+    /// Whether none of the files is the one that is measured: that is never changed, not even with `--force`.
+    ///
+    /// # Errors
+    /// Which one.
+    pub fn spare(&self, target: &Path) -> Result<()> {
+        let Ok(target) = target.canonicalize() else { return Ok(()) };
+        match self.files().find(|path| path.canonicalize().is_ok_and(|it| it == target)) {
+            Some(path) => {
+                Err(Usage(format!("{} is the file to be measured; it is never changed", path.display())).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let json = self.json.as_ref().and_then(Option::as_ref);
+        [json, self.markdown.as_ref(), self.csv.as_ref()].into_iter().flatten()
+    }
+
+    /// Whether a document of one run was asked for, by the option that does.
+    pub fn of_one_run(&self) -> Option<&'static str> {
+        let asked =
+            [("--json", self.json.is_some()), ("--markdown", self.markdown.is_some()), ("--csv", self.csv.is_some())];
+        asked.into_iter().find(|(_, asked)| *asked).map(|(option, _)| option)
     }
 
     fn json_on_stdout(&self) -> bool {
@@ -67,7 +92,13 @@ pub fn save(store: Option<&history::Store>, record: &Record) -> Option<PathBuf> 
 ///
 /// # Errors
 /// A file cannot be written; the others are.
-pub fn emit(record: &Record, findings: &Findings, saved: Option<&Path>, args: &OutputArgs) -> Result<()> {
+pub fn emit(
+    record: &Record,
+    findings: &Findings,
+    saved: Option<&Path>,
+    args: &OutputArgs,
+    details: bool,
+) -> Result<()> {
     // Files first: a reader of stdout that went away (`| head`) must not cost anybody a file.
     let json = args.json.as_ref().and_then(Option::as_ref);
     let files: [(Option<&PathBuf>, &dyn Fn() -> String); 3] = [
@@ -88,7 +119,7 @@ pub fn emit(record: &Record, findings: &Findings, saved: Option<&Path>, args: &O
         print(&report::json(record, findings))?;
     } else {
         let saved = saved.map(|path| path.display().to_string());
-        print(&report::terminal(record, findings, style(!args.quiet), saved.as_deref()))?;
+        print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }
     first_error
 }

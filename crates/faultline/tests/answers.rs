@@ -316,7 +316,7 @@ fn a_dry_run_measures_and_writes_nothing() {
 #[test]
 fn the_built_in_experiments_can_be_planned() {
     let sandbox = Sandbox::new();
-    for (name, _) in schema::builtin::EXPERIMENTS {
+    for (name, _) in schema::builtin::all() {
         let output = sandbox.run(&["run", ".", "-e", name, "--dry-run", "--size=4MiB"]).expect(0);
         assert!(output.stdout.contains("cells"), "{}", output.stdout);
     }

@@ -136,7 +136,8 @@ fn spoilt(sandbox: &Sandbox, spoil: impl FnOnce(&str)) -> schema::findings::Docu
     spoil(&file);
     let output = running.end();
     output.sane();
-    assert_eq!(output.code(), Some(3), "{output:#?}");
+    // Whether every pass failed depends on the pass that was under way.
+    assert!(matches!(output.code(), Some(1 | 3)), "{output:#?}");
     output.document()
 }
 

@@ -12,6 +12,7 @@ mod interruption;
 mod limits;
 mod outputs;
 mod strangers;
+mod studies;
 mod support;
 mod tidy;
 mod workers;

@@ -36,19 +36,23 @@ fn crates() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_experiment_file_is_built_in_as_it_is() {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(root().join("experiments")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|it| it != "toml") {
-            continue;
+fn every_experiment_and_study_is_built_in_as_it_is() {
+    for (folder, list) in
+        [("experiments", schema::builtin::EXPERIMENTS), ("experiments/studies", schema::builtin::STUDIES)]
+    {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|it| it != "toml") {
+                continue;
+            }
+            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+            let text = schema::builtin::find(&name).unwrap_or_else(|| panic!("{name} is not in schema::builtin"));
+            assert_eq!(text, fs::read_to_string(&path).unwrap());
+            names.push(name);
         }
-        let name = path.file_stem().unwrap().to_str().unwrap().to_string();
-        let text = schema::builtin::find(&name).unwrap_or_else(|| panic!("{name} is not in schema::builtin"));
-        assert_eq!(text, fs::read_to_string(&path).unwrap());
-        names.push(name);
+        assert_eq!(names.len(), list.len(), "{folder}");
     }
-    assert_eq!(names.len(), schema::builtin::EXPERIMENTS.len());
 }
 
 #[test]
@@ -57,10 +61,10 @@ fn libraries_do_not_print() {
         let shown = path.strip_prefix(root()).unwrap().to_str().unwrap().to_string();
         let of_library =
             shown.contains("/src/") && shown.starts_with("crates/") && !shown.starts_with("crates/faultline/");
-        if !of_library || !shown.ends_with(".rs") {
+        if !of_library || !shown.ends_with(".rs") || shown.ends_with("/tests.rs") {
             continue;
         }
-        // Unit tests stand at the end and may say why they are skipped.
+        // Unit tests stand at the end, or in a file of their own, and may say why they are skipped.
         let code = text.split("#[cfg(test)]").next().unwrap();
         for (number, line) in code.lines().enumerate() {
             let line = line.split("//").next().unwrap();

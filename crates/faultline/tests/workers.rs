@@ -17,10 +17,10 @@ fn run(script: &str) -> Output {
     Running::new(command).end()
 }
 
-/// Every pass failed for a reason with these words, and that decided nothing.
+/// Every pass failed for a reason with these words, and so did the run.
 #[track_caller]
 fn fails(script: &str, words: &[&str]) {
-    let document = run(script).expect(3).document();
+    let document = run(script).expect(1).document();
     assert_eq!(document.record.samples.len(), 3, "the run went on to its end");
     for sample in &document.record.samples {
         let reason = failure(sample).expect("the pass failed");
@@ -76,7 +76,7 @@ fn a_worker_that_is_not_there() {
     let file = sandbox.file("file", 1 << 20);
     let mut command = sandbox.command(&short(&file, &["--json"]));
     command.env("FAULTLINE_WORKER", "/no/such/worker");
-    let document = Running::new(command).end().expect(3).document();
+    let document = Running::new(command).end().expect(1).document();
     assert!(document.record.samples.iter().filter_map(failure).all(|it| it.contains("cannot be started")));
     assert_eq!(document.record.samples.len(), 3);
 }

@@ -10,6 +10,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use anyhow::{Context, Result};
+
 use crate::process::{self, Owner};
 
 /// What happens where the name is taken.
@@ -79,6 +81,19 @@ pub(crate) fn abandoned(folder: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// Deletes files that `abandoned` lists, and says how many there were.
+pub(crate) fn remove_abandoned(files: &[PathBuf]) -> Result<usize> {
+    for path in files {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("{} cannot be deleted", path.display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(files.len())
 }
 
 /// What is in a folder, in the order of the names; nothing when there is no folder.

@@ -135,6 +135,27 @@ impl Ledger {
         Ok(entries.into_iter().filter(|found| found.owner == Owner::Gone && found.leftover.is_some()).collect())
     }
 
+    /// Entries that killed processes left half-written: they never had an entry's name, and nothing was made yet.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn abandoned(&self) -> Result<Vec<PathBuf>> {
+        atomic::abandoned(&self.folder).with_context(|| format!("{} cannot be listed", self.folder.display()))
+    }
+
+    /// Deletes what `abandoned` lists, and says how many there were.
+    ///
+    /// # Errors
+    /// Names the file that could not be deleted.
+    pub fn remove_abandoned(&self) -> Result<usize> {
+        atomic::remove_abandoned(&self.abandoned()?)
+    }
+
+    /// Where the entries lie.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Deletes what a stale entry is about, and then the entry.
     ///
     /// # Errors

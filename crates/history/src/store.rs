@@ -149,16 +149,7 @@ impl Store {
     /// # Errors
     /// Names the file that could not be deleted.
     pub fn remove_abandoned(&self) -> Result<usize> {
-        let files = self.abandoned()?;
-        for path in &files {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("{} cannot be deleted", path.display()));
-                }
-                _ => {}
-            }
-        }
-        Ok(files.len())
+        atomic::remove_abandoned(&self.abandoned()?)
     }
 
     fn path_of(&self, name: &str) -> PathBuf {
@@ -195,7 +186,7 @@ fn hint(which: &str, runs: &[(String, PathBuf)]) -> String {
     match nearest(which, runs.iter().map(|(id, _)| id.as_str())) {
         Some(id) => format!("; did you mean {id:?}?"),
         None if runs.is_empty() => "; nothing is saved there yet".into(),
-        None => format!("; `faultline history` lists all {}", runs.len()),
+        None => format!("; `faultline list runs` lists all {}", runs.len()),
     }
 }
 

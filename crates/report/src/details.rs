@@ -12,6 +12,7 @@ use crate::{
     map::{self, Names},
     number,
     page::Paint,
+    study,
     table::{Cell, Column, Table},
 };
 
@@ -67,7 +68,32 @@ pub(crate) const LEGEND: &str = "Per op: one block, with its share of open and c
     A speedup above 1 means faster than the baseline. \
     A share after the throughput is that of the device ceiling. CPU times are means, the columns after them medians per pass.";
 
-pub(crate) fn sections(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
+/// Every table of the run. In a study the two forms of a comparison may have a condition in common, so each has tables of
+/// its own.
+pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
+    if !study::is_one(record) {
+        return sections(record, findings);
+    }
+    let (mut all, mut missing) = (Vec::new(), Vec::new());
+    for origin in 0..record.experiment.comparisons.len() {
+        let (record, findings) = study::part(record, findings, origin);
+        let (mut of_one, lost) = sections(&record, &findings);
+        if let Some(heading) = study::heading(&record, origin) {
+            of_one.iter_mut().for_each(|section| section.title = format!("{heading}: {}", section.title));
+        }
+        all.extend(of_one);
+        for it in lost {
+            let known = |other: &&mut Missing| (other.reading, &other.reason) == (it.reading, &it.reason);
+            match missing.iter_mut().find(known) {
+                Some(other) => other.cells += it.cells,
+                None => missing.push(it),
+            }
+        }
+    }
+    (all, missing)
+}
+
+fn sections(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
     let names = Names::of(record, findings);
     let conditions = conditions(findings);
     let ok = |cell: &&CellFinding| cell.status == Status::Ok;
@@ -308,18 +334,36 @@ fn versus(entry: &Entry) -> Cell {
     }
 }
 
+const NO_REASON: &str = "no reason was recorded";
+
+/// A reason without the count that the sentence around it gives already.
+fn uncounted(reason: &str, lost: u32, all: u32) -> &str {
+    let [lost, all] = [lost, all].map(|it| number::count(it.into()));
+    let counted = reason.strip_prefix(&format!("{lost} of {all} pass"));
+    let rest = counted.and_then(|rest| rest.strip_prefix("es: ").or_else(|| rest.strip_prefix(": ")));
+    rest.unwrap_or(reason)
+}
+
 fn note_status(cell: &CellFinding, name: &str, notes: &mut Vec<Note>) {
     let lost = cell.invalid_samples + cell.failed_samples;
     let reason = cell.reason.as_deref();
     let text = match cell.status {
-        Status::Ok if lost == 0 && reason.is_none() => return,
+        Status::Ok if lost == 0 => match reason {
+            Some(reason) => reason.to_string(),
+            None => return,
+        },
         Status::Ok => {
             let all = cell.samples + lost;
-            format!("{lost} of {all} passes lost: {}", reason.unwrap_or("for reasons that were not recorded"))
+            let reason = reason.map(|it| uncounted(it, lost, all)).unwrap_or("for reasons that were not recorded");
+            format!("{lost} of {all} passes lost: {reason}")
         }
-        Status::Skipped => format!("skipped: {}", reason.unwrap_or("no reason was recorded")),
-        Status::Invalid => format!("no valid pass out of {lost}: {}", reason.unwrap_or("no reason was recorded")),
-        Status::Failed => format!("every pass failed ({lost}): {}", reason.unwrap_or("no reason was recorded")),
+        Status::Skipped => format!("skipped: {}", reason.unwrap_or(NO_REASON)),
+        Status::Invalid => {
+            format!("no valid pass out of {lost}: {}", reason.map_or(NO_REASON, |it| uncounted(it, lost, lost)))
+        }
+        Status::Failed => {
+            format!("every pass failed ({lost}): {}", reason.map_or(NO_REASON, |it| uncounted(it, lost, lost)))
+        }
     };
     notes.push(Note { about: name.to_string(), text });
 }
@@ -357,6 +401,8 @@ fn differences(condition: &Condition, record: &Record, names: &Names) -> Vec<Not
         };
         differs("workload", own.workload.to_string(), condition.workload.to_string());
         differs("consume", own.consume.to_string(), condition.consume.to_string());
+        let consumed = |it: &Condition| format!("{}\u{a0}% of each block", it.consumed_percent);
+        differs("consuming", consumed(own), consumed(condition));
         differs("block", Bytes(own.block_bytes).to_string(), Bytes(condition.block_bytes).to_string());
         differs("state", own.state.to_string(), condition.state.to_string());
         differs("range", range(own), range(condition));

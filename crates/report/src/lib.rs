@@ -2,20 +2,24 @@
 //! without a clock, and without statistics (those are `analysis`'s).
 //!
 //! What is said stands in `map` (the map, state → winner → margin → why), `summary` (noise floor, ceiling,
-//! crossovers, what was lost), `details` (a table per condition) and `environment`; how it is laid out stands in
-//! `terminal` and `markdown`, which say the same things. File names, reasons and everything else in a record are
+//! crossovers, what was lost), `study` and `claim` (published against measured), `details` (a table per condition) and
+//! `environment`; how it is laid out stands in `terminal` and `markdown`, which say the same things. `ledger` is the one
+//! report on several runs. File names, reasons and everything else in a record are
 //! untrusted text: `page` and `markdown` let nothing through that could move a cursor or become markup.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod claim;
 mod csv;
 mod details;
 mod environment;
+mod ledger;
 mod map;
 mod markdown;
 mod number;
 mod page;
 mod plan;
+mod study;
 mod summary;
 mod table;
 mod terminal;
@@ -23,10 +27,13 @@ mod text;
 
 use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 
+pub use claim::variant;
 pub use csv::csv;
+pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
 pub use markdown::markdown;
 pub use number::{bytes, count, duration, seconds, speedup, throughput};
 pub use plan::{Plan, PlannedCondition, plan};
+pub use study::studies;
 pub use terminal::terminal;
 pub use text::visible;
 

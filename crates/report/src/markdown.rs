@@ -3,15 +3,29 @@
 
 use std::fmt::Write;
 
-use schema::{Findings, Record};
+use schema::{Findings, Record, findings::ClaimFinding};
 
-use crate::{details, environment, map, number, summary, table::Table, text::visible};
+use crate::{
+    claim, details, environment, map, number,
+    study::{self, Intervals},
+    summary,
+    table::Table,
+    text::visible,
+};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn markdown(record: &Record, findings: &Findings) -> String {
     let mut out = String::new();
     push(&mut out, format_args!("### faultline: {}\n\n", escape(&record.experiment.title)));
-    push(&mut out, format_args!("{}\n\n", escape(&summary::title(record))));
+    let is_study = study::is_one(record);
+    if is_study {
+        for (label, text) in study::about(record) {
+            push(&mut out, format_args!("* **{label}** {}\n", escape(&text)));
+        }
+        push(&mut out, format_args!("* **Here:** {}\n\n", escape(&summary::title(record))));
+    } else {
+        push(&mut out, format_args!("{}\n\n", escape(&summary::title(record))));
+    }
     for (label, text) in
         [("Interrupted", summary::interrupted(record)), ("Nothing decided", summary::nothing_decided(record, findings))]
     {
@@ -19,7 +33,15 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
             push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
         }
     }
-    the_map(&mut out, record, findings);
+    if is_study {
+        the_figures(&mut out, findings);
+    } else {
+        the_map(&mut out, record, findings);
+    }
+    the_claims(&mut out, &findings.claims);
+    if is_study {
+        the_check(&mut out, record, findings);
+    }
     for entry in summary::entries(record, findings) {
         match &entry.lines[..] {
             [only] => push(&mut out, format_args!("* **{}:** {}\n", entry.label, escape(only))),
@@ -39,6 +61,48 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     push(&mut out, format_args!("\n</details>\n\nMeasured by faultline {}; ", escape(&record.tool_version)));
     push(&mut out, format_args!("see it again with `faultline report {}`.\n", code(&record.id)));
     number::plain(&out)
+}
+
+fn the_figures(out: &mut String, findings: &Findings) {
+    if findings.figures.is_empty() {
+        return;
+    }
+    let figures = study::figures(findings, Intervals::Beside);
+    a_table(out, &figures.table);
+    out.push('\n');
+    for footnote in &figures.footnotes {
+        push(out, format_args!("{} {}  \n", footnote.mark, escape(&footnote.reason)));
+    }
+    if !figures.footnotes.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn the_claims(out: &mut String, claims: &[ClaimFinding]) {
+    if claims.is_empty() {
+        return;
+    }
+    out.push_str("| claim | verdict | why |\n|---|---|---|\n");
+    for claim in claims {
+        let (id, says, why) = (escape(&claim.id), escape(&claim::says(claim)), escape(claim::reason(claim)));
+        push(out, format_args!("| {id}: {says} | **{}** | {why} |\n", claim.verdict.words()));
+    }
+    out.push('\n');
+}
+
+fn the_check(out: &mut String, record: &Record, findings: &Findings) {
+    let checked = study::equal_work(record, findings);
+    if checked.is_empty() {
+        return;
+    }
+    out.push_str("What the equal-work check found:\n\n");
+    for form in checked {
+        push(out, format_args!("* **{}:** {}\n", claim::variant(form.variant), escape(&form.summary)));
+        for (sentence, about) in form.found {
+            push(out, format_args!("  * {} ({})\n", escape(&sentence), escape(&about)));
+        }
+    }
+    out.push('\n');
 }
 
 fn the_map(out: &mut String, record: &Record, findings: &Findings) {
@@ -72,7 +136,7 @@ fn the_map(out: &mut String, record: &Record, findings: &Findings) {
 }
 
 fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
-    let (sections, missing) = details::sections(record, findings);
+    let (sections, missing) = details::of_run(record, findings);
     if sections.is_empty() {
         return;
     }

@@ -82,6 +82,25 @@ pub(crate) fn speedup_glued(estimate: &Estimate) -> String {
     format!("{}x{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
 }
 
+/// `4,812 [4,700, 4,930]`: a number whose unit stands elsewhere.
+pub(crate) fn estimate_glued(estimate: &Estimate) -> String {
+    // Of a count nothing stands behind the point.
+    let whole = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.fract() == 0.0);
+    let digits = if whole { 0 } else { decimals(estimate.median) };
+    let part = |amount: f64| separated(amount, digits);
+    if estimate.ci_low == estimate.ci_high {
+        // Counts that were the same in every pass.
+        return part(estimate.median);
+    }
+    format!("{}{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
+}
+
+/// A number of somebody else's, with the digits it was given with: `24.788`, `32,807`.
+pub(crate) fn given(amount: f64) -> String {
+    let text = format!("{amount}");
+    separated(amount, text.split_once('.').map_or(0, |(_, fraction)| fraction.len()))
+}
+
 pub(crate) fn bytes_glued(amount: f64) -> String {
     let (amount, unit) = binary(amount);
     let number = if amount.fract() == 0.0 { separated(amount, 0) } else { significant(amount) };
@@ -197,6 +216,12 @@ mod tests {
         assert_eq!(count(0.0), "0");
         assert_eq!(count(2.5), "2.50");
         assert_eq!(count(-1_234.0), "-1,234");
+        assert_eq!([24.788, 21.17, 32_807.0, 0.0, 1e300].map(given)[..4], ["24.788", "21.17", "32,807", "0"]);
+        assert_eq!(given(f64::NAN), MISSING);
+        let estimate = |median, ci_low, ci_high| plain(&estimate_glued(&Estimate { median, ci_low, ci_high }));
+        assert_eq!(estimate(2_825.3, 2_700.0, 2_900.0), "2,825 [2,700, 2,900]");
+        assert_eq!(estimate(16_402.0, 16_402.0, 16_402.0), "16,402");
+        assert_eq!([estimate(0.0, 0.0, 0.0), estimate(3.0, 2.0, 4.0)], ["0", "3 [2, 4]"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::{
     Style, number,
     table::Table,
-    text::{visible, width, wrap},
+    text::{GLUE, visible, width, wrap},
 };
 
 /// What a text is, which decides its colour. Colour never says what the words do not say too.
@@ -91,6 +91,25 @@ impl Page {
         self.line(indent, &[Piece::padded(label, columns + 2, paint), Piece::of(first, Paint::Plain)]);
         for line in lines {
             self.line(lead, &[Piece::of(line, Paint::Plain)]);
+        }
+    }
+
+    /// A paragraph that begins with a label in its own colour and goes on beneath it.
+    pub(crate) fn run_in(&mut self, indent: usize, label: &str, paint: Paint, text: &str) {
+        let label = visible(label).replace(' ', &GLUE.to_string());
+        for (i, line) in wrap(&format!("{label} {}", visible(text)), self.width - indent).into_iter().enumerate() {
+            match line.strip_prefix(&label).filter(|_| i == 0).map(str::to_string) {
+                Some(rest) => self.line(indent, &[Piece::of(label.clone(), paint), Piece::of(rest, Paint::Plain)]),
+                None => self.line(indent, &[Piece::of(line, Paint::Plain)]),
+            }
+        }
+    }
+
+    /// A paragraph in a list.
+    pub(crate) fn bullet(&mut self, indent: usize, text: &str) {
+        for (i, line) in wrap(&visible(text), self.width - indent - 2).into_iter().enumerate() {
+            let mark = if i == 0 { "-" } else { "" };
+            self.line(indent, &[Piece::padded(mark.into(), 2, Paint::Quiet), Piece::of(line, Paint::Plain)]);
         }
     }
 

@@ -82,21 +82,26 @@ pub fn plan(plan: &Plan, style: Style) -> String {
     if !skips.is_empty() {
         page.blank();
         page.paragraph(0, Paint::Unsure, "Skipped:");
-        for (arm, reason, count) in skips {
-            let text = format!("{reason} ({count} condition{})", plural(count));
-            page.labelled(2, &format!("{arm}:"), Paint::Plain, &text);
+        for (arms, reason, count) in skips {
+            let text = format!("{reason} ({count} cell{})", plural(count));
+            page.labelled(2, &format!("{}:", arms.join(", ")), Paint::Plain, &text);
         }
     }
     page.finish()
 }
 
-/// Each arm and reason once, in order of appearance, with the number of conditions.
-fn skips(conditions: &[PlannedCondition]) -> Vec<(&str, &str, usize)> {
-    let mut skips: Vec<(&str, &str, usize)> = Vec::new();
+/// Each reason once, in order of appearance, with its arms and the number of cells.
+fn skips(conditions: &[PlannedCondition]) -> Vec<(Vec<&str>, &str, usize)> {
+    let mut skips: Vec<(Vec<&str>, &str, usize)> = Vec::new();
     for (arm, reason) in conditions.iter().flat_map(|condition| &condition.skips) {
-        match skips.iter_mut().find(|skip| (skip.0, skip.1) == (arm, reason)) {
-            Some(skip) => skip.2 += 1,
-            None => skips.push((arm, reason, 1)),
+        let index = skips.iter().position(|skip| skip.1 == reason).unwrap_or_else(|| {
+            skips.push((Vec::new(), reason, 0));
+            skips.len() - 1
+        });
+        let (arms, _, count) = &mut skips[index];
+        *count += 1;
+        if !arms.contains(&arm.as_str()) {
+            arms.push(arm);
         }
     }
     skips

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Bytes, Findings, Record,
-    findings::Verdict,
+    Bytes, Findings, Record, State,
+    findings::{ClaimVerdict, Comparison, Verdict},
     record::{Outcome, Reading},
 };
 
-use crate::{map::Names, number, text::shortened};
+use crate::{map::Names, number, study::without_numbers, text::shortened};
 
 /// A label and what belongs to it, one sentence each.
 pub(crate) struct Entry {
@@ -30,7 +30,6 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(findings), false);
-    add("Claims", claims(findings), false);
     add("Skipped", skipped(record, &Names::of(record, findings)), true);
     add(
         "Invalid",
@@ -63,27 +62,47 @@ pub(crate) fn interrupted(record: &Record) -> Option<String> {
 /// Why nothing was decided and what to try; absent when something was.
 pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
     let comparisons = &findings.comparisons;
-    if comparisons.iter().any(|comparison| comparison.verdict.is_decided()) {
+    let open = |it: &ClaimVerdict| matches!(it, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
+    if comparisons.iter().any(|comparison| comparison.verdict.is_decided())
+        || findings.claims.iter().any(|claim| !open(&claim.verdict))
+    {
         return None;
     }
-    let of = |verdict: Verdict| comparisons.iter().filter(|comparison| comparison.verdict == verdict).count();
-    let (undecided, incomparable) = (of(Verdict::Undecided), of(Verdict::NotComparable));
+    let valid = record.samples.iter().filter(|sample| matches!(sample.outcome, Outcome::Ok { .. })).count();
+    if valid == 0 {
+        return Some(no_valid_pass(record));
+    }
+    if comparisons.is_empty() {
+        return Some(
+            "no two arms were measured under one condition. Try a second --method, or a larger --budget.".into(),
+        );
+    }
+    let undecided: Vec<&Comparison> = comparisons.iter().filter(|it| it.verdict == Verdict::Undecided).collect();
+    let incomparable = comparisons.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
     let mut sentences = Vec::new();
-    if undecided > 0 {
-        let of_all = if undecided == comparisons.len() { "all".into() } else { format!("{undecided} of") };
+    if !undecided.is_empty() {
+        let of_all =
+            if undecided.len() == comparisons.len() { "all".into() } else { format!("{} of", undecided.len()) };
         let total = comparisons.len();
         let mut reasons = Groups::default();
-        for comparison in comparisons.iter().filter(|it| it.verdict == Verdict::Undecided) {
+        for comparison in &undecided {
             reasons.add(comparison.reason.as_deref().unwrap_or("the interval crosses the margin"), "");
         }
         let (most_often, reason) = reasons.most_frequent();
-        let often = if most_often == undecided { "" } else { ", most often" };
-        sentences.push(format!(
-            "{of_all} {total} comparison{} {} undecided{often}: {reason}. Try a larger --budget than {}",
-            plural(total),
-            if undecided == 1 { "is" } else { "are" },
-            number::seconds(record.budget_s)
-        ));
+        let often = if most_often == undecided.len() { "" } else { ", most often" };
+        // Rounds help where both arms were measured, and nowhere else.
+        let advice = match undecided.iter().any(|it| it.pairs > 0) {
+            true => format!(". Try more rounds, or a larger --budget than {}", number::seconds(record.budget_s)),
+            false => String::new(),
+        };
+        sentences.push(match (&of_all[..], total) {
+            ("all", 1) => format!("the one comparison is undecided: {reason}{advice}"),
+            _ => format!(
+                "{of_all} {total} comparison{} {} undecided{often}: {reason}{advice}",
+                plural(total),
+                if undecided.len() == 1 { "is" } else { "are" },
+            ),
+        });
     }
     if incomparable > 0 {
         sentences.push(format!(
@@ -91,19 +110,23 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
             plural(incomparable)
         ));
     }
-    if comparisons.is_empty() {
-        let valid = record.samples.iter().filter(|sample| matches!(sample.outcome, Outcome::Ok { .. })).count();
-        let lost = record.samples.len() - valid;
-        sentences.push(match (valid, lost) {
-            (0, 0) => "no pass was made. Try `faultline doctor`, which says what this machine can measure".into(),
-            (0, lost) => format!(
-                "none of {lost} pass{} was valid; the reasons stand below. Try `faultline doctor`",
-                if lost == 1 { "" } else { "es" }
-            ),
-            _ => "no two arms were measured under one condition. Try a second --method, or a larger --budget".into(),
-        });
-    }
     Some(sentences.join("; ") + ".")
+}
+
+/// What to try depends on whether anything was tried at all.
+fn no_valid_pass(record: &Record) -> String {
+    let skipped = record.cells.iter().filter(|cell| cell.skipped.is_some()).count();
+    match record.samples.len() {
+        0 if skipped > 0 && skipped == record.cells.len() => {
+            "every arm was skipped; the reasons stand below. `faultline doctor` says what this machine can measure."
+                .into()
+        }
+        0 => "no pass was made. Try `faultline doctor`, which says what this machine can measure.".into(),
+        lost => format!(
+            "none of {lost} pass{} was valid; the reasons stand below. Try `faultline doctor`.",
+            if lost == 1 { "" } else { "es" }
+        ),
+    }
 }
 
 pub(crate) fn plural(count: usize) -> &'static str {
@@ -157,17 +180,6 @@ fn crossover(crossover: &schema::findings::Crossover) -> String {
     format!("{} {}: {}", crossover.workload, crossover.state, crossover.statement)
 }
 
-fn claims(findings: &Findings) -> Vec<String> {
-    findings
-        .claims
-        .iter()
-        .map(|claim| {
-            let reason = if claim.reason.is_empty() { String::new() } else { format!(" ({})", claim.reason) };
-            format!("{}: {}: {}{reason}", claim.verdict, claim.id, claim.says)
-        })
-        .collect()
-}
-
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
     let mut groups = Groups::default();
     for cell in &record.cells {
@@ -189,7 +201,8 @@ fn lost<'a>(record: &'a Record, reason: impl Fn(&'a Outcome) -> Option<&'a Strin
     groups.sentences("pass", "es")
 }
 
-/// Reasons that differ in their numbers only are one reason ("37 of 262144 pages stayed").
+/// Reasons that differ in their numbers only are one reason ("37 of 262144 pages stayed"), and so are those that differ
+/// in the state that they are about.
 #[derive(Default)]
 struct Groups<'a> {
     by_key: BTreeMap<String, Group<'a>>,
@@ -197,24 +210,25 @@ struct Groups<'a> {
 
 struct Group<'a> {
     example: &'a str,
+    /// There are others with other numbers.
     several: bool,
+    states: Vec<State>,
     count: usize,
     arms: Vec<&'a str>,
 }
 
 impl<'a> Groups<'a> {
     fn add(&mut self, reason: &'a str, arm: &'a str) {
-        let mut key = String::new();
-        for c in shortened(reason, 400).chars() {
-            match c.is_ascii_digit() {
-                true if key.ends_with('#') => {}
-                true => key.push('#'),
-                false => key.push(c),
-            }
-        }
-        let group =
-            self.by_key.entry(key).or_insert(Group { example: reason, several: false, count: 0, arms: Vec::new() });
-        group.several |= group.example != reason;
+        let (key, state) = stateless(&without_numbers(reason));
+        let group = self.by_key.entry(key).or_insert(Group {
+            example: reason,
+            several: false,
+            states: Vec::new(),
+            count: 0,
+            arms: Vec::new(),
+        });
+        group.several |= group.example != reason && state.is_none();
+        group.states.extend(state.filter(|state| !group.states.contains(state)));
         group.count += 1;
         if !group.arms.contains(&arm) {
             group.arms.push(arm);
@@ -241,7 +255,12 @@ impl<'a> Groups<'a> {
             .map(|group| {
                 let example = if group.several { ", for example: " } else { ": " };
                 let reason = shortened(group.example, 300);
-                format!("{} ({}){example}{reason}", things(group.count), group.arms.join(", "))
+                let others: Vec<&str> = group.states.iter().skip(1).map(|state| state.word()).collect();
+                let too = match others.len() {
+                    0 => String::new(),
+                    one => format!("; so too for state{} {}", self::plural(one), others.join(", ")),
+                };
+                format!("{} ({}){example}{reason}{too}", things(group.count), group.arms.join(", "))
             })
             .collect();
         if more > 0 {
@@ -249,6 +268,19 @@ impl<'a> Groups<'a> {
         }
         sentences
     }
+}
+
+/// A reason without the state that it is about ("state cold cannot be verified"), and that state.
+fn stateless(reason: &str) -> (String, Option<State>) {
+    const WORD: &str = "state ";
+    for (at, _) in reason.match_indices(WORD) {
+        let rest = &reason[at + WORD.len()..];
+        let found = State::ALL.iter().copied().filter(|state| rest.starts_with(state.word()));
+        if let Some(state) = found.max_by_key(|state| state.word().len()) {
+            return (format!("{}#{}", &reason[..at + WORD.len()], &rest[state.word().len()..]), Some(state));
+        }
+    }
+    (reason.to_string(), None)
 }
 
 /// What was measured, and where, on one line: path, size, file system, device, kernel.
@@ -261,20 +293,27 @@ pub(crate) fn title(record: &Record) -> String {
     let kernel = &record.environment.kernel;
     let kernel =
         if kernel.starts_with(|c: char| c.is_ascii_digit()) { format!("Linux\u{a0}{kernel}") } else { kernel.clone() };
-    format!(
-        "{} · {} · {}{device} · {kernel}",
-        shortened(&target.path, 200),
-        Bytes(target.bytes).to_string().replace(' ', "\u{a0}"),
-        target.file_system
-    )
+    let size = Bytes(target.bytes).to_string().replace(' ', "\u{a0}");
+    let path = shortened(&target.path, 200);
+    // A file that is gone is known by the folder it was in.
+    let file = match path.rsplit_once('/').filter(|_| target.made_here) {
+        Some((folder, _)) => format!("a test file of {size} in {}", if folder.is_empty() { "/" } else { folder }),
+        None => format!("{path} · {size}"),
+    };
+    format!("{file} · {}{device} · {kernel}", target.file_system)
 }
 
 /// Which run this is: experiment, how long, id.
 pub(crate) fn run(record: &Record) -> String {
     let title = record.experiment.title.trim_end_matches('.');
     let end = if title.ends_with(['?', '!']) { "" } else { "." };
+    format!("{title}{end} {}", passes(record))
+}
+
+/// `312 passes in 105 s, run 20261120T225104Z-3f9a`
+pub(crate) fn passes(record: &Record) -> String {
     format!(
-        "{title}{end} {} passes in {}, run\u{a0}{}",
+        "{} passes in {}, run\u{a0}{}",
         number::count(record.samples.len() as f64),
         number::seconds(record.elapsed_s).replace(' ', "\u{a0}"),
         record.id

@@ -21,6 +21,8 @@ pub(crate) struct Column {
     pub(crate) right: bool,
     /// A table that is too wide is split here rather than further on.
     pub(crate) begins_group: bool,
+    /// Its cells are broken into lines rather than made wider than this.
+    pub(crate) at_most: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -41,11 +43,11 @@ impl Cell {
 
 impl Column {
     pub(crate) fn left(title: impl Into<String>) -> Column {
-        Column { title: title.into(), right: false, begins_group: false }
+        Column { title: title.into(), right: false, begins_group: false, at_most: usize::MAX }
     }
 
     pub(crate) fn right(title: impl Into<String>) -> Column {
-        Column { title: title.into(), right: true, begins_group: false }
+        Column { title: title.into(), right: true, begins_group: false, at_most: usize::MAX }
     }
 }
 
@@ -55,11 +57,9 @@ impl Table {
         if self.columns.is_empty() {
             return Vec::new();
         }
-        let natural: Vec<usize> = (0..self.columns.len()).map(|column| self.measure(column, width)).collect();
+        let natural: Vec<usize> = (0..self.columns.len()).map(|column| self.natural(column)).collect();
         // What no line break can make narrower: a glued number is one word.
-        let narrowest = |column: usize| {
-            self.measure(column, |text| text.split(' ').map(width).max().unwrap_or(0)).min(available / 2)
-        };
+        let narrowest = |column: usize| self.widest_word(column).min(available / 2);
         let widest =
             (1..self.columns.len()).map(|column| natural[column].min(available / 2).max(narrowest(column))).max();
         let first = natural[0].min((available / 3).max(available.saturating_sub(widest.unwrap_or(0) + GAP)).max(8));
@@ -97,6 +97,20 @@ impl Table {
             self.part(part, &widths)
         });
         parts.collect()
+    }
+
+    /// What all columns but the first take, gaps included.
+    pub(crate) fn columns_after_first(&self) -> usize {
+        (1..self.columns.len()).map(|column| self.natural(column) + GAP).sum()
+    }
+
+    /// What no line break can make narrower.
+    pub(crate) fn widest_word(&self, column: usize) -> usize {
+        self.measure(column, |text| text.split(' ').map(width).max().unwrap_or(0))
+    }
+
+    fn natural(&self, column: usize) -> usize {
+        self.measure(column, width).min(self.columns[column].at_most)
     }
 
     fn measure(&self, column: usize, of: impl Fn(&str) -> usize) -> usize {

@@ -3,20 +3,32 @@
 use schema::{Findings, Record};
 
 use crate::{
-    Style, details, environment,
+    Style, claim, details, environment,
     map::{self, Section},
     page::{Page, Paint},
-    summary,
+    study, summary,
 };
 
 /// The report as text. `saved` is where the record lies, if it was saved.
 pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Option<&str>) -> String {
     let mut page = Page::new(style);
-    page.paragraph(0, Paint::Heading, &summary::title(record));
-    page.paragraph(0, Paint::Quiet, &summary::run(record));
-    notices(&mut page, record, findings);
-    let sections: Vec<Section> = map::sections(record, findings);
-    map::write(&mut page, &sections);
+    if study::is_one(record) {
+        page.paragraph(0, Paint::Heading, &record.experiment.title);
+        for (label, text) in study::about(record) {
+            page.item(0, 9, label, Paint::Quiet, &text);
+        }
+        page.item(0, 9, "Here:", Paint::Quiet, &summary::title(record));
+        page.item(0, 9, "Run:", Paint::Quiet, &summary::passes(record));
+        notices(&mut page, record, findings);
+        study::write(&mut page, record, findings);
+    } else {
+        page.paragraph(0, Paint::Heading, &summary::title(record));
+        page.paragraph(0, Paint::Quiet, &summary::run(record));
+        notices(&mut page, record, findings);
+        let sections: Vec<Section> = map::sections(record, findings);
+        map::write(&mut page, &sections);
+        claim::write(&mut page, &findings.claims);
+    }
     summarise(&mut page, record, findings);
     if style.details {
         detail(&mut page, record, findings);
@@ -53,7 +65,7 @@ fn summarise(page: &mut Page, record: &Record, findings: &Findings) {
 }
 
 fn detail(page: &mut Page, record: &Record, findings: &Findings) {
-    let (sections, missing) = details::sections(record, findings);
+    let (sections, missing) = details::of_run(record, findings);
     if !sections.is_empty() {
         page.blank();
         page.paragraph(0, Paint::Heading, "Details");

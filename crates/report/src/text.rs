@@ -33,6 +33,9 @@ fn hides(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Leaving out fewer characters than this would save nothing.
+const SPARED: usize = 60;
+
 /// The text itself, or its beginning and its end with the number of characters left out between them.
 pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     // Most texts are short, and counting the characters of the others costs one look at each byte.
@@ -40,7 +43,8 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let characters = text.chars().count();
-    if characters <= longest {
+    // Saying that something was left out takes room too.
+    if characters <= longest + SPARED {
         return Cow::Borrowed(text);
     }
     let tail = longest / 4;
@@ -164,6 +168,8 @@ mod tests {
         assert!(shown.starts_with("/start/xxx") && shown.ends_with("x/end.data"), "{shown}");
         assert!(shown.chars().count() < 1060);
         assert!(shown.contains("(10,484,776 characters left out)"), "{shown}");
+        let hardly_longer = "y".repeat(1050);
+        assert_eq!(visible(&hardly_longer), hardly_longer, "a mark longer than what it hides helps nobody");
     }
 
     #[test]

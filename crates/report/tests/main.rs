@@ -5,14 +5,14 @@ mod support;
 use std::collections::BTreeSet;
 
 use expect_test::{expect, expect_file};
-use report::{Plan, PlannedCondition, Style};
+use report::{Ledger, LedgerEntry, Plan, PlannedCondition, Style};
 use schema::{
     Findings, Record,
     findings::{Document, Status, Verdict},
     record::{Outcome, Reading},
 };
 use serde_json::Value;
-use support::{Run, run};
+use support::{Run, run, study};
 use unicode_width::UnicodeWidthStr;
 
 const SAVED: &str = "/home/me/.local/share/faultline/runs/20261120T225104Z-3f9a.json";
@@ -133,7 +133,7 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         comparison.verdict = Verdict::Undecided;
     }
     assert!(squeezed(&overview(&undecided)).contains(
-        "Nothing decided: all 10 comparisons are undecided, most often: the interval crosses the margin. Try a larger --budget than 60 s."
+        "Nothing decided: all 10 comparisons are undecided, most often: the interval crosses the margin. Try more rounds, or a larger --budget than 60 s."
     ));
 
     let mut unequal = run();
@@ -231,7 +231,10 @@ fn the_markdown_can_be_pasted_into_a_pull_request() {
 
 /// The run with every free text replaced: paths, reasons, names, sentences, keys.
 fn hostile(text: &str) -> Run {
-    let run = run();
+    hostile_form_of(&run(), text)
+}
+
+fn hostile_form_of(run: &Run, text: &str) -> Run {
     let mut record = serde_json::to_value(&run.record).unwrap();
     let mut findings = serde_json::to_value(&run.findings).unwrap();
     replace(&mut record, text);
@@ -241,7 +244,20 @@ fn hostile(text: &str) -> Run {
 
 fn replace(value: &mut Value, text: &str) {
     // Words from closed sets stay, or the document would not be one.
-    const WORDS: &[&str] = &["workload", "consume", "state", "descriptor", "durability", "status", "verdict"];
+    const WORDS: &[&str] = &[
+        "workload",
+        "consume",
+        "state",
+        "descriptor",
+        "durability",
+        "status",
+        "verdict",
+        "variant",
+        "unit",
+        "block",
+        "file_bytes",
+        "full_file_bytes",
+    ];
     match value {
         Value::String(string) => *string = text.to_string(),
         Value::Array(values) => values.iter_mut().for_each(|value| replace(value, text)),
@@ -261,11 +277,15 @@ fn replace(value: &mut Value, text: &str) {
 
 #[test]
 fn text_from_a_record_cannot_move_a_cursor() {
-    let run = hostile("evil\u{1b}[2J\u{1b}]0;title\u{7}\r\n\u{9b}31m\u{202e}txt\u{2028}\u{200b}\u{0}");
+    const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;title\u{7}\r\n\u{9b}31m\u{202e}txt\u{2028}\u{200b}\u{0}";
+    let run = hostile(EVIL);
     let plan = plan_of("\u{1b}[2J\nx");
     let csv = report::csv(&run.record);
     let markdown = report::markdown(&run.record, &run.findings);
-    for text in [terminal(&run, 80), markdown, csv, report::plan(&plan, Style::default())] {
+    let study = hostile_form_of(&study(), EVIL);
+    let (shown, pasted) = (terminal(&study, 80), report::markdown(&study.record, &study.findings));
+    check_widths(&study);
+    for text in [terminal(&run, 80), markdown, csv, report::plan(&plan, Style::default()), shown, pasted] {
         assert!(text.contains("\\u{1b}[2J") || text.contains("\\\\u{1b}[2J"), "{text}");
         let bad =
             text.chars().find(|&c| (c.is_control() && c != '\n') || matches!(c, '\u{200b}' | '\u{2028}' | '\u{202e}'));
@@ -322,6 +342,148 @@ fn a_text_of_ten_megabytes_is_shortened_everywhere() {
         assert!(text.len() < 100_000, "{}", text.len());
         assert!(text.contains("characters left out"));
     }
+}
+
+#[test]
+fn a_study_reads_well_at_every_usual_width() {
+    let study = study();
+    expect_file!["snapshots/study-60.txt"].assert_eq(&without_details(&study, 60));
+    expect_file!["snapshots/study-80.txt"].assert_eq(&without_details(&study, 80));
+    expect_file!["snapshots/study-100.txt"].assert_eq(&without_details(&study, 100));
+    expect_file!["snapshots/study-140.txt"].assert_eq(&without_details(&study, 140));
+    expect_file!["snapshots/study.md"].assert_eq(&report::markdown(&study.record, &study.findings));
+    check_widths(&study);
+}
+
+fn without_details(run: &Run, width: usize) -> String {
+    report::terminal(&run.record, &run.findings, Style { width, colour: false, details: false }, Some(SAVED))
+}
+
+#[test]
+fn a_study_shows_figures_then_claims_then_what_the_equal_work_check_found() {
+    let text = without_details(&study(), 100);
+    let places =
+        ["Sum of a file", "Source:", "Published figures", "Claims", "equal-work check", "Noise floor", "Again:"];
+    let places: Vec<usize> = places.iter().map(|it| text.find(it).unwrap_or_else(|| panic!("{it}\n{text}"))).collect();
+    assert!(places.is_sorted(), "{text}");
+    assert!(!text.contains("Details") && !text.contains("Environment"));
+    let markdown = report::markdown(&study().record, &study().findings);
+    for part in
+        ["| what | unit | published | here as published | here corrected |", "**reversed**", "as published:** unequal"]
+    {
+        assert!(markdown.contains(part), "{part} is not in {markdown}");
+    }
+}
+
+#[test]
+fn two_forms_with_one_condition_keep_their_findings_apart() {
+    let text = squeezed(&terminal(&study(), 140));
+    assert!(text.contains("as published: unequal work in 2 of 2 comparisons"), "{text}");
+    assert!(text.contains("corrected: equal work in the one comparison; 1 could not be measured"), "{text}");
+    // What was said of two arms is said once.
+    assert_eq!(text.matches("- not comparable:").count(), 1, "{text}");
+    assert!(
+        text.contains("cached, as published: scan 32 KiB cached") && text.contains("cached, corrected: scan 32 KiB")
+    );
+    assert!(text.contains("consuming 25 % of each block instead of 100 % of each block"), "{text}");
+    assert!(!text.contains("mmap #2"), "{text}");
+}
+
+#[test]
+fn a_published_file_size_is_named_beside_ours() {
+    let mut run = study();
+    assert!(squeezed(&overview(&run)).contains("a file of 1 GiB instead of the published 4 GiB; --full"));
+    run.record.target.bytes = 4 << 30;
+    assert!(squeezed(&overview(&run)).contains("Scale: a file of 4 GiB, as published"));
+    run.record.target.made_here = false;
+    run.record.target.bytes = 3 << 30;
+    assert!(squeezed(&overview(&run)).contains("Scale: a file of 3 GiB; published with 4 GiB"));
+}
+
+#[test]
+fn claims_of_an_ordinary_experiment_stand_under_the_map() {
+    let mut run = run();
+    run.findings.claims = study().findings.claims;
+    let text = overview(&run);
+    let claims = text.find("Claims\n").unwrap();
+    assert!(text.find("cold  ").unwrap() < claims && claims < text.find("Noise floor").unwrap());
+    assert!(squeezed(&text).contains("a-cpu … and takes more CPU time reversed: more CPU time with mmap"), "{text}");
+    check_widths(&run);
+}
+
+fn ledger() -> Ledger {
+    let entries = study().findings.claims.into_iter().map(|claim| LedgerEntry {
+        claim,
+        title: "Sum of a file in 32 KiB blocks, read against mmap (1999)".into(),
+        run: "20261120T225104Z-3f9a".into(),
+        when: "2026-11-20T22:51:04Z".into(),
+        host: "lab".into(),
+        kernel: "6.18.5".into(),
+    });
+    let never = ("dillon-2001".to_string(), "Sequential sum of a file, read against mmap (Dillon, 2001)".to_string());
+    Ledger { entries: entries.collect(), not_run: vec![never] }
+}
+
+#[test]
+fn the_ledger_says_claim_verdict_when_and_on_what_machine() {
+    let style = |width| Style { width, colour: false, details: false };
+    expect_file!["snapshots/claims-80.txt"].assert_eq(&report::claims(&ledger(), style(80)));
+    for width in 40..160 {
+        assert!(report::claims(&ledger(), style(width)).lines().all(|line| line.width() <= width));
+    }
+    let none = report::claims(&Ledger::default(), style(80));
+    assert_eq!(none, "no saved run has claims\n");
+    let json: Value = serde_json::from_str(&report::claims_json(&ledger())).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 3);
+    for key in
+        ["id", "study", "source", "says", "published", "measured", "verdict", "reason", "run", "when", "host", "kernel"]
+    {
+        assert!(!json[0][key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn one_reason_for_several_states_is_said_once() {
+    let mut run = run();
+    for (index, state) in ["cold", "cached", "mapped"].into_iter().enumerate() {
+        run.record.cells[index].skipped = Some(format!("no permission; state {state} cannot be verified. Try as-is"));
+    }
+    let text = squeezed(&overview(&run));
+    assert!(
+        text.contains(
+            "(read, mmap): no permission; state cold cannot be verified. Try as-is; so too for states cached, mapped"
+        ),
+        "{text}"
+    );
+    assert_eq!(text.matches("no permission").count(), 1);
+}
+
+#[test]
+fn a_run_in_which_everything_was_skipped_is_not_advised_to_take_longer() {
+    let mut run = run();
+    run.record.samples.clear();
+    for cell in &mut run.record.cells {
+        cell.skipped = Some("out of order".into());
+    }
+    for comparison in &mut run.findings.comparisons {
+        (comparison.verdict, comparison.pairs) = (Verdict::Undecided, 0);
+    }
+    let text = squeezed(&overview(&run));
+    assert!(text.contains("Nothing decided: every arm was skipped; the reasons stand below."), "{text}");
+    assert!(!text.contains("--budget"), "{text}");
+}
+
+#[test]
+fn a_single_pass_was_not_lost() {
+    let mut run = run();
+    run.findings.cells[0].reason = Some("a single pass has no interval, so there is no number".into());
+    run.findings.cells[0].samples = 1;
+    let text = squeezed(&terminal(&run, 120));
+    assert!(text.contains("read: a single pass has no interval") && !text.contains("0 of 1"), "{text}");
+    let mmap = run.findings.cells.iter_mut().find(|cell| cell.invalid_samples == 2).unwrap();
+    mmap.reason = Some("2 of 9 passes: the page cache held 12 of 262144 pages".into());
+    let text = squeezed(&terminal(&run, 120));
+    assert!(text.contains("2 of 9 passes lost: the page cache held"), "{text}");
 }
 
 /// RFC 4180, read by somebody who did not write it.
@@ -421,7 +583,7 @@ fn a_plan_says_what_is_written_where_and_how_long_it_takes() {
           scan 64 KiB cached  read, mmap, mmap+sequential, mmap+populate-read
 
         Skipped:
-          uring:  io_uring is switched off (kernel.io_uring_disabled = 2) (2 conditions)
+          uring:  io_uring is switched off (kernel.io_uring_disabled = 2) (2 cells)
     "#]]
     .assert_eq(&report::plan(&plan, style(80)));
     for width in 40..120 {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use history::Removal;
+use history::{Owner, Removal};
 
 use crate::{cli::CleanArgs, exit::Outcome};
 
@@ -12,12 +12,27 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
     let mut out = anstream::stdout().lock();
     let stale = ledger.stale()?;
     let store = history::Store::open(None)?;
-    let abandoned = if args.dry_run { store.abandoned()?.len() } else { store.remove_abandoned()? };
-    if abandoned > 0 {
+    let half_written = [
+        (if args.dry_run { store.abandoned()?.len() } else { store.remove_abandoned()? }, "record", store.folder()),
+        (if args.dry_run { ledger.abandoned()?.len() } else { ledger.remove_abandoned()? }, "note", ledger.folder()),
+    ];
+    let mut abandoned = 0;
+    for (count, what, folder) in half_written.into_iter().filter(|it| it.0 > 0) {
         let verb = if args.dry_run { "would remove" } else { "removed" };
-        writeln!(out, "{verb} {abandoned} half-written records in {}", store.folder().display())?;
+        let plural = if count == 1 { "" } else { "s" };
+        writeln!(out, "{verb} {count} half-written {what}{plural} in {}", folder.display())?;
+        abandoned += count;
     }
-    if stale.is_empty() && abandoned == 0 {
+    let mut unknown = 0;
+    for found in ledger.entries()? {
+        // Of another host or container, or damaged: somebody else must decide.
+        if let Owner::Unknown(reason) = &found.owner {
+            unknown += 1;
+            let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
+            writeln!(out, "{} stays: {}", report::visible(&path), report::visible(reason))?;
+        }
+    }
+    if stale.is_empty() && abandoned == 0 && unknown == 0 {
         writeln!(out, "nothing was left behind")?;
     }
     for found in stale {

@@ -4,11 +4,12 @@ use std::{io::Write, sync::atomic::Ordering};
 
 use anyhow::Result;
 
-use super::run::{Subject, interrupt_flag};
 use crate::{
     cli::DoctorArgs,
     exit::{Outcome, Stopped},
+    measure::interrupt_flag,
     progress::Line,
+    subject::Subject,
 };
 
 /// Large enough for every alignment, small enough to be made anywhere.

@@ -8,6 +8,7 @@ use schema::{Consume, State, Workload, arm::Values};
 use crate::{
     cli::{ListArgs, Listed},
     exit::Outcome,
+    experiment::built_in,
 };
 
 pub fn run(args: &ListArgs) -> Result<Outcome> {
@@ -35,13 +36,8 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
                 line(kind.name, &format!("{}: {}", kind.about, kind.readings.join(", ")))?;
             }
         }
-        Listed::Experiments => {
-            for (name, text) in schema::builtin::EXPERIMENTS {
-                let experiment =
-                    schema::Experiment::parse(name, text).expect("a test parses every built-in experiment");
-                line(name, &experiment.title)?;
-            }
-        }
+        Listed::Experiments => built_in(schema::builtin::EXPERIMENTS).try_for_each(|it| line(&it.name, &it.title))?,
+        Listed::Studies => built_in(schema::builtin::STUDIES).try_for_each(|it| line(&it.name, &it.title))?,
         Listed::Runs => {
             for (id, path) in history::Store::open(None)?.list()? {
                 line(&id, &path.display().to_string())?;

@@ -1,8 +1,10 @@
 //! One file per command.
 
+pub mod claims;
 pub mod clean;
 pub mod doctor;
 pub mod list;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod worker;

@@ -9,6 +9,6 @@ pub fn run(args: &ReportArgs) -> Result<Outcome> {
     let store = history::Store::open(None)?;
     let record = store.load(&args.run)?;
     let findings = analysis::analyze(&record);
-    output::emit(&record, &findings, None, &args.output)?;
+    output::emit(&record, &findings, None, &args.output, !args.output.quiet)?;
     Ok(Outcome::Answered)
 }

@@ -306,3 +306,22 @@ fn a_cgroup_that_could_never_be_cleaned_up_must_not_be_made() {
     }
     assert!(scene.ledger.enter(LeftoverKind::File, &scene.place.join("faultline-1-0")).is_err());
 }
+
+#[test]
+fn half_written_entries_of_killed_processes_are_no_entries_and_can_be_removed() {
+    let scene = scene();
+    let mine = scene.ledger.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap();
+    let gone = scene.entries.join(".1234abcd-5-6-0.json.4294967295.1.0.tmp");
+    let other = scene.entries.join(".notes.tmp");
+    for path in [&gone, &other] {
+        fs::write(path, "{").unwrap();
+    }
+    assert_eq!(scene.ledger.entries().unwrap().len(), 1);
+    assert_eq!(scene.ledger.abandoned().unwrap(), std::slice::from_ref(&gone));
+    assert_eq!(scene.ledger.remove_abandoned().unwrap(), 1);
+    assert_eq!((gone.exists(), other.exists()), (false, true));
+    assert_eq!(scene.ledger.entries().unwrap().len(), 1);
+    mine.done().unwrap();
+    let nowhere = Ledger::open(Some(scene.place.join("no/such"))).unwrap();
+    assert_eq!(nowhere.remove_abandoned().unwrap(), 0);
+}

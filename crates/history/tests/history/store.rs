@@ -30,7 +30,10 @@ fn record(id: &str) -> Record {
             title: "Smoke".into(),
             question: None,
             source: None,
+            study: None,
             comparisons: vec![],
+            claims: vec![],
+            figures: vec![],
         },
         environment: Environment {
             host: "lab".into(),
@@ -65,6 +68,8 @@ fn record(id: &str) -> Record {
             mount_options: "rw".into(),
             device: Reading::unavailable("tmpfs has none"),
         },
+        origins: vec![],
+        scenarios: Default::default(),
         conditions: vec![],
         cells: vec![],
         samples: vec![],
@@ -133,7 +138,7 @@ fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
         ambiguous.contains("2 runs begin with \"2026\": 20261120T225105Z-77b0, 20261120T225104Z-3f9a"),
         "{ambiguous}"
     );
-    assert!(error_of(store.load("zzz")).contains("`faultline history` lists all 2"));
+    assert!(error_of(store.load("zzz")).contains("`faultline list runs` lists all 2"));
     assert!(error_of(store.load("/no/such/file.json")).contains("/no/such/file.json cannot be used"));
 }
 

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use schema::{
     Arm, Condition, Consume, Descriptor, Durability, Experiment, Findings, Reading, Record, Span, State, Workload,
-    findings::{CellFinding, Comparison, Crossover, Estimate, MapLine, NoiseFloor, Status, Verdict},
+    experiment::Unit,
+    findings::{
+        CellFinding, ClaimFinding, ClaimVerdict, Comparison, Crossover, Estimate, FigureFinding, MapLine, NoiseFloor,
+        PublishedClaim, Status, Verdict,
+    },
     protocol::{Phases, Tally},
     record::{Ceiling, Cell, Device, Environment, Fill, Outcome, Resident, Sample, Target},
 };
@@ -34,6 +38,8 @@ pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> C
         range: Span { offset: 0, bytes: GIB },
         aligned: true,
         ops: GIB / block_bytes,
+        consumed_percent: 100,
+        memory_bytes: None,
     }
 }
 
@@ -290,6 +296,133 @@ pub(crate) fn run() -> Run {
     run
 }
 
+const STUDY: &str = r#"
+title = "Sum of a file in 32 KiB blocks, read against mmap (1999)"
+source = "A. Author, \"Which one is faster?\", a mailing list, 1 April 1999; 128 MB of memory"
+question = "Is it faster to sum a file through a mapping than through read()?"
+[study]
+file_bytes = "1 GiB"
+full_file_bytes = "4 GiB"
+needs = "a memory cgroup (root)"
+[arms]
+quarter = { method = "read", own = { consume = "sum-bytes", consumed_percent = 25 } }
+[[compare]]
+name = "cached"
+variant = "as-published"
+workload = "scan"
+block = "32 KiB"
+state = "cached"
+arms = ["quarter", "mmap", "mmap+willneed"]
+[[compare]]
+name = "cached"
+variant = "corrected"
+workload = "scan"
+block = "32 KiB"
+state = "cached"
+arms = ["read", "mmap"]
+[[compare]]
+name = "larger"
+variant = "corrected"
+workload = "scan"
+block = "32 KiB"
+state = "limited"
+arms = ["read", "mmap"]
+"#;
+
+/// A study with one condition in both of its forms, one flaw that the equal-work check found, and a state that could
+/// not be had.
+pub(crate) fn study() -> Run {
+    let mut run = Run { record: record(), findings: findings() };
+    run.record.experiment = Experiment::parse("author-1999", STUDY).unwrap();
+    run.record.target.made_here = true;
+    run.record.target.path = "/data/.faultline-872-0ceea534.data".into();
+    run.record.origins = vec![0, 1, 2];
+    let cached = condition(Workload::Scan, 32_768, State::Cached);
+    let published = run.condition(cached.clone());
+    run.ok(published, "read", 11_100.0, false);
+    run.ok(published, "mmap", 10_600.0, false);
+    run.ok(published, "mmap+willneed", 11_700.0, false);
+    let quarter = run.record.experiment.comparisons[0].arms[0].arm.clone();
+    run.record.cells[0].own_condition =
+        Some(Condition { consume: Consume::SumBytes, consumed_percent: 25, ..cached.clone() });
+    run.record.cells[0].arm = quarter.clone();
+    run.findings.cells[0].arm = quarter;
+    for name in ["mmap", "mmap+willneed"] {
+        let comparison = run.compare(published, name, None, Verdict::NotComparable);
+        comparison.reason = Some(format!(
+            "{name} summed words and read (quarter) summed bytes; the read (quarter) arm consumed 268 MB of 1,074 MB"
+        ));
+        comparison.warnings = vec!["the file fits the CPU's last-level cache".into()];
+    }
+    let corrected = run.condition(cached);
+    run.ok(corrected, "read", 14_100.0, false);
+    run.ok(corrected, "mmap", 11_600.0, false);
+    run.compare(corrected, "mmap", Some(estimate(1.22, 0.03)), Verdict::Faster);
+    let limited = run.condition(condition(Workload::Scan, 32_768, State::Limited));
+    const WHY: &str = "no memory controller is delegated to this user; run it as root, or in a scope of your own";
+    run.unmeasured(limited, "read", Status::Skipped, WHY);
+    run.unmeasured(limited, "mmap", Status::Skipped, WHY);
+    let open = run.compare(limited, "mmap", None, Verdict::Undecided);
+    (open.pairs, open.reason) = (0, Some(format!("read has no valid pass: {WHY}")));
+
+    let figure = |says: &str, unit, published, as_published, corrected| FigureFinding {
+        says: says.into(),
+        unit,
+        published,
+        as_published,
+        corrected,
+    };
+    let value = |median, share| Reading::Value(estimate(median, share));
+    run.findings.figures = vec![
+        figure("cached, read", Unit::MibPerSecond, 87.295, value(2_825.3, 0.03), value(2_216.1, 0.02)),
+        figure("cached, mmap with MADV_WILLNEED", Unit::MibPerSecond, 117.958, value(2_663.0, 0.04), {
+            Reading::unavailable("the experiment names no arm for it")
+        }),
+        figure(
+            "larger than memory, read",
+            Unit::CpuSeconds,
+            15.167,
+            Reading::unavailable(WHY),
+            Reading::unavailable(WHY),
+        ),
+        figure("faults of the mapping", Unit::MinorFaults, 32_807.0, value(16_402.0, 0.0), value(16_402.0, 0.0)),
+    ];
+    let claim = |id: &str, says: &str, words: Option<&str>, verdict, reason: &str| ClaimFinding {
+        id: id.into(),
+        study: "author-1999".into(),
+        source: "A. Author, a mailing list, 1999".into(),
+        says: says.into(),
+        published: PublishedClaim { words: words.map(str::to_string), ratio: words.map(|_| 1.35) },
+        measured: vec![],
+        verdict,
+        reason: reason.into(),
+    };
+    run.findings.claims = vec![
+        claim(
+            "a-time",
+            "A small cached file is summed faster through a mapping than through read",
+            Some("117.958 against 87.295 MB/s"),
+            ClaimVerdict::Holds,
+            "mmap faster than read: published 1.35x, here 1.22x [1.18, 1.26]; the effect is 0.9 times as large",
+        ),
+        claim(
+            "a-cpu",
+            "… and takes more CPU time",
+            None,
+            ClaimVerdict::Reversed,
+            "more CPU time with mmap than with read: here 0.81x [0.79, 0.83]",
+        ),
+        claim(
+            "b-time",
+            "A file far larger than memory is summed slower through it",
+            None,
+            ClaimVerdict::NotTestableHere,
+            WHY,
+        ),
+    ];
+    run
+}
+
 fn sample(cell: usize, round: u32, condition: &Condition, ns_per_op: f64) -> Sample {
     let held = condition.state.is_held();
     let readings = BTreeMap::from([
@@ -338,7 +471,10 @@ fn record() -> Record {
             title: "Survey: which way to reach this file, from which start?".into(),
             question: None,
             source: None,
+            study: None,
             comparisons: vec![],
+            claims: vec![],
+            figures: vec![],
         },
         environment: Environment {
             host: "lab".into(),
@@ -382,6 +518,8 @@ fn record() -> Record {
             }),
         },
         conditions: vec![],
+        origins: vec![],
+        scenarios: BTreeMap::new(),
         cells: vec![],
         samples: vec![],
         fills: vec![Fill {
@@ -425,6 +563,7 @@ fn findings() -> Findings {
         ],
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
         claims: vec![],
+        figures: vec![],
         map: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
     }

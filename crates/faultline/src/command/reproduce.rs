@@ -1,0 +1,118 @@
+//! `faultline reproduce`: published studies, as published and corrected.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use anyhow::{Result, anyhow};
+use lab::fixture;
+use schema::{Bytes, Experiment, builtin};
+
+use crate::{
+    cli::ReproduceArgs,
+    dry_run::{self, Planned},
+    exit::{Outcome, Usage},
+    experiment,
+    measure::{self, How},
+    output,
+    progress::Line,
+    subject::{self, Subject},
+};
+
+/// A study ends within about two minutes; what is left of them goes into its test file.
+const BUDGET: Duration = Duration::from_secs(110);
+/// At the published sizes.
+const FULL_BUDGET: Duration = Duration::from_secs(15 * 60);
+
+pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
+    if args.studies.is_empty() {
+        return list();
+    }
+    let studies = experiment::studies(args)?;
+    check(args, &studies)?;
+    let outcomes = match args.dry_run {
+        true => studies.iter().map(|study| plan(study, args)).collect::<Result<Vec<Outcome>>>()?,
+        false => reproduce(&studies, args)?,
+    };
+    Ok(together(&outcomes))
+}
+
+fn list() -> Result<Outcome> {
+    let studies: Vec<Experiment> = experiment::built_in(builtin::STUDIES).collect();
+    output::print(&report::studies(&studies, output::style(false)))?;
+    Ok(Outcome::Answered)
+}
+
+/// Everything that can be known before anything is written.
+fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
+    if !args.dir.is_dir() {
+        return Err(Usage(format!("{} is no folder; --dir says where test files are made", args.dir.display())).into());
+    }
+    if let Some(option) = args.output.of_one_run().filter(|_| studies.len() != 1) {
+        let count = studies.len();
+        return Err(Usage(format!("{option} takes one study, not {count}: each has a document of its own")).into());
+    }
+    if args.dry_run {
+        return Ok(());
+    }
+    args.output.check()?;
+    let free = fixture::free_bytes(&args.dir)?;
+    let largest = studies.iter().map(|study| (file_bytes(study, args.full), study)).max_by_key(|(bytes, _)| *bytes);
+    match largest {
+        Some((needed, study)) if needed > free => Err(anyhow!(
+            "{} needs a test file of {} ({needed} bytes), and {} has {} ({free} bytes) free; try another --dir",
+            study.name,
+            Bytes(needed),
+            args.dir.display(),
+            Bytes(free)
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Outcome> {
+    let size = Some(file_bytes(study, args.full));
+    dry_run::show(&Planned { experiment: study, target: &args.dir, size, budget: budget(args), seed: args.seed })
+}
+
+fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome>> {
+    let interrupted = measure::interrupt_flag()?;
+    let store = output::store(&args.output);
+    let mut outcomes = Vec::new();
+    for study in studies {
+        if !outcomes.is_empty() {
+            if interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            output::print("\n")?;
+        }
+        let line = Line::new(args.output.quiet);
+        let (size, keep_cache) = (Some(file_bytes(study, args.full)), subject::keeps_cache(study));
+        let subject = Subject::open(&args.dir, size, args.seed, keep_cache, &interrupted, &line)?;
+        let how = How {
+            seed: args.seed,
+            budget: budget(args),
+            rounds: args.rounds,
+            store: store.as_ref(),
+            interrupted: &interrupted,
+            line: &line,
+        };
+        let measured = measure::measure(study, &subject, &how);
+        output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, args.details)?;
+        outcomes.push(measured.outcome());
+    }
+    Ok(outcomes)
+}
+
+/// Of the study's own test file; every built-in study says it.
+fn file_bytes(study: &Experiment, full: bool) -> u64 {
+    study.study.as_ref().map_or(0, |it| if full { it.full_file_bytes.0 } else { it.file_bytes.0 })
+}
+
+fn budget(args: &ReproduceArgs) -> Duration {
+    args.budget.unwrap_or(if args.full { FULL_BUDGET } else { BUDGET })
+}
+
+/// Of several studies: stopped, or failed, or answered if any of them was.
+fn together(outcomes: &[Outcome]) -> Outcome {
+    let first = [Outcome::Interrupted, Outcome::EveryPassFailed, Outcome::Answered];
+    first.into_iter().find(|it| outcomes.contains(it)).unwrap_or(Outcome::NothingDecided)
+}

@@ -1,0 +1,138 @@
+//! From a checked experiment and an opened subject to a saved record with its findings: what `run` and `reproduce` share.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use lab::{Hooks, execute::Settings};
+use schema::{Experiment, Findings, Record, findings::ClaimVerdict, record};
+
+use crate::{
+    exit::Outcome,
+    output,
+    progress::Line,
+    subject::{Groups, Subject},
+};
+
+/// How to measure it.
+pub struct How<'a> {
+    pub seed: u64,
+    pub budget: Duration,
+    pub rounds: Option<u32>,
+    pub store: Option<&'a history::Store>,
+    pub interrupted: &'a AtomicBool,
+    pub line: &'a Line,
+}
+
+/// What came of it.
+pub struct Measured {
+    pub record: Record,
+    pub findings: Findings,
+    /// Where the record lies, unless it could not be saved.
+    pub saved: Option<PathBuf>,
+}
+
+pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measured {
+    let groups = Groups::default();
+    let settings = Settings { seed: how.seed, budget: how.budget, rounds: how.rounds, note: &|path| groups.note(path) };
+    let mut saved = None;
+    let record = lab::execute(
+        experiment,
+        &subject.target,
+        &settings,
+        &mut Hooks {
+            interrupted: how.interrupted,
+            progress: &mut |progress| how.line.show(&progress.what, progress.share, Some(progress.left)),
+            checkpoint: &mut |record| saved = output::save(how.store, record),
+            settled: &analysis::settled,
+        },
+    );
+    how.line.done();
+    let findings = analysis::analyze(&record);
+    Measured { record, findings, saved }
+}
+
+impl Measured {
+    /// How it ended, whatever was asked: stopped, failed, or with or without an answer.
+    pub fn outcome(&self) -> Outcome {
+        let failed = |sample: &record::Sample| matches!(sample.outcome, record::Outcome::Failed { .. });
+        let Measured { record, findings, .. } = self;
+        let decided = findings.comparisons.iter().any(|it| it.verdict.is_decided())
+            || findings
+                .claims
+                .iter()
+                .any(|it| !matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere));
+        if record.partial.is_some() {
+            Outcome::Interrupted
+        } else if !record.samples.is_empty() && record.samples.iter().all(failed) {
+            Outcome::EveryPassFailed
+        } else if decided {
+            Outcome::Answered
+        } else {
+            Outcome::NothingDecided
+        }
+    }
+}
+
+/// How a reason begins that a larger budget takes away: the arm is there (`lab::sizing`).
+const TOO_SLOW: &str = "too slow for this budget";
+
+/// Whether an arm was skipped under every condition, and not for want of time alone.
+pub fn lacks_an_arm(cells: &[record::Cell]) -> bool {
+    let lacks = |arm: &str| {
+        let mut reasons = cells.iter().filter(|it| it.arm.name == arm).map(|it| it.skipped.as_deref());
+        let mut missing = false;
+        let never = reasons.all(|reason| {
+            missing |= reason.is_some_and(|it| !it.starts_with(TOO_SLOW));
+            reason.is_some()
+        });
+        never && missing
+    };
+    cells.iter().any(|cell| lacks(&cell.arm.name))
+}
+
+/// Set by Ctrl-C and termination; polled between passes and while waiting for a worker.
+pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        // A second signal ends the process at once; `faultline clean` removes what that leaves.
+        signal_hook::flag::register_conditional_shutdown(signal, Outcome::Interrupted as i32, Arc::clone(&flag))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .context("cannot watch for Ctrl-C")?;
+    }
+    Ok(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_is_unavailable_when_it_never_ran_and_time_was_not_the_only_reason() {
+        let cell = |arm: &str, condition, skipped: Option<&str>| record::Cell {
+            arm: arm.parse().unwrap(),
+            condition,
+            own_condition: None,
+            baseline: false,
+            control: false,
+            skipped: skipped.map(str::to_string),
+        };
+        let (slow, gone) = (Some("too slow for this budget: 3 ms per block"), Some("io_uring is not allowed here"));
+        let lacks = |of_uring: &[Option<&str>]| {
+            let others = [cell("read", 0, None), cell("mmap", 0, slow)];
+            let cells = of_uring.iter().enumerate().map(|(index, skipped)| cell("uring", index, *skipped));
+            lacks_an_arm(&cells.chain(others).collect::<Vec<record::Cell>>())
+        };
+        assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]));
+        assert!(!lacks(&[gone, None]) && !lacks(&[slow, slow]) && !lacks(&[None]) && !lacks(&[]));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_skipped_in_these_words() {
+        let of_sizing = include_str!("../../lab/src/sizing.rs");
+        assert!(of_sizing.contains(&format!("\"{TOO_SLOW}: ")));
+    }
+}

@@ -1,0 +1,100 @@
+//! What is measured: the user's file, or one of our own in the user's directory. And what a run leaves in the meantime.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use anyhow::{Context, Result};
+use lab::{Target, fixture};
+use schema::{Experiment, State, leftover::LeftoverKind};
+
+use crate::{exit::Stopped, output, progress::Line};
+
+/// The user's file, or one of our own in the user's directory, removed when this is dropped.
+pub struct Subject {
+    pub target: Target,
+    _made: Option<Made>,
+}
+
+/// A test file and its entry in the ledger; first the one goes, then the other.
+struct Made {
+    fixture: Option<fixture::Fixture>,
+    entry: Option<history::Entry>,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        drop(self.fixture.take());
+        // An entry too many does no harm: cleaning finds nothing where it points.
+        let _ = self.entry.take().map(history::Entry::done);
+    }
+}
+
+impl Subject {
+    /// # Errors
+    /// In words for people: no such file, no permission, no space, nothing that can be measured.
+    pub fn open(
+        path: &Path,
+        size: Option<u64>,
+        seed: u64,
+        keep_cache: bool,
+        interrupted: &Arc<AtomicBool>,
+        line: &Line,
+    ) -> Result<Subject> {
+        if !path.is_dir() {
+            return Ok(Subject { target: Target::open(path, false, keep_cache)?, _made: None });
+        }
+        let bytes = size.map_or_else(|| fixture::default_bytes(path), Ok)?;
+        // Absolute, so that `faultline clean` finds it from anywhere.
+        let folder = path.canonicalize().with_context(|| format!("cannot look at {}", path.display()))?;
+        let name = fixture::Fixture::name_in(&folder);
+        let entry = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::File, &name));
+        if entry.is_err() {
+            output::warn(&format!(
+                "if this run is killed outright, remove {} yourself: it cannot be noted anywhere",
+                name.display()
+            ));
+        }
+        let mut made = Made { fixture: None, entry: entry.ok() };
+        // Without the note `faultline clean` still goes by the file's name.
+        let note = || drop(made.entry.as_mut().map(history::Entry::created));
+        let fixture = fixture::Fixture::make(name, bytes, seed, interrupted, note, |written| {
+            let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
+            line.show(&what, written as f64 / bytes as f64, None);
+        });
+        let fixture = match fixture {
+            Err(_) if interrupted.load(Ordering::Relaxed) => {
+                return Err(Stopped("interrupted while the test file was written; it was removed").into());
+            }
+            fixture => made.fixture.insert(fixture?),
+        };
+        Ok(Subject { target: Target::open(&fixture.path, true, keep_cache)?, _made: Some(made) })
+    }
+}
+
+/// State as-is means what it says: then nothing may evict the file on the way.
+pub fn keeps_cache(experiment: &Experiment) -> bool {
+    experiment.comparisons.iter().all(|compare| compare.state.iter().all(|&state| state == State::AsIs))
+}
+
+/// Control groups of a run, noted in the ledger until it has ended.
+#[derive(Default)]
+pub struct Groups(std::cell::RefCell<Vec<history::Entry>>);
+
+impl Groups {
+    pub fn note(&self, path: &Path) {
+        let entered = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::Cgroup, path));
+        self.0.borrow_mut().extend(entered);
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        // The groups went with the run; an entry too many does no harm.
+        self.0.take().into_iter().for_each(|entry| drop(entry.done()));
+    }
+}

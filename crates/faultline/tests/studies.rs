@@ -1,0 +1,216 @@
+//! Published studies and claims: listed, planned, run, refused; and the ledger over several runs.
+
+use std::fs;
+
+use schema::findings::{ClaimVerdict, Document};
+use serde_json::Value;
+
+use crate::support::Sandbox;
+
+#[test]
+fn without_a_name_the_studies_are_listed_with_their_source_and_what_they_need() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["reproduce"]).expect(0);
+    let listed = sandbox.run(&["list", "studies"]).expect(0);
+    for (name, text) in schema::builtin::STUDIES {
+        let study = schema::Experiment::parse(name, text).unwrap();
+        for list in [&output.stdout, &listed.stdout] {
+            assert!(list.contains(name) && list.contains(&study.title), "{list}");
+        }
+    }
+    for words in ["source", "question", "needs", "claims", "faultline reproduce NAME"] {
+        assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
+    }
+    assert_eq!(sandbox.left(), [""; 0]);
+    assert!(!sandbox.data().exists());
+}
+
+#[test]
+fn an_unknown_study_is_answered_with_the_nearest_name() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["reproduce", "dilon-2001"]).refused(2, &["\"dilon-2001\"", "did you mean \"dillon-2001\"?"]);
+    sandbox.run(&["reproduce", "dillon-2001", "zzzzzzzz"]).refused(2, &["\"zzzzzzzz\"", "dillon-2001", "all"]);
+    sandbox.run(&["claims", "--study", "dilon-2001"]).refused(2, &["did you mean \"dillon-2001\"?"]);
+    assert!(!sandbox.data().exists());
+}
+
+#[test]
+fn a_dry_run_of_every_study_plans_both_forms_and_writes_nothing() {
+    let sandbox = Sandbox::new();
+    for (name, _) in schema::builtin::STUDIES {
+        for more in [&[][..], &["--full"]] {
+            let output = sandbox.run(&[&["reproduce", name, "--dry-run"], more].concat()).expect(0);
+            for words in ["as published", "corrected", "removed at the end"] {
+                assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
+            }
+        }
+    }
+    sandbox.run(&["reproduce", "all", "--dry-run"]).expect(0);
+    assert_eq!(sandbox.left(), [""; 0]);
+    assert!(!sandbox.data().exists());
+}
+
+#[test]
+fn a_document_is_of_one_study_and_a_state_is_one_that_the_study_has() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["reproduce", "all", "--json"]).refused(2, &["--json takes one study"]);
+    sandbox.run(&["reproduce", "dillon-2001", "random-4k-2021", "--csv=x"]).refused(2, &["--csv takes one study"]);
+    sandbox.run(&["reproduce", "random-4k-2021", "--state=locked"]).refused(2, &["no such state", "cached"]);
+    sandbox.run(&["reproduce", "dillon-2001", "--dir=/no/such/folder"]).refused(2, &["/no/such/folder is no folder"]);
+    assert_eq!(sandbox.left(), [""; 0]);
+}
+
+#[test]
+fn a_disk_without_room_for_a_study_is_refused_with_both_numbers_and_nothing_is_written() {
+    // A folder on every Linux, on a file system that has no room at all.
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["reproduce", "dillon-2001", "random-4k-2021", "--full", "--dir=/proc"]);
+    output.refused(1, &["random-4k-2021", "4 GiB (4294967296 bytes)", "/proc has 0 B (0 bytes) free", "--dir"]);
+    assert!(!sandbox.data().exists());
+}
+
+/// Claims that any machine can answer, and one that none can.
+const MINE: &str = r#"
+title = "My claims"
+source = "A colleague, over lunch"
+[[compare]]
+name = "small"
+workload = "scan"
+block = "64 KiB"
+state = "as-is"
+arms = ["read", "mmap"]
+[[claim]]
+id = "fast"
+says = "Mapping is faster"
+compare = "small"
+arm = "mmap"
+than = "read"
+expect = "lower"
+ratio = 2.0
+[[claim]]
+id = "few"
+says = "It faults less than once a page"
+compare = "small"
+arm = "mmap"
+metric = "minor-faults"
+expect = { at-most = 1e6 }
+[[claim]]
+id = "never"
+says = "It is prettier"
+not_testable = "beauty is not measured"
+"#;
+
+fn verdict<'a>(document: &'a Document, id: &str) -> &'a schema::findings::ClaimFinding {
+    document.findings.claims.iter().find(|it| it.id == id).unwrap()
+}
+
+#[test]
+fn claims_in_a_file_of_ones_own_are_judged_in_both_forms_of_the_answer() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let mine = sandbox.write("my.toml", MINE);
+    let output = sandbox.run(&["run", &file, "-e", &mine, "--rounds=1", "--budget=20s"]);
+    output.sane();
+    for words in ["Claims\n", "fast   Mapping is faster", "undecided: ", "not testable here: beauty is not measured"] {
+        assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
+    }
+    let json = sandbox.run(&["report", "--json"]).expect(0);
+    let document = json.document();
+    assert_eq!(document.findings.claims.len(), 3);
+    assert_eq!(verdict(&document, "fast").verdict, ClaimVerdict::Undecided, "one round decides nothing");
+    assert_eq!(verdict(&document, "fast").source, "A colleague, over lunch");
+    assert_eq!(verdict(&document, "never").verdict, ClaimVerdict::NotTestableHere);
+    assert_eq!(verdict(&document, "never").reason, "beauty is not measured");
+}
+
+#[test]
+fn the_ledger_has_every_claim_once_from_the_newest_run_and_names_studies_never_run() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let mine = sandbox.write("my.toml", MINE);
+    let other = sandbox.write("other.toml", MINE.replace("My claims", "Other claims"));
+    let run = |experiment: &str| sandbox.run(&["run", &file, "-e", experiment, "--rounds=1", "--budget=20s"]).sane();
+    let empty = sandbox.run(&["claims"]).expect(0);
+    assert!(empty.stdout.contains("no saved run has claims"), "{}", empty.stdout);
+    run(&mine);
+    // Ids and starting times are counted in seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    run(&mine);
+    run(&other);
+    let runs = sandbox.run(&["list", "runs"]).expect(0).stdout;
+    assert_eq!(runs.lines().count(), 3);
+    fs::write(sandbox.data().join("runs/20990101T000000Z-dead.json"), "{").unwrap();
+
+    let output = sandbox.run(&["claims"]).expect(0);
+    output.says(&["warning: left out", "20990101T000000Z-dead.json"]);
+    for (name, _) in schema::builtin::STUDIES {
+        let never = format!("not run yet: faultline reproduce {name}");
+        assert!(output.stdout.contains(&never), "{never:?} is not in {}", output.stdout);
+    }
+    for words in ["A colleague, over lunch", "6 claims: ", "not testable here", "studies not run yet", "Linux "] {
+        assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
+    }
+
+    let output = sandbox.run(&["claims", "--json", "--study=my"]).expect(0);
+    let claims: Value = serde_json::from_str(&output.stdout).unwrap();
+    let claims = claims.as_array().unwrap();
+    assert_eq!(claims.iter().map(|it| it["id"].as_str().unwrap()).collect::<Vec<_>>(), ["fast", "few", "never"]);
+    // The newest run of this experiment, not the newest of all.
+    let ids: Vec<&str> = runs.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    for claim in claims {
+        assert_eq!(claim["study"], "my");
+        let id = claim["run"].as_str().unwrap();
+        assert!(ids[..2].contains(&id), "{id} is the oldest of {ids:?}");
+        let record = sandbox.run(&["report", id, "--json"]).expect(0).document().record;
+        assert_eq!(
+            (claim["when"].as_str(), claim["host"].as_str()),
+            (Some(record.started.as_str()), Some(record.environment.host.as_str()))
+        );
+        assert_eq!(record.experiment.title, "My claims");
+    }
+}
+
+#[test]
+fn a_study_that_is_stopped_keeps_what_was_measured_and_leaves_its_claims_undecided() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let mut running = sandbox.start(&[
+        "reproduce",
+        "line-count-boards",
+        "--dir",
+        &folder,
+        "--state=cached",
+        "--rounds=10000",
+        "--json",
+    ]);
+    running.until(|| sandbox.saved());
+    running.signal(libc::SIGINT);
+    let document = running.end().expect(130).document();
+    assert_eq!(document.record.partial.as_deref(), Some("interrupted"));
+    assert_eq!(document.record, sandbox.record());
+    assert!(!document.findings.claims.is_empty());
+    let guessed = document
+        .findings
+        .claims
+        .iter()
+        .find(|it| !matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere));
+    assert_eq!(guessed, None);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(sandbox.noted(), 0);
+    let again = sandbox.run(&["report", "--quiet"]).expect(0);
+    assert!(again.stdout.contains("Interrupted:") && again.stdout.contains("Published figures"), "{}", again.stdout);
+}
+
+#[test]
+fn a_study_can_be_run_on_a_file_of_ones_own() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let output =
+        sandbox.run(&["run", &file, "-e", "dillon-2001", "--rounds=1", "--state=cached", "--budget=20s", "-q"]);
+    output.sane();
+    for words in ["Published figures and ours", "Claims\n", "as published: unequal work"] {
+        assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
+    }
+    assert!(!output.stdout.contains("Environment"), "{}", output.stdout);
+    assert_eq!(sandbox.left(), ["file"]);
+}

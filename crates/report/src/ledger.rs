@@ -1,0 +1,96 @@
+//! The ledger of claims: what people said, and what the newest run that asked has found. The one report on several runs.
+
+use schema::findings::ClaimFinding;
+
+use crate::{
+    Style, claim,
+    page::{Page, Paint},
+    summary::plural,
+};
+
+/// A claim, and the run that answered it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LedgerEntry {
+    pub claim: ClaimFinding,
+    /// Of the study or experiment.
+    pub title: String,
+    pub run: String,
+    /// When the run began; RFC 3339, UTC.
+    pub when: String,
+    pub host: String,
+    pub kernel: String,
+}
+
+/// Claims study by study, and studies that nobody has run yet, with their titles.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ledger {
+    pub entries: Vec<LedgerEntry>,
+    pub not_run: Vec<(String, String)>,
+}
+
+/// The ledger as text.
+pub fn claims(ledger: &Ledger, style: Style) -> String {
+    let mut page = Page::new(style);
+    let columns = claim::columns(&page, ledger.entries.iter().map(|entry| &entry.claim));
+    let mut before: Option<(&str, &str)> = None;
+    for entry in &ledger.entries {
+        let here = (entry.claim.study.as_str(), entry.run.as_str());
+        if before != Some(here) {
+            heading(&mut page, entry, before.is_some_and(|(study, _)| study == here.0));
+        }
+        before = Some(here);
+        claim::write_one(&mut page, &entry.claim, columns);
+    }
+    for (name, title) in &ledger.not_run {
+        page.blank();
+        page.labelled(0, name, Paint::Heading, title);
+        page.run_in(2, "not run yet:", Paint::Unsure, &format!("faultline reproduce {name}"));
+    }
+    page.blank();
+    page.paragraph(0, Paint::Heading, &counts(ledger));
+    page.finish()
+}
+
+fn heading(page: &mut Page, entry: &LedgerEntry, goes_on: bool) {
+    page.blank();
+    if !goes_on {
+        page.labelled(0, &entry.claim.study, Paint::Heading, &entry.title);
+        if !entry.claim.source.is_empty() {
+            page.item(2, 6, "source", Paint::Quiet, &entry.claim.source);
+        }
+    }
+    let LedgerEntry { when, host, kernel, run, .. } = entry;
+    page.item(2, 6, "run", Paint::Quiet, &format!("{when} on {host}, Linux {kernel} (faultline report {run})"));
+}
+
+fn counts(ledger: &Ledger) -> String {
+    let Ledger { entries, not_run } = ledger;
+    let not_run = match not_run.len() {
+        0 => String::new(),
+        some => format!("; {some} stud{} not run yet", if some == 1 { "y" } else { "ies" }),
+    };
+    match entries.len() {
+        0 => format!("no saved run has claims{not_run}"),
+        count => {
+            let counted = claim::counted(entries.iter().map(|entry| &entry.claim));
+            format!("{count} claim{}: {counted}{not_run}", plural(count))
+        }
+    }
+}
+
+/// An array of the claims, each with its run, and a line feed.
+pub fn claims_json(ledger: &Ledger) -> String {
+    let entries = ledger.entries.iter().map(|entry| {
+        let mut value = serde_json::to_value(&entry.claim).expect("maps have string keys and nothing else can fail");
+        for (key, text) in
+            [("run", &entry.run), ("when", &entry.when), ("host", &entry.host), ("kernel", &entry.kernel)]
+        {
+            value[key] = text.clone().into();
+        }
+        value
+    });
+    let array = serde_json::Value::Array(entries.collect());
+    let mut text = serde_json::to_string_pretty(&array).expect("maps have string keys and nothing else can fail");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,393 @@
+//! A study: *published | here as published | here corrected*, and what the equal-work check found in both forms.
+
+use schema::{
+    Experiment, Findings, Record,
+    experiment::{Unit, Variant},
+    findings::{Comparison, Estimate, FigureFinding, Verdict},
+    record::Reading,
+};
+
+use crate::{
+    Style,
+    claim::variant,
+    map::Names,
+    number,
+    page::{Page, Paint},
+    summary::plural,
+    table::{Cell, Column, Table},
+    text::{self, visible},
+};
+
+/// Whether a record is shown as a study: something was published, and is held against what was measured.
+pub(crate) fn is_one(record: &Record) -> bool {
+    let experiment = &record.experiment;
+    !experiment.figures.is_empty() || experiment.comparisons.iter().any(|compare| compare.variant.is_some())
+}
+
+/// Source, question and scale, one line each, with their labels.
+pub(crate) fn about(record: &Record) -> Vec<(&'static str, String)> {
+    let experiment = &record.experiment;
+    let mut about = Vec::new();
+    about.extend(experiment.source.clone().map(|source| ("Source:", source)));
+    about.extend(experiment.question.clone().map(|question| ("Question:", question)));
+    about.extend(scale(record).map(|scale| ("Scale:", scale)));
+    about
+}
+
+fn scale(record: &Record) -> Option<String> {
+    let study = record.experiment.study.as_ref()?;
+    let (bytes, full) = (record.target.bytes, study.full_file_bytes);
+    let file = number::bytes_glued(bytes as f64);
+    let published = number::bytes_glued(full.0 as f64);
+    Some(match bytes {
+        _ if bytes == full.0 => format!("a file of {file}, as published"),
+        _ if bytes > full.0 || !record.target.made_here => format!("a file of {file}; published with {published}"),
+        _ => format!("a file of {file} instead of the published {published}; --full runs it at that size"),
+    })
+}
+
+/// A missing value, once for all cells it is missing in.
+pub(crate) struct Footnote {
+    pub(crate) mark: String,
+    pub(crate) reason: String,
+}
+
+/// The table of figures and what is missing in it.
+pub(crate) struct Figures {
+    pub(crate) table: Table,
+    pub(crate) footnotes: Vec<Footnote>,
+}
+
+/// Where the interval of a number stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intervals {
+    Beside,
+    /// Where the column is too narrow for both.
+    Beneath,
+    Nowhere,
+}
+
+/// The columns of our numbers.
+const OURS: [usize; 2] = [3, 4];
+
+pub(crate) fn figures(findings: &Findings, intervals: Intervals) -> Figures {
+    let mut footnotes: Vec<Footnote> = Vec::new();
+    let mut ours = |reading: &Reading<Estimate>| match reading {
+        Reading::Value(estimate) => Cell::plain(match intervals {
+            Intervals::Beside => number::estimate_glued(estimate),
+            Intervals::Beneath => number::estimate_glued(estimate).replacen(text::GLUE, " ", 1),
+            Intervals::Nowhere => {
+                let whole = number::estimate_glued(estimate);
+                whole.split(text::GLUE).next().unwrap_or_default().to_string()
+            }
+        }),
+        Reading::Unavailable { unavailable } => {
+            let known = footnotes.iter().position(|it| it.reason == *unavailable);
+            let index = known.unwrap_or_else(|| {
+                footnotes.push(Footnote { mark: mark(footnotes.len()), reason: unavailable.clone() });
+                footnotes.len() - 1
+            });
+            Cell::plain(format!("{}\u{a0}{}", number::MISSING, footnotes[index].mark))
+        }
+    };
+    let row = |figure: &FigureFinding| {
+        vec![
+            Cell::plain(&figure.says),
+            Cell::plain(unit(figure.unit)),
+            Cell::plain(number::given(figure.published)),
+            ours(&figure.as_published),
+            ours(&figure.corrected),
+        ]
+    };
+    let rows = findings.figures.iter().map(row).collect();
+    let columns = vec![
+        Column::left("what"),
+        Column::left("unit"),
+        Column::right("published"),
+        Column::right("here as published"),
+        Column::right("here corrected"),
+    ];
+    Figures { table: Table { columns, rows }, footnotes }
+}
+
+/// `(a)`, `(b)`, … `(z)`, `(27)`, …
+fn mark(index: usize) -> String {
+    match u8::try_from(index) {
+        Ok(index) if index < 26 => format!("({})", char::from(b'a' + index)),
+        _ => format!("({})", index + 1),
+    }
+}
+
+/// As short as a column wants it.
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Seconds => "s",
+        Unit::Milliseconds => "ms",
+        Unit::MibPerSecond => "MiB/s",
+        Unit::CpuSeconds => "CPU s",
+        Unit::UserSeconds => "user s",
+        Unit::SystemSeconds => "sys s",
+        Unit::MinorFaults => "faults",
+        Unit::TimesFaster => "times",
+    }
+}
+
+/// What the equal-work check says of one form of the study.
+pub(crate) struct Checked {
+    pub(crate) variant: Variant,
+    /// How it fared as a whole.
+    pub(crate) summary: String,
+    /// A sentence, and which arms under which conditions it is about.
+    pub(crate) found: Vec<(String, String)>,
+    pub(crate) flawed: bool,
+}
+
+/// Both forms, what was published first; a form without comparisons is left out.
+pub(crate) fn equal_work(record: &Record, findings: &Findings) -> Vec<Checked> {
+    let names = Names::of(record, findings);
+    let origins = origins(record, findings);
+    let checked = [Variant::AsPublished, Variant::Corrected].map(|variant| {
+        let of_variant = |origin: Option<usize>| {
+            origin.and_then(|origin| record.experiment.comparisons.get(origin)?.variant) == Some(variant)
+        };
+        let comparisons: Vec<&Comparison> = (findings.comparisons.iter().zip(&origins))
+            .filter(|(_, origin)| of_variant(**origin))
+            .map(|(comparison, _)| comparison)
+            .collect();
+        check(variant, &comparisons, &names)
+    });
+    checked.into_iter().flatten().collect()
+}
+
+fn check(variant: Variant, comparisons: &[&Comparison], names: &Names) -> Option<Checked> {
+    // What could not be measured was not checked either.
+    let done: Vec<&Comparison> =
+        comparisons.iter().filter(|it| it.pairs > 0 || it.verdict == Verdict::NotComparable).copied().collect();
+    let (all, count) = (comparisons.len(), done.len());
+    if all == 0 {
+        return None;
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    for comparison in &done {
+        let unequal = (comparison.verdict == Verdict::NotComparable).then_some(comparison.reason.as_deref()).flatten();
+        let unequal = unequal.map(|reason| format!("not comparable: {reason}"));
+        let said = unequal.into_iter().chain(comparison.warnings.iter().cloned());
+        for sentence in said {
+            let key = without_names(&sentence, comparison, names);
+            match found.iter_mut().find(|it| it.key == key) {
+                Some(known) => known.of.push(comparison),
+                None => found.push(Finding { key, sentence, of: vec![comparison] }),
+            }
+        }
+    }
+    let incomparable = done.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
+    let unmeasured = all - count;
+    let mut summary = match (count, incomparable) {
+        (0, _) => format!("no two arms were measured in {all} comparison{}", plural(all)),
+        (1, 0) => "equal work in the one comparison".to_string(),
+        (_, 0) => format!("equal work in all {count} comparisons"),
+        (_, some) => format!("unequal work in {some} of {count} comparison{}", plural(count)),
+    };
+    if count > 0 && unmeasured > 0 {
+        summary.push_str(&format!("; {unmeasured} could not be measured"));
+    }
+    let found: Vec<(String, String)> = found
+        .into_iter()
+        .map(|it| {
+            let about = it.about(names);
+            (it.sentence, about)
+        })
+        .collect();
+    Some(Checked { variant, summary, flawed: incomparable > 0 || count == 0, found })
+}
+
+/// A sentence, and the comparisons that it was said of, if only with other numbers.
+struct Finding<'a> {
+    key: String,
+    sentence: String,
+    of: Vec<&'a Comparison>,
+}
+
+impl Finding<'_> {
+    /// `scan 32 KiB cached: mmap, mmap+willneed`; the first conditions where there are many.
+    fn about(&self, names: &Names) -> String {
+        const NAMED: usize = 2;
+        let mut conditions: Vec<(String, Vec<&str>)> = Vec::new();
+        for it in &self.of {
+            let (label, arm) = (it.condition.label(), names.short(&it.arm));
+            match conditions.iter_mut().find(|(known, _)| *known == label) {
+                Some((_, arms)) if arms.contains(&arm) => {}
+                Some((_, arms)) => arms.push(arm),
+                None => conditions.push((label, vec![arm])),
+            }
+        }
+        let more = conditions.len().saturating_sub(NAMED);
+        conditions.truncate(NAMED);
+        let about = conditions.into_iter().map(|(label, arms)| format!("{label}: {}", arms.join(", ")));
+        let more = (more > 0).then(|| format!("and {more} more condition{}", plural(more)));
+        about.chain(more).collect::<Vec<String>>().join("; ")
+    }
+}
+
+/// What is said of two arms of a comparison is the same when it is said of two others, and in other units.
+fn without_names(sentence: &str, comparison: &Comparison, names: &Names) -> String {
+    let mut key = sentence.to_string();
+    let mut arms = [&comparison.arm, &comparison.baseline].map(|name| names.short(name));
+    // The longer one first: one name may begin the other.
+    arms.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    for arm in arms {
+        key = key.replace(arm, "%");
+    }
+    without_numbers(&key)
+}
+
+/// Sentences that differ in their numbers and units only are one.
+pub(crate) fn without_numbers(sentence: &str) -> String {
+    const UNITS: &[&str] = &["B", "bytes", "KiB", "MiB", "GiB", "MB", "ns", "µs", "ms", "s", "min", "h"];
+    let mut key = String::new();
+    for word in text::shortened(sentence, 400).split(' ') {
+        let bare = word.trim_matches(['(', ')', ',', ';', '.', ':']);
+        if UNITS.contains(&bare) {
+            continue;
+        }
+        let mut before = ' ';
+        for c in word.chars() {
+            // The digits of a number, and what stands between them.
+            let within = before == '#' && (c.is_ascii_digit() || matches!(c, '.' | ','));
+            if !within {
+                before = if c.is_ascii_digit() { '#' } else { c };
+                key.push(before);
+            }
+        }
+        key.push(' ');
+    }
+    key
+}
+
+/// For each comparison, the index of its `[[compare]]`. Comparisons stand in the order of the record's conditions and
+/// cells, and say their condition in full; two `[[compare]]` may have the same one.
+pub(crate) fn origins(record: &Record, findings: &Findings) -> Vec<Option<usize>> {
+    let mut origins = vec![None; findings.comparisons.len()];
+    for (index, condition) in record.conditions.iter().enumerate() {
+        let here = || record.cells.iter().filter(move |cell| cell.condition == index && !cell.control);
+        let Some(baseline) = here().find(|cell| cell.baseline) else { continue };
+        for cell in here().filter(|cell| !cell.baseline) {
+            let fits = |(at, it): &(usize, &Comparison)| {
+                origins[*at].is_none()
+                    && it.arm == cell.arm.name
+                    && it.baseline == baseline.arm.name
+                    && it.condition == *condition
+            };
+            if let Some((at, _)) = findings.comparisons.iter().enumerate().find(fits) {
+                // Of a damaged record nothing is known; that is said by leaving it out.
+                origins[at] = Some(record.origins.get(index).copied().unwrap_or(usize::MAX));
+            }
+        }
+    }
+    origins
+}
+
+/// Figures, claims and the equal-work check on a terminal.
+pub(crate) fn write(page: &mut Page, record: &Record, findings: &Findings) {
+    write_figures(page, findings);
+    crate::claim::write(page, &findings.claims);
+    let checked = equal_work(record, findings);
+    if !checked.is_empty() {
+        page.blank();
+        page.paragraph(0, Paint::Heading, "What the equal-work check found");
+    }
+    for form in checked {
+        let paint = if form.flawed { Paint::Unsure } else { Paint::Plain };
+        page.run_in(2, &format!("{}:", variant(form.variant)), paint, &form.summary);
+        for (sentence, about) in form.found {
+            page.bullet(4, &format!("{sentence} ({about})"));
+        }
+    }
+}
+
+fn write_figures(page: &mut Page, findings: &Findings) {
+    if findings.figures.is_empty() {
+        return;
+    }
+    const INDENT: usize = 2;
+    const LEAST: usize = 20;
+    let room = |table: &Table| page.width().saturating_sub(INDENT + table.columns_after_first());
+    let mut shown = figures(findings, Intervals::Beside);
+    if room(&shown.table) < LEAST {
+        shown = figures(findings, Intervals::Beneath);
+        for column in OURS {
+            shown.table.columns[column].at_most = shown.table.widest_word(column);
+        }
+    }
+    let intervals = room(&shown.table) >= LEAST;
+    if !intervals {
+        shown = figures(findings, Intervals::Nowhere);
+    }
+    shown.table.columns[0].at_most = room(&shown.table).max(12);
+    page.blank();
+    page.paragraph(0, Paint::Heading, "Published figures and ours");
+    page.table(INDENT, &shown.table);
+    if intervals {
+        let any = findings.figures.iter().any(|it| it.as_published.value().or(it.corrected.value()).is_some());
+        page.paragraph(INDENT, Paint::Quiet, if any { "In brackets: 95 % intervals." } else { "" });
+    }
+    for footnote in &shown.footnotes {
+        page.labelled(INDENT, &footnote.mark, Paint::Quiet, &footnote.reason);
+    }
+}
+
+/// The built-in studies, for people who look for one.
+pub fn studies(studies: &[Experiment], style: Style) -> String {
+    let mut page = Page::new(style);
+    for study in studies {
+        page.paragraph(0, Paint::Heading, &study.name);
+        page.paragraph(2, Paint::Plain, &study.title);
+        let mut facts: Vec<(&str, String)> = Vec::new();
+        facts.extend(study.source.clone().map(|source| ("source", source)));
+        facts.extend(study.question.clone().map(|question| ("question", question)));
+        let claims = study.claims.len();
+        facts.push(("tests", format!("{claims} claim{}, {} published figures", plural(claims), study.figures.len())));
+        if let Some(its) = &study.study {
+            let [file, full] = [its.file_bytes, its.full_file_bytes].map(|it| number::bytes_glued(it.0 as f64));
+            let needs = its.needs.as_ref().map_or_else(String::new, |needs| format!("; {needs}"));
+            facts.push(("needs", format!("{file} of disk space ({full} with --full){needs}")));
+        }
+        for (label, fact) in facts {
+            page.item(2, 8, label, Paint::Quiet, &fact);
+        }
+        page.blank();
+    }
+    page.paragraph(
+        0,
+        Paint::Plain,
+        "Run one with `faultline reproduce NAME`, or all of them with `faultline reproduce all`.",
+    );
+    page.finish()
+}
+
+/// A record and findings of one `[[compare]]` alone: two of them may have a condition in common.
+pub(crate) fn part(record: &Record, findings: &Findings, origin: usize) -> (Record, Findings) {
+    let of_origin = |condition: usize| record.origins.get(condition) == Some(&origin);
+    let mut part = Record { samples: Vec::new(), ..record.clone() };
+    let mut found = findings.clone();
+    let keep = |condition: usize| of_origin(condition);
+    let mut cells = record.cells.iter().map(|cell| keep(cell.condition));
+    found.cells.retain(|_| cells.next().unwrap_or(true));
+    let mut lines = (0..record.conditions.len()).map(keep);
+    found.map.retain(|_| lines.next().unwrap_or(true));
+    let origins = origins(record, findings);
+    let mut comparisons = origins.iter().map(|it| *it == Some(origin));
+    found.comparisons.retain(|_| comparisons.next().unwrap_or(true));
+    part.cells.retain(|cell| keep(cell.condition));
+    (part, found)
+}
+
+/// What a `[[compare]]` is called above its tables.
+pub(crate) fn heading(record: &Record, origin: usize) -> Option<String> {
+    let compare = record.experiment.comparisons.get(origin)?;
+    let name = compare.name.as_deref().map(visible);
+    match (name, compare.variant) {
+        (Some(name), Some(form)) => Some(format!("{name}, {}", variant(form))),
+        (name, form) => name.or_else(|| form.map(|it| variant(it).to_string())),
+    }
+}
