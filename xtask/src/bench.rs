@@ -35,6 +35,10 @@ pub fn run() -> Result<()> {
     let file = folder.path().join("file");
     std::fs::write(&file, noise(FILE_BYTES))?;
 
+    if std::env::args().nth(2).as_deref() == Some("loops") {
+        print!("{}", against_bare_loop(&tool, &bare, &file)?);
+        return Ok(());
+    }
     let mut page = String::from(
         "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one sitting on the machine below.\n\n",
     );

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
             eprintln!("       cargo xtask bench   measures the tool itself and writes docs/BENCHMARKS.md");
+            eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
             return ExitCode::from(2);
         }
     };
