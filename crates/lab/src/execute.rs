@@ -560,7 +560,7 @@ fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     }
     if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
         lost.push(format!(
-            "passes touch at most the first {} of the file's {}",
+            "passes touch at most {} at the end of the file's {}",
             schema::Bytes(window),
             schema::Bytes(record.target.bytes)
         ));
