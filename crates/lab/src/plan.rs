@@ -175,8 +175,8 @@ pub fn cover(condition: &mut Condition, ops: u64) {
         let end = condition.range.end();
         let bytes = condition.range.bytes.min(condition.ops * condition.block_bytes);
         if end == condition.file_bytes {
-            // The end of the file: read-ahead beyond a window in its middle costs a reader time for bytes that nobody
-            // asked for, and a mapping of the window nothing. Offsets stay multiples of the block, for O_DIRECT.
+            // The end of the file: there a reader's read-ahead ends too. A mapping's read-around still begins before the
+            // window (mm/filemap.c), so short windows favour read. Offsets stay multiples of the block, for O_DIRECT.
             let align = condition.block_bytes.max(4096);
             let offset = ((end - bytes) / align * align).max(condition.range.offset);
             condition.range = Span { offset, bytes: end - offset };
