@@ -18,7 +18,7 @@ use schema::{
 
 use crate::{
     cage::{Cages, Note},
-    ceiling, host,
+    ceiling, cold, host,
     link::{Link, Trouble},
     plan::{self, Plan, RANGE_BYTES_MAX, Stage},
     probe::Probes,
@@ -402,14 +402,14 @@ impl Bench<'_> {
         let mut invalid = None;
         if condition.state == State::Limited {
             // Pages that are there already belong to nobody's limit.
-            invalid = state::make_cold(self.target).err();
+            invalid = cold::evict(self.target).err();
             self.filled = None;
         }
         self.cages.admit(link.pid(), condition, self.target)?;
         link.prepare(&self.job(arm, condition))?;
 
         if condition.state == State::Cold {
-            invalid = state::make_cold(self.target).err();
+            invalid = cold::make_cold(self.target, condition.range).err();
             self.filled = None;
         }
         let may_look = condition.state != State::Cold || self.target.way != Ok(sys::cache::Way::Nowait);
@@ -479,7 +479,7 @@ impl Bench<'_> {
         let warm = self.record.conditions.iter().filter(|it| Stage::of(it.state) == Stage::Warm).map(|it| it.range);
         let wanted = warm.chain([range]).reduce(union).expect("at least the range itself");
         if !self.target.file_system.is_memory() {
-            state::make_cold(self.target).map_err(Trouble::Failed)?;
+            cold::evict(self.target).map_err(Trouble::Failed)?;
         }
         let arm: Arm = "read".parse().expect("a method of ours");
         let block_bytes = 1 << 20;
@@ -560,7 +560,7 @@ fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     }
     if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
         lost.push(format!(
-            "passes touch at most {} at the end of the file's {}",
+            "passes touch at most {} at the start of the file's {}",
             schema::Bytes(window),
             schema::Bytes(record.target.bytes)
         ));

@@ -3,6 +3,7 @@
 
 pub mod cage;
 pub mod ceiling;
+pub mod cold;
 pub mod doctor;
 pub mod execute;
 pub mod fixture;

@@ -6,17 +6,12 @@
 //! fails either look is kept as invalid. What remains: a guest's cold pages may lie in its host's memory; the
 //! processor's own caches are whatever the pass before left; and a stranger's file allows less (see `verify`).
 
-use std::time::Duration;
-
 use schema::{
     Span, State,
     protocol::{Done, Hold},
     record::{Reading, Resident},
 };
-use sys::{
-    cache::{self, Way},
-    process::Mapped,
-};
+use sys::{cache::Way, process::Mapped};
 
 use crate::Target;
 
@@ -61,51 +56,6 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
             .resident_pages(&target.file, first * page, range.end() - first * page)
             .map(|pages| Resident { pages, of })
             .into(),
-    }
-}
-
-const EVICTION_TRIES: u32 = 50;
-const EVICTION_PAUSE: Duration = Duration::from_millis(4);
-
-/// Drops every page of the file and looks whether they are gone.
-///
-/// # Errors
-/// How many stayed, and who holds them.
-pub fn make_cold(target: &Target) -> Result<(), String> {
-    cache::evict(&target.file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
-    if target.way == Ok(Way::Nowait) {
-        // Asking would start read-ahead; the bytes read from the device are the evidence instead (`verify_after`).
-        return Ok(());
-    }
-    let mut stayed = resident_of_file(target)?;
-    // Read-ahead that the pass before began may still be under way; its pages are locked until it ends. Others sit in
-    // another CPU's batch of the page lists.
-    for _ in 0..EVICTION_TRIES {
-        if stayed == 0 {
-            break;
-        }
-        std::thread::sleep(EVICTION_PAUSE);
-        cache::evict(&target.file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
-        stayed = resident_of_file(target)?;
-    }
-    if stayed == 0 {
-        return Ok(());
-    }
-    let holders = sys::process::mappers(target.inode, &target.path);
-    Err(match holders.as_slice() {
-        [] => format!(
-            "{stayed} pages of the file stay in the page cache after eviction, and no process seen here has it mapped"
-        ),
-        holders => {
-            format!("{stayed} pages of the file stay in the page cache: it is mapped by process {}", holders.join(", "))
-        }
-    })
-}
-
-fn resident_of_file(target: &Target) -> Result<u64, String> {
-    match residency(target, Span { offset: 0, bytes: target.bytes }) {
-        Reading::Value(resident) => Ok(resident.pages),
-        Reading::Unavailable { unavailable } => Err(unavailable),
     }
 }
 

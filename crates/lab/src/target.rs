@@ -88,6 +88,12 @@ impl Target {
         Ok(target)
     }
 
+    /// The largest read-ahead of the disk under the file, in bytes; 0 where nobody says it.
+    pub fn read_ahead_bytes(&self) -> u64 {
+        let kib = self.disk.as_ref().ok().and_then(|disk| disk.queue("read_ahead_kb").ok()?.parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    }
+
     /// Whether the file is still what it was when the run began.
     ///
     /// # Errors

@@ -9,6 +9,7 @@
 use std::{
     fs::File,
     io,
+    num::NonZero,
     os::fd::{AsFd, AsRawFd},
 };
 
@@ -65,7 +66,7 @@ impl Way {
             Ok(0) => return Err(format!("{} does not see a page that was just read", self.word())),
             Ok(_) => {}
         }
-        evict(file).map_err(|error| format!("the file cannot be evicted: {error}"))?;
+        evict(file, 0, 0).map_err(|error| format!("the file cannot be evicted: {error}"))?;
         match self.resident_pages(file, 0, 1) {
             Err(error) => Err(format!("{}: {error}", self.word())),
             Ok(0) => Ok(()),
@@ -151,14 +152,14 @@ fn nowait(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     Ok(resident)
 }
 
-/// Writes the file's dirty pages and asks the kernel to drop all its pages. Success says nothing: mapped pages stay
-/// (mm/fadvise.c drops only clean, unmapped ones), so look afterwards.
+/// Writes the file's dirty pages and asks the kernel to drop the pages of a part of it; with `bytes` 0 to its end.
+/// Success says nothing: mapped pages stay (mm/fadvise.c drops only clean, unmapped ones), so look afterwards.
 ///
 /// # Errors
 /// What fsync(2) or posix_fadvise(2) said.
-pub fn evict(file: &File) -> io::Result<()> {
+pub fn evict(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     rustix::fs::fsync(file)?;
-    rustix::fs::fadvise(file.as_fd(), 0, None, Advice::DontNeed)?;
+    rustix::fs::fadvise(file.as_fd(), offset, NonZero::new(bytes), Advice::DontNeed)?;
     Ok(())
 }
 
@@ -243,10 +244,10 @@ mod tests {
         // SAFETY: the file has four pages, so its first byte is mapped.
         let byte = unsafe { mapping.start.read_volatile() };
         assert_eq!(byte, 7);
-        evict(&file).unwrap();
+        evict(&file, 0, 0).unwrap();
         assert!(Way::Mincore.resident_pages(&file, 0, page_bytes()).unwrap() > 0);
         drop(mapping);
-        evict(&file).unwrap();
+        evict(&file, 0, 0).unwrap();
         assert_eq!(Way::Mincore.resident_pages(&file, 0, 4 * page_bytes()).unwrap(), 0);
     }
 }

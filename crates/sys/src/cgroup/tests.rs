@@ -234,7 +234,7 @@ fn evicted_file() -> Option<(tempfile::NamedTempFile, String)> {
     }
     let number = number.ok()?;
     file.write_all(&vec![7; FILE_BYTES as usize]).unwrap();
-    crate::cache::evict(file.as_file()).unwrap();
+    crate::cache::evict(file.as_file(), 0, 0).unwrap();
     Some((file, number))
 }
 

@@ -1,0 +1,201 @@
+//! Making a window of a file cold, and keeping read-ahead inside it.
+//!
+//! Threat: a pass over a part of a file also reads what lies beside that part. A mapping's read-around begins half a
+//! read-ahead window before the faulting page, a reader's read-ahead runs up to two windows past the last byte
+//! (mm/filemap.c, mm/readahead.c), and where a window is 8 MiB that decides the comparison: a throttled scan of 16 MiB
+//! was seen to favour the mapping by 1.25 with the window at the file's start, and the reader by 1.3 at its end.
+//! Defence: a fence. The pages on both sides of the window stay in the page cache, and read-ahead skips what is there
+//! already, so each method fetches what it would of a file that is exactly as large as the window. What remains: files
+//! whose residency cannot be asked for get their fence anew before each pass, unverified.
+
+use std::{os::fd::AsFd, time::Duration};
+
+use rustix::fs::Advice;
+use schema::{Span, record::Reading};
+use sys::cache::{self, Way};
+
+use crate::{Target, state};
+
+const EVICTION_TRIES: u32 = 50;
+const EVICTION_PAUSE: Duration = Duration::from_millis(4);
+/// The fence is read in requests of this size.
+const REQUEST: usize = 1 << 20;
+
+/// Drops every page of the file.
+///
+/// # Errors
+/// How many stayed, and who holds them.
+pub(crate) fn evict(target: &Target) -> Result<(), String> {
+    evict_around(target, &[])
+}
+
+/// Drops every page of the file but the window's fence, which is put up where it is missing.
+///
+/// # Errors
+/// How many pages stayed, and who holds them; or that the fence cannot be read.
+pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
+    let fence = fence(window, target.bytes, target.read_ahead_bytes());
+    let stands = |post: &Span| matches!(state::residency(target, *post), Reading::Value(resident) if resident.pages == resident.of);
+    let may_ask = target.way != Ok(Way::Nowait);
+    if may_ask && fence.iter().all(stands) && evict_around(target, &fence).is_ok() && fence.iter().all(stands) {
+        return Ok(());
+    }
+    // A folio may lie across the window's edge, left by whoever read the file before.
+    evict(target)?;
+    for post in &fence {
+        read_exactly(target, *post).map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
+    }
+    match may_ask.then(|| state::residency(target, window)) {
+        Some(Reading::Value(resident)) if resident.pages > 0 => {
+            Err(format!("{} pages of the window came with the pages beside it", resident.pages))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What must be resident beside a window so that no read-ahead leaves it: one read-ahead window before, two after
+/// (the one that holds the last byte may begin right before it, and its first page starts the next). Whole pages.
+fn fence(window: Span, file_bytes: u64, read_ahead_bytes: u64) -> Vec<Span> {
+    let page = sys::page_bytes();
+    let first = window.offset / page * page;
+    let end = window.end().div_ceil(page) * page;
+    let before = Span { offset: first.saturating_sub(read_ahead_bytes) / page * page, bytes: 0 };
+    let before = Span { bytes: first - before.offset, ..before };
+    let after = Span { offset: end, bytes: file_bytes.saturating_sub(end).min(2 * read_ahead_bytes) };
+    [before, after].into_iter().filter(|post| post.bytes > 0).collect()
+}
+
+/// What is not fenced off, in ascending order.
+fn gaps(fence: &[Span], file_bytes: u64) -> Vec<Span> {
+    let mut gaps = Vec::new();
+    let mut at = 0;
+    for post in fence {
+        gaps.push(Span { offset: at, bytes: post.offset - at });
+        at = post.end();
+    }
+    gaps.push(Span { offset: at, bytes: file_bytes.saturating_sub(at) });
+    gaps.retain(|gap| gap.bytes > 0);
+    gaps
+}
+
+fn evict_around(target: &Target, fence: &[Span]) -> Result<(), String> {
+    let gaps = gaps(fence, target.bytes);
+    let drop_pages = || {
+        gaps.iter().try_for_each(|gap| {
+            cache::evict(&target.file, gap.offset, gap.bytes)
+                .map_err(|error| format!("the file cannot be evicted: {error}"))
+        })
+    };
+    drop_pages()?;
+    if target.way == Ok(Way::Nowait) {
+        // Asking would start read-ahead; the bytes read from the device are the evidence instead
+        // (`state::verify_after`).
+        return Ok(());
+    }
+    let resident = || {
+        gaps.iter().try_fold(0, |sum, gap| match state::residency(target, *gap) {
+            Reading::Value(resident) => Ok(sum + resident.pages),
+            Reading::Unavailable { unavailable } => Err(unavailable),
+        })
+    };
+    let mut stayed = resident()?;
+    // Read-ahead that the pass before began may still be under way; its pages are locked until it ends. Others sit in
+    // another CPU's batch of the page lists. A fence is in vain where a folio lies across it, so it gets one try.
+    let tries = if fence.is_empty() { EVICTION_TRIES } else { 1 };
+    for _ in 0..tries {
+        if stayed == 0 {
+            break;
+        }
+        std::thread::sleep(EVICTION_PAUSE);
+        drop_pages()?;
+        stayed = resident()?;
+    }
+    if stayed == 0 {
+        return Ok(());
+    }
+    let holders = sys::process::mappers(target.inode, &target.path);
+    Err(match holders.as_slice() {
+        [] => format!(
+            "{stayed} pages of the file stay in the page cache after eviction, and no process seen here has it mapped"
+        ),
+        holders => {
+            format!("{stayed} pages of the file stay in the page cache: it is mapped by process {}", holders.join(", "))
+        }
+    })
+}
+
+/// Reads a part of the file into the page cache and nothing beside it: with POSIX_FADV_RANDOM the kernel reads what
+/// was asked for (mm/readahead.c, `page_cache_sync_ra`).
+fn read_exactly(target: &Target, part: Span) -> std::io::Result<()> {
+    let file = target.file.as_fd();
+    rustix::fs::fadvise(file, 0, None, Advice::Random)?;
+    let mut buffer = vec![0u8; REQUEST];
+    let mut at = part.offset;
+    while at < part.end() {
+        let want = (part.end() - at).min(REQUEST as u64) as usize;
+        match rustix::io::pread(file, &mut buffer[..want], at)? {
+            0 => break,
+            read => at += read as u64,
+        }
+    }
+    rustix::fs::fadvise(file, 0, None, Advice::Normal)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn span(offset: u64, bytes: u64) -> Span {
+        Span { offset, bytes }
+    }
+
+    #[test]
+    fn a_whole_file_needs_no_fence() {
+        assert_eq!(fence(span(0, 10_000), 10_000, 8 * MIB), []);
+    }
+
+    #[test]
+    fn a_window_in_the_middle_is_fenced_on_both_sides_and_never_beyond_the_file() {
+        assert_eq!(
+            fence(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB),
+            [span(24 * MIB, 8 * MIB), span(48 * MIB, 16 * MIB)]
+        );
+        assert_eq!(fence(span(4 * MIB, 16 * MIB), 21 * MIB, 8 * MIB), [span(0, 4 * MIB), span(20 * MIB, MIB)]);
+    }
+
+    #[test]
+    fn everything_but_the_fence_is_evicted() {
+        let fence = fence(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB);
+        assert_eq!(gaps(&fence, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(64 * MIB, 192 * MIB)]);
+        assert_eq!(gaps(&[], 7), [span(0, 7)]);
+    }
+
+    #[test]
+    fn a_fenced_window_is_cold_and_the_pages_beside_it_are_not() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, &vec![3u8; 8 << 20]).unwrap();
+        file.as_file().sync_all().unwrap();
+        let target = Target::open(file.path(), true, false).unwrap();
+        if target.file_system.is_memory() || matches!(target.way, Err(_) | Ok(Way::Nowait)) {
+            println!("skipped: nothing can be evicted here, or nobody tells what is resident");
+            return;
+        }
+        if target.read_ahead_bytes() == 0 {
+            println!("skipped: the device under the temporary folder does not say its read-ahead");
+            return;
+        }
+        let window = span(2 * MIB, 4 * MIB);
+        // Twice: putting the fence up, and finding it there.
+        for _ in 0..2 {
+            make_cold(&target, window).unwrap();
+            let pages = |part: Span| state::residency(&target, part).value().unwrap().pages;
+            assert_eq!(pages(window), 0);
+            for post in fence(window, target.bytes, target.read_ahead_bytes()) {
+                assert_eq!(pages(post), post.bytes / sys::page_bytes());
+            }
+        }
+    }
+}
