@@ -172,7 +172,17 @@ impl<'a> Cell<'a> {
     /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
     /// or the ceiling was measured with another kind of request.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
-        let ceiling = run.record.ceiling.value()?;
+        let ceiling = run.record.ceiling.value();
+        let throttle = self.own.storage;
+        let least = |device: Option<f64>, allowed: Option<u64>| match (device, allowed.map(|it| it as f64)) {
+            (Some(device), Some(allowed)) => Some(device.min(allowed)),
+            (device, allowed) => device.or(allowed),
+        };
+        let bytes_per_s = least(ceiling.map(|it| it.bytes_per_s), throttle.and_then(|it| it.read_bytes_per_s));
+        let ops_per_s = least(
+            ceiling.and_then(|it| it.random_ops_per_s.value().copied()),
+            throttle.and_then(|it| it.read_ops_per_s),
+        );
         if self.own.state != State::Cold || self.count("device_read_bytes")? <= 0.0 {
             return None;
         }
@@ -181,10 +191,8 @@ impl<'a> Cell<'a> {
             Sample::new(rates.collect()).map(|sample| sample.median())
         };
         let share = match self.own.workload {
-            schema::Workload::Scan => rate(|tally| tally.bytes)? / ceiling.bytes_per_s,
-            schema::Workload::Random if self.own.block_bytes == 4096 => {
-                rate(|tally| tally.ops)? / ceiling.random_ops_per_s.value()?
-            }
+            schema::Workload::Scan => rate(|tally| tally.bytes)? / bytes_per_s?,
+            schema::Workload::Random if self.own.block_bytes == 4096 => rate(|tally| tally.ops)? / ops_per_s?,
             schema::Workload::Random => return None,
         };
         share.is_finite().then_some(share)

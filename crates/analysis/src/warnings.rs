@@ -5,6 +5,7 @@ use schema::{Record, State, findings::NoiseFloor};
 use crate::{
     compare::MARGIN,
     measured::Run,
+    stats::Sample,
     words::{percent, size},
 };
 
@@ -27,6 +28,7 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
         sparse(record),
         read_ahead(record),
         small_window(record),
+        loose_throttle(run),
     ]
     .into_iter()
     .flatten()
@@ -113,6 +115,27 @@ fn small_window(record: &Record) -> Option<String> {
             size(file as f64)
         )
     })
+}
+
+/// More than this over what an I/O throttle allows, and storage was not what the condition says.
+const THROTTLE_LEEWAY: f64 = 0.05;
+
+/// Bytes from the device over time, for mappings and read-ahead as for system calls, held against the throttle.
+fn loose_throttle(run: &Run) -> Option<String> {
+    let excess = run.cells.iter().filter_map(|cell| {
+        let allowed = cell.own.storage?.read_bytes_per_s? as f64;
+        let rates = cell.passes.iter().filter_map(|pass| Some(pass.reading("device_read_bytes")? * 1e9 / pass.ns));
+        let rate = Sample::new(rates.collect())?.median();
+        (rate > allowed * (1.0 + THROTTLE_LEEWAY)).then_some((cell, rate, allowed))
+    });
+    let (cell, rate, allowed) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
+    Some(format!(
+        "the I/O throttle of {:.1} MB/s was not kept: {} was given {:.1} MB/s ({})",
+        allowed / 1e6,
+        run.name(cell.arm()),
+        rate / 1e6,
+        cell.own.label()
+    ))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use schema::{
     Reading, State,
+    condition::Storage,
     findings::{Status, Verdict},
 };
 
@@ -75,6 +76,37 @@ fn random_reads_of_4_kib_are_held_against_the_ceiling_of_such_reads() {
     let findings = lab.analyze();
     assert!((findings.cells[0].ceiling_share.unwrap() - 0.25).abs() < 1e-9);
     assert_eq!(findings.cells[1].ceiling_share, None);
+}
+
+/// A scan at about 1 GB/s of a device that is throttled to `allowed`.
+fn throttled(allowed: u64) -> Lab {
+    let mut condition = scan("64 KiB", State::Cold);
+    condition.storage = Some(Storage { read_bytes_per_s: Some(allowed), read_ops_per_s: None });
+    Lab::duel_with(
+        condition,
+        ("read", 65_536.0),
+        |_, pass| {
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+        },
+        ("mmap", 65_536.0),
+        nothing,
+    )
+}
+
+#[test]
+fn a_throttled_cell_is_held_against_its_throttle_and_not_against_the_device() {
+    let findings = throttled(1_000_000_000).analyze();
+    assert!((findings.cells[0].ceiling_share.unwrap() - 1.0).abs() < 0.02, "{:?}", findings.cells[0].ceiling_share);
+    assert!(findings.warnings.is_empty(), "{:?}", findings.warnings);
+    // A throttle above the device's 2 GB/s decides nothing.
+    let idle = throttled(9_000_000_000).analyze();
+    assert!((idle.cells[0].ceiling_share.unwrap() - 0.5).abs() < 0.01);
+}
+
+#[test]
+fn a_throttle_that_lets_more_through_is_named() {
+    let warnings = throttled(900_000_000).analyze().warnings;
+    assert!(warnings[0].starts_with("the I/O throttle of 900.0 MB/s was not kept: read was given 1"), "{warnings:?}");
 }
 
 #[test]
