@@ -27,6 +27,8 @@ pub enum Command {
     Claims(ClaimsArgs),
     /// Show a saved run again
     Report(ReportArgs),
+    /// Where the pages of a file are, or what a process has mapped
+    Inspect(InspectArgs),
     /// What there is to choose from
     List(ListArgs),
     /// What this machine can and cannot measure, and what would change that
@@ -155,6 +157,16 @@ pub struct ReportArgs {
     pub run: String,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct InspectArgs {
+    /// A file, or the number of a process
+    #[arg(value_name = "PATH|PID")]
+    pub what: PathBuf,
+    /// One JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

@@ -8,6 +8,7 @@
 mod answers;
 mod experiments;
 mod files;
+mod inspect;
 mod interruption;
 mod limits;
 mod outputs;

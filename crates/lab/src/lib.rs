@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod execute;
 pub mod fixture;
 pub mod host;
+pub mod inspect;
 pub mod link;
 pub mod plan;
 pub mod probe;

@@ -7,6 +7,7 @@ pub mod builtin;
 pub mod condition;
 pub mod experiment;
 pub mod findings;
+pub mod inspection;
 pub mod leftover;
 pub mod protocol;
 pub mod record;

@@ -41,6 +41,11 @@ fn every_example_of_a_sample_is_one() {
 }
 
 #[test]
+fn every_example_of_an_inspection_is_one() {
+    assert_eq!(each::<schema::inspection::Inspection>("json inspection"), 1);
+}
+
+#[test]
 fn every_example_of_an_experiment_is_one() {
     let examples = examples("toml experiment");
     assert_eq!(examples.len(), 3);
@@ -53,7 +58,7 @@ fn every_example_of_an_experiment_is_one() {
 fn every_marked_fence_is_of_a_known_kind() {
     let heads = FORMATS.split("```").skip(1).step_by(2).filter_map(|block| block.lines().next());
     for head in heads {
-        let known = ["json request", "json reply", "json sample", "toml experiment"].contains(&head);
+        let known = ["json request", "json reply", "json sample", "json inspection", "toml experiment"].contains(&head);
         assert!(known, "```{head}");
     }
 }

@@ -115,17 +115,9 @@ pub fn mincore(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     let end = offset + bytes;
     let mut at = offset / page * page;
     let mut resident = 0;
-    let mut states = Vec::new();
     while at < end {
         let length = (end - at).min(WINDOW);
-        let mapping = Mapping::of(file, at, length)?;
-        states.resize(length.div_ceil(page) as usize, 0u8);
-        // SAFETY: the mapping covers `length` bytes and `states` has a byte for each of its pages.
-        let rc = unsafe { libc::mincore(mapping.start.cast(), length as usize, states.as_mut_ptr()) };
-        if rc != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        resident += states.iter().filter(|&&state| state & 1 == 1).count() as u64;
+        resident += Mapping::of(file, at, length)?.resident()?.iter().filter(|&&resident| resident).count() as u64;
         at += length;
     }
     Ok(resident)
@@ -184,6 +176,25 @@ impl Mapping {
             )?
         };
         Ok(Mapping { start: start.cast(), bytes: bytes as usize })
+    }
+
+    /// For each page whether it is in the page cache (mincore(2)).
+    pub(crate) fn resident(&self) -> io::Result<Vec<bool>> {
+        let mut states = vec![0u8; self.bytes.div_ceil(page_bytes() as usize)];
+        // SAFETY: the mapping covers `bytes` bytes and `states` has a byte for each of its pages.
+        let rc = unsafe { libc::mincore(self.start.cast(), self.bytes, states.as_mut_ptr()) };
+        if rc != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(states.into_iter().map(|state| state & 1 == 1).collect())
+    }
+
+    /// madvise(2) for a part of the mapping, both in bytes.
+    pub(crate) fn advise(&self, offset: usize, bytes: usize, advice: libc::c_int) -> io::Result<()> {
+        let bytes = bytes.min(self.bytes.saturating_sub(offset));
+        // SAFETY: the part lies within the mapping, and the advices given here only read or hint.
+        let rc = unsafe { libc::madvise(self.start.add(offset.min(self.bytes)).cast(), bytes, advice) };
+        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 

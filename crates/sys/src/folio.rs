@@ -9,8 +9,9 @@ const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 const COMPOUND_TAIL: u64 = 1 << 16;
 
-/// Pages by folio order (0: a single page, 4: 64 KiB with 4 KiB pages, 9: 2 MiB) in a resident part of a file.
-/// Folios that stick out of the range count with the pages that lie inside, rounded down to an order.
+/// Pages by folio order (0: a single page, 4: 64 KiB with 4 KiB pages, 9: 2 MiB) of what is resident of a part of a
+/// file; nothing is read in. Folios that stick out of the range count with the pages that lie inside, rounded down to
+/// an order.
 ///
 /// # Errors
 /// Not root, or a kernel without /proc/kpageflags.
@@ -29,15 +30,21 @@ pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, 
         let length = (end - at).min(WINDOW);
         let pages = length.div_ceil(page) as usize;
         let mapping = Mapping::of(file, at, length)?;
-        // MADV_POPULATE_READ (Linux 5.14) reports a hole in the cache as an error instead of a signal.
-        // SAFETY: reading in a mapping's own pages changes nothing that anyone else sees.
-        if unsafe { libc::madvise(mapping.start.cast(), mapping.bytes, libc::MADV_POPULATE_READ) } != 0 {
-            return Err(io::Error::last_os_error());
+        // Pages that were looked at are not to count as used (mm/memory.c, vma_has_recency), nor to bring neighbours.
+        mapping.advise(0, mapping.bytes, libc::MADV_RANDOM)?;
+        for run in resident_runs(&mapping.resident()?) {
+            // MADV_POPULATE_READ (Linux 5.14) reports a hole in the cache as an error instead of a signal.
+            mapping.advise(run.start * page as usize, run.len() * page as usize, libc::MADV_POPULATE_READ)?;
         }
         let mut entries = vec![0u8; pages * 8];
         pagemap.read_exact_at(&mut entries, mapping.start as u64 / page * 8)?;
         for entry in entries.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight bytes"))) {
-            if entry & PRESENT == 0 || entry & FRAME == 0 {
+            if entry & PRESENT == 0 {
+                close(&mut orders, run);
+                run = 0;
+                continue;
+            }
+            if entry & FRAME == 0 {
                 return Err(io::Error::other("/proc/self/pagemap hides frame numbers (needs CAP_SYS_ADMIN)"));
             }
             let frame = entry & FRAME;
@@ -57,6 +64,18 @@ pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, 
     Ok(orders)
 }
 
+/// Stretches of resident pages.
+fn resident_runs(resident: &[bool]) -> Vec<std::ops::Range<usize>> {
+    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+    for (page, _) in resident.iter().enumerate().filter(|(_, resident)| **resident) {
+        match runs.last_mut() {
+            Some(run) if run.end == page => run.end += 1,
+            _ => runs.push(page..page + 1),
+        }
+    }
+    runs
+}
+
 fn close(orders: &mut BTreeMap<u32, u64>, run: u64) {
     if run > 0 {
         *orders.entry(run.ilog2()).or_default() += run;
@@ -67,6 +86,27 @@ fn close(orders: &mut BTreeMap<u32, u64>, run: u64) {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn stretches_begin_and_end_where_residency_does() {
+        assert_eq!(resident_runs(&[false, true, true, false, true]), [1..3, 4..5]);
+        assert_eq!(resident_runs(&[]), []);
+    }
+
+    #[test]
+    fn pages_that_are_not_resident_are_neither_counted_nor_read_in() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![1u8; 1 << 20]).unwrap();
+        crate::cache::evict(file.as_file(), 0, 0).unwrap();
+        let way = crate::cache::Way::Mincore;
+        match (way.resident_pages(file.as_file(), 0, 1 << 20), orders(file.as_file(), 0, 1 << 20)) {
+            (Ok(0), Ok(orders)) => {
+                assert_eq!(orders.values().sum::<u64>(), 0);
+                assert_eq!(way.resident_pages(file.as_file(), 0, 1 << 20).unwrap(), 0);
+            }
+            (resident, orders) => println!("skipped: {resident:?} pages resident after eviction, {orders:?}"),
+        }
+    }
 
     #[test]
     fn the_histogram_covers_every_page_or_says_why_not() {

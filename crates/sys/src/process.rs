@@ -59,25 +59,72 @@ pub fn mapped(pid: u32, inode: u64, path: &str) -> io::Result<Mapped> {
 }
 
 fn parse_smaps(text: &str, inode: u64, path: &str) -> Mapped {
-    let mut mapped = Mapped::default();
-    let mut ours = false;
+    let ours = |it: &&Mapping| it.inode == inode && it.name == path;
+    parse_mappings(text).iter().filter(ours).fold(Mapped::default(), |sum, it| Mapped {
+        mappings: sum.mappings + 1,
+        resident_bytes: sum.resident_bytes + it.resident_bytes,
+        locked_bytes: sum.locked_bytes + it.locked_bytes,
+    })
+}
+
+/// One mapping of a process (proc_pid_smaps(5)). Bytes are of this mapping alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mapping {
+    /// Addresses: `7f0000000000-7f0000100000`.
+    pub addresses: String,
+    pub bytes: u64,
+    /// `r--s`: read, write, execute, shared or private.
+    pub permissions: String,
+    pub offset: u64,
+    pub inode: u64,
+    /// A path, `[heap]`, or nothing for anonymous memory.
+    pub name: String,
+    /// In the page table.
+    pub resident_bytes: u64,
+    pub dirty_bytes: u64,
+    pub locked_bytes: u64,
+    /// Mapped by huge page-table entries: anonymous, shared-memory and file pages.
+    pub huge_bytes: u64,
+    pub swapped_bytes: u64,
+}
+
+/// Everything a process has mapped, in the order of its addresses, from /proc/PID/smaps.
+///
+/// # Errors
+/// The process is gone, or belongs to somebody else.
+pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
+    Ok(parse_mappings(&fs::read_to_string(format!("/proc/{pid}/smaps"))?))
+}
+
+/// A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
+fn parse_mappings(text: &str) -> Vec<Mapping> {
+    let mut mappings: Vec<Mapping> = Vec::new();
     for line in text.lines() {
-        // A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
         let mut words = line.split_whitespace();
         let first = words.next().unwrap_or_default();
         if let Some(field) = first.strip_suffix(':') {
-            let bytes = || words.clone().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024;
+            let Some(last) = mappings.last_mut() else { continue };
+            let bytes = words.next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0).saturating_mul(1024);
             match field {
-                "Rss" if ours => mapped.resident_bytes += bytes(),
-                "Locked" if ours => mapped.locked_bytes += bytes(),
+                "Size" => last.bytes = bytes,
+                "Rss" => last.resident_bytes = bytes,
+                "Shared_Dirty" | "Private_Dirty" => last.dirty_bytes += bytes,
+                "Locked" => last.locked_bytes = bytes,
+                "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => last.huge_bytes += bytes,
+                "Swap" => last.swapped_bytes = bytes,
                 _ => {}
             }
         } else if first.contains('-') {
-            ours = words.nth(3).and_then(|number| number.parse().ok()) == Some(inode) && line.ends_with(path);
-            mapped.mappings += u32::from(ours);
+            let mut fields = line.splitn(6, ' ').skip(1);
+            let permissions = fields.next().unwrap_or_default().to_string();
+            let offset = fields.next().and_then(|it| u64::from_str_radix(it, 16).ok()).unwrap_or(0);
+            let inode = fields.nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
+            // The path may have blanks in it; only those that align it are not its own.
+            let name = fields.next().unwrap_or_default().trim_start().to_string();
+            mappings.push(Mapping { addresses: first.into(), permissions, offset, inode, name, ..Mapping::default() });
         }
     }
-    mapped
+    mappings
 }
 
 /// Processes that have the file with this inode and path mapped, as far as this user may look: `pid (name)`.
@@ -157,6 +204,40 @@ Rss:                   4 kB
 ";
         let mapped = parse_smaps(smaps, 42, "/data/file");
         assert_eq!(mapped, Mapped { mappings: 2, resident_bytes: 516 * 1024, locked_bytes: 64 * 1024 });
+    }
+
+    #[test]
+    fn a_mapping_is_read_with_all_its_numbers_and_a_path_with_blanks() {
+        let smaps = "\
+7f0000000000-7f0000100000 rw-p 00002000 fe:00 42                         /data/a file (deleted)
+Size:               1024 kB
+Rss:                 512 kB
+Shared_Dirty:          8 kB
+Private_Dirty:         4 kB
+FilePmdMapped:       256 kB
+Swap:                 16 kB
+Locked:               64 kB
+7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
+7ffc10000000-7ffc10001000 rw-p 00000000 00:00 0
+";
+        let mappings = parse_mappings(smaps);
+        assert_eq!(
+            mappings[0],
+            Mapping {
+                addresses: "7f0000000000-7f0000100000".into(),
+                bytes: 1 << 20,
+                permissions: "rw-p".into(),
+                offset: 0x2000,
+                inode: 42,
+                name: "/data/a file (deleted)".into(),
+                resident_bytes: 512 << 10,
+                dirty_bytes: 12 << 10,
+                locked_bytes: 64 << 10,
+                huge_bytes: 256 << 10,
+                swapped_bytes: 16 << 10,
+            }
+        );
+        assert_eq!((mappings[1].name.as_str(), mappings[2].name.as_str()), ("[stack]", ""));
     }
 
     #[test]

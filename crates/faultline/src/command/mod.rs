@@ -3,6 +3,7 @@
 pub mod claims;
 pub mod clean;
 pub mod doctor;
+pub mod inspect;
 pub mod list;
 pub mod report;
 pub mod reproduce;

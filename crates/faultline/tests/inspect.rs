@@ -1,0 +1,51 @@
+//! `faultline inspect`: files and processes, one's own and strangers'.
+
+use schema::inspection::Inspection;
+
+use crate::support::{Sandbox, is_root};
+
+#[track_caller]
+fn shows(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in {text}");
+    }
+}
+
+#[test]
+fn a_file_is_shown_with_its_residency_and_its_bytes_stay() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("data", 1 << 20);
+    let before = std::fs::read(&file).unwrap();
+    shows(&sandbox.run(&["inspect", &file]).expect(0).stdout, &["of 256 pages", "Mapped by"]);
+    let output = sandbox.run(&["inspect", &file, "--json"]).expect(0);
+    let Inspection::File(view) = serde_json::from_str(&output.stdout).unwrap() else { panic!("{}", output.stdout) };
+    assert_eq!(view.bytes, 1 << 20);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_process_is_shown_by_its_number() {
+    let sandbox = Sandbox::new();
+    let me = std::process::id().to_string();
+    shows(&sandbox.run(&["inspect", &me]).expect(0).stdout, &[&me, "mappings", "private"]);
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["inspect", "/no/such/file"]).refused(1, &["/no/such/file", "No such file"]);
+    sandbox.run(&["inspect", "4194305"]).refused(1, &["there is no process 4194305"]);
+    sandbox.run(&["inspect", "/"]).refused(1, &["no regular file"]);
+}
+
+#[test]
+fn a_stranger_is_told_why_there_is_no_residency() {
+    if !is_root() {
+        println!("skipped: making a file of somebody else's takes root");
+        return;
+    }
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    // Of the package that this is: readable by all, root's.
+    let file = "/etc/passwd";
+    shows(&sandbox.run(&["inspect", file]).expect(0).stdout, &["only to its owner", "root"]);
+}

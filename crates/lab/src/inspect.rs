@@ -1,0 +1,181 @@
+//! Looking at where the pages of a file are, or at what a process has mapped. Changes nothing: no page is read in,
+//! evicted, or marked as used.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use anyhow::{Context, Result, bail};
+use schema::{
+    Reading,
+    inspection::{FileView, MappingView, ProcessView, Residency},
+    record::FolioOrder,
+};
+use sys::cache::{self, Way};
+
+use crate::Target;
+
+/// A file is shown in so many stretches at most.
+const STRETCHES: u64 = 48;
+
+/// Where the pages of a file are.
+///
+/// # Errors
+/// It cannot be opened, or is no file with pages.
+pub fn file(path: &Path) -> Result<FileView> {
+    // Kept as it is: proving a way of asking would evict the file.
+    let target = Target::open(path, false, true)?;
+    let residency = residency(&target);
+    let way = residency.value().map(|it| if it.asked == Way::Cachestat.word() { Way::Cachestat } else { Way::Mincore });
+    Ok(FileView {
+        path: target.path.clone(),
+        bytes: target.bytes,
+        page_bytes: sys::page_bytes(),
+        file_system: target.file_system.kind.clone(),
+        stretches: match (way, residency.reason()) {
+            (Some(way), _) => stretches(&target, way).map_err(|error| error.to_string()).into(),
+            (None, reason) => Reading::unavailable(reason.unwrap_or_default()),
+        },
+        folio_orders: sys::folio::orders(&target.file, 0, target.bytes)
+            .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
+            .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
+            .into(),
+        mapped_by: sys::process::mappers(target.inode, &target.path),
+        residency,
+    })
+}
+
+fn residency(target: &Target) -> Reading<Residency> {
+    let pages = target.bytes.div_ceil(sys::page_bytes());
+    let only = |name: &str| Reading::unavailable(format!("only cachestat(2) tells {name} (Linux 6.5)"));
+    // On overlayfs the cache belongs to the inode below, which cachestat(2) does not look at.
+    let stat = match target.file_system.kind.as_str() {
+        "overlay" => Err("cachestat(2) does not see through overlayfs".to_string()),
+        _ => cache::cachestat(&target.file, 0, target.bytes).map_err(|error| error.to_string()),
+    };
+    match stat {
+        Ok(stat) => Reading::Value(Residency {
+            asked: Way::Cachestat.word().into(),
+            pages,
+            resident: stat.cached,
+            dirty: Reading::Value(stat.dirty),
+            under_writeback: Reading::Value(stat.writeback),
+            evicted: Reading::Value(stat.evicted),
+            recently_evicted: Reading::Value(stat.recently_evicted),
+        }),
+        // To everybody else mincore(2) says that all is resident (mm/mincore.c, can_do_mincore).
+        Err(_) if !is_told(target) => Reading::unavailable(
+            "the kernel tells the residency of a file only to its owner and to those who may write it; try as that \
+             user, or as root",
+        ),
+        Err(_) => Way::Mincore
+            .resident_pages(&target.file, 0, target.bytes)
+            .map(|resident| Residency {
+                asked: Way::Mincore.word().into(),
+                pages,
+                resident,
+                dirty: only("dirty pages"),
+                under_writeback: only("pages under write-back"),
+                evicted: only("evicted pages"),
+                recently_evicted: only("recently evicted pages"),
+            })
+            .into(),
+    }
+}
+
+/// Whether mincore(2) tells this user the truth: the owner, root, and whoever may write the file.
+fn is_told(target: &Target) -> bool {
+    let me = rustix::process::geteuid();
+    me.is_root()
+        || target.file.metadata().is_ok_and(|it| it.uid() == me.as_raw())
+        || rustix::fs::access(target.path.as_str(), rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// The resident share of equal stretches, whole pages each.
+fn stretches(target: &Target, way: Way) -> std::io::Result<Vec<f64>> {
+    let page = sys::page_bytes();
+    let pages = target.bytes.div_ceil(page);
+    let count = pages.min(STRETCHES);
+    let edge = |index: u64| (u128::from(pages) * u128::from(index) / u128::from(count)) as u64;
+    (0..count)
+        .map(|index| {
+            let (from, to) = (edge(index), edge(index + 1));
+            let bytes = (to * page).min(target.bytes) - from * page;
+            Ok(way.resident_pages(&target.file, from * page, bytes)? as f64 / (to - from) as f64)
+        })
+        .collect()
+}
+
+/// What a process has mapped.
+///
+/// # Errors
+/// There is no such process, or it belongs to somebody else.
+pub fn process(pid: u32) -> Result<ProcessView> {
+    let command = match fs::read_to_string(format!("/proc/{pid}/comm")) {
+        Ok(command) => command.trim_end().to_string(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no process {pid}"),
+        Err(error) => return Err(error).with_context(|| format!("cannot look at process {pid}")),
+    };
+    let mappings = sys::process::mappings(pid).with_context(|| {
+        format!("cannot look at what process {pid} ({command}) has mapped; it takes its owner or root")
+    })?;
+    let view = |it: sys::process::Mapping| MappingView {
+        is_file: it.inode != 0,
+        shared: it.permissions.as_bytes().get(3) == Some(&b's'),
+        protection: it.permissions.chars().take(3).collect(),
+        name: it.name,
+        addresses: it.addresses,
+        offset: it.offset,
+        bytes: it.bytes,
+        resident_bytes: it.resident_bytes,
+        dirty_bytes: it.dirty_bytes,
+        locked_bytes: it.locked_bytes,
+        huge_bytes: it.huge_bytes,
+        swapped_bytes: it.swapped_bytes,
+    };
+    Ok(ProcessView { pid, command, mappings: mappings.into_iter().map(view).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn the_stretches_add_up_to_what_is_resident() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![5u8; 3 << 20]).unwrap();
+        let view = super::file(file.path()).unwrap();
+        let Reading::Value(residency) = &view.residency else {
+            println!("skipped: {}", view.residency.reason().unwrap());
+            return;
+        };
+        let stretches = view.stretches.value().unwrap();
+        let pages = residency.pages as f64;
+        let sum: f64 = stretches.iter().sum::<f64>() / stretches.len() as f64 * pages;
+        assert!((sum - residency.resident as f64).abs() < 1e-6 * pages, "{sum} {residency:?}");
+        assert_eq!(residency.pages, (3 << 20) / sys::page_bytes());
+    }
+
+    #[test]
+    fn looking_reads_nothing_in() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![5u8; 1 << 20]).unwrap();
+        cache::evict(file.as_file(), 0, 0).unwrap();
+        let before = cache::cachestat(file.as_file(), 0, 1 << 20).map(|it| it.cached).ok();
+        super::file(file.path()).unwrap();
+        assert_eq!(cache::cachestat(file.as_file(), 0, 1 << 20).map(|it| it.cached).ok(), before);
+    }
+
+    #[test]
+    fn this_process_has_its_own_program_mapped_private() {
+        let view = process(std::process::id()).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let mine: Vec<_> = view.mappings.iter().filter(|it| Path::new(&it.name) == program).collect();
+        assert!(!mine.is_empty());
+        assert!(mine.iter().all(|it| it.is_file && !it.shared));
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error_in_words() {
+        assert_eq!(process(u32::MAX).unwrap_err().to_string(), "there is no process 4294967295");
+    }
+}
