@@ -21,7 +21,7 @@ use crate::{
     consume::Sum,
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
-    method::{Access, Way, open_plain, pread::Pread},
+    method::{Access, Way, open_plain, positional::Positional, pread::Pread},
     offsets::Pattern,
     task::{Fault, Refusal, Task, at},
     usage,
@@ -181,7 +181,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
     let file = open_plain(task)?;
     let mut buffer = Buffer::new(block as usize).map_err(warming())?;
     let mut nothing = ();
-    let mut access = Pread.access(&file, &mut nothing, &mut buffer);
+    let mut access = Positional::<Pread>::WAY.access(&file, &mut nothing, &mut buffer);
     drive::drive(&mut access, blocks.scan(0), Sum::default).map_err(warming())?;
     Ok(())
 }

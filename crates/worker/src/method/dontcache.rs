@@ -2,22 +2,20 @@
 //! cache are dropped again. Pages that were cached before stay. File systems opt in; where they did not, the kernel
 //! says `EOPNOTSUPP`, and so does faultline: it never reads without the flag.
 
-use std::{
-    fs::File,
-    io::{self, IoSliceMut},
-};
+use std::{fs::File, io::IoSliceMut};
 
 use rustix::{
     io::{Errno, ReadWriteFlags},
     param::page_size,
 };
-use schema::Span;
 
 use crate::{
-    buffer::Buffer,
-    method::{Access, Method, Way, fill, open_plain, out_of_range},
+    method::{
+        Method, open_plain,
+        positional::{Call, Positional},
+    },
     session::{self, Session},
-    task::{Fault, Refusal, Task},
+    task::{Refusal, Task},
 };
 
 /// `RWF_DONTCACHE` of include/uapi/linux/fs.h; rustix 1.1 has no name for it.
@@ -43,46 +41,13 @@ impl Method for DontCache {
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
-        session::prepare(DontCache, task)
+        session::prepare(Positional::<DontCache>::WAY, task)
     }
 }
 
-impl Way for DontCache {
-    type Shared = File;
-    type Own = ();
-    type Access<'a> = Reader<'a>;
-
-    fn buffer_bytes(&self, task: &Task) -> usize {
-        task.block()
-    }
-
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        open_plain(task)
-    }
-
-    fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> Reader<'a> {
-        Reader { file, buffer }
-    }
-}
-
-pub(super) struct Reader<'a> {
-    file: &'a File,
-    buffer: &'a mut [u8],
-}
-
-impl Access for Reader<'_> {
-    const PRIVATE: bool = true;
-
+impl Call for DontCache {
     #[inline(always)]
-    fn view(&mut self, span: Span) -> io::Result<&[u8]> {
-        let room = self.buffer.get_mut(..span.bytes as usize).ok_or_else(out_of_range)?;
-        fill(room, span.bytes as usize, |rest, done| {
-            rustix::io::preadv2(self.file, &mut [IoSliceMut::new(rest)], span.offset + done, DONTCACHE)
-        })?;
-        Ok(room)
+    fn read(file: &File, room: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
+        rustix::io::preadv2(file, &mut [IoSliceMut::new(room)], offset, DONTCACHE)
     }
 }

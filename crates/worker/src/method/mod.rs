@@ -19,6 +19,7 @@ use crate::{
 mod direct;
 mod dontcache;
 mod mmap;
+pub(crate) mod positional;
 pub(crate) mod pread;
 mod read;
 mod stdio;

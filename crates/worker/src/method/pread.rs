@@ -1,14 +1,14 @@
 //! `pread(2)` at an explicit offset into one reused buffer.
 
-use std::{fs::File, io};
-
-use schema::Span;
+use std::fs::File;
 
 use crate::{
-    buffer::Buffer,
-    method::{Access, Method, Way, fill, open_plain, out_of_range},
+    method::{
+        Method,
+        positional::{Call, Positional},
+    },
     session::{self, Session},
-    task::{Fault, Refusal, Task},
+    task::{Refusal, Task},
 };
 
 pub(crate) struct Pread;
@@ -23,44 +23,13 @@ impl Method for Pread {
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
-        session::prepare(Pread, task)
+        session::prepare(Positional::<Pread>::WAY, task)
     }
 }
 
-impl Way for Pread {
-    type Shared = File;
-    type Own = ();
-    type Access<'a> = Reader<'a>;
-
-    fn buffer_bytes(&self, task: &Task) -> usize {
-        task.block()
-    }
-
-    fn open(&self, task: &Task) -> Result<File, Fault> {
-        open_plain(task)
-    }
-
-    fn own(&self, _: &File, _: &mut Buffer) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> Reader<'a> {
-        Reader { file, buffer }
-    }
-}
-
-pub(crate) struct Reader<'a> {
-    file: &'a File,
-    buffer: &'a mut [u8],
-}
-
-impl Access for Reader<'_> {
-    const PRIVATE: bool = true;
-
+impl Call for Pread {
     #[inline(always)]
-    fn view(&mut self, span: Span) -> io::Result<&[u8]> {
-        let room = self.buffer.get_mut(..span.bytes as usize).ok_or_else(out_of_range)?;
-        fill(room, span.bytes as usize, |rest, done| rustix::io::pread(self.file, rest, span.offset + done))?;
-        Ok(room)
+    fn read(file: &File, room: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
+        rustix::io::pread(file, room, offset)
     }
 }
