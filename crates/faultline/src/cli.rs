@@ -182,6 +182,7 @@ pub enum Listed {
     Consumes,
     States,
     Probes,
+    Scenarios,
     Experiments,
     Studies,
     Runs,

@@ -100,6 +100,40 @@ says = "It is prettier"
 not_testable = "beauty is not measured"
 "#;
 
+/// A claim whose answer is a scenario's, and needs a process that is killed.
+const CUT: &str = r#"
+title = "What truncation does"
+[[compare]]
+workload = "scan"
+block = "64 KiB"
+state = "as-is"
+arms = ["read"]
+[[claim]]
+id = "cut"
+says = "A mapping of a file that got shorter kills its reader, where read returns 0"
+scenario = "truncated-mapping"
+"#;
+
+#[test]
+fn a_claim_may_be_answered_by_a_scenario_with_its_evidence() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let before = std::fs::read(&file).unwrap();
+    let cut = sandbox.write("cut.toml", CUT);
+    let document = sandbox.run(&["run", &file, "-e", &cut, "--rounds=1", "--budget=20s", "--json"]).document();
+    let claim = verdict(&document, "cut");
+    match claim.verdict {
+        // A folder whose file system has no files without a name.
+        ClaimVerdict::NotTestableHere => println!("skipped: {}", claim.reason),
+        verdict => {
+            assert_eq!(verdict, ClaimVerdict::Holds, "{}", claim.reason);
+            assert!(claim.reason.contains("SIGBUS") && claim.reason.contains("returned 0"), "{}", claim.reason);
+        }
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), before, "the target is never written");
+    assert_eq!(sandbox.left(), ["cut.toml", "file"]);
+}
+
 fn verdict<'a>(document: &'a Document, id: &str) -> &'a schema::findings::ClaimFinding {
     document.findings.claims.iter().find(|it| it.id == id).unwrap()
 }

@@ -17,6 +17,8 @@ pub struct DiskCounters {
     pub read_bytes: u64,
     pub write_requests: u64,
     pub write_bytes: u64,
+    /// Requests to make durable what was written before; `None` before Linux 5.5.
+    pub flush_requests: Option<u64>,
 }
 
 impl Disk {
@@ -80,6 +82,7 @@ fn parse_counters(text: &str) -> Option<DiskCounters> {
         read_bytes: fields.get(2)? * 512,
         write_requests: *fields.get(4)?,
         write_bytes: fields.get(6)? * 512,
+        flush_requests: fields.get(15).copied(),
     })
 }
 
@@ -90,10 +93,16 @@ mod tests {
     #[test]
     fn sectors_of_the_kernel_are_512_bytes() {
         let counters = parse_counters("  100 5 4000 70 200 6 8000 90 0 1 2\n").unwrap();
-        assert_eq!(
-            counters,
-            DiskCounters { read_requests: 100, read_bytes: 2_048_000, write_requests: 200, write_bytes: 4_096_000 }
-        );
+        let expected = DiskCounters {
+            read_requests: 100,
+            read_bytes: 2_048_000,
+            write_requests: 200,
+            write_bytes: 4_096_000,
+            flush_requests: None,
+        };
+        assert_eq!(counters, expected);
+        let newer = parse_counters("100 5 4000 70 200 6 8000 90 0 1 2 0 0 0 0 33 4").unwrap();
+        assert_eq!(newer, DiskCounters { flush_requests: Some(33), ..expected });
         assert_eq!(parse_counters("nonsense"), None);
     }
 

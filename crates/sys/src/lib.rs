@@ -6,6 +6,7 @@ pub mod cgroup;
 pub mod device;
 pub mod folio;
 pub mod mount;
+pub mod pages;
 pub mod process;
 
 /// The size of a page of memory, in bytes.

@@ -82,6 +82,8 @@ pub struct Mapping {
     /// In the page table.
     pub resident_bytes: u64,
     pub dirty_bytes: u64,
+    /// Memory of the process's own: in a private mapping of a file, the pages that were written and so copied.
+    pub anonymous_bytes: u64,
     pub locked_bytes: u64,
     /// Mapped by huge page-table entries: anonymous, shared-memory and file pages.
     pub huge_bytes: u64,
@@ -109,6 +111,7 @@ fn parse_mappings(text: &str) -> Vec<Mapping> {
                 "Size" => last.bytes = bytes,
                 "Rss" => last.resident_bytes = bytes,
                 "Shared_Dirty" | "Private_Dirty" => last.dirty_bytes += bytes,
+                "Anonymous" => last.anonymous_bytes = bytes,
                 "Locked" => last.locked_bytes = bytes,
                 "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => last.huge_bytes += bytes,
                 "Swap" => last.swapped_bytes = bytes,
@@ -214,6 +217,7 @@ Size:               1024 kB
 Rss:                 512 kB
 Shared_Dirty:          8 kB
 Private_Dirty:         4 kB
+Anonymous:            20 kB
 FilePmdMapped:       256 kB
 Swap:                 16 kB
 Locked:               64 kB
@@ -232,6 +236,7 @@ Locked:               64 kB
                 name: "/data/a file (deleted)".into(),
                 resident_bytes: 512 << 10,
                 dirty_bytes: 12 << 10,
+                anonymous_bytes: 20 << 10,
                 locked_bytes: 64 << 10,
                 huge_bytes: 256 << 10,
                 swapped_bytes: 16 << 10,

@@ -36,6 +36,7 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
                 line(kind.name, &format!("{}: {}", kind.about, kind.readings.join(", ")))?;
             }
         }
+        Listed::Scenarios => lab::scenario::SCENARIOS.iter().try_for_each(|it| line(it.name, it.about))?,
         Listed::Experiments => built_in(schema::builtin::EXPERIMENTS).try_for_each(|it| line(&it.name, &it.title))?,
         Listed::Studies => built_in(schema::builtin::STUDIES).try_for_each(|it| line(&it.name, &it.title))?,
         Listed::Runs => {

@@ -1,0 +1,41 @@
+//! Whether a store through a private mapping stays private, and copies just the page it hits.
+
+use std::sync::atomic::AtomicBool;
+
+use schema::record::Observation;
+use sys::pages::{Pages, Sharing};
+
+use super::{
+    Scenario,
+    scratch::{NEW, OLD, Scratch},
+};
+use crate::Target;
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "private-write",
+    about: "a store through MAP_PRIVATE is seen by nobody else, and copies one page",
+    observe,
+};
+
+const PAGES: u64 = 16;
+
+fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
+    let page = sys::page_bytes();
+    let scratch = Scratch::beside(target, PAGES)?;
+    let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Private).map_err(|error| error.to_string())?;
+    let at = 3 * page;
+    mapping.store(at, NEW);
+    let here = mapping.load(at);
+    let others = scratch.read(at)?;
+    let smaps = sys::process::mappings(std::process::id()).map_err(|error| format!("/proc/self/smaps: {error}"))?;
+    let ours = smaps.iter().find(|it| it.addresses.starts_with(&mapping.address()));
+    let copied = ours.ok_or("the mapping is not in /proc/self/smaps")?.anonymous_bytes / page;
+    Ok(Observation {
+        holds: here == NEW && others == OLD && copied == 1,
+        evidence: format!(
+            "after storing {:?} through the mapping, it holds {:?} there and the file {:?}; {copied} of {PAGES} pages \
+             became memory of this process",
+            NEW as char, here as char, others as char
+        ),
+    })
+}

@@ -1,0 +1,70 @@
+//! What happens to a reader when the file gets shorter: a mapping's is killed, a system call's is told.
+
+use std::{os::fd::AsFd, sync::atomic::AtomicBool, time::Duration};
+
+use schema::{
+    Arm, Consume, Descriptor, Span, Workload,
+    protocol::{Hold, Job},
+    record::Observation,
+};
+
+use super::{Scenario, scratch::Scratch};
+use crate::{
+    Target,
+    link::{Link, Trouble},
+    runtime,
+};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "truncated-mapping",
+    about: "reading a mapping past the end of a truncated file is SIGBUS, where read(2) returns 0",
+    observe,
+};
+
+fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, String> {
+    let page = sys::page_bytes();
+    let scratch = Scratch::beside(target, 4)?;
+    let arm: Arm = "mmap".parse().expect("a method of ours");
+    let job = Job {
+        pass: 1,
+        method: arm.method.clone(),
+        options: arm.options.clone(),
+        workload: Workload::Scan,
+        consume: Consume::Touch,
+        file: scratch.path(),
+        block_bytes: page,
+        range: Span { offset: 0, bytes: scratch.bytes },
+        ops: 4,
+        aligned: true,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        consumed_percent: 100,
+        seed: 1,
+        // Mapped before the file gets shorter.
+        hold: Hold::Warm,
+    };
+    let command = runtime::find(&arm.runtime).and_then(|it| it.worker())?;
+    let in_words = |trouble| match trouble {
+        Trouble::Failed(reason) | Trouble::Unavailable(reason) => reason,
+        Trouble::Interrupted => "interrupted".to_string(),
+    };
+    let (mut link, _) = Link::start(command, interrupted).map_err(in_words)?;
+    link.prepare(&job).map_err(in_words)?;
+    scratch.file.set_len(page).map_err(|error| format!("ftruncate(2): {error}"))?;
+    let by_mapping = match link.go(1, Duration::from_secs(20)) {
+        Ok(_) => "read on".to_string(),
+        Err(trouble) => in_words(trouble),
+    };
+    let mut byte = [0u8];
+    let by_read = rustix::io::pread(scratch.file.as_fd(), &mut byte, 2 * page);
+    Ok(Observation {
+        holds: by_mapping.contains("SIGBUS") && by_read == Ok(0),
+        evidence: format!(
+            "with the file cut to one page: {by_mapping}; pread(2) there {}",
+            match by_read {
+                Ok(count) => format!("returned {count}"),
+                Err(error) => format!("said {error}"),
+            }
+        ),
+    })
+}

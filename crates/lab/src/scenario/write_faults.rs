@@ -1,0 +1,63 @@
+//! Whether a page that was written back faults again at the next store, and whether mlock(2) spares it that.
+
+use std::sync::atomic::AtomicBool;
+
+use schema::record::Observation;
+use sys::pages::{Pages, Sharing, minor_faults_of_this_thread};
+
+use super::{
+    Scenario,
+    scratch::{NEW, OLD, Scratch},
+};
+use crate::Target;
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "locked-write-faults",
+    about: "after write-back the next store to a page faults again, mlocked or not",
+    observe,
+};
+
+const PAGES: u64 = 64;
+
+fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
+    let plain = faults(target, false)?;
+    let locked = faults(target, true)?;
+    let again = |it: &Faults| it.after_write_back > it.while_dirty;
+    Ok(Observation {
+        holds: again(&plain) && again(&locked),
+        evidence: format!("faults of {PAGES} stores, one a page: {}; mlocked: {}", plain.says(), locked.says()),
+    })
+}
+
+/// Of one store in each page.
+struct Faults {
+    first: u64,
+    while_dirty: u64,
+    after_write_back: u64,
+}
+
+impl Faults {
+    fn says(&self) -> String {
+        let Faults { first, while_dirty, after_write_back } = self;
+        format!("{first} at first, {while_dirty} while dirty, {after_write_back} after write-back")
+    }
+}
+
+fn faults(target: &Target, locked: bool) -> Result<Faults, String> {
+    let scratch = Scratch::beside(target, PAGES)?;
+    let mut mapping =
+        Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| format!("mmap(2): {error}"))?;
+    if locked {
+        mapping.lock().map_err(|error| format!("mlock(2): {error}; the limit is RLIMIT_MEMLOCK"))?;
+    }
+    let mut store = |byte: u8| {
+        let before = minor_faults_of_this_thread();
+        for page in 0..PAGES {
+            mapping.store(page * sys::page_bytes(), byte);
+        }
+        minor_faults_of_this_thread() - before
+    };
+    let (first, while_dirty) = (store(NEW), store(OLD));
+    scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
+    Ok(Faults { first, while_dirty, after_write_back: store(NEW) })
+}

@@ -1,0 +1,153 @@
+//! A writable mapping of a file, for looking at what the kernel does with stores. Only ever of files that faultline
+//! made: nothing here can be had of a file that is open for reading only.
+
+use std::{
+    ffi::CString,
+    fs::File,
+    io,
+    os::{fd::AsFd, unix::ffi::OsStrExt, unix::process::CommandExt},
+    path::Path,
+    process::Command,
+};
+
+use rustix::mm::{Advice, MapFlags, MlockFlags, MsyncFlags, ProtFlags};
+
+/// Who sees a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// MAP_SHARED: everybody, and the file.
+    Shared,
+    /// MAP_PRIVATE: this process alone, on a copy of the page.
+    Private,
+}
+
+/// The first bytes of a file, mapped for reading and writing.
+pub struct Pages {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Pages {
+    /// # Errors
+    /// What mmap(2) said: EACCES for a file that is not open for writing.
+    pub fn map(file: &File, bytes: u64, sharing: Sharing) -> io::Result<Pages> {
+        let flags = match sharing {
+            Sharing::Shared => MapFlags::SHARED,
+            Sharing::Private => MapFlags::PRIVATE,
+        };
+        let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice overlays nothing.
+        let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_fd(), 0)? };
+        Ok(Pages { start: start.cast(), bytes })
+    }
+
+    /// Stores one byte. The file must be as long as the mapping, or this is a SIGBUS.
+    ///
+    /// # Panics
+    /// The byte lies outside the mapping.
+    pub fn store(&mut self, offset: u64, byte: u8) {
+        assert!((offset as usize) < self.bytes, "a store outside the mapping");
+        // SAFETY: the byte lies within the mapping, which lives as long as `self`; volatile, so that it is made.
+        unsafe { self.start.add(offset as usize).write_volatile(byte) }
+    }
+
+    /// Loads one byte, as `store`.
+    ///
+    /// # Panics
+    /// The byte lies outside the mapping.
+    pub fn load(&self, offset: u64) -> u8 {
+        assert!((offset as usize) < self.bytes, "a load outside the mapping");
+        // SAFETY: as in `store`.
+        unsafe { self.start.add(offset as usize).read_volatile() }
+    }
+
+    /// msync(2) with MS_SYNC: returns when the file has it all.
+    ///
+    /// # Errors
+    /// What the call said; a write error is reported here.
+    pub fn sync(&self) -> io::Result<()> {
+        // SAFETY: the mapping lives as long as `self`.
+        unsafe { rustix::mm::msync(self.start.cast(), self.bytes, MsyncFlags::SYNC) }?;
+        Ok(())
+    }
+
+    /// msync(2) with MS_ASYNC.
+    ///
+    /// # Errors
+    /// What the call said.
+    pub fn sync_async(&self) -> io::Result<()> {
+        // SAFETY: as above.
+        unsafe { rustix::mm::msync(self.start.cast(), self.bytes, MsyncFlags::ASYNC) }?;
+        Ok(())
+    }
+
+    /// MADV_POPULATE_WRITE (Linux 5.14): write faults of all pages, and no store.
+    ///
+    /// # Errors
+    /// What the call said; EINVAL before 5.14.
+    pub fn populate_write(&self) -> io::Result<()> {
+        // SAFETY: it faults pages in and changes no byte.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxPopulateWrite) }?;
+        Ok(())
+    }
+
+    /// mlock(2).
+    ///
+    /// # Errors
+    /// What the call said: ENOMEM above RLIMIT_MEMLOCK.
+    pub fn lock(&self) -> io::Result<()> {
+        // SAFETY: the mapping lives as long as `self`.
+        unsafe { rustix::mm::mlock_with(self.start.cast(), self.bytes, MlockFlags::empty()) }?;
+        Ok(())
+    }
+
+    /// As /proc/PID/smaps begins its line: the address in hexadecimal, without a prefix.
+    pub fn address(&self) -> String {
+        format!("{:x}", self.start as usize)
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: start and length are those of the mmap call, and nobody keeps a reference into it.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// Has a process of its own make a file of `content`'s length, store `content` through a shared mapping of it, and
+/// exit; returns when it is gone.
+///
+/// # Errors
+/// The process could not be started, or one of its calls failed (EEXIST for a file that is there).
+pub fn written_by_another_process(path: &Path, content: &'static [u8]) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags};
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
+    let mut command = Command::new("true");
+    // SAFETY: between fork and exec only system calls and a copy are made; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+            let file = rustix::fs::open(path.as_c_str(), flags, Mode::RUSR | Mode::WUSR)?;
+            rustix::fs::ftruncate(&file, content.len() as u64)?;
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            let start = rustix::mm::mmap(std::ptr::null_mut(), content.len(), protection, MapFlags::SHARED, &file, 0)?;
+            std::ptr::copy_nonoverlapping(content.as_ptr(), start.cast(), content.len());
+            Ok(())
+        });
+    }
+    let status = command.status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("the writing process ended with {status}"))) }
+}
+
+/// Minor faults of the calling thread so far (getrusage(2), RUSAGE_THREAD).
+pub fn minor_faults_of_this_thread() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is the kernel's, all zero is valid for it, and it outlives the call, which cannot fail for
+    // this argument.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    usage.ru_minflt as u64
+}
