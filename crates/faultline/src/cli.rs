@@ -140,6 +140,9 @@ pub struct OutputArgs {
     /// One row per sample
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// A page with charts that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Overwrite files that exist
     #[arg(long)]
     pub force: bool,

@@ -13,6 +13,7 @@ mod claim;
 mod csv;
 mod details;
 mod environment;
+mod html;
 mod ledger;
 mod map;
 mod markdown;
@@ -29,6 +30,7 @@ use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 
 pub use claim::variant;
 pub use csv::csv;
+pub use html::html;
 pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
 pub use markdown::markdown;
 pub use number::{bytes, count, duration, seconds, speedup, throughput};
