@@ -129,7 +129,11 @@ pub fn emit(
     first_error
 }
 
-fn write(path: &Path, text: &str, force: bool) -> Result<()> {
+/// A file that the user named.
+///
+/// # Errors
+/// It is there already and is not to be overwritten, or it cannot be written.
+pub fn write(path: &Path, text: &str, force: bool) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
     // A device such as /dev/stdout is there already and is not overwritten by being written to.

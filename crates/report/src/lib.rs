@@ -9,6 +9,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod across;
 mod claim;
 mod csv;
 mod details;
@@ -28,6 +29,7 @@ mod text;
 
 use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 
+pub use across::{across, across_json, across_markdown};
 pub use claim::variant;
 pub use csv::csv;
 pub use html::html;

@@ -12,6 +12,7 @@
     made.font = { color: ink, family: "system-ui, sans-serif", size: narrow() ? 10 : 12 };
     made.margin = { l: narrow() ? 40 : 60, r: 12, t: 8, b: 48 };
     made.legend = { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", ...given.legend };
+    made.modebar = { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: ink };
     made.hoverlabel = { font: { size: 12 } };
     made.xaxis = { ...axis, ...given.xaxis, automargin: true };
     made.yaxis = { ...axis, ...given.yaxis, automargin: true };

@@ -4,7 +4,7 @@ use schema::{Bytes, Findings, Record, findings::Crossover};
 use serde_json::{Value, json};
 
 use crate::{
-    html::figure::{Drawn, Figure, label},
+    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
     number,
     table::{Cell, Column, Table},
 };
@@ -72,6 +72,9 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
             "line": { "color": colour }, "marker": { "color": colour, "symbol": view.looks.symbol(arm), "size": 8 } }),
         );
     }
+    if shown.iter().all(|it| it.cell.condition.block_bytes == first.cell.condition.block_bytes) {
+        return Some(of_one_block(view, title, &shown, table));
+    }
     let condition = &first.cell.condition;
     let here = |it: &&Crossover| {
         it.axis == "block_bytes"
@@ -95,6 +98,28 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         height: 380,
         table,
     })
+}
+
+/// Where there is one block size, the arms stand beneath each other.
+fn of_one_block(view: &View, title: &str, shown: &[&Named], table: Table) -> Figure {
+    let rows = distinct(shown.iter().map(|it| label(&it.name)));
+    let traces = shown.iter().filter_map(|it| {
+        let rate = it.cell.bytes_per_s?;
+        let colour = view.looks.colour(it.arm);
+        let error = json!({ "type": "data", "symmetric": false, "color": colour, "array": [rate.ci_high - rate.median], "arrayminus": [rate.median - rate.ci_low] });
+        Some(json!({ "type": "scatter", "mode": "markers", "name": label(&it.name), "x": [rate.median], "y": [label(&it.name)], "error_x": error,
+            "text": [label(&number::throughput(rate.median))], "hovertemplate": "%{y}: %{text}<extra></extra>", "showlegend": false,
+            "marker": { "color": colour, "symbol": view.looks.symbol(it.arm), "size": 9 } }))
+    });
+    let block = shown.first().map_or(String::new(), |it| Bytes(it.cell.condition.block_bytes).to_string());
+    Figure {
+        title: format!("{title}, blocks of {block}"),
+        notes: Vec::new(),
+        traces: traces.collect(),
+        height: height_of_rows(rows.len()),
+        layout: json!({ "yaxis": rows_axis(&rows), "xaxis": { "title": { "text": "bytes per second" }, "rangemode": "tozero", "tickformat": "~s", "ticksuffix": "B/s" } }),
+        table,
+    }
 }
 
 fn blocks(points: &[&&Named]) -> Vec<u64> {
