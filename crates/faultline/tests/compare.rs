@@ -41,7 +41,7 @@ fn a_run_of_the_first_schema_version_opens_as_a_page() {
 fn a_threshold_is_breached_only_by_what_it_is_about() {
     let sandbox = Sandbox::new();
     let first = sandbox.write("first.json", SAVED);
-    let slow = sandbox.write("slow.json", &taking(400));
+    let slow = sandbox.write("slow.json", taking(400));
     let exit = |limit: &str| sandbox.run(&["compare", &first, &slow, "--fail-if", limit]).code();
     assert_eq!(exit("native/mmap scan cached slower 10%"), Some(5));
     assert_eq!(exit("native/mmap scan cached slower 900%"), Some(0));
@@ -58,7 +58,7 @@ fn runs_of_different_conditions_are_compared_only_when_told_to() {
     let mut other = record();
     other.conditions[0].file_bytes += 4096;
     let first = sandbox.write("first.json", SAVED);
-    let other = sandbox.write("other.json", &serde_json::to_string(&other).unwrap());
+    let other = sandbox.write("other.json", serde_json::to_string(&other).unwrap());
     let refused = sandbox.run(&["compare", &first, &other]);
     assert_eq!(refused.code(), Some(2));
     assert!(

@@ -44,7 +44,7 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
                     th scope="row" { (section.state.word()) }
                     td { (said(&row.workload)) " " (said(&row.block)) @if !row.also.is_empty() { ", " (said(&row.also)) } }
                     td class=(class(row.paint)) { b { (said(&row.fastest)) } }
-                    td { (said(&row.margin)) @if !row.versus.is_empty() { " over " (said(&row.versus)) } }
+                    td { (said(&row.margin)) @if !row.versus.is_empty() { " " (said(&row.versus)) } }
                     td.why { (said(&row.why)) }
                 } }
             } }
