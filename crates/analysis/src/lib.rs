@@ -16,6 +16,7 @@ mod measured;
 mod metric;
 mod noise;
 mod precision;
+mod runs;
 pub mod stats;
 mod warnings;
 mod words;
@@ -24,6 +25,7 @@ use schema::{Findings, Record};
 
 pub use compare::{MARGIN, verdict};
 pub use precision::{PRECISION, settled};
+pub use runs::across;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {

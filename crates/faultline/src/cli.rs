@@ -25,6 +25,8 @@ pub enum Command {
     Reproduce(Box<ReproduceArgs>),
     /// Every claim with its verdict on this machine, from all saved runs
     Claims(ClaimsArgs),
+    /// Saved runs side by side: another machine, kernel, file system or version
+    Compare(CompareArgs),
     /// Show a saved run again
     Report(ReportArgs),
     /// Where the pages of a file are, or what a process has mapped
@@ -142,6 +144,9 @@ pub struct OutputArgs {
     /// One row per sample
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// A page with charts that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Overwrite files that exist
     #[arg(long)]
     pub force: bool,
@@ -167,6 +172,28 @@ pub struct InspectArgs {
     /// One JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct CompareArgs {
+    /// Runs by id, the beginning of one, `last`, or a record's file; the first is what the others are held against
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Compare runs whose conditions differ all the same
+    #[arg(long)]
+    pub anyway: bool,
+    /// Exit with 5 when a later run is surely slower (or faster) than that: 'native/mmap scan cached slower 10%'
+    #[arg(long, value_name = "CELLS slower N%", value_parser = crate::command::compare::threshold)]
+    pub fail_if: Vec<crate::command::compare::Threshold>,
+    /// One JSON document on stdout instead of the tables
+    #[arg(long)]
+    pub json: bool,
+    /// A summary for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Args)]

@@ -13,6 +13,8 @@ pub enum Outcome {
     NothingDecided = 3,
     /// An arm that was asked for by name is unavailable here.
     Unavailable = 4,
+    /// A difference that `--fail-if` forbids.
+    Breached = 5,
     /// Stopped by the user; what was measured is kept.
     Interrupted = 130,
 }

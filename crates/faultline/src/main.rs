@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         Command::Run(args) => command::run::run(&args),
         Command::Reproduce(args) => command::reproduce::run(&args),
         Command::Claims(args) => command::claims::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Inspect(args) => command::inspect::run(&args),
         Command::List(args) => command::list::run(&args),

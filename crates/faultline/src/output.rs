@@ -50,13 +50,17 @@ impl OutputArgs {
 
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
         let json = self.json.as_ref().and_then(Option::as_ref);
-        [json, self.markdown.as_ref(), self.csv.as_ref()].into_iter().flatten()
+        [json, self.markdown.as_ref(), self.csv.as_ref(), self.html.as_ref()].into_iter().flatten()
     }
 
     /// Whether a document of one run was asked for, by the option that does.
     pub fn of_one_run(&self) -> Option<&'static str> {
-        let asked =
-            [("--json", self.json.is_some()), ("--markdown", self.markdown.is_some()), ("--csv", self.csv.is_some())];
+        let asked = [
+            ("--json", self.json.is_some()),
+            ("--markdown", self.markdown.is_some()),
+            ("--csv", self.csv.is_some()),
+            ("--html", self.html.is_some()),
+        ];
         asked.into_iter().find(|(_, asked)| *asked).map(|(option, _)| option)
     }
 
@@ -101,10 +105,11 @@ pub fn emit(
 ) -> Result<()> {
     // Files first: a reader of stdout that went away (`| head`) must not cost anybody a file.
     let json = args.json.as_ref().and_then(Option::as_ref);
-    let files: [(Option<&PathBuf>, &dyn Fn() -> String); 3] = [
+    let files: [(Option<&PathBuf>, &dyn Fn() -> String); 4] = [
         (json, &|| report::json(record, findings)),
         (args.markdown.as_ref(), &|| report::markdown(record, findings)),
         (args.csv.as_ref(), &|| report::csv(record)),
+        (args.html.as_ref(), &|| report::html(record, findings)),
     ];
     let mut first_error = Ok(());
     for (path, text) in files {
@@ -124,7 +129,11 @@ pub fn emit(
     first_error
 }
 
-fn write(path: &Path, text: &str, force: bool) -> Result<()> {
+/// A file that the user named.
+///
+/// # Errors
+/// It is there already and is not to be overwritten, or it cannot be written.
+pub fn write(path: &Path, text: &str, force: bool) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);
     // A device such as /dev/stdout is there already and is not overwritten by being written to.

@@ -9,10 +9,12 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod across;
 mod claim;
 mod csv;
 mod details;
 mod environment;
+mod html;
 mod inspection;
 mod ledger;
 mod map;
@@ -28,8 +30,10 @@ mod text;
 
 use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 
+pub use across::{across, across_json, across_markdown};
 pub use claim::variant;
 pub use csv::csv;
+pub use html::html;
 pub use inspection::{inspection, inspection_json};
 pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
 pub use markdown::markdown;

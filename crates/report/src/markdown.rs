@@ -177,7 +177,7 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
     out.push_str("\n</details>\n");
 }
 
-fn a_table(out: &mut String, table: &Table) {
+pub(crate) fn a_table(out: &mut String, table: &Table) {
     for column in &table.columns {
         push(out, format_args!("| {} ", escape(&column.title)));
     }
@@ -199,7 +199,7 @@ fn push(out: &mut String, text: std::fmt::Arguments) {
 }
 
 /// Text that stays text: no markup, no table border, no HTML, no line break, and nobody is notified.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let visible = visible(text);
     let mut escaped = String::with_capacity(visible.len());
     let mut characters = visible.chars().peekable();

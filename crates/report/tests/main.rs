@@ -1,5 +1,6 @@
 //! Reports of a run made up by hand, as people see them.
 
+mod page;
 mod support;
 
 use std::collections::BTreeSet;
@@ -230,7 +231,7 @@ fn the_markdown_can_be_pasted_into_a_pull_request() {
 }
 
 /// The run with every free text replaced: paths, reasons, names, sentences, keys.
-fn hostile(text: &str) -> Run {
+pub(crate) fn hostile(text: &str) -> Run {
     hostile_form_of(&run(), text)
 }
 

@@ -2,6 +2,7 @@
 //! worker, the record of a run, and the findings that `--json` prints. The only crate that derives serde.
 //! It knows what things are called, never how anything is done.
 
+pub mod across;
 pub mod arm;
 pub mod builtin;
 pub mod condition;

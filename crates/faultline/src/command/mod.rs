@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod clean;
+pub mod compare;
 pub mod doctor;
 pub mod inspect;
 pub mod list;

@@ -1,0 +1,180 @@
+//! One run against another. Their passes were not taken side by side, so nothing is paired: the interval of a ratio comes
+//! from the intervals of the two medians.
+
+use schema::{
+    Condition, Findings, Record,
+    across::{Differs, SharedCell, Versus},
+    findings::{CellFinding, Estimate, Status, Verdict},
+    record::Reading,
+};
+
+use crate::{compare::verdict, words::count};
+
+/// The second run against the first. Above 1 the second is faster.
+pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Versus {
+    let (a, b) = (measured(first.1), measured(second.1));
+    let mut cells = Vec::new();
+    let mut not_comparable: Vec<String> = Vec::new();
+    let mut taken = vec![false; b.len()];
+    for cell in &a {
+        let Some(at) = (0..b.len()).find(|&at| !taken[at] && same_question(cell, b[at])) else { continue };
+        taken[at] = true;
+        for reason in differences(&cell.condition, &b[at].condition) {
+            if !not_comparable.contains(&reason) {
+                not_comparable.push(reason);
+            }
+        }
+        cells.extend(shared(cell, b[at]));
+    }
+    if cells.is_empty() {
+        not_comparable.push("they have no measured cell in common".into());
+    }
+    let paired = taken.iter().filter(|it| **it).count();
+    Versus {
+        first: first.0.id.clone(),
+        second: second.0.id.clone(),
+        differs: environment(first.0, second.0),
+        not_comparable,
+        only_first: (a.len() - paired) as u32,
+        only_second: (b.len() - paired) as u32,
+        cells,
+    }
+}
+
+fn measured(findings: &Findings) -> Vec<&CellFinding> {
+    findings.cells.iter().filter(|it| it.status == Status::Ok && !it.control && it.ns_per_op.is_some()).collect()
+}
+
+/// Whether two cells ask the same; how large a pass was made of it is the planner's choice.
+fn same_question(a: &CellFinding, b: &CellFinding) -> bool {
+    let asked = |it: &Condition| {
+        (
+            (it.workload, it.consume, it.block_bytes, it.state, it.threads),
+            (it.descriptor, it.durability, it.storage, it.aligned, it.consumed_percent),
+        )
+    };
+    a.arm.name == b.arm.name && asked(&a.condition) == asked(&b.condition)
+}
+
+/// What makes the same question another one.
+fn differences(a: &Condition, b: &Condition) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if a.file_bytes != b.file_bytes {
+        reasons.push(format!(
+            "the file has {} in one run and {} in the other",
+            count(a.file_bytes, "byte", "bytes"),
+            count(b.file_bytes, "byte", "bytes")
+        ));
+    }
+    if a.memory_bytes != b.memory_bytes {
+        reasons.push("the memory limits of state limited differ".into());
+    }
+    reasons
+}
+
+fn shared(a: &CellFinding, b: &CellFinding) -> Option<SharedCell> {
+    let (first, second) = (a.ns_per_op?, b.ns_per_op?);
+    let speedup = ratio(first, second);
+    let (verdict, mut reason) = verdict(speedup, a.samples.min(b.samples));
+    if verdict != Verdict::Undecided
+        && (a.condition.ops, a.condition.range.bytes) != (b.condition.ops, b.condition.range.bytes)
+    {
+        reason = Some(format!(
+            "passes of {} against {}",
+            count(a.condition.ops, "block", "blocks"),
+            count(b.condition.ops, "block", "blocks")
+        ));
+    }
+    Some(SharedCell { arm: a.arm.clone(), condition: a.condition.clone(), first, second, speedup, verdict, reason })
+}
+
+/// The ratio of two independent medians with its 95 % interval: on the logarithmic scale the distances from each median
+/// to the end of its interval are squared and added (MOVER; Zou and Donner, Statistics in Medicine 27, 2008), which
+/// keeps intervals that are longer on one side as they are.
+fn ratio(above: Estimate, below: Estimate) -> Option<Estimate> {
+    let logs = |it: Estimate| [it.ci_low.ln(), it.median.ln(), it.ci_high.ln()];
+    let ([a_low, a, a_high], [b_low, b, b_high]) = (logs(above), logs(below));
+    let estimate = Estimate {
+        median: (a - b).exp(),
+        ci_low: (a - b - (a - a_low).hypot(b_high - b)).exp(),
+        ci_high: (a - b + (a_high - a).hypot(b - b_low)).exp(),
+    };
+    [estimate.median, estimate.ci_low, estimate.ci_high]
+        .iter()
+        .all(|it| it.is_finite() && *it > 0.0)
+        .then_some(estimate)
+}
+
+fn environment(a: &Record, b: &Record) -> Vec<Differs> {
+    fn said<T: std::fmt::Debug>(reading: &Reading<T>) -> String {
+        match reading {
+            Reading::Value(value) => format!("{value:?}").trim_matches('"').to_string(),
+            Reading::Unavailable { unavailable } => format!("not known ({unavailable})"),
+        }
+    }
+    let facts = |it: &Record| {
+        let environment = &it.environment;
+        let device = it.target.device.clone();
+        vec![
+            ("faultline", it.tool_version.clone()),
+            ("experiment", it.experiment.name.clone()),
+            ("host", environment.host.clone()),
+            ("kernel", environment.kernel.clone()),
+            ("architecture", environment.architecture.clone()),
+            ("CPU", said(&environment.cpu)),
+            ("CPUs", environment.cpus.to_string()),
+            ("memory, bytes", environment.memory_bytes.to_string()),
+            ("cgroup memory limit, bytes", said(&environment.memory_limit_bytes)),
+            ("virtualisation", said(&environment.virtualisation)),
+            ("mitigations", format!("{:?}", environment.mitigations)),
+            ("page size, bytes", environment.page_bytes.to_string()),
+            ("transparent huge pages", said(&environment.transparent_hugepage)),
+            ("fault-around, bytes", said(&environment.fault_around_bytes)),
+            ("governor", said(&environment.governor)),
+            ("C library", said(&environment.c_library)),
+            ("root", environment.root.to_string()),
+            ("target", it.target.path.clone()),
+            ("target, bytes", it.target.bytes.to_string()),
+            ("file system", format!("{} ({})", it.target.file_system, it.target.mount_options)),
+            ("device", said(&device.clone().map(|it| it.name))),
+            ("read-ahead, bytes", said(&device.map(|it| said(&it.read_ahead_bytes)))),
+        ]
+    };
+    let differ = |((what, first), (_, second)): ((&str, String), (&str, String))| {
+        (first != second).then(|| Differs { what: what.into(), first, second })
+    };
+    facts(a).into_iter().zip(facts(b)).filter_map(differ).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_of_two_medians_is_the_published_formula() {
+        // By hand: logs 2 ± 0.3 and 1 ± 0.4 differ by 1 ± 0.5.
+        let estimate = |log: f64, half: f64| Estimate {
+            median: log.exp(),
+            ci_low: (log - half).exp(),
+            ci_high: (log + half).exp(),
+        };
+        let ratio = ratio(estimate(2.0, 0.3), estimate(1.0, 0.4)).unwrap();
+        for (value, expected) in [(ratio.median, 1.0f64), (ratio.ci_low, 0.5), (ratio.ci_high, 1.5)] {
+            assert!((value.ln() - expected).abs() < 1e-9, "{ratio:?}");
+        }
+    }
+
+    #[test]
+    fn an_interval_keeps_its_longer_side() {
+        let even = Estimate { median: 1.0, ci_low: 1.0, ci_high: 1.0 };
+        let skewed = Estimate { median: 1.0, ci_low: 0.9, ci_high: 3.0 };
+        let ratio = ratio(even, skewed).unwrap();
+        assert!((ratio.ci_low - 1.0 / 3.0).abs() < 1e-9 && (ratio.ci_high - 1.0 / 0.9).abs() < 1e-9, "{ratio:?}");
+    }
+
+    #[test]
+    fn what_has_no_logarithm_has_no_ratio() {
+        let zero = Estimate { median: 0.0, ci_low: 0.0, ci_high: 0.0 };
+        assert_eq!(ratio(zero, zero), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! Runs beside each other, for a terminal and for a pull request: what differs about the machines comes first.
+
+use std::fmt::Write;
+
+use schema::{
+    across::{Across, Versus},
+    findings::Verdict,
+};
+
+use crate::{
+    Style,
+    markdown::escape,
+    number,
+    page::{Page, Paint},
+    table::{Cell, Column, Table},
+};
+
+/// As JSON, with a line feed.
+pub fn across_json(across: &Across) -> String {
+    let mut text = serde_json::to_string_pretty(across).expect("maps have string keys and nothing else can fail");
+    text.push('\n');
+    text
+}
+
+/// For a terminal.
+pub fn across(across: &Across, style: Style) -> String {
+    let mut page = Page::new(style);
+    for versus in &across.versus {
+        page.blank();
+        page.paragraph(0, Paint::Heading, &heading(versus));
+        for differs in &versus.differs {
+            page.labelled(
+                2,
+                &format!("{}:", differs.what),
+                Paint::Heading,
+                &format!("{} → {}", differs.first, differs.second),
+            );
+        }
+        if versus.differs.is_empty() {
+            page.paragraph(2, Paint::Plain, SAME_PLACE);
+        }
+        for reason in &versus.not_comparable {
+            page.run_in(2, "Not comparable:", Paint::Bad, reason);
+        }
+        page.blank();
+        page.table(2, &table(versus));
+        page.blank();
+        page.paragraph(2, Paint::Plain, &counted(versus));
+    }
+    page.finish()
+}
+
+/// For a pull request.
+pub fn across_markdown(across: &Across) -> String {
+    let mut out = String::new();
+    for versus in &across.versus {
+        let _ = write!(out, "### {}\n\n", escape(&heading(versus)));
+        if versus.differs.is_empty() {
+            let _ = write!(out, "{SAME_PLACE}\n\n");
+        } else {
+            out.push_str("| what differs | first | second |\n|---|---|---|\n");
+            for it in &versus.differs {
+                let _ = writeln!(out, "| {} | {} | {} |", escape(&it.what), escape(&it.first), escape(&it.second));
+            }
+            out.push('\n');
+        }
+        for reason in &versus.not_comparable {
+            let _ = write!(out, "> **Not comparable:** {}\n\n", escape(reason));
+        }
+        crate::markdown::a_table(&mut out, &table(versus));
+        let _ = write!(out, "\n{}\n\n", escape(&counted(versus)));
+    }
+    number::plain(&out)
+}
+
+const SAME_PLACE: &str = "Nothing about machine, target and tool differs that the records know of.";
+
+fn heading(versus: &Versus) -> String {
+    format!("{} against {}", versus.second, versus.first)
+}
+
+fn table(versus: &Versus) -> Table {
+    let columns = vec![
+        Column::left("condition"),
+        Column::left("arm"),
+        Column::right("first"),
+        Column::right("second"),
+        Column::right("second is faster by"),
+        Column::left("verdict"),
+    ];
+    let rows = versus.cells.iter().map(|it| {
+        let paint = match it.verdict {
+            Verdict::Faster => Paint::Good,
+            Verdict::Slower => Paint::Bad,
+            Verdict::Same => Paint::Plain,
+            Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
+        };
+        vec![
+            Cell::plain(it.condition.label()),
+            Cell::plain(it.arm.name.clone()),
+            Cell::plain(number::duration_interval(&it.first)),
+            Cell::plain(number::duration_interval(&it.second)),
+            Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued)),
+            Cell::new(it.verdict.words(), paint),
+        ]
+    });
+    Table { columns, rows: rows.collect() }
+}
+
+fn counted(versus: &Versus) -> String {
+    let of = |verdict: Verdict| versus.cells.iter().filter(|it| it.verdict == verdict).count();
+    format!(
+        "{} shared cells: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \
+         Time per block, 95 % intervals; the runs were not interleaved, so drift between them counts as difference.",
+        versus.cells.len(),
+        of(Verdict::Same),
+        of(Verdict::Faster),
+        of(Verdict::Slower),
+        of(Verdict::Undecided),
+        versus.only_first,
+        versus.only_second
+    )
+}

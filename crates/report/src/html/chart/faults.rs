@@ -1,0 +1,109 @@
+//! Faults per pass, and what was read from the device for each byte that was delivered.
+
+use schema::{Findings, Record, findings::CellFinding, record::Reading};
+use serde_json::{Value, json};
+
+use crate::{
+    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
+    number,
+    table::{Cell, Column, Table},
+};
+
+use super::{Chart, Named, View};
+
+pub(super) const CHART: Chart = Chart {
+    id: "faults",
+    title: "Faults and read amplification",
+    about: "Page faults per MiB that was delivered, and bytes that came from the device for each byte that was delivered \
+            (above 1: read-ahead brought what nobody asked for).",
+    draw,
+};
+
+/// A reading, what it is called, and in what it is counted.
+struct Counted {
+    title: &'static str,
+    unit: &'static str,
+    of: fn(&CellFinding) -> Reading<f64>,
+}
+
+const COUNTED: [Counted; 3] = [
+    Counted {
+        title: "minor faults",
+        unit: "faults per MiB",
+        of: |cell| per_byte(&cell.minor_faults, cell).map(|it| it * 1_048_576.0),
+    },
+    Counted {
+        title: "major faults",
+        unit: "faults per MiB",
+        of: |cell| per_byte(&cell.major_faults, cell).map(|it| it * 1_048_576.0),
+    },
+    Counted {
+        title: "read amplification",
+        unit: "bytes from the device per byte delivered",
+        of: |cell| per_byte(&cell.device_read_bytes, cell),
+    },
+];
+
+fn per_byte(reading: &Reading<f64>, cell: &CellFinding) -> Reading<f64> {
+    let delivered = cell.condition.ops as f64 * cell.condition.block_bytes as f64;
+    if delivered > 0.0 {
+        reading.clone().map(|it| it / delivered)
+    } else {
+        Reading::unavailable("the condition delivers no byte")
+    }
+}
+
+fn draw(record: &Record, findings: &Findings) -> Drawn {
+    let view = View::of(record, findings);
+    let mut figures = Vec::new();
+    for (title, cells) in view.groups() {
+        let cells: Vec<&Named> = cells.iter().filter(|it| it.cell.ns_per_op.is_some() && !it.cell.control).collect();
+        figures.extend(figure(&title, &cells, &COUNTED[..2]));
+        figures.extend(figure(&title, &cells, &COUNTED[2..]));
+    }
+    if figures.is_empty() {
+        Err("No arm of this run had a fault or read from the device, as far as could be read.".into())
+    } else {
+        Ok(figures)
+    }
+}
+
+/// Nothing where everything is 0: that is said in the tables of every arm.
+fn figure(title: &str, cells: &[&Named], counted: &[Counted]) -> Option<Figure> {
+    let values: Vec<Vec<Reading<f64>>> =
+        cells.iter().map(|it| counted.iter().map(|counted| (counted.of)(it.cell)).collect()).collect();
+    values.iter().flatten().filter_map(Reading::value).find(|it| **it > 0.0)?;
+    let names: Vec<String> = cells.iter().map(|it| label(&it.row())).collect();
+    let traces: Vec<Value> = counted.iter().enumerate().map(|(at, counted)| {
+        let x: Vec<Option<f64>> = values.iter().map(|row| row[at].value().copied()).collect();
+        let colour = ["#009e73", "#d55e00"][at % 2];
+        json!({ "type": "bar", "orientation": "h", "name": counted.title, "x": x, "y": names, "marker": { "color": colour },
+                "hovertemplate": "%{y}<br>%{fullData.name}: %{x:.3~g}<extra></extra>" })
+    }).collect();
+    let show = |reading: &Reading<f64>| match reading {
+        Reading::Value(value) => number::count(*value),
+        Reading::Unavailable { unavailable } => format!("{} ({unavailable})", number::MISSING),
+    };
+    let table = Table {
+        columns: [Column::left("block · arm")]
+            .into_iter()
+            .chain(counted.iter().map(|it| Column::right(format!("{}, {}", it.title, it.unit))))
+            .collect(),
+        rows: cells
+            .iter()
+            .zip(&values)
+            .map(|(it, row)| {
+                [Cell::plain(it.row())].into_iter().chain(row.iter().map(|it| Cell::plain(show(it)))).collect()
+            })
+            .collect(),
+    };
+    let what = if counted.len() == 1 { counted[0].title } else { "faults" };
+    Some(Figure {
+        title: format!("{title}: {what}"),
+        notes: Vec::new(),
+        traces,
+        layout: json!({ "barmode": "group", "yaxis": rows_axis(&names), "xaxis": { "title": { "text": counted[0].unit }, "rangemode": "tozero" } }),
+        height: height_of_rows(cells.len()),
+        table,
+    })
+}

@@ -1,0 +1,75 @@
+//! Each valid pass as a dot: spread and outliers.
+
+use schema::{Findings, Record, record::Outcome};
+use serde_json::{Value, json};
+
+use crate::{
+    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
+    number,
+    table::{Cell, Column, Table},
+};
+
+use super::{Chart, Named, View, distinct};
+
+pub(super) const CHART: Chart = Chart {
+    id: "samples",
+    title: "Each sample",
+    about: "Every pass that counts, as time per block on a logarithmic axis, the A/A control among them.",
+    draw,
+};
+
+fn draw(record: &Record, findings: &Findings) -> Drawn {
+    let view = View::of(record, findings);
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); findings.cells.len()];
+    for sample in &record.samples {
+        if let Outcome::Ok { phases, tally } = &sample.outcome
+            && tally.ops > 0
+            && let Some(times) = times.get_mut(sample.cell)
+        {
+            times.push(phases.total_ns() as f64 / tally.ops as f64);
+        }
+    }
+    let figures: Vec<Figure> =
+        view.groups().iter().filter_map(|(title, cells)| figure(&view, title, cells, &times)).collect();
+    if figures.is_empty() { Err("No pass of this run counts.".into()) } else { Ok(figures) }
+}
+
+fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Option<Figure> {
+    let mut cells: Vec<&Named> = cells.iter().filter(|it| !times[it.index].is_empty()).collect();
+    cells.sort_by_key(|it| it.cell.condition.block_bytes);
+    if cells.is_empty() {
+        return None;
+    }
+    let rows = distinct(cells.iter().map(|it| label(&it.row())));
+    let traces: Vec<Value> = distinct(cells.iter().map(|it| it.name.clone())).iter().map(|name| {
+        let own: Vec<&&Named> = cells.iter().filter(|it| it.name == *name).collect();
+        let x: Vec<f64> = own.iter().flat_map(|it| times[it.index].iter().copied()).collect();
+        let y: Vec<String> = own.iter().flat_map(|it| std::iter::repeat_n(label(&it.row()), times[it.index].len())).collect();
+        let text: Vec<String> = x.iter().map(|&ns| number::duration(ns)).collect();
+        json!({ "type": "scatter", "mode": "markers", "name": label(name), "x": x, "y": y, "text": text,
+            "hovertemplate": "%{y}<br>%{text}<extra></extra>",
+            "marker": { "color": view.looks.colour(own[0].arm), "symbol": view.looks.symbol(own[0].arm), "size": 6, "opacity": 0.6 } })
+    }).collect();
+    let table = Table {
+        columns: vec![Column::left("block · arm"), Column::right("samples"), Column::left("time per block, each")],
+        rows: cells
+            .iter()
+            .map(|it| {
+                let times = &times[it.index];
+                let mut shown: Vec<String> = times.iter().take(40).map(|&ns| number::duration(ns)).collect();
+                if times.len() > shown.len() {
+                    shown.push(format!("and {} more (--csv has them all)", times.len() - shown.len()));
+                }
+                vec![Cell::plain(it.row()), Cell::plain(times.len().to_string()), Cell::plain(shown.join(", "))]
+            })
+            .collect(),
+    };
+    Some(Figure {
+        title: title.to_string(),
+        notes: Vec::new(),
+        traces,
+        layout: json!({ "hovermode": "closest", "yaxis": rows_axis(&rows), "xaxis": { "type": "log", "title": { "text": "ns per block" }, "nticks": 8 } }),
+        height: height_of_rows(rows.len()),
+        table,
+    })
+}

@@ -1,0 +1,208 @@
+//! The parts of the page that are words and tables.
+
+use maud::{Markup, html};
+use schema::{Findings, Record, findings::Status};
+
+use crate::{claim, details, map, page::Paint, study, study::Intervals, summary, table::Table};
+
+use super::said;
+
+pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
+    html! {
+        section id="answer" {
+            @for text in [summary::interrupted(record), summary::nothing_decided(record, findings)].into_iter().flatten() {
+                p.warning { (said(&text)) }
+            }
+            @if study::is_one(record) {
+                h2 { "Published, and measured here" }
+                (figures(findings))
+                @let counted = claim::counted(findings.claims.iter());
+                @if !counted.is_empty() { p { b { "Claims: " } a href="#claims" { (counted) } "." } }
+            } @else {
+                h2 { "The answer: from which start, which arm, by how much, and why" }
+                (the_map(record, findings))
+            }
+            @for entry in summary::entries(record, findings) {
+                @if entry.lines.len() == 1 || !entry.warning {
+                    div.entry.warns[entry.warning] { b { (entry.label) ": " } @for line in &entry.lines { span.line { (said(line)) } " " } }
+                } @else {
+                    details.entry.warns { summary { (entry.label) " (" (entry.lines.len()) ")" } ul { @for line in &entry.lines { li { (said(line)) } } } }
+                }
+            }
+        }
+    }
+}
+
+fn the_map(record: &Record, findings: &Findings) -> Markup {
+    let sections = map::sections(record, findings);
+    html! {
+        @if sections.is_empty() { p.missing { "No condition was measured." } }
+        div.scroll { table.map {
+            thead { tr { th { "state" } th { "workload, block" } th { "fastest" } th { "margin, 95 % interval" } th { "why" } } }
+            @for section in &sections { tbody {
+                @for row in &section.rows { tr {
+                    th scope="row" { (section.state.word()) }
+                    td { (said(&row.workload)) " " (said(&row.block)) @if !row.also.is_empty() { ", " (said(&row.also)) } }
+                    td class=(class(row.paint)) { b { (said(&row.fastest)) } }
+                    td { (said(&row.margin)) @if !row.versus.is_empty() { " " (said(&row.versus)) } }
+                    td.why { (said(&row.why)) }
+                } }
+            } }
+        } }
+    }
+}
+
+fn figures(findings: &Findings) -> Markup {
+    let figures = study::figures(findings, Intervals::Beside);
+    html! {
+        @if findings.figures.is_empty() { p.missing { "The study gives no published number to hold against ours." } }
+        @else { (table(&figures.table)) }
+        @for note in &figures.footnotes { p.about { (said(&note.mark)) " " (said(&note.reason)) } }
+    }
+}
+
+pub(super) fn claims(findings: &Findings) -> Markup {
+    html! {
+        section id="claims" {
+            h2 { "Claims" }
+            @if findings.claims.is_empty() { p.missing { "This experiment tests no claim." } } @else {
+                div.scroll { table {
+                    thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
+                    tbody { @for claim in &findings.claims { tr {
+                        td { b { (said(&claim.id)) } " " (said(&claim::says(claim))) }
+                        td { b { (claim.verdict.words()) } }
+                        td { (said(claim::reason(claim))) }
+                    } } }
+                } }
+            }
+        }
+    }
+}
+
+pub(super) fn equal_work(record: &Record, findings: &Findings) -> Markup {
+    let checked = if study::is_one(record) { study::equal_work(record, findings) } else { Vec::new() };
+    html! {
+        @if !checked.is_empty() { section id="equal-work" {
+            h2 { "What the equal-work check found" }
+            @for form in checked {
+                h3 { (claim::variant(form.variant)) }
+                p { (said(&form.summary)) }
+                ul { @for (sentence, about) in form.found { li { (said(&sentence)) " (" (said(&about)) ")" } } }
+            }
+        } }
+    }
+}
+
+/// Cells without a number, each with its reason.
+pub(super) fn lost(findings: &Findings) -> Markup {
+    let lost: Vec<_> = findings
+        .cells
+        .iter()
+        .filter(|cell| cell.status != Status::Ok || cell.invalid_samples + cell.failed_samples > 0)
+        .collect();
+    html! {
+        section id="lost" {
+            h2 { "Skipped, invalid and failed" }
+            @if lost.is_empty() { p.missing { "Nothing: every cell was measured and every pass counts." } } @else {
+                div.scroll { table {
+                    thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "passes that count" } th.right { "lost" } th { "reason" } } }
+                    tbody { @for cell in lost { tr {
+                        td { (said(&cell.condition.label())) }
+                        td { (said(&cell.arm.name)) @if cell.control { " (A/A)" } }
+                        td { (status(cell.status)) }
+                        td.right { (cell.samples) }
+                        td.right { (cell.invalid_samples + cell.failed_samples) }
+                        td { (said(cell.reason.as_deref().unwrap_or("no reason was recorded"))) }
+                    } } }
+                } }
+            }
+        }
+    }
+}
+
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "some passes lost",
+        Status::Skipped => "skipped",
+        Status::Invalid => "invalid",
+        Status::Failed => "failed",
+    }
+}
+
+/// Every arm under every condition, and what is to be said about it.
+pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
+    let (sections, missing) = details::of_run(record, findings);
+    html! {
+        section id="arms" {
+            h2 { "Every arm" }
+            p.about { (said(details::LEGEND)) }
+            @for section in &sections { details {
+                summary { b { (said(&section.title)) } " (" (said(&section.about)) ")" }
+                @if let Some(says) = &section.says { p { (said(says)) } }
+                (table(&section.table))
+                @if let Some(alike) = &section.alike { p { (said(alike)) } }
+                ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
+            } }
+            @let without = summary::without_crossover(findings);
+            @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }
+            @if !missing.is_empty() { details { summary { "Readings that are missing (–)" } ul {
+                @for it in &missing { li { (it.reading) ": " (said(&it.reason)) " (" (it.cells) " cell" (summary::plural(it.cells)) ")" } }
+            } } }
+        }
+    }
+}
+
+pub(super) fn facts(facts: &[(&'static str, String)]) -> Markup {
+    html! { div.scroll { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (said(value)) } } } } } } }
+}
+
+/// What was asked, in full, and how to ask it again.
+pub(super) fn again(record: &Record) -> Markup {
+    let experiment = serde_json::to_string_pretty(&record.experiment).unwrap_or_default();
+    // An experiment is text of the record too, and may be of any size.
+    let experiment: String = experiment.lines().take(2000).map(|line| said(line) + "\n").collect();
+    html! {
+        section id="again" {
+            h2 { "The experiment, and how to run it again" }
+            pre.command { code { (again_command(record)) } }
+            p.about { "On the machine that has the record; the target must be what it was. Seed " (record.seed) ", budget " (record.budget_s) " s." }
+            details { summary { "The experiment with every default filled in" } pre { (experiment) } }
+        }
+    }
+}
+
+fn again_command(record: &Record) -> String {
+    let target = if record.target.made_here {
+        record.target.path.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder })
+    } else {
+        &record.target.path
+    };
+    let quoted = format!("'{}'", said(target).replace('\'', "'\\''"));
+    let budget = record.budget_s.max(1.0).round();
+    let name = said(&record.experiment.name);
+    if study::is_one(record) {
+        return format!("faultline reproduce {name} --dir {quoted} --seed {} --budget {budget}s", record.seed);
+    }
+    let size = if record.target.made_here { format!(" --size {}B", record.target.bytes) } else { String::new() };
+    format!("faultline run {quoted} -e {name}{size} --seed {} --budget {budget}s", record.seed)
+}
+
+pub(super) fn table(table: &Table) -> Markup {
+    html! {
+        div.scroll { table {
+            thead { tr { @for column in &table.columns { th.right[column.right] { (said(&column.title)) } } } }
+            tbody { @for row in &table.rows { tr {
+                @for (cell, column) in row.iter().zip(&table.columns) { td.right[column.right] class=(class(cell.paint)) { (said(&cell.text)) } }
+            } } }
+        } }
+    }
+}
+
+fn class(paint: Paint) -> &'static str {
+    match paint {
+        Paint::Plain | Paint::Heading | Paint::Quiet => "",
+        Paint::Good => "good",
+        Paint::Bad => "bad",
+        Paint::Unsure => "unsure",
+    }
+}
