@@ -27,6 +27,10 @@ pub enum Command {
     Claims(ClaimsArgs),
     /// Saved runs side by side: another machine, kernel, file system or version
     Compare(CompareArgs),
+    /// All saved runs, and one of their cells over time
+    History(HistoryArgs),
+    /// A saved run once more: the same experiment with the same seed, here, and both beside each other
+    Rerun(Box<RerunArgs>),
     /// Show a saved run again
     Report(ReportArgs),
     /// Where the pages of a file are, or what a process has mapped
@@ -194,6 +198,45 @@ pub struct CompareArgs {
     /// Overwrite files that exist
     #[arg(long)]
     pub force: bool,
+}
+
+#[derive(Args)]
+pub struct HistoryArgs {
+    /// Only runs of this host
+    #[arg(long, value_name = "HOST")]
+    pub machine: Option<String>,
+    /// Only runs whose target's path has this in it
+    #[arg(long, value_name = "TEXT")]
+    pub target: Option<String>,
+    /// Only runs of this experiment or study
+    #[arg(long, value_name = "NAME")]
+    pub experiment: Option<String>,
+    /// Only runs from this day (or month, or second) on: 2026-11-20
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+    /// Only runs up to this day (or month, or second), which is included
+    #[arg(long, value_name = "DATE")]
+    pub until: Option<String>,
+    /// The time of these cells over all runs, instead of the list: 'native/mmap scan cached 64KiB'
+    #[arg(long, value_name = "CELLS")]
+    pub cell: Vec<schema::saved::CellPattern>,
+    /// One JSON document instead of the tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct RerunArgs {
+    /// A run's id, the beginning of one, `last`, or a record's file
+    pub run: String,
+    /// Another file to measure, or a folder for a test file [default: the run's own]
+    #[arg(long)]
+    pub target: Option<PathBuf>,
+    /// Exactly so many rounds, instead of as many as precision and budget want
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 #[derive(Args)]

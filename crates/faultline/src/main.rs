@@ -25,6 +25,8 @@ fn main() -> std::process::ExitCode {
         Command::Reproduce(args) => command::reproduce::run(&args),
         Command::Claims(args) => command::claims::run(&args),
         Command::Compare(args) => command::compare::run(&args),
+        Command::History(args) => command::history::run(&args),
+        Command::Rerun(args) => command::rerun::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Inspect(args) => command::inspect::run(&args),
         Command::List(args) => command::list::run(&args),

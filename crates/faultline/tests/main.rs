@@ -9,6 +9,7 @@ mod answers;
 mod compare;
 mod experiments;
 mod files;
+mod history;
 mod inspect;
 mod interruption;
 mod limits;

@@ -226,6 +226,14 @@ impl Output {
         }
     }
 
+    /// Words that must be on stdout.
+    #[track_caller]
+    pub fn shows(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.stdout.contains(word), "{word:?} is not in {:?}", self.stdout);
+        }
+    }
+
     #[track_caller]
     pub fn document(&self) -> Document {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))

@@ -112,6 +112,14 @@ impl Store {
         }
     }
 
+    /// The record in a file that `list` named.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it.
+    pub fn load_file(&self, path: &Path) -> Result<Record> {
+        read(path)
+    }
+
     /// Ids and files, the newest first. Files are not opened, so a damaged one is listed too; loading it says what is wrong.
     ///
     /// # Errors

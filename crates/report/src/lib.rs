@@ -3,8 +3,8 @@
 //!
 //! What is said stands in `map` (the map, state → winner → margin → why), `summary` (noise floor, ceiling,
 //! crossovers, what was lost), `study` and `claim` (published against measured), `details` (a table per condition) and
-//! `environment`; how it is laid out stands in `terminal` and `markdown`, which say the same things. `ledger` is the one
-//! report on several runs. File names, reasons and everything else in a record are
+//! `environment`; how it is laid out stands in `terminal` and `markdown`, which say the same things. `ledger`, `across`
+//! and `saved` report on several runs. File names, reasons and everything else in a record are
 //! untrusted text: `page` and `markdown` let nothing through that could move a cursor or become markup.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -22,6 +22,7 @@ mod markdown;
 mod number;
 mod page;
 mod plan;
+mod saved;
 mod study;
 mod summary;
 mod table;
@@ -39,6 +40,7 @@ pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
 pub use markdown::markdown;
 pub use number::{bytes, count, duration, seconds, speedup, throughput};
 pub use plan::{Plan, PlannedCondition, plan};
+pub use saved::{history, history_json};
 pub use study::studies;
 pub use terminal::terminal;
 pub use text::visible;

@@ -12,6 +12,7 @@ pub mod inspection;
 pub mod leftover;
 pub mod protocol;
 pub mod record;
+pub mod saved;
 pub mod units;
 
 pub use arm::Arm;

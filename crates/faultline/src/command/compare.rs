@@ -1,7 +1,11 @@
 //! `faultline compare`: saved runs side by side, the first against each of the others.
 
 use anyhow::Result;
-use schema::{Bytes, Consume, SCHEMA_VERSION, State, Workload, across::Across, across::SharedCell};
+use schema::{
+    SCHEMA_VERSION,
+    across::{Across, SharedCell},
+    saved::CellPattern,
+};
 
 use crate::{
     cli::CompareArgs,
@@ -13,11 +17,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     text: String,
-    arm: String,
-    workload: Option<Workload>,
-    consume: Option<Consume>,
-    state: Option<State>,
-    block: Option<u64>,
+    cells: CellPattern,
     slower: bool,
     share: f64,
 }
@@ -27,7 +27,6 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
     const FORM: &str = "write it as 'native/mmap scan cached slower 10%'";
     let words: Vec<&str> = text.split_whitespace().collect();
     let [arm, between @ .., direction, share] = &words[..] else { return Err(FORM.into()) };
-    let arm: schema::Arm = arm.parse()?;
     let slower = match *direction {
         "slower" => true,
         "faster" => false,
@@ -36,32 +35,13 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
     let percent =
         share.strip_suffix('%').and_then(|it| it.parse::<f64>().ok()).filter(|it| it.is_finite() && *it >= 0.0);
     let share = percent.ok_or_else(|| format!("{share:?} is no percentage; {FORM}"))? / 100.0;
-    let (text, arm) = (text.to_string(), arm.name);
-    let mut threshold = Threshold { text, arm, workload: None, consume: None, state: None, block: None, slower, share };
-    for word in between {
-        if let Ok(workload) = word.parse() {
-            threshold.workload = Some(workload);
-        } else if let Ok(state) = word.parse() {
-            threshold.state = Some(state);
-        } else if let Ok(consume) = word.parse() {
-            threshold.consume = Some(consume);
-        } else if let Ok(Bytes(block)) = word.parse() {
-            threshold.block = Some(block);
-        } else {
-            return Err(format!("{word:?} is no workload, state, consume or block size; {FORM}"));
-        }
-    }
-    Ok(threshold)
+    let cells = CellPattern::parse(arm, between).map_err(|error| format!("{error}; {FORM}"))?;
+    Ok(Threshold { text: text.to_string(), cells, slower, share })
 }
 
 impl Threshold {
     fn is_about(&self, cell: &SharedCell) -> bool {
-        let condition = &cell.condition;
-        self.arm == cell.arm.name
-            && self.workload.is_none_or(|it| it == condition.workload)
-            && self.consume.is_none_or(|it| it == condition.consume)
-            && self.state.is_none_or(|it| it == condition.state)
-            && self.block.is_none_or(|it| it == condition.block_bytes)
+        self.cells.is_about(&cell.arm.name, &cell.condition)
     }
 
     /// Whether the whole interval lies beyond the threshold: noise alone must not fail anybody's build.
@@ -133,9 +113,11 @@ mod tests {
     #[test]
     fn a_threshold_names_its_cells_and_its_limit() {
         let parsed = threshold("native/mmap scan cached 64KiB slower 10%").unwrap();
-        assert_eq!((parsed.arm.as_str(), parsed.slower, parsed.share), ("native/mmap", true, 0.1));
-        assert_eq!((parsed.workload, parsed.state), (Some(Workload::Scan), Some(State::Cached)));
-        assert_eq!((parsed.block, parsed.consume), (Some(65_536), None));
+        assert_eq!((parsed.slower, parsed.share), (true, 0.1));
+        let cells = "native/mmap 64KiB scan cached".parse().unwrap();
+        assert_eq!(parsed.cells, cells);
+        assert_eq!((cells.workload, cells.state), (Some(schema::Workload::Scan), Some(schema::State::Cached)));
+        assert_eq!((cells.block_bytes, cells.consume), (Some(65_536), None));
     }
 
     #[test]

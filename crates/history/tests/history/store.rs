@@ -15,7 +15,7 @@ fn text(value: &str) -> Reading<String> {
     Reading::Value(value.into())
 }
 
-fn record(id: &str) -> Record {
+pub(crate) fn record(id: &str) -> Record {
     Record {
         schema_version: SCHEMA_VERSION,
         id: id.into(),

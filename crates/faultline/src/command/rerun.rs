@@ -1,0 +1,71 @@
+//! `faultline rerun`: a saved run once more, here, and the two beside each other.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::Result;
+use schema::{Record, SCHEMA_VERSION, across::Across};
+
+use crate::{
+    cli::RerunArgs,
+    exit::{Outcome, Usage},
+    measure::{self, How},
+    output,
+    progress::Line,
+    subject::{self, Subject},
+};
+
+pub fn run(args: &RerunArgs) -> Result<Outcome> {
+    args.output.check()?;
+    let before = history::Store::open(None)?.load(&args.run)?;
+    let (target, size) = target(&before, args)?;
+    args.output.spare(&target)?;
+    let interrupted = measure::interrupt_flag()?;
+    let store = output::store(&args.output);
+    let line = Line::new(args.output.quiet);
+    let keep_cache = subject::keeps_cache(&before.experiment);
+    let subject = Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?;
+    let how = How {
+        seed: before.seed,
+        budget: budget(&before)?,
+        rounds: args.rounds,
+        store: store.as_ref(),
+        interrupted: &interrupted,
+        line: &line,
+    };
+    let measured = measure::measure(&before.experiment, &subject, &how);
+    output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, false)?;
+    if args.output.json.is_none() {
+        let findings = analysis::analyze(&before);
+        let versus = analysis::across((&before, &findings), (&measured.record, &measured.findings));
+        let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus] };
+        output::print(&report::across(&across, output::style(true)))?;
+    }
+    Ok(measured.outcome())
+}
+
+/// The file that was measured, or a folder for one of our own of the same size.
+fn target(before: &Record, args: &RerunArgs) -> Result<(PathBuf, Option<u64>)> {
+    let size = Some(before.target.bytes);
+    let was = PathBuf::from(&before.target.path);
+    match &args.target {
+        Some(target) => Ok((target.clone(), size)),
+        None if before.target.made_here => Ok((PathBuf::from("."), size)),
+        None if was.is_file() => Ok((was, None)),
+        None => Err(Usage(format!(
+            "the run {} measured {}, which is not here; --target names a file to measure instead, or a folder for a test file of {}",
+            before.id,
+            before.target.path,
+            schema::Bytes(before.target.bytes)
+        ))
+        .into()),
+    }
+}
+
+fn budget(before: &Record) -> Result<Duration> {
+    Duration::try_from_secs_f64(before.budget_s)
+        .ok()
+        .filter(|it| (1..=365 * 86_400).contains(&it.as_secs()))
+        .ok_or_else(|| {
+            Usage(format!("the run {} says a budget of {} s; that is none", before.id, before.budget_s)).into()
+        })
+}

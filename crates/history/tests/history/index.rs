@@ -1,0 +1,161 @@
+//! The index says what the records say, whatever happened to it.
+
+use std::{fs, thread};
+
+use history::{Index, Store};
+use schema::{
+    Record,
+    findings::Estimate,
+    saved::{SavedCell, Wanted},
+};
+use tempfile::TempDir;
+
+use crate::store::record;
+
+fn one_cell(record: &Record) -> Vec<SavedCell> {
+    vec![SavedCell {
+        run: String::new(),
+        started: String::new(),
+        machine: String::new(),
+        arm: "native/mmap".into(),
+        workload: schema::Workload::Scan,
+        consume: schema::Consume::Sum,
+        state: schema::State::Cached,
+        block_bytes: 4096,
+        condition: "scan 4 KiB cached".into(),
+        ns_per_op: Estimate { median: record.budget_s, ci_low: 1.0, ci_high: 99.0 },
+    }]
+}
+
+fn never(_: &Record) -> Vec<SavedCell> {
+    panic!("a record that did not change is not read again")
+}
+
+/// Two runs of two machines.
+fn store(folder: &TempDir) -> Store {
+    let store = Store::open(Some(folder.path().into())).unwrap();
+    for (id, host, started) in
+        [("20261120T000000Z-aaaa", "lab", "2026-11-20"), ("20261121T000000Z-bbbb", "field", "2026-11-21")]
+    {
+        let mut record = record(id);
+        record.environment.host = host.into();
+        record.started = format!("{started}T00:00:00Z");
+        store.save(&record).unwrap();
+    }
+    store
+}
+
+fn ids(index: &Index, wanted: &Wanted) -> Vec<String> {
+    index.runs(wanted).unwrap().into_iter().map(|it| it.id).collect()
+}
+
+fn refreshed(store: &Store) -> Index {
+    let mut index = Index::open(store).unwrap();
+    index.refresh(store, &one_cell).unwrap();
+    index
+}
+
+#[test]
+fn runs_are_found_by_machine_target_experiment_and_day() {
+    let folder = TempDir::new().unwrap();
+    let index = refreshed(&store(&folder));
+    let all = Wanted::default();
+    let first = ["20261120T000000Z-aaaa".to_string()];
+    assert_eq!(ids(&index, &all).len(), 2);
+    assert_eq!(ids(&index, &all)[1], first[0], "the newest comes first");
+    let some = |text: &str| Some(text.to_string());
+    assert_eq!(ids(&index, &Wanted { machine: some("lab"), ..all.clone() }), first);
+    assert_eq!(ids(&index, &Wanted { until: some("2026-11-20"), ..all.clone() }), first);
+    assert_eq!(ids(&index, &Wanted { since: some("2026-11-21"), ..all.clone() }).len(), 1);
+    assert_eq!(ids(&index, &Wanted { target: some("/data"), experiment: some("smoke"), ..all.clone() }).len(), 2);
+    assert_eq!(ids(&index, &Wanted { target: some("%"), ..all }), [] as [String; 0], "a sign is no wildcard");
+}
+
+#[test]
+fn a_cell_over_time_is_the_oldest_first_and_only_what_was_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let index = refreshed(&store(&folder));
+    let cells = |text: &str| index.cells(&Wanted::default(), &text.parse().unwrap()).unwrap();
+    let found = cells("native/mmap scan 4KiB cached sum");
+    assert_eq!(found.iter().map(|it| it.machine.as_str()).collect::<Vec<_>>(), ["lab", "field"]);
+    assert_eq!(found[0].ns_per_op.median, 60.0);
+    assert!(cells("native/mmap random").is_empty() && cells("native/read").is_empty());
+}
+
+#[test]
+fn only_what_changed_is_read_again_and_what_is_gone_is_forgotten() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    drop(refreshed(&store));
+    let mut index = Index::open(&store).unwrap();
+    index.refresh(&store, &never).unwrap();
+    fs::remove_file(store.folder().join("20261120T000000Z-aaaa.json")).unwrap();
+    index.refresh(&store, &never).unwrap();
+    assert_eq!(ids(&index, &Wanted::default()), ["20261121T000000Z-bbbb"]);
+    let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
+    assert_eq!(found.len(), 1, "its cells go with it");
+}
+
+#[test]
+fn a_damaged_record_is_named_and_the_others_are_listed() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let half = fs::read(store.folder().join("20261120T000000Z-aaaa.json")).unwrap();
+    fs::write(store.folder().join("20261122T000000Z-cccc.json"), &half[..half.len() / 2]).unwrap();
+    let index = refreshed(&store);
+    assert_eq!(ids(&index, &Wanted::default()).len(), 2);
+    let damaged = index.damaged().unwrap();
+    assert_eq!(damaged.len(), 1);
+    assert!(damaged[0].reason.contains("cccc.json") && damaged[0].reason.contains("ends too early"), "{damaged:?}");
+}
+
+#[test]
+fn an_index_that_is_deleted_damaged_or_of_another_layout_is_made_again() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let file = folder.path().join("index.sqlite");
+    for harm in [
+        &|| fs::remove_file(&file).unwrap() as (),
+        &|| fs::write(&file, b"no database at all, but long enough to be taken for one").unwrap(),
+        &|| fs::write(&file, b"").unwrap(),
+        &|| {
+            let other = rusqlite::Connection::open(&file).unwrap();
+            other.pragma_update(None, "user_version", 77).unwrap();
+        },
+    ] as [&dyn Fn(); 4]
+    {
+        drop(refreshed(&store));
+        harm();
+        let index = refreshed(&store);
+        assert_eq!((ids(&index, &Wanted::default()).len(), index.only_in_memory), (2, None));
+    }
+}
+
+#[test]
+fn where_nothing_can_be_written_the_index_lives_in_memory_and_says_so() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    // Root may write anywhere, so a folder stands where the file would be.
+    fs::create_dir(folder.path().join("index.sqlite")).unwrap();
+    let index = refreshed(&store);
+    assert_eq!(ids(&index, &Wanted::default()).len(), 2);
+    assert!(index.only_in_memory.unwrap().contains("index.sqlite"));
+}
+
+#[test]
+fn several_processes_may_bring_it_up_to_date_at_once() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(ids(&refreshed(&store), &Wanted::default()).len(), 2));
+        }
+    });
+}
+
+#[test]
+fn a_store_without_records_is_an_empty_list() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(Some(folder.path().join("new"))).unwrap();
+    assert!(ids(&refreshed(&store), &Wanted::default()).is_empty());
+}

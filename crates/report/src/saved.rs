@@ -1,0 +1,86 @@
+//! The saved runs as a list, and cells of them over time.
+
+use schema::saved::{History, SavedCell};
+
+use crate::{
+    Style, number,
+    page::{Page, Paint},
+    summary::plural,
+    table::{Cell, Column, Table},
+};
+
+/// As JSON, with a line feed.
+pub fn history_json(history: &History) -> String {
+    let mut text = serde_json::to_string_pretty(history).expect("maps have string keys and nothing else can fail");
+    text.push('\n');
+    text
+}
+
+/// For a terminal: the cells that were asked for, otherwise the runs. `folder` is where the records lie.
+pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: Style) -> String {
+    let mut page = Page::new(style);
+    if asked_for_cells {
+        cells(&mut page, &history.cells);
+    } else {
+        runs(&mut page, history);
+    }
+    page.blank();
+    for it in &history.damaged {
+        page.run_in(0, "Left out:", Paint::Bad, &it.reason);
+    }
+    let count = history.runs.len();
+    page.paragraph(0, Paint::Quiet, &format!("{count} run{} in {folder}", plural(count)));
+    page.finish()
+}
+
+fn runs(page: &mut Page, history: &History) {
+    let columns = vec![
+        Column::left("run"),
+        Column::left("experiment"),
+        Column::left("machine"),
+        Column::right("file size"),
+        Column::left("file system"),
+        Column::right("passes"),
+        Column::left("target"),
+    ];
+    let rows = history.runs.iter().map(|it| {
+        let partial = if it.partial.is_some() { " (partial)" } else { "" };
+        vec![
+            Cell::plain(it.id.clone()),
+            Cell::plain(format!("{}{partial}", it.experiment)),
+            Cell::plain(it.machine.clone()),
+            Cell::plain(number::bytes(it.target_bytes as f64)),
+            Cell::plain(it.file_system.clone()),
+            Cell::plain(it.samples.to_string()),
+            Cell::plain(it.target.clone()),
+        ]
+    });
+    page.table(0, &Table { columns, rows: rows.collect() });
+}
+
+/// Each condition on its own, every run against the oldest.
+fn cells(page: &mut Page, cells: &[SavedCell]) {
+    if cells.is_empty() {
+        page.paragraph(0, Paint::Unsure, "No saved run has measured such a cell.");
+    }
+    for same in cells.chunk_by(|a, b| (&a.arm, &a.condition, a.consume) == (&b.arm, &b.condition, b.consume)) {
+        let first = &same[0];
+        page.blank();
+        page.paragraph(0, Paint::Heading, &format!("{} · {} {}", first.arm, first.condition, first.consume));
+        let columns = vec![
+            Column::left("run"),
+            Column::left("machine"),
+            Column::right("time per block"),
+            Column::right("against the oldest"),
+        ];
+        let rows = same.iter().map(|it| {
+            vec![
+                Cell::plain(it.run.clone()),
+                Cell::plain(it.machine.clone()),
+                Cell::plain(number::duration_interval(&it.ns_per_op)),
+                Cell::plain(format!("{:.2}x", it.ns_per_op.median / first.ns_per_op.median)),
+            ]
+        });
+        page.table(2, &Table { columns, rows: rows.collect() });
+    }
+}
