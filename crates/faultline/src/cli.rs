@@ -195,6 +195,9 @@ pub struct CompareArgs {
     /// A summary for a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// A page with charts that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Overwrite files that exist
     #[arg(long)]
     pub force: bool,

@@ -69,3 +69,15 @@ fn runs_of_different_conditions_are_compared_only_when_told_to() {
     assert_eq!(told.code(), Some(0));
     assert!(told.stdout.contains("Not comparable:"), "{told:#?}");
 }
+
+#[test]
+fn runs_beside_each_other_make_a_page_and_overwrite_none() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    let slow = sandbox.write("slow.json", taking(400));
+    let page = sandbox.at("page.html");
+    assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(0));
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("20261122T000000Z-aaaa against") && text.contains("native/mmap") && text.len() < 6_000_000);
+    assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(2), "it is there already");
+}

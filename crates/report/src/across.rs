@@ -73,21 +73,22 @@ pub fn across_markdown(across: &Across) -> String {
     number::plain(&out)
 }
 
-const SAME_PLACE: &str = "Nothing about machine, target and tool differs that the records know of.";
+pub(crate) const SAME_PLACE: &str = "Nothing about machine, target and tool differs that the records know of.";
 
-fn heading(versus: &Versus) -> String {
+pub(crate) fn heading(versus: &Versus) -> String {
     format!("{} against {}", versus.second, versus.first)
 }
 
-fn table(versus: &Versus) -> Table {
+pub(crate) fn table(versus: &Versus) -> Table {
+    // Condition and arm in one column: it is the one that is repeated where the page is too narrow for the others.
     let columns = vec![
-        Column::left("condition"),
-        Column::left("arm"),
-        Column::right("first"),
-        Column::right("second"),
+        Column::left("cell"),
         Column::right("second is faster by"),
         Column::left("verdict"),
+        Column::right("first"),
+        Column::right("second"),
     ];
+    let alike = versus.cells.iter().all(|it| it.arm.runtime == versus.cells[0].arm.runtime);
     let rows = versus.cells.iter().map(|it| {
         let paint = match it.verdict {
             Verdict::Faster => Paint::Good,
@@ -95,19 +96,19 @@ fn table(versus: &Versus) -> Table {
             Verdict::Same => Paint::Plain,
             Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
         };
+        let arm = if alike { it.arm.short_name() } else { &it.arm.name };
         vec![
-            Cell::plain(it.condition.label()),
-            Cell::plain(it.arm.name.clone()),
-            Cell::plain(number::duration_interval(&it.first)),
-            Cell::plain(number::duration_interval(&it.second)),
+            Cell::plain(format!("{} {arm}", it.condition.label())),
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued)),
             Cell::new(it.verdict.words(), paint),
+            Cell::plain(number::duration_interval(&it.first)),
+            Cell::plain(number::duration_interval(&it.second)),
         ]
     });
     Table { columns, rows: rows.collect() }
 }
 
-fn counted(versus: &Versus) -> String {
+pub(crate) fn counted(versus: &Versus) -> String {
     let of = |verdict: Verdict| versus.cells.iter().filter(|it| it.verdict == verdict).count();
     format!(
         "{} shared cells: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \

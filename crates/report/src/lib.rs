@@ -34,7 +34,7 @@ use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 pub use across::{across, across_json, across_markdown};
 pub use claim::variant;
 pub use csv::csv;
-pub use html::html;
+pub use html::{across_html, html};
 pub use inspection::{inspection, inspection_json};
 pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
 pub use markdown::markdown;

@@ -1,6 +1,7 @@
 //! Reports of a run made up by hand, as people see them.
 
 mod page;
+mod several;
 mod support;
 
 use std::collections::BTreeSet;

@@ -70,11 +70,16 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
         ))
         .into());
     }
-    if let Some(path) = &args.markdown {
+    for path in [&args.markdown, &args.html].into_iter().flatten() {
         if path.is_file() && !args.force {
             return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
         }
+    }
+    if let Some(path) = &args.markdown {
         output::write(path, &report::across_markdown(&across), args.force)?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, &report::across_html(&across), args.force)?;
     }
     if args.json {
         output::print(&report::across_json(&across))?;

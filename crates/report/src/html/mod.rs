@@ -4,6 +4,7 @@
 //! A record is untrusted. Text gets into the page through maud, which escapes every value; into a chart through
 //! `figure::label`; and charts get into the page as JSON in which no `<` is left.
 
+mod across;
 mod chart;
 mod figure;
 mod part;
@@ -19,6 +20,8 @@ use self::{
     figure::{Drawn, Figure},
 };
 
+pub use across::across_html;
+
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
@@ -29,6 +32,32 @@ pub fn html(record: &Record, findings: &Findings) -> String {
     let data: Vec<serde_json::Value> = figures.map(Figure::data).collect();
     let title = said(&record.experiment.title);
     let mut next = 0;
+    let header = html! {
+        p.where { (said(&summary::title(record))) }
+        p.where { (said(&summary::passes(record))) }
+        @for (label, text) in study::about(record) { p { b { (label) } " " (said(&text)) } }
+    };
+    let main = html! {
+        (part::answer(record, findings))
+        @for (chart, drawn) in &drawn { (section(chart, drawn, &mut next)) }
+        (part::claims(findings))
+        (part::equal_work(record, findings))
+        (part::lost(findings))
+        (part::arms(record, findings))
+        section id="machine" {
+            h2 { "The machine" }
+            (part::facts(&environment::facts(record)))
+        }
+        (part::again(record))
+    };
+    let footer = html! {
+        "Measured by faultline " (said(&record.tool_version)) ". The numbers follow from the record " code { (said(&record.id)) } " alone."
+    };
+    document(&title, &header, &main, &footer, &data)
+}
+
+/// What every page is: one file that asks nobody for anything. `title` is text for people, already made plain.
+fn document(title: &str, header: &Markup, main: &Markup, footer: &Markup, figures: &[serde_json::Value]) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -45,25 +74,11 @@ pub fn html(record: &Record, findings: &Findings) -> String {
             body {
                 header {
                     h1 { (title) }
-                    p.where { (said(&summary::title(record))) }
-                    p.where { (said(&summary::passes(record))) }
-                    @for (label, text) in study::about(record) { p { b { (label) } " " (said(&text)) } }
+                    (header)
                 }
-                main {
-                    (part::answer(record, findings))
-                    @for (chart, drawn) in &drawn { (section(chart, drawn, &mut next)) }
-                    (part::claims(findings))
-                    (part::equal_work(record, findings))
-                    (part::lost(findings))
-                    (part::arms(record, findings))
-                    section id="machine" {
-                        h2 { "The machine" }
-                        (part::facts(&environment::facts(record)))
-                    }
-                    (part::again(record))
-                }
-                footer { "Measured by faultline " (said(&record.tool_version)) ". The numbers follow from the record " code { (said(&record.id)) } " alone." }
-                script type="application/json" id="figures" { (PreEscaped(in_script(&data))) }
+                main { (main) }
+                footer { (footer) }
+                script type="application/json" id="figures" { (PreEscaped(in_script(figures))) }
                 script { (PreEscaped(library())) }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -79,14 +94,19 @@ fn section(chart: &Chart, drawn: &Drawn, next: &mut usize) -> Markup {
             p.about { (chart.about) }
             @match drawn {
                 Err(reason) => p.missing { (said(reason)) },
-                Ok(figures) => @for figure in figures {
-                    @if !figure.title.is_empty() { h3 { (said(&figure.title)) } }
-                    @for note in &figure.notes { p.about { (said(note)) } }
-                    div.chart data-figure=(index(next)) style={ "height:" (figure.height) "px" } role="img" aria-label=(said(&format!("{}: {}; the numbers are in the table below", chart.title, figure.title))) {}
-                    details { summary { "The numbers" } (part::table(&figure.table)) }
-                }
+                Ok(figures) => @for figure in figures { (shown(chart.title, figure, index(next))) },
             }
         }
+    }
+}
+
+/// One figure and its numbers.
+fn shown(chart: &str, figure: &Figure, index: usize) -> Markup {
+    html! {
+        @if !figure.title.is_empty() { h3 { (said(&figure.title)) } }
+        @for note in &figure.notes { p.about { (said(note)) } }
+        div.chart data-figure=(index) style={ "height:" (figure.height) "px" } role="img" aria-label=(said(&format!("{chart}: {}; the numbers are in the table below", figure.title))) {}
+        details { summary { "The numbers" } (part::table(&figure.table)) }
     }
 }
 

@@ -103,6 +103,15 @@ fn a_text_of_ten_megabytes_is_shortened() {
     assert!(page.len() < 6_000_000, "{}", page.len());
 }
 
+#[test]
+fn a_page_of_several_runs_lets_no_markup_through_either() {
+    let evil = "</script><script>alert(1)</script>";
+    let page = report::across_html(&crate::several::beside(&hostile(evil)));
+    let ours = ours(&page);
+    assert_eq!(ours.matches("<script").count(), 2);
+    assert!(!ours.contains(evil) && ours.contains("against"));
+}
+
 /// The same run with many more passes.
 fn large() -> Run {
     let mut run = run();

@@ -4,7 +4,7 @@ mod block_size;
 mod faults;
 mod published;
 mod samples;
-mod speedup;
+pub(super) mod speedup;
 mod timeline;
 mod where_time;
 

@@ -7,7 +7,7 @@ use schema::{
 use serde_json::{Value, json};
 
 use crate::{
-    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
+    html::figure::{Drawn, Figure, Looks, height_of_rows, label, rows_axis},
     map, number,
     table::{Cell, Column, Table},
 };
@@ -63,36 +63,61 @@ fn figure(view: &View, state: State) -> Option<Figure> {
             Cell::plain(it.reason.clone().unwrap_or_default()),
         ]);
         if it.speedup.is_some() {
-            let twins =
-                rows.iter().filter(|(_, _, other)| other.condition == it.condition && other.arm == it.arm).count();
-            let mark = if twins == 0 { String::new() } else { format!(" #{}", twins + 1) };
-            rows.push((format!("{condition} · {arm}{mark}"), arm, it));
+            rows.push((format!("{condition} · {arm}"), arm, it));
         }
     }
     if rows.is_empty() {
         return None;
     }
-    let names: Vec<String> = rows.iter().map(|(row, ..)| label(row)).collect();
-    let traces: Vec<Value> = distinct(rows.iter().map(|(_, arm, _)| arm.clone())).into_iter().map(|arm| {
-        let own: Vec<(usize, Estimate)> = rows.iter().enumerate().filter(|(_, row)| row.1 == arm).filter_map(|(at, row)| Some((at, row.2.speedup?))).collect();
-        let full = own.first().map_or("", |(at, _)| rows[*at].2.arm.as_str());
-        let colour = view.looks.colour(full);
-        json!({ "type": "scatter", "mode": "markers", "name": label(&arm),
-            "x": own.iter().map(|(_, it)| it.median).collect::<Vec<f64>>(), "y": own.iter().map(|(at, _)| &names[*at]).collect::<Vec<&String>>(),
-            "error_x": { "type": "data", "symmetric": false, "color": colour, "thickness": 1.5,
-                "array": own.iter().map(|(_, it)| it.ci_high - it.median).collect::<Vec<f64>>(),
-                "arrayminus": own.iter().map(|(_, it)| it.median - it.ci_low).collect::<Vec<f64>>() },
-            "customdata": own.iter().map(|(at, it)| format!("{}: {}", number::speedup(it), rows[*at].2.verdict.words())).collect::<Vec<String>>(),
-            "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
-            "marker": { "color": colour, "symbol": view.looks.symbol(full), "size": 8 } })
-    }).collect();
-    let margin = json!({ "type": "rect", "xref": "x", "yref": "paper", "x0": 1.0 / 1.05, "x1": 1.05, "y0": 0, "y1": 1, "line": { "width": 0 }, "fillcolor": "rgba(128,128,128,0.3)", "layer": "below" });
+    let forest: Vec<Row> = (rows.iter())
+        .filter_map(|(row, arm, it)| {
+            let speedup = it.speedup?;
+            let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
+            Some(Row { name: row.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
+        })
+        .collect();
+    let (traces, layout) = forest_plot(&forest, &view.looks, "times faster than the baseline");
     Some(Figure {
         title: state.to_string(),
         notes: Vec::new(),
         traces,
-        layout: json!({ "shapes": [margin], "yaxis": rows_axis(&names), "xaxis": { "type": "log", "title": { "text": "times faster than the baseline" }, "nticks": 8 } }),
+        layout,
         height: height_of_rows(rows.len()),
         table,
     })
+}
+
+/// A line of a forest plot.
+pub(in crate::html) struct Row {
+    pub(in crate::html) name: String,
+    /// As the legend has it, and its full name.
+    pub(in crate::html) arm: String,
+    pub(in crate::html) full: String,
+    pub(in crate::html) speedup: Estimate,
+    pub(in crate::html) says: String,
+}
+
+/// Intervals beneath each other, one colour for each arm, the margin shaded: traces and layout.
+pub(in crate::html) fn forest_plot(rows: &[Row], looks: &Looks, axis: &str) -> (Vec<Value>, Value) {
+    // Rows of one name would fall onto one line.
+    let twins = |at: usize| rows[..at].iter().filter(|it| it.name == rows[at].name).count();
+    let mark = |at: usize| if twins(at) == 0 { String::new() } else { format!(" #{}", twins(at) + 1) };
+    let names: Vec<String> = (0..rows.len()).map(|at| label(&rows[at].name) + &mark(at)).collect();
+    let trace = |arm: String| {
+        let own: Vec<(&String, &Row)> = names.iter().zip(rows).filter(|(_, row)| row.arm == arm).collect();
+        let full = own.first().map_or("", |(_, row)| row.full.as_str());
+        let colour = looks.colour(full);
+        let of = |part: &dyn Fn(&Estimate) -> f64| own.iter().map(|(_, row)| part(&row.speedup)).collect::<Vec<f64>>();
+        json!({ "type": "scatter", "mode": "markers", "name": label(&arm),
+            "x": of(&|it| it.median), "y": own.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "error_x": { "type": "data", "symmetric": false, "color": colour, "thickness": 1.5,
+                "array": of(&|it| it.ci_high - it.median), "arrayminus": of(&|it| it.median - it.ci_low) },
+            "customdata": own.iter().map(|(_, row)| row.says.as_str()).collect::<Vec<&str>>(),
+            "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
+            "marker": { "color": colour, "symbol": looks.symbol(full), "size": 8 } })
+    };
+    let traces = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(trace).collect();
+    let margin = json!({ "type": "rect", "xref": "x", "yref": "paper", "x0": 1.0 / 1.05, "x1": 1.05, "y0": 0, "y1": 1, "line": { "width": 0 }, "fillcolor": "rgba(128,128,128,0.3)", "layer": "below" });
+    let layout = json!({ "shapes": [margin], "yaxis": rows_axis(&names), "xaxis": { "type": "log", "title": { "text": axis }, "nticks": 8 } });
+    (traces, layout)
 }

@@ -1,0 +1,65 @@
+//! Runs beside each other, as a page: what differs about the machines first, then every shared cell.
+
+use maud::{Markup, html};
+use schema::across::{Across, Versus};
+
+use crate::{
+    across::{SAME_PLACE, counted, heading, table},
+    number,
+};
+
+use super::{
+    chart::speedup::{Row, forest_plot},
+    document,
+    figure::{Figure, Looks, height_of_rows},
+    part, said, shown,
+};
+
+/// The whole comparison as one HTML document.
+pub fn across_html(across: &Across) -> String {
+    let drawn: Vec<Option<Figure>> = across.versus.iter().map(figure).collect();
+    let data: Vec<serde_json::Value> = drawn.iter().flatten().map(Figure::data).collect();
+    let mut next = 0;
+    let main = html! {
+        @for (versus, figure) in across.versus.iter().zip(&drawn) {
+            section { (one(versus)) @if let Some(figure) = figure { (shown("Speedup", figure, super::index(&mut next))) } @else { p.missing { "The runs have no measured cell in common." } } }
+        }
+    };
+    let first = across.versus.first().map_or("", |it| it.first.as_str());
+    let footer = html! { "The numbers follow from the records of the runs alone." };
+    document(&said(&format!("Runs against {first}")), &html! {}, &main, &footer, &data)
+}
+
+fn one(versus: &Versus) -> Markup {
+    html! {
+        h2 { (said(&heading(versus))) }
+        @if versus.differs.is_empty() {
+            p { (SAME_PLACE) }
+        } @else {
+            div.scroll { table {
+                thead { tr { th { "what differs" } th { "first" } th { "second" } } }
+                tbody { @for it in &versus.differs { tr { td { (said(&it.what)) } td { (said(&it.first)) } td { (said(&it.second)) } } } }
+            } }
+        }
+        @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (said(reason)) } }
+        p { (said(&counted(versus))) }
+        @if versus.cells.is_empty() { (part::table(&table(versus))) }
+    }
+}
+
+fn figure(versus: &Versus) -> Option<Figure> {
+    let looks = Looks::of(versus.cells.iter().map(|it| it.arm.name.as_str()));
+    let row = |it: &schema::across::SharedCell| {
+        let speedup = it.speedup?;
+        let name = format!("{} · {}", it.condition.label(), it.arm.name);
+        let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
+        Some(Row { name, arm: it.arm.name.clone(), full: it.arm.name.clone(), speedup, says })
+    };
+    let rows: Vec<Row> = versus.cells.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let (traces, layout) = forest_plot(&rows, &looks, "times faster than in the first run");
+    let title = "Right of the shaded margin of 5 % the second run is faster, left of it slower".to_string();
+    Some(Figure { title, notes: Vec::new(), traces, layout, height: height_of_rows(rows.len()), table: table(versus) })
+}

@@ -1,0 +1,132 @@
+//! Several runs in one report: beside each other, and over time.
+
+use expect_test::expect_file;
+use report::Style;
+use schema::{
+    SCHEMA_VERSION,
+    across::{Across, Differs, SharedCell, Versus},
+    findings::{Estimate, Verdict},
+    saved::{Damaged, History, SavedCell, SavedRun},
+};
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    hostile,
+    support::{Run, run},
+};
+
+fn of(median: f64, share: f64) -> Estimate {
+    Estimate { median, ci_low: median * (1.0 - share), ci_high: median * (1.0 + share) }
+}
+
+/// The cells of a run against the same, the first of them half as fast in the second run.
+pub(crate) fn beside(run: &Run) -> Across {
+    let cells = run.findings.cells.iter().filter(|it| !it.control).enumerate().filter_map(|(at, it)| {
+        let first = it.ns_per_op?;
+        let factor = if at == 0 { 2.0 } else { 1.0 };
+        Some(SharedCell {
+            arm: it.arm.clone(),
+            condition: it.condition.clone(),
+            first,
+            second: of(first.median * factor, 0.01),
+            speedup: Some(of(1.0 / factor, 0.02)),
+            verdict: if at == 0 { Verdict::Slower } else { Verdict::Same },
+            reason: None,
+        })
+    });
+    let versus = Versus {
+        first: run.record.id.clone(),
+        second: format!("{}-2", run.record.id),
+        differs: vec![Differs {
+            what: "kernel".into(),
+            first: run.record.environment.kernel.clone(),
+            second: "7.0".into(),
+        }],
+        not_comparable: vec![],
+        cells: cells.collect(),
+        only_first: 1,
+        only_second: 0,
+    };
+    Across { schema_version: SCHEMA_VERSION, versus: vec![versus] }
+}
+
+fn over_time(text: &str) -> History {
+    let saved = |id: &str, partial: Option<&str>| SavedRun {
+        id: id.into(),
+        started: "2026-11-20T22:51:04Z".into(),
+        elapsed_s: 57.2,
+        machine: text.into(),
+        kernel: "6.18.5".into(),
+        experiment: "survey".into(),
+        target: text.into(),
+        target_bytes: 1 << 30,
+        file_system: "ext4".into(),
+        partial: partial.map(str::to_string),
+        samples: 1291,
+    };
+    let cell = |run: &str, median: f64| SavedCell {
+        run: run.into(),
+        started: "2026-11-20T22:51:04Z".into(),
+        machine: text.into(),
+        arm: "native/mmap".into(),
+        workload: schema::Workload::Scan,
+        consume: schema::Consume::Sum,
+        state: schema::State::Cached,
+        block_bytes: 4096,
+        condition: "scan 4 KiB cached".into(),
+        ns_per_op: of(median, 0.02),
+    };
+    History {
+        schema_version: SCHEMA_VERSION,
+        runs: vec![saved("20261120T225104Z-3f9a", None), saved("20261119T225104Z-0001", Some("interrupted"))],
+        cells: vec![cell("20261119T225104Z-0001", 600.0), cell("20261120T225104Z-3f9a", 300.0)],
+        damaged: vec![Damaged { file: "x".into(), reason: format!("{text}.json cannot be used: it is empty") }],
+    }
+}
+
+fn styled(width: usize) -> Style {
+    Style { width, ..Style::default() }
+}
+
+#[test]
+fn runs_beside_each_other_read_well_at_every_usual_width() {
+    let across = beside(&run());
+    expect_file!["../snapshots/across-60.txt"].assert_eq(&report::across(&across, styled(60)));
+    expect_file!["../snapshots/across-100.txt"].assert_eq(&report::across(&across, styled(100)));
+    expect_file!["../snapshots/across-140.txt"].assert_eq(&report::across(&across, styled(140)));
+    expect_file!["../snapshots/across.md"].assert_eq(&report::across_markdown(&across));
+}
+
+#[test]
+fn saved_runs_read_well_at_every_usual_width() {
+    let history = over_time("lab");
+    for (width, snapshot) in [
+        (60, expect_file!["../snapshots/history-60.txt"]),
+        (100, expect_file!["../snapshots/history-100.txt"]),
+        (140, expect_file!["../snapshots/history-140.txt"]),
+    ] {
+        let list = report::history(&history, false, "/home/me/runs", styled(width));
+        let cells = report::history(&history, true, "/home/me/runs", styled(width));
+        snapshot.assert_eq(&format!("{list}\n{cells}"));
+    }
+}
+
+#[test]
+fn no_line_of_several_runs_is_wider_than_the_page() {
+    for (across, history) in [
+        (beside(&run()), over_time("lab")),
+        (
+            beside(&hostile("日本語の長い名前+日本語の長い名前/日本語")),
+            over_time("日本語の長い名前/\u{1b}[2J日本語の長い名前"),
+        ),
+    ] {
+        for width in 40..200 {
+            let list = report::history(&history, false, "/home/me/runs", styled(width));
+            let cells = report::history(&history, true, "/home/me/runs", styled(width));
+            for text in [report::across(&across, styled(width)), list, cells] {
+                assert!(!text.contains('\u{1b}'));
+                assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+            }
+        }
+    }
+}
