@@ -3,8 +3,8 @@
 
 use schema::{
     Condition, Findings, Record,
-    across::{Differs, SharedCell, Versus},
-    findings::{CellFinding, Estimate, Status, Verdict},
+    across::{Differs, SharedAnswer, SharedCell, Versus},
+    findings::{CellFinding, Comparison, Estimate, Status, Verdict},
     record::Reading,
 };
 
@@ -37,8 +37,45 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Vers
         not_comparable,
         only_first: (a.len() - paired) as u32,
         only_second: (b.len() - paired) as u32,
+        drift: drift(&cells),
+        answers: answers(first.1, second.1),
         cells,
     }
+}
+
+/// The median of the cells' ratios.
+fn drift(cells: &[SharedCell]) -> Option<f64> {
+    let mut ratios: Vec<f64> = cells.iter().filter_map(|it| Some(it.speedup?.median)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios.len() / 2;
+    match ratios.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(ratios[middle]),
+        _ => Some((ratios[middle - 1] * ratios[middle]).sqrt()),
+    }
+}
+
+/// Comparisons that were made in both runs, each of the first with the next one like it of the second.
+fn answers(first: &Findings, second: &Findings) -> Vec<SharedAnswer> {
+    let mut taken = vec![false; second.comparisons.len()];
+    let shared = first.comparisons.iter().filter_map(|a| {
+        let alike = |b: &Comparison| {
+            (&a.arm, &a.baseline) == (&b.arm, &b.baseline) && asked(&a.condition) == asked(&b.condition)
+        };
+        let at = (0..taken.len()).find(|&at| !taken[at] && alike(&second.comparisons[at]))?;
+        taken[at] = true;
+        let b = &second.comparisons[at];
+        Some(SharedAnswer {
+            condition: a.condition.clone(),
+            baseline: a.baseline.clone(),
+            arm: a.arm.clone(),
+            first: a.speedup,
+            second: b.speedup,
+            first_verdict: a.verdict,
+            second_verdict: b.verdict,
+        })
+    });
+    shared.collect()
 }
 
 fn measured(findings: &Findings) -> Vec<&CellFinding> {
@@ -47,13 +84,15 @@ fn measured(findings: &Findings) -> Vec<&CellFinding> {
 
 /// Whether two cells ask the same; how large a pass was made of it is the planner's choice.
 fn same_question(a: &CellFinding, b: &CellFinding) -> bool {
-    let asked = |it: &Condition| {
-        (
-            (it.workload, it.consume, it.block_bytes, it.state, it.threads),
-            (it.descriptor, it.durability, it.storage, it.aligned, it.consumed_percent),
-        )
-    };
     a.arm.name == b.arm.name && asked(&a.condition) == asked(&b.condition)
+}
+
+/// What a condition asks, without what the planner chose.
+fn asked(it: &Condition) -> impl PartialEq + use<> {
+    (
+        (it.workload, it.consume, it.block_bytes, it.state, it.threads),
+        (it.descriptor, it.durability, it.storage, it.aligned, it.consumed_percent),
+    )
 }
 
 /// What makes the same question another one.
@@ -162,6 +201,37 @@ mod tests {
         for (value, expected) in [(ratio.median, 1.0f64), (ratio.ci_low, 0.5), (ratio.ci_high, 1.5)] {
             assert!((value.ln() - expected).abs() < 1e-9, "{ratio:?}");
         }
+    }
+
+    #[test]
+    fn the_drift_is_the_middle_of_the_cells_and_nothing_without_any() {
+        let cell = |median: f64| {
+            let estimate = Estimate { median, ci_low: median, ci_high: median };
+            let record: Record =
+                serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
+            let (arm, condition) = (record.cells[0].arm.clone(), record.conditions[0].clone());
+            SharedCell {
+                arm,
+                condition,
+                first: estimate,
+                second: estimate,
+                speedup: Some(estimate),
+                verdict: Verdict::Same,
+                reason: None,
+            }
+        };
+        assert_eq!(drift(&[]), None);
+        assert_eq!(drift(&[cell(3.0), cell(0.5), cell(2.0)]), Some(2.0));
+        assert_eq!(drift(&[cell(4.0), cell(1.0)]), Some(2.0));
+    }
+
+    #[test]
+    fn a_run_gives_the_answers_it_gives() {
+        let record: Record = serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
+        let findings = crate::analyze(&record);
+        let versus = across((&record, &findings), (&record, &findings));
+        assert_eq!(versus.answers.len(), findings.comparisons.len());
+        assert!(versus.answers.iter().all(|it| it.first_verdict == it.second_verdict && it.first == it.second));
     }
 
     #[test]

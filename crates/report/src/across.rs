@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use schema::{
-    across::{Across, Versus},
-    findings::Verdict,
+    across::{Across, SharedAnswer, Versus},
+    findings::{Estimate, Verdict},
 };
 
 use crate::{
@@ -46,6 +46,10 @@ pub fn across(across: &Across, style: Style) -> String {
         page.table(2, &table(versus));
         page.blank();
         page.paragraph(2, Paint::Plain, &counted(versus));
+        page.paragraph(2, Paint::Plain, &answered(versus));
+        for changed in changed(versus) {
+            page.bullet(4, &changed);
+        }
     }
     page.finish()
 }
@@ -68,7 +72,10 @@ pub fn across_markdown(across: &Across) -> String {
             let _ = write!(out, "> **Not comparable:** {}\n\n", escape(reason));
         }
         crate::markdown::a_table(&mut out, &table(versus));
-        let _ = write!(out, "\n{}\n\n", escape(&counted(versus)));
+        let _ = write!(out, "\n{}\n\n{}\n\n", escape(&counted(versus)), escape(&answered(versus)));
+        for changed in changed(versus) {
+            let _ = writeln!(out, "* {}", escape(&changed));
+        }
     }
     number::plain(&out)
 }
@@ -121,4 +128,39 @@ pub(crate) fn counted(versus: &Versus) -> String {
         versus.only_first,
         versus.only_second
     )
+}
+
+/// What the arms are to each other in both runs: the question that outlives a machine's drift.
+pub(crate) fn answered(versus: &Versus) -> String {
+    let decided = versus.answers.iter().filter(|it| it.is_decided()).count();
+    let drift = versus.drift.map_or(String::new(), |it| {
+        format!("On the whole the second run was {} (median of the shared cells). ", number::times_faster(it))
+    });
+    let changed = changed(versus).len();
+    let same = decided - changed;
+    match decided {
+        0 => format!("{drift}No comparison between arms was decided in both runs."),
+        _ => format!(
+            "{drift}Comparisons between arms that were decided in both runs: {decided}, of which {same} ({:.1} %) have the \
+             same verdict{}",
+            100.0 * same as f64 / decided as f64,
+            if changed == 0 { "." } else { ":" }
+        ),
+    }
+}
+
+/// Verdicts that are not the same.
+pub(crate) fn changed(versus: &Versus) -> Vec<String> {
+    let said = |speedup: &Option<Estimate>| speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued);
+    let differ = versus.answers.iter().filter(|it| it.is_decided() && it.first_verdict != it.second_verdict);
+    let line = |it: &SharedAnswer| {
+        let (first, second) = (it.first_verdict.words(), it.second_verdict.words());
+        let (label, arm, baseline) = (it.condition.label(), &it.arm, &it.baseline);
+        format!(
+            "{label}: {arm} against {baseline} was {first}, {}, and is {second}, {}",
+            said(&it.first),
+            said(&it.second)
+        )
+    };
+    differ.map(line).collect()
 }

@@ -82,6 +82,12 @@ pub(crate) fn speedup_glued(estimate: &Estimate) -> String {
     format!("{}x{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
 }
 
+/// `1.25x faster`, `1.25x slower`: without a unit that runs the other way below 1.
+pub(crate) fn times_faster(ratio: f64) -> String {
+    let (times, word) = if ratio < 1.0 { (1.0 / ratio, "slower") } else { (ratio, "faster") };
+    format!("{}x{GLUE}{word}", separated(times, decimals(times)))
+}
+
 /// `4,812 [4,700, 4,930]`: a number whose unit stands elsewhere.
 pub(crate) fn estimate_glued(estimate: &Estimate) -> String {
     // Of a count nothing stands behind the point.

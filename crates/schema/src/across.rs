@@ -24,6 +24,13 @@ pub struct Versus {
     /// Why the two are not comparable; empty when they are.
     pub not_comparable: Vec<String>,
     pub cells: Vec<SharedCell>,
+    /// How many times faster the second run was on the whole: the median over the shared cells. Machines drift, and other
+    /// machines are other machines; what the arms are to each other (`answers`) does not move with it.
+    #[serde(default)]
+    pub drift: Option<f64>,
+    /// Comparisons between arms that both runs made.
+    #[serde(default)]
+    pub answers: Vec<SharedAnswer>,
     /// Measured cells that only one of the runs has.
     pub only_first: u32,
     pub only_second: u32,
@@ -50,4 +57,23 @@ pub struct SharedCell {
     pub verdict: Verdict,
     /// Why undecided, or what else must be known.
     pub reason: Option<String>,
+}
+
+/// What two arms were to each other, in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SharedAnswer {
+    pub condition: Condition,
+    pub baseline: String,
+    pub arm: String,
+    /// Speedup of the arm over the baseline, and what followed from it.
+    pub first: Option<Estimate>,
+    pub second: Option<Estimate>,
+    pub first_verdict: Verdict,
+    pub second_verdict: Verdict,
+}
+
+impl SharedAnswer {
+    pub fn is_decided(&self) -> bool {
+        self.first_verdict.is_decided() && self.second_verdict.is_decided()
+    }
 }

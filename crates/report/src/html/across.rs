@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use schema::across::{Across, Versus};
 
 use crate::{
-    across::{SAME_PLACE, counted, heading, table},
+    across::{SAME_PLACE, answered, changed, counted, heading, table},
     number,
 };
 
@@ -43,6 +43,8 @@ fn one(versus: &Versus) -> Markup {
         }
         @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (said(reason)) } }
         p { (said(&counted(versus))) }
+        p { (said(&answered(versus))) }
+        ul { @for changed in changed(versus) { li { (said(&changed)) } } }
         @if versus.cells.is_empty() { (part::table(&table(versus))) }
     }
 }

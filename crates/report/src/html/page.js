@@ -28,12 +28,19 @@
     const figure = figures[Number(chart.dataset.figure)];
     return Plotly.react(chart, figure.traces, layout(figure.layout), config);
   };
-  // One chart at a time, so that the words can be read meanwhile.
-  const rest = charts.slice();
+  // One chart at a time, the one nearest to what is looked at first, so that the words can be read meanwhile.
+  const mark = document.documentElement.dataset;
+  const distance = (chart) => {
+    const { top, bottom } = chart.getBoundingClientRect();
+    return Math.max(top - innerHeight, -bottom, 0);
+  };
+  const rest = new Set(charts);
   const step = () => {
-    const chart = rest.shift();
-    if (!chart) { document.documentElement.dataset.drawn = String(charts.length); return; }
-    draw(chart);
+    const [next] = [...rest].sort((a, b) => distance(a) - distance(b));
+    if (!next || distance(next) > 0) mark.ready = String(charts.length - rest.size);
+    if (!next) { mark.drawn = String(charts.length); return; }
+    rest.delete(next);
+    draw(next);
     setTimeout(step, 0);
   };
   step();

@@ -4,7 +4,7 @@ use expect_test::expect_file;
 use report::Style;
 use schema::{
     SCHEMA_VERSION,
-    across::{Across, Differs, SharedCell, Versus},
+    across::{Across, Differs, SharedAnswer, SharedCell, Versus},
     findings::{Estimate, Verdict},
     saved::{Damaged, History, SavedCell, SavedRun},
 };
@@ -44,6 +44,22 @@ pub(crate) fn beside(run: &Run) -> Across {
         }],
         not_comparable: vec![],
         cells: cells.collect(),
+        drift: Some(1.25),
+        answers: run
+            .findings
+            .comparisons
+            .iter()
+            .enumerate()
+            .map(|(at, it)| SharedAnswer {
+                condition: it.condition.clone(),
+                baseline: it.baseline.clone(),
+                arm: it.arm.clone(),
+                first: it.speedup,
+                second: it.speedup,
+                first_verdict: it.verdict,
+                second_verdict: if it.verdict == Verdict::Faster && at < 3 { Verdict::Same } else { it.verdict },
+            })
+            .collect(),
         only_first: 1,
         only_second: 0,
     };
