@@ -172,6 +172,7 @@ fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> R
         threads: 1,
         descriptor: Descriptor::PerThread,
         consumed_percent: 100,
+        durability: schema::Durability::None,
         seed: SEED,
         hold: Hold::Warm,
     };

@@ -53,6 +53,10 @@ struct Counts {
     minor_faults: Option<f64>,
     major_faults: Option<f64>,
     device_bytes: Option<f64>,
+    /// Of workloads that write.
+    write_calls: Option<f64>,
+    to_device_bytes: Option<f64>,
+    flushes: Option<f64>,
     system_share: Option<f64>,
     /// How many samples of "user or system?" the kernel took, all passes together.
     ticks: f64,
@@ -64,6 +68,7 @@ struct Counts {
 impl Counts {
     fn of(run: &Run, cell: &Cell) -> Counts {
         let mean = |name| cell.reading(name, Sample::mean).value().copied();
+        let writes = cell.own.workload.writes();
         let cpu = mean("system_ns").zip(mean("user_ns"));
         let system_share = cpu.map(|(system, user)| system / (system + user));
         Counts {
@@ -72,11 +77,14 @@ impl Counts {
             minor_faults: cell.count("minor_faults"),
             major_faults: cell.count("major_faults"),
             device_bytes: cell.count("device_read_bytes"),
+            write_calls: cell.count("write_calls").filter(|_| writes),
+            to_device_bytes: cell.count("disk_write_bytes").filter(|_| writes),
+            flushes: cell.count("disk_flushes").filter(|_| writes),
             system_share: system_share.filter(|share| share.is_finite()),
             ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / TICK_NS),
             covered_bytes: cell.covered_bytes(run.page_bytes()).unwrap_or(0.0),
             ceiling_share: cell.ceiling_share(run),
-            cold: cell.own.state == State::Cold,
+            cold: cell.own.state == State::Cold && !writes,
         }
     }
 }
@@ -92,6 +100,24 @@ struct Fact {
 /// In the order in which they are told.
 const FACTS: &[Fact] = &[
     Fact { of_device: false, contrast: |a, b| contrast(a.calls?, b.calls?, 8.0), says: says_calls },
+    Fact {
+        of_device: false,
+        contrast: |a, b| contrast(a.write_calls?, b.write_calls?, 8.0),
+        says: |counts| Some(whole(counts.write_calls?, "write call", "write calls")),
+    },
+    Fact {
+        of_device: false,
+        contrast: |a, b| contrast(a.to_device_bytes?, b.to_device_bytes?, 4096.0),
+        says: |counts| {
+            let bytes = counts.to_device_bytes?;
+            Some(if bytes > 0.0 { format!("{} to the device", size(bytes)) } else { "nothing to the device".into() })
+        },
+    },
+    Fact {
+        of_device: false,
+        contrast: |a, b| contrast(a.flushes?, b.flushes?, 2.0),
+        says: |counts| Some(whole(counts.flushes?, "flush", "flushes")),
+    },
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.minor_faults?, b.minor_faults?, 8.0),

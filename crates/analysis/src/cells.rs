@@ -1,7 +1,6 @@
 //! What one arm did under one condition.
 
 use schema::{
-    Workload,
     findings::{CellFinding, Status},
     protocol::Tally,
 };
@@ -82,7 +81,7 @@ pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
         };
         return Some(format!("its {all} passes were not the same work: one consumed {a}, another {b}"));
     }
-    let scanned = cell.own.workload == Workload::Scan;
+    let scanned = cell.own.workload.is_ascending();
     if scanned && differs(&|tally| tally.distinct_bytes == first.distinct_bytes).is_some() {
         return Some(format!("its {all} passes did not all reach the same part of the file"));
     }

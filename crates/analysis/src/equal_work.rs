@@ -4,7 +4,7 @@
 //! Where the arms differ from each other the comparison is void, with the difference in words. Where they agree with
 //! each other but not with what the experiment says of itself, it stands and carries a warning.
 
-use schema::{Condition, State, Workload, protocol::Tally};
+use schema::{Condition, Durability, State, protocol::Tally};
 
 use crate::{
     cells::inconsistent_work,
@@ -22,6 +22,9 @@ const COLD_ALIKE: f64 = 0.10;
 
 /// More device bytes than this, per byte covered, are worth a word.
 const AMPLIFICATION: f64 = 4.0;
+
+/// So much of what was written and was to be durable must have reached the device when the pass ends.
+const DURABLE_SHARE: f64 = 0.90;
 
 /// Cached, mapped, locked: so much of what was covered may come from the device unremarked.
 const WARM_SHARE: f64 = 0.01;
@@ -50,6 +53,7 @@ pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pa
     both.conditions(&mut work);
     both.tallies(pairs, &mut work);
     both.cold(&mut work);
+    both.durable(&mut work);
     for cell in [baseline, arm] {
         let name = run.name(cell.arm());
         work.warnings.extend(left_its_state(run, cell).map(|what| format!("{name}: {what}")));
@@ -137,10 +141,11 @@ impl Both<'_, '_> {
             Some((a.tally, b.tally, if rounds == pairs.len() { String::new() } else { only_some }))
         };
         let [first, second] = self.names;
+        let (did, was) = if self.arm.own.workload.writes() { ("wrote", "written") } else { ("consumed", "read") };
         if let Some((a, b, rounds)) = differing(&|a, b| a.bytes == b.bytes) {
             let (less, part, whole) = if a.bytes < b.bytes { (first, a, b) } else { (second, b, a) };
             let (part, whole) = (part.bytes, whole.bytes);
-            work.unequal.push(format!("the {less} arm consumed {} of {}{rounds}", amount(part), amount(whole)));
+            work.unequal.push(format!("the {less} arm {did} {} of {}{rounds}", amount(part), amount(whole)));
         } else {
             if let Some((a, b, rounds)) = differing(&|a, b| a.ops == b.ops) {
                 let [a, b] = [a.ops, b.ops].map(|ops| count(ops, "operation", "operations"));
@@ -153,7 +158,7 @@ impl Both<'_, '_> {
                     ((second, b), (first, a))
                 };
                 work.unequal.push(format!(
-                    "the {less} arm reached {} of the file where the {more} arm reached {}, although both consumed \
+                    "the {less} arm reached {} of the file where the {more} arm reached {}, although both {did} \
                      {}{rounds}",
                     amount(part.distinct_bytes),
                     amount(whole.distinct_bytes),
@@ -165,7 +170,7 @@ impl Both<'_, '_> {
         if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
             let (a, b) = (&a.checksum, &b.checksum);
             work.unequal.push(format!(
-                "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was read{rounds}"
+                "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was {was}{rounds}"
             ));
         }
         if let Some((a, b, rounds)) = differing(&|a, b| a.threads == b.threads) {
@@ -185,7 +190,9 @@ impl Both<'_, '_> {
     fn cold(&self, work: &mut Work) {
         let page_bytes = self.run.page_bytes();
         let from_device = |cell: &Cell| {
-            let covered = cell.covered_bytes(page_bytes).filter(|_| cell.own.state == State::Cold)?;
+            // Who overwrites whole blocks has nothing to read.
+            let reads = cell.own.state == State::Cold && !cell.own.workload.writes();
+            let covered = cell.covered_bytes(page_bytes).filter(|_| reads)?;
             Some((cell.count("device_read_bytes")?, covered))
         };
         let cells = [self.baseline, self.arm].map(from_device);
@@ -243,6 +250,35 @@ impl Both<'_, '_> {
         }
     }
 
+    /// Equal bytes on the device when the pass is over, or no number: a mapping that was never synced must not win against
+    /// a write that was.
+    fn durable(&self, work: &mut Work) {
+        let asked = |cell: &Cell| cell.own.workload.writes() && cell.own.durability != Durability::None;
+        if !asked(self.baseline) && !asked(self.arm) {
+            return;
+        }
+        let page_bytes = self.run.page_bytes();
+        let on_device = |cell: &Cell| Some((cell.count("disk_write_bytes")?, cell.covered_bytes(page_bytes)?));
+        let (Some(a), Some(b)) = (on_device(self.baseline), on_device(self.arm)) else { return };
+        let arrived = |(device, covered): (f64, f64)| device >= DURABLE_SHARE * covered;
+        if arrived(a) == arrived(b) {
+            return;
+        }
+        let said = |name: &str, cell: &Cell, (device, covered): (f64, f64)| {
+            let flushes = cell
+                .count("disk_flushes")
+                .map_or(String::new(), |flushes| format!(", {}", count(flushes.round() as u64, "flush", "flushes")));
+            let device = if device == 0.0 { "nothing".to_string() } else { size(device) };
+            format!("of the {} that {name} covered {device} had reached the device{flushes}", size(covered))
+        };
+        let [first, second] = self.names;
+        work.unequal.push(format!(
+            "when its passes ended, {}; {}",
+            said(first, self.baseline, a),
+            said(second, self.arm, b)
+        ));
+    }
+
     /// Both arms agree; do they agree with what the experiment says of itself?
     fn as_it_says(&self, work: &mut Work) {
         let (says, own) = (self.baseline.condition, self.baseline.own);
@@ -254,7 +290,7 @@ impl Both<'_, '_> {
             let [bytes, told] = [bytes, told].map(|bytes| amount(bytes as u64));
             work.warnings.push(format!("both arms consumed {bytes} of the {told} that the experiment says"));
         }
-        if says.workload != Workload::Random {
+        if says.workload.is_ascending() {
             return;
         }
         let window = self.said_window(says);
@@ -293,7 +329,9 @@ impl Both<'_, '_> {
             // A record that does not say where its conditions come from.
             None => {
                 let written = self.run.record.experiment.comparisons.iter().filter_map(|compare| compare.range);
-                written.filter(|range| range.share.is_some()).any(|range| range.of(says.file_bytes) == says.range)
+                written
+                    .filter(|range| range.share.is_some())
+                    .any(|range| range.of(says.file_bytes, says.block_bytes) == says.range)
             }
         };
         if share || says.range.bytes == 0 { says.file_bytes } else { says.range.bytes }
@@ -348,8 +386,9 @@ fn left_its_state(run: &Run, cell: &Cell) -> Option<String> {
             cell.own.state
         ));
     }
+    // After write-back the first store to a page faults again, wherever the page is (do_wp_page): no sign of a lost state.
     let pages = covered / run.page_bytes() as f64;
-    let faults = cell.count("minor_faults").filter(|_| cell.own.state.is_held())?;
+    let faults = cell.count("minor_faults").filter(|_| cell.own.state.is_held() && !cell.own.workload.writes())?;
     (faults > MAPPED_FLOOR.max(MAPPED_SHARE * pages)).then(|| {
         format!(
             "{} in passes over {} that start {}: pages left the page table during the pass, or were never in it",

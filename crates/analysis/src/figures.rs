@@ -1,7 +1,6 @@
 //! Published numbers beside ours, in the published units: once as published, once corrected.
 
 use schema::{
-    Workload,
     experiment::{Figure, Metric, Unit, Variant},
     findings::{Estimate, FigureFinding, Verdict},
 };
@@ -62,7 +61,7 @@ fn side(run: &Run, figure: &Figure, variant: Variant, arm: Option<&str>) -> Resu
             let measured = metric::of_arm(run, Metric::MinorFaults, cell);
             measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?
         }
-        Unit::TimesFaster => speedup(run, cell, variant)?,
+        Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
     };
     let finite = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite());
     if finite { Ok(estimate) } else { Err("the number is out of all bounds".to_string()) }
@@ -89,7 +88,7 @@ fn lent_bytes(cell: &Cell, pass: &Pass) -> f64 {
     let (block, range) = (cell.own.block_bytes as f64, cell.own.range.bytes as f64);
     let lent = pass.tally.ops as f64 * block;
     // The last block of a scan may be a short one.
-    let short = cell.own.workload == Workload::Scan && lent > range && lent - range < block;
+    let short = cell.own.workload.is_ascending() && lent > range && lent - range < block;
     if short { range } else { lent }
 }
 
@@ -110,7 +109,7 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
 }
 
 /// Of the arm over the baseline of its comparison. What was published is a ratio whatever the arms did.
-fn speedup(run: &Run, cell: &Cell, variant: Variant) -> Result<Estimate, String> {
+fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<Estimate, String> {
     let baseline = run.baseline(cell.entry.condition).ok_or("no baseline was entered")?;
     if std::ptr::eq(baseline, cell) {
         return Err("the arm is the baseline itself".to_string());
@@ -124,6 +123,6 @@ fn speedup(run: &Run, cell: &Cell, variant: Variant) -> Result<Estimate, String>
             return Err(comparison.reason.unwrap_or_default());
         }
     }
-    let measured = metric::times_lower(run, Metric::Time, baseline, cell);
+    let measured = metric::times_lower(run, metric, baseline, cell);
     measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())
 }

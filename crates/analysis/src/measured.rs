@@ -193,7 +193,7 @@ impl<'a> Cell<'a> {
         let share = match self.own.workload {
             schema::Workload::Scan => rate(|tally| tally.bytes)? / bytes_per_s?,
             schema::Workload::Random if self.own.block_bytes == 4096 => rate(|tally| tally.ops)? / ops_per_s?,
-            schema::Workload::Random => return None,
+            _ => return None,
         };
         share.is_finite().then_some(share)
     }

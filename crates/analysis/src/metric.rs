@@ -68,6 +68,10 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
             ratios(values(), run.page_bytes() as f64),
             Some("some passes read nothing from the device, so one page was added to all"),
         ),
+        (Metric::DeviceWriteBytes, true) => (
+            ratios(values(), run.page_bytes() as f64),
+            Some("some passes wrote nothing to the device, so one page was added to all"),
+        ),
         _ => (ratios(values(), 0.0), None),
     };
     let used = ratios.iter().filter(|ratio| ratio.is_finite() && **ratio > 0.0).count();
@@ -95,7 +99,9 @@ pub(crate) fn of_arm(run: &Run, metric: Metric, cell: &Cell) -> Measured {
     }
     let estimate = match metric {
         // Counts, and quotients of counts, stay what they are: logarithms would move a threshold by a rounding error.
-        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault => counted(values()),
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::PagesPerFault => {
+            counted(values())
+        }
         _ => stats::median_of_positive(values()),
     };
     match estimate {
@@ -133,21 +139,25 @@ pub(crate) fn words(metric: Metric) -> &'static str {
         Metric::MinorFaults => "minor faults",
         Metric::DeviceReadBytes => "bytes from the device",
         Metric::PagesPerFault => "pages per fault",
+        Metric::ReadPart => "time of its read part",
+        Metric::LoopPart => "time of its loop part",
+        Metric::WritePart => "time of its write part",
+        Metric::DeviceWriteBytes => "bytes to the device",
     }
 }
 
 /// What a time is given in, to be said once.
 pub(crate) fn unit(metric: Metric) -> &'static str {
     match metric {
-        Metric::Time | Metric::Cpu | Metric::User | Metric::System => " in ns a block",
-        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault => "",
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::PagesPerFault => "",
+        _ => " in ns a block",
     }
 }
 
 /// A value: `16.2`, `423`, `64 MiB`.
 pub(crate) fn said(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::DeviceReadBytes => rough_size(value),
+        Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
         _ => three(value),
     }
 }
@@ -165,6 +175,10 @@ fn readings(metric: Metric) -> &'static [&'static str] {
         Metric::System => &["system_ns"],
         Metric::MinorFaults | Metric::PagesPerFault => &["minor_faults"],
         Metric::DeviceReadBytes => &["device_read_bytes"],
+        Metric::DeviceWriteBytes => &["disk_write_bytes"],
+        Metric::ReadPart => &["read_part_ns"],
+        Metric::LoopPart => &["loop_part_ns"],
+        Metric::WritePart => &["write_part_ns"],
     }
 }
 
@@ -192,11 +206,11 @@ fn of_pass(run: &Run, metric: Metric, pass: &Pass) -> Option<f64> {
     let sum = || -> Option<f64> { readings(metric).iter().map(|name| pass.reading(name)).sum() };
     match metric {
         Metric::Time => pass.ns_per_op(),
-        Metric::Cpu | Metric::User | Metric::System => {
+        Metric::Cpu | Metric::User | Metric::System | Metric::ReadPart | Metric::LoopPart | Metric::WritePart => {
             let ops = Some(pass.tally.ops).filter(|&ops| ops > 0)?;
             Some(sum()? / ops as f64)
         }
-        Metric::MinorFaults | Metric::DeviceReadBytes => sum(),
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes => sum(),
         Metric::PagesPerFault => {
             let faults = sum().filter(|&faults| faults > 0.0)?;
             Some(pass.tally.distinct_bytes.div_ceil(run.page_bytes()) as f64 / faults)

@@ -12,7 +12,11 @@ use anyhow::{Context, Result};
 use lab::{Target, fixture};
 use schema::{Experiment, State, leftover::LeftoverKind};
 
-use crate::{exit::Stopped, output, progress::Line};
+use crate::{
+    exit::{Stopped, Usage},
+    output,
+    progress::Line,
+};
 
 /// The user's file, or one of our own in the user's directory, removed when this is dropped.
 pub struct Subject {
@@ -73,6 +77,23 @@ impl Subject {
             fixture => made.fixture.insert(fixture?),
         };
         Ok(Subject { target: Target::open(&fixture.path, true, keep_cache)?, _made: Some(made) })
+    }
+}
+
+/// A file of the user's is never written, whatever an experiment says.
+///
+/// # Errors
+/// Which workload writes, and what to do instead.
+pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
+    let writing = experiment.comparisons.iter().flat_map(|it| &it.workload).find(|it| it.writes());
+    match writing.filter(|_| !path.is_dir()) {
+        Some(workload) => Err(Usage(format!(
+            "workload {workload} writes, and {} is a file: files of yours are never written. Name a folder instead, and \
+             faultline makes a file of its own there, which it removes again",
+            path.display()
+        ))
+        .into()),
+        None => Ok(()),
     }
 }
 

@@ -19,3 +19,4 @@ mod studies;
 mod support;
 mod tidy;
 mod workers;
+mod writing;

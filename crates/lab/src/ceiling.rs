@@ -75,6 +75,7 @@ fn timed(bench: &mut Bench, workload: Workload, block_bytes: u64, arm: &str, thr
         descriptor: Descriptor::PerThread,
         durability: Durability::None,
         storage: None,
+        layout: None,
         range: Span { offset: 0, bytes: blocks * block_bytes },
         aligned: true,
         ops: u64::from(QUEUE_DEPTH) * 4,

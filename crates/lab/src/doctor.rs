@@ -92,6 +92,7 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         threads: 1,
         descriptor: Descriptor::PerThread,
         consumed_percent: 100,
+        durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
     };

@@ -12,7 +12,7 @@ use std::{
 
 use schema::{
     Arm, Condition, Experiment, Record, SCHEMA_VERSION, Span, State, Workload,
-    protocol::{Done, Job, Phases, Tally, Usage},
+    protocol::{Done, Job, Parts, Phases, Tally, Usage},
     record::{Environment, Fill, FolioOrder, Outcome, Reading, Sample},
 };
 
@@ -26,6 +26,7 @@ use crate::{
     sizing::{ROUNDS_MIN, Trial},
     state,
     target::Target,
+    writing,
 };
 
 /// No pass takes longer than this; a disk that hangs does.
@@ -94,6 +95,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
 
     let plan = Plan::new(experiment, target.bytes, range_limit(&bench.record, settings.budget), |condition| {
         state::possible(condition.state, target)?;
+        writing::possible(condition, target)?;
         bench.cages.possible(condition, target)
     });
     bench.record.limits.extend(lost(&bench.record, &plan));
@@ -113,7 +115,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     if hooks.interrupted.load(Ordering::Relaxed) {
         bench.record.partial = Some("interrupted".into());
     }
-    if let Err(change) = target.unchanged() {
+    let wrote = bench.record.conditions.iter().any(|it| it.workload.writes());
+    if let Err(change) = if wrote { target.in_place() } else { target.unchanged() } {
         bench.record.limits.push(change);
     }
     bench.record.environment.steal_share = ticks.and_then(|before| Ok(host::cpu_ticks()?.stolen_since(&before))).into();
@@ -391,7 +394,12 @@ impl Bench<'_> {
 
     /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
     fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
-        let warm = Stage::of(condition.state) == Stage::Warm;
+        let writes = condition.workload.writes();
+        let warm = Stage::of(condition.state) == Stage::Warm && !writes;
+        if writes {
+            writing::lay(self.target, condition, self.record.seed).map_err(Trouble::Failed)?;
+            self.filled = None;
+        }
         if warm {
             self.fill(condition.range)?;
         }
@@ -425,9 +433,10 @@ impl Bench<'_> {
         };
 
         let probes = Probes::start(self.target, link.pid());
-        let done = link.go(self.passes, PASS_LIMIT)?;
+        let mut done = link.go(self.passes, PASS_LIMIT)?;
         let mut readings = probes.stop(link.pid());
         readings.extend(usage_readings(&done.usage));
+        readings.extend(done.parts.iter().flat_map(part_readings));
         let resident_after = resident();
         let seen = state::Seen {
             resident_after: &resident_after,
@@ -444,8 +453,45 @@ impl Bench<'_> {
         let elapsed_ns = done.phases.total_ns() as f64;
         link.bye()?;
         self.cages.lift();
+        if writes {
+            invalid = self.read_back(condition, &mut done.tally)?.or(invalid);
+        }
         let overhead_ns = (began.elapsed().as_nanos() as f64 - elapsed_ns).max(0.0);
         Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns })
+    }
+
+    /// After a pass that wrote: what a reader finds now, which goes into the tally, and whether the device holds the same
+    /// once everything is synced and the cache is empty; if not, the reason.
+    fn read_back(&mut self, condition: &Condition, tally: &mut Tally) -> Result<Option<String>, Trouble> {
+        let read = |bench: &mut Self| -> Result<String, Trouble> {
+            let block_bytes = 1 << 20;
+            let reading = Condition {
+                workload: Workload::Scan,
+                consume: schema::Consume::Sum,
+                block_bytes,
+                state: State::AsIs,
+                ops: condition.range.bytes.div_ceil(block_bytes),
+                aligned: true,
+                durability: schema::Durability::None,
+                storage: None,
+                layout: None,
+                ..condition.clone()
+            };
+            let arm: Arm = "pread".parse().expect("a method of ours");
+            Ok(bench.pass(&arm, &reading)?.done.tally.checksum)
+        };
+        tally.checksum = read(self)?;
+        let emptied = writing::settle(self.target).and_then(|()| match self.target.file_system.is_memory() {
+            true => Ok(()),
+            false => cold::evict(self.target),
+        });
+        if let Err(reason) = emptied {
+            return Ok(Some(format!("what was written could not be read back around the cache: {reason}")));
+        }
+        let on_device = read(self)?;
+        Ok((on_device != tally.checksum).then(|| {
+            format!("the device holds other bytes than were written: checksums {on_device} and {}", tally.checksum)
+        }))
     }
 
     fn job(&self, arm: &Arm, condition: &Condition) -> Job {
@@ -463,6 +509,7 @@ impl Bench<'_> {
             threads: condition.threads,
             descriptor: condition.descriptor,
             consumed_percent: condition.consumed_percent,
+            durability: condition.durability,
             // The same offsets for every arm and round of a condition: part of equal work.
             seed: self.record.seed,
             hold: state::hold(condition.state),
@@ -538,6 +585,16 @@ fn usage_readings(usage: &Usage) -> impl Iterator<Item = (String, Reading<f64>)>
         .iter()
         .zip(values)
         .map(|(name, value)| (name.to_string(), Reading::Value(value as f64)))
+}
+
+fn part_readings(parts: &Parts) -> [(String, Reading<f64>); 4] {
+    let named = [
+        ("read_part_ns", parts.read_ns),
+        ("loop_part_ns", parts.loop_ns),
+        ("write_part_ns", parts.write_ns),
+        ("clock_ns", parts.clock_ns),
+    ];
+    named.map(|(name, ns)| (name.to_string(), Reading::Value(ns as f64)))
 }
 
 /// A window that the device can fill in a small part of the budget, and that memory holds with room to spare.

@@ -17,6 +17,7 @@ pub mod scenario;
 pub mod sizing;
 pub mod state;
 pub mod target;
+mod writing;
 
 pub use execute::{Hooks, Progress, execute};
 pub use plan::Plan;

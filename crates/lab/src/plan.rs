@@ -95,7 +95,7 @@ impl Plan {
 
 fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<Condition> {
     let window = match compare.range {
-        Some(range) => range.of(file_bytes),
+        Some(range) => range.of(file_bytes, compare.block.first().map_or(0, |block| block.0)),
         None => Span { offset: 0, bytes: file_bytes.min(range_bytes_max) },
     };
     let first = Condition {
@@ -112,10 +112,13 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         aligned: true,
         ops: 0,
         consumed_percent: 100,
+        layout: None,
         memory_bytes: None,
     };
     let mut conditions = vec![first];
     cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
+    cross(&mut conditions, &compare.durability, |it, durability| it.durability = durability);
+    cross(&mut conditions, &compare.layout, |it, layout| it.layout = it.workload.writes().then_some(layout));
     cross(&mut conditions, &compare.consume, |it, consume| it.consume = consume);
     cross(&mut conditions, &compare.threads, |it, threads| it.threads = threads);
     cross(&mut conditions, &compare.descriptor, |it, descriptor| it.descriptor = descriptor);
@@ -128,6 +131,9 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross(&mut conditions, &compare.state, |it, state| it.state = state);
     cross(&mut conditions, &compare.block, |it, block| it.block_bytes = block.0);
     for condition in &mut conditions {
+        if let Some(range) = compare.range.filter(|it| it.blocks.is_some()) {
+            condition.range = range.of(file_bytes, condition.block_bytes);
+        }
         if condition.state == State::Limited {
             let share = compare.memory.unwrap_or(MEMORY_SHARE);
             condition.memory_bytes = Some((condition.range.bytes as f64 * share) as u64);
@@ -164,11 +170,12 @@ pub fn blocks_in(condition: &Condition) -> u64 {
 /// charged for bytes nobody asked for.
 pub fn cover(condition: &mut Condition, ops: u64) {
     condition.ops = ops.max(1);
-    // In state limited the window decides what fits into memory, so it stays.
+    // A pass that writes may go over its window again and again, if it is told to: some programs do.
     if condition.workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks_in(condition));
     }
-    if condition.workload == Workload::Scan && condition.state != State::Limited {
+    // In state limited the window decides what fits into memory, so it stays.
+    if condition.workload.is_ascending() && condition.state != State::Limited {
         condition.range.bytes = condition.range.bytes.min(condition.ops * condition.block_bytes);
     }
 }
@@ -187,8 +194,9 @@ fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
     changed.aligned = own.aligned.unwrap_or(changed.aligned);
     changed.ops = own.ops.unwrap_or(changed.ops);
     changed.consumed_percent = own.consumed_percent.unwrap_or(changed.consumed_percent);
+    changed.durability = own.durability.unwrap_or(changed.durability);
     if let Some(range) = own.range {
-        changed.range = range.of(condition.file_bytes);
+        changed.range = range.of(condition.file_bytes, changed.block_bytes);
     }
     Some(changed)
 }

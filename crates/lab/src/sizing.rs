@@ -5,7 +5,7 @@
 //! short enough to be repeated. An arm so slow that a pass of the least useful size does not fit is left out, with what
 //! its trial showed; all other arms would have to shrink to its size otherwise.
 
-use schema::{Condition, State, Workload};
+use schema::{Condition, Durability, State, Workload};
 
 use crate::plan::blocks_in;
 
@@ -85,8 +85,17 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
 fn bounds(condition: &Condition) -> (u64, u64) {
     let block = condition.block_bytes;
     let threads = u64::from(condition.threads);
-    match condition.workload {
-        Workload::Scan => {
+    if condition.workload.writes() {
+        let cap = if condition.workload.is_ascending() { blocks_in(condition) } else { 1 << 24 };
+        let least = match condition.durability {
+            // Each block waits for the device.
+            Durability::SyncEach => 32,
+            _ => (16u64 << 20).div_ceil(block).max(8),
+        };
+        return (least.min(cap), cap);
+    }
+    match condition.workload.is_ascending() {
+        true => {
             // Twice a common last-level cache slice when the data is in memory; two of the largest read-ahead windows
             // seen when it comes from the device.
             let least_bytes: u64 = if condition.state == State::Cold { 16 << 20 } else { 64 << 20 };
@@ -97,7 +106,7 @@ fn bounds(condition: &Condition) -> (u64, u64) {
             }
             (cap.min(least_bytes.div_ceil(block)).max(threads.min(cap)), cap)
         }
-        Workload::Random => {
+        false => {
             let (least, least_bytes): (u64, u64) =
                 if condition.state == State::Cold { (32, 16 << 20) } else { (1024, 64 << 20) };
             let floor = least.min((least_bytes / block).max(8)).max(threads);
@@ -108,11 +117,18 @@ fn bounds(condition: &Condition) -> (u64, u64) {
 
 /// Blocks of a trial.
 pub fn trial_ops(condition: &Condition) -> u64 {
+    if condition.workload.writes() {
+        let ops = match condition.durability {
+            Durability::SyncEach => 16,
+            _ => ((4u64 << 20) / condition.block_bytes).clamp(1, 4096),
+        };
+        return if condition.workload.is_ascending() { ops.min(blocks_in(condition)) } else { ops };
+    }
     let bytes: u64 = match condition.workload {
         Workload::Scan => 8 << 20,
         // Without read-ahead hints a cold random read may fetch megabytes.
         Workload::Random if condition.state == State::Cold => 64 << 10,
-        Workload::Random => 1 << 20,
+        _ => 1 << 20,
     };
     let least = if condition.workload == Workload::Random { 16 } else { 1 };
     let ops = (bytes / condition.block_bytes).clamp(least, 4096).max(u64::from(condition.threads));
@@ -144,6 +160,7 @@ mod tests {
             descriptor: Descriptor::PerThread,
             durability: Durability::None,
             storage: None,
+            layout: None,
             range: Span { offset: 0, bytes: file_bytes },
             aligned: true,
             ops: 0,

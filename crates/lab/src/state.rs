@@ -150,6 +150,7 @@ mod tests {
                 threads: 1,
                 queue_depth: 1,
             },
+            parts: None,
             usage: Usage {
                 user_ns: 0,
                 system_ns: 0,

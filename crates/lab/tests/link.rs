@@ -45,6 +45,7 @@ fn job() -> Job {
         threads: 1,
         descriptor: Descriptor::PerThread,
         consumed_percent: 100,
+        durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
     }

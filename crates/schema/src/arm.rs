@@ -34,6 +34,29 @@ pub struct MethodSpec {
     pub name: &'static str,
     pub about: &'static str,
     pub options: &'static [OptionSpec],
+    pub can: Can,
+}
+
+/// Which workloads a method is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Can {
+    Read,
+    Write,
+    Both,
+}
+
+impl MethodSpec {
+    /// # Errors
+    /// One sentence, with what would fit.
+    pub fn fits(&self, workload: crate::Workload) -> Result<(), String> {
+        let (does, others): (&str, fn(Can) -> bool) = match (self.can, workload.writes()) {
+            (Can::Read, true) => ("only reads", |it| it != Can::Read),
+            (Can::Write, false) => ("only writes", |it| it != Can::Write),
+            _ => return Ok(()),
+        };
+        let fitting: Vec<&str> = METHODS.iter().filter(|it| others(it.can)).map(|it| it.name).collect();
+        Err(format!("method {} {does}; for workload {workload} there are {}", self.name, fitting.join(", ")))
+    }
 }
 
 const ADVICE: OptionSpec = OptionSpec {
@@ -43,8 +66,8 @@ const ADVICE: OptionSpec = OptionSpec {
 };
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",
-    values: Values::Words(&["no", "map-populate", "populate-read"]),
-    about: "fill the page table while opening: MAP_POPULATE, or MADV_POPULATE_READ (Linux 5.14)",
+    values: Values::Words(&["no", "map-populate", "populate-read", "populate-write"]),
+    about: "fill the page table while opening: MAP_POPULATE, or MADV_POPULATE_READ or _WRITE (Linux 5.14)",
 };
 const SHARING: OptionSpec =
     OptionSpec { name: "sharing", values: Values::Words(&["shared", "private"]), about: "MAP_SHARED or MAP_PRIVATE" };
@@ -64,32 +87,64 @@ const BUFFERS: OptionSpec = OptionSpec {
     about: "buffers pinned once with io_uring_register(2), or at every read",
 };
 
+const SYNC: OptionSpec = OptionSpec {
+    name: "sync",
+    values: Values::Words(&["fdatasync", "o-dsync", "o-sync"]),
+    about: "how a write gets to the device when the durability asks for it: a call of its own, or a flag of open(2)",
+};
+const WINDOW: OptionSpec = OptionSpec {
+    name: "window",
+    values: Values::Words(&["whole", "per-block"]),
+    about: "when writing: the range is mapped once, or each block for itself and unmapped again",
+};
+
 /// Every native method, in the order `faultline list methods` prints them.
 pub const METHODS: &[MethodSpec] = &[
     MethodSpec {
         name: "read",
         about: "read(2) at the file's own position; lseek(2) before it when the workload jumps",
         options: &[],
+        can: Can::Read,
     },
-    MethodSpec { name: "pread", about: "pread(2) at an explicit offset", options: &[] },
-    MethodSpec { name: "stdio", about: "fread(3) with the C library's own buffer", options: &[] },
+    MethodSpec { name: "pread", about: "pread(2) at an explicit offset", options: &[], can: Can::Read },
+    MethodSpec { name: "stdio", about: "fread(3) with the C library's own buffer", options: &[], can: Can::Read },
     MethodSpec {
         name: "stdio-mmap",
         about: "fread(3) of a stream opened with glibc's opt-in mode \"rm\", which maps the file",
         options: &[],
+        can: Can::Read,
     },
-    MethodSpec { name: "mmap", about: "mmap(2), bytes consumed in place", options: &[ADVICE, POPULATE, SHARING] },
+    MethodSpec {
+        name: "mmap",
+        about: "mmap(2), bytes consumed or stored in place",
+        options: &[ADVICE, POPULATE, SHARING, WINDOW],
+        can: Can::Both,
+    },
     MethodSpec {
         name: "direct",
-        about: "pread(2) of a file opened with O_DIRECT, around the page cache",
-        options: &[],
+        about: "pread(2), or pwrite(2), of a file opened with O_DIRECT, around the page cache",
+        options: &[SYNC],
+        can: Can::Both,
     },
-    MethodSpec { name: "uring", about: "io_uring reads with a full queue", options: &[QUEUE_DEPTH, IO, BUFFERS] },
+    MethodSpec {
+        name: "uring",
+        about: "io_uring reads with a full queue",
+        options: &[QUEUE_DEPTH, IO, BUFFERS],
+        can: Can::Read,
+    },
     MethodSpec {
         name: "dontcache",
         about: "preadv2(2) with RWF_DONTCACHE: buffered, dropped behind (Linux 6.14)",
         options: &[],
+        can: Can::Read,
     },
+    MethodSpec {
+        name: "write",
+        about: "write(2) at the file's own position; lseek(2) before it when the workload goes back",
+        options: &[SYNC],
+        can: Can::Write,
+    },
+    MethodSpec { name: "pwrite", about: "pwrite(2) at an explicit offset", options: &[SYNC], can: Can::Write },
 ];
 
 /// The vocabulary entry of a method, by name.

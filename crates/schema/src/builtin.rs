@@ -11,6 +11,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
 /// Published measurements. A study is an experiment like any other, and says of which size its own test file is.
 pub const STUDIES: &[(&str, &str)] = &[
     ("dillon-2001", include_str!("../../../experiments/studies/dillon-2001.toml")),
+    ("cse221-2003", include_str!("../../../experiments/studies/cse221-2003.toml")),
     ("random-4k-2021", include_str!("../../../experiments/studies/random-4k-2021.toml")),
     ("line-count-boards", include_str!("../../../experiments/studies/line-count-boards.toml")),
     ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),

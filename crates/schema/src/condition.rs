@@ -50,6 +50,22 @@ words! {
     Workload {
         Scan = "scan": "blocks in ascending order, each once",
         Random = "random": "blocks at random offsets, with repetition",
+        Overwrite = "overwrite": "blocks are written in ascending order, over what is there",
+        OverwriteRandom = "overwrite-random": "blocks are written at random offsets, over what is there",
+        Append = "append": "blocks are written one after the other at the end of an empty file",
+        Update = "update": "each block in ascending order is read, changed in every byte and written back",
+    }
+}
+
+impl Workload {
+    /// Changes the file: only ever one that faultline made itself.
+    pub fn writes(self) -> bool {
+        !matches!(self, Workload::Scan | Workload::Random)
+    }
+
+    /// Blocks follow each other; otherwise they lie anywhere.
+    pub fn is_ascending(self) -> bool {
+        !matches!(self, Workload::Random | Workload::OverwriteRandom)
     }
 }
 
@@ -96,6 +112,17 @@ words! {
     /// When a write counts as done. Reading has `none`.
     Durability {
         None = "none": "nothing is synced",
+        SyncEach = "sync-each": "every block is on the device before the next one is begun",
+        SyncEnd = "sync-end": "everything is on the device before the pass ends; one sync",
+    }
+}
+
+words! {
+    /// What a file that is written has in it before.
+    Layout {
+        Written = "written": "every block was written before, and is on the device",
+        Preallocated = "preallocated": "space on the device is reserved, nothing was written (fallocate)",
+        Sparse = "sparse": "a hole of the file's size",
     }
 }
 
@@ -142,9 +169,17 @@ pub struct Condition {
     /// The share of each block that is consumed, from its start; below 100 only in experiments that repeat a mistake.
     #[serde(default = "whole")]
     pub consumed_percent: u32,
+    /// For workloads that write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
     /// In state `limited`: the memory the worker may use for everything, page cache included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+}
+
+/// What a reader's job has.
+pub(crate) fn nothing_synced() -> Durability {
+    Durability::None
 }
 
 /// Of a block, in percent.
@@ -156,6 +191,12 @@ impl Condition {
     /// `scan 4 KiB cached`: what tells conditions of one run apart at a glance.
     pub fn label(&self) -> String {
         let mut label = format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state);
+        if self.durability != Durability::None {
+            label.push_str(&format!(" {}", self.durability));
+        }
+        if let Some(layout) = self.layout.filter(|it| *it != Layout::Written) {
+            label.push_str(&format!(" {layout}"));
+        }
         if let Some(rate) = self.storage.and_then(|storage| storage.read_bytes_per_s) {
             label.push_str(&format!(" at {:.1} MB/s", rate as f64 / 1e6));
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::{Arm, Bytes, Consume, Descriptor, Span, State, Workload, arm::Options};
+use crate::{Arm, Bytes, Consume, Descriptor, Durability, Layout, Span, State, Workload, arm::Options};
 
 /// A checked experiment: every name resolved, every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +74,20 @@ pub struct Compare {
     /// Emulated storage; an empty entry is the disk as it is.
     #[serde(default = "plain_storage")]
     pub storage: Vec<Throttle>,
+    /// Of workloads that write: when a block counts as written.
+    #[serde(default = "nothing_synced")]
+    pub durability: Vec<Durability>,
+    /// Of workloads that write: what the file has in it before.
+    #[serde(default = "written_before")]
+    pub layout: Vec<Layout>,
+}
+
+fn nothing_synced() -> Vec<Durability> {
+    vec![Durability::None]
+}
+
+fn written_before() -> Vec<Layout> {
+    vec![Layout::Written]
 }
 
 fn plain_storage() -> Vec<Throttle> {
@@ -118,6 +132,12 @@ pub enum Metric {
     DeviceReadBytes,
     /// Pages of the range that a pass reached, by minor faults: what one fault maps.
     PagesPerFault,
+    /// The parts of an `update`, per block.
+    ReadPart,
+    LoopPart,
+    WritePart,
+    /// Of a pass, all processes together.
+    DeviceWriteBytes,
 }
 
 /// What somebody said, in a form that can be tested.
@@ -187,6 +207,8 @@ pub struct Where {
     pub read_bps: Vec<Bytes>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aligned: Vec<bool>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub durability: Vec<Durability>,
 }
 
 impl Where {
@@ -205,6 +227,7 @@ impl Where {
             && has(&self.consume, &condition.consume)
             && has(&self.read_bps, &Bytes(rate))
             && has(&self.aligned, &condition.aligned)
+            && has(&self.durability, &condition.durability)
     }
 }
 
@@ -222,6 +245,9 @@ pub struct Figure {
     pub corrected: Option<String>,
     #[serde(default, rename = "where", skip_serializing_if = "Where::is_empty")]
     pub only: Where,
+    /// What `times faster` is about.
+    #[serde(default)]
+    pub metric: Metric,
     /// Seconds are given for so many blocks; of one pass when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
@@ -279,6 +305,8 @@ pub struct Override {
     pub ops: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumed_percent: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
 }
 
 impl Override {
@@ -293,23 +321,27 @@ impl Override {
 pub struct Range {
     #[serde(default)]
     pub offset: Bytes,
-    /// Up to the end when neither `bytes` nor `share` is given.
+    /// Up to the end when neither `bytes` nor `share` nor `blocks` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// Of the file, counted from `offset`: 0.5 is half the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
+    /// So many blocks of the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
 }
 
 impl Range {
-    /// The window on a file of this size, cut at its end.
-    pub fn of(&self, file_bytes: u64) -> Span {
+    /// The window on a file of this size, cut at its end, for blocks of this size.
+    pub fn of(&self, file_bytes: u64, block_bytes: u64) -> Span {
         let offset = self.offset.0.min(file_bytes);
         let rest = file_bytes - offset;
-        let wanted = match (self.bytes, self.share) {
-            (Some(bytes), _) => bytes.0,
-            (None, Some(share)) => (file_bytes as f64 * share) as u64,
-            (None, None) => rest,
+        let wanted = match (self.bytes, self.share, self.blocks) {
+            (Some(bytes), ..) => bytes.0,
+            (None, Some(share), _) => (file_bytes as f64 * share) as u64,
+            (None, None, Some(blocks)) => blocks.saturating_mul(block_bytes),
+            (None, None, None) => rest,
         };
         Span { offset, bytes: wanted.min(rest) }
     }
@@ -522,6 +554,8 @@ struct WrittenCompare {
     ops: Option<Spanned<u64>>,
     full_range: Option<Range>,
     full_ops: Option<u64>,
+    durability: Option<Spanned<OneOrMany<String>>>,
+    layout: Option<Spanned<OneOrMany<String>>>,
 }
 
 #[derive(Deserialize)]
@@ -596,6 +630,8 @@ impl WrittenCompare {
             ops: self.ops.as_ref().map(|ops| *ops.get_ref()),
             full_range: self.full_range,
             full_ops: self.full_ops,
+            durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
+            layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
         };
         if let Some(threads) = &self.threads
             && compare.threads.iter().any(|&threads| threads == 0 || threads > 1024)
@@ -604,8 +640,9 @@ impl WrittenCompare {
         }
         if let Some(range) = &self.range {
             let written = range.get_ref();
-            if written.bytes.is_some() && written.share.is_some() {
-                return Err(problem(range.span(), "a range has bytes or a share, not both".into()));
+            let told = [written.bytes.is_some(), written.share.is_some(), written.blocks.is_some()];
+            if told.into_iter().filter(|it| *it).count() > 1 {
+                return Err(problem(range.span(), "a range has bytes, a share or blocks, and one of them only".into()));
             }
             if written.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
                 return Err(problem(range.span(), "a share lies above 0 and is at most 1".into()));
@@ -639,6 +676,34 @@ impl Compare {
         if let Some(block) = self.block.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
             return Err(("block", format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
         }
+        for (workload, arm) in
+            self.workload.iter().flat_map(|workload| self.arms.iter().map(move |arm| (workload, arm)))
+        {
+            let workload = arm.own.workload.unwrap_or(*workload);
+            crate::arm::method_spec(&arm.arm.method)
+                .map_or(Ok(()), |spec| spec.fits(workload))
+                .map_err(|message| ("workload", message))?;
+        }
+        let writes = self.workload.iter().any(|it| it.writes());
+        if !writes && (self.durability != nothing_synced() || self.layout != written_before()) {
+            return Err(("workload", "durability and layout are for workloads that write".into()));
+        }
+        if writes && self.threads != [1] {
+            return Err(("workload", "workloads that write have one thread".into()));
+        }
+        if writes && self.state.contains(&State::Limited) {
+            return Err(("workload", "workloads that write are not measured in state limited".into()));
+        }
+        let holes = self.workload.contains(&Workload::Append) || self.layout != written_before();
+        let held = self.state.iter().find(|&&it| !matches!(it, State::Cold | State::AsIs));
+        if let Some(state) = held.filter(|_| writes && holes) {
+            return Err((
+                "workload",
+                format!(
+                    "what was never written is not in the page cache: state {state} is not possible there; cold is"
+                ),
+            ));
+        }
         Ok(())
     }
 }
@@ -670,7 +735,7 @@ state = ["cold", "cached"]
         assert_eq!(compare.block, [Bytes(4096), Bytes(65536)]);
         assert_eq!(compare.consume, [Consume::Sum]);
         assert_eq!(compare.threads, [1]);
-        assert_eq!(compare.arms[2].own.range.unwrap().of(1000), Span { offset: 0, bytes: 500 });
+        assert_eq!(compare.arms[2].own.range.unwrap().of(1000, 64), Span { offset: 0, bytes: 500 });
     }
 
     #[test]

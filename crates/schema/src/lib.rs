@@ -16,7 +16,7 @@ pub mod saved;
 pub mod units;
 
 pub use arm::Arm;
-pub use condition::{Condition, Consume, Descriptor, Durability, Span, State, Workload};
+pub use condition::{Condition, Consume, Descriptor, Durability, Layout, Span, State, Workload};
 pub use experiment::Experiment;
 pub use findings::Findings;
 pub use record::{Reading, Record};

@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, Descriptor, Span, Workload, arm::Options};
+use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options};
 
 /// Spoken by this version; a worker that answers another number is not used.
 pub const PROTOCOL: u32 = 1;
@@ -76,7 +76,10 @@ pub struct Job {
     /// The share of each block that is consumed, from its start.
     #[serde(default = "crate::condition::whole")]
     pub consumed_percent: u32,
-    /// Of the offsets (docs/FORMATS.md, "Offsets").
+    /// When a block that was written counts as written.
+    #[serde(default = "crate::condition::nothing_synced")]
+    pub durability: Durability,
+    /// Of the offsets and of what is written (docs/FORMATS.md, "Offsets", "What is written").
     pub seed: u64,
     pub hold: Hold,
 }
@@ -103,6 +106,22 @@ pub struct Done {
     pub phases: Phases,
     pub tally: Tally,
     pub usage: Usage,
+    /// Of an `update`: where the time of its work went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+}
+
+/// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Until the block's bytes are there, or look as if they were.
+    pub read_ns: u64,
+    /// The change of every byte.
+    pub loop_ns: u64,
+    /// Until the block is written, as far as the durability asks; the one sync of `sync-end` is in it.
+    pub write_ns: u64,
+    /// What reading the clock once takes, and is in the other numbers four times a block.
+    pub clock_ns: u64,
 }
 
 /// Wall-clock time on the worker's monotonic clock. `open` and `close` are absent when the file was held open.
@@ -124,11 +143,12 @@ impl Phases {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     pub ops: u64,
-    /// Bytes handed to the consume, repetitions counted.
+    /// Bytes handed to the consume, or written; repetitions counted.
     pub bytes: u64,
     /// Bytes of the file that were reached at least once.
     pub distinct_bytes: u64,
-    /// Sixteen hexadecimal digits; what it sums depends on the consume, never on the order of blocks.
+    /// Sixteen hexadecimal digits; what it sums depends on the consume, never on the order of blocks. Of a pass
+    /// that wrote: zeros from the worker; in the record the sum of the whole range as a reader finds it afterwards.
     pub checksum: String,
     pub threads: u32,
     /// Reads in flight per thread.

@@ -9,6 +9,8 @@ pub struct Io {
     pub read_call_bytes: u64,
     /// read(2), pread(2), preadv2(2), …; not io_uring and not page faults.
     pub read_calls: u64,
+    /// write(2), pwrite(2), …; not io_uring and not stores to a mapping.
+    pub write_calls: u64,
     /// Bytes whose read from a block device this process caused, read-ahead included.
     pub device_read_bytes: u64,
     pub device_write_bytes: u64,
@@ -22,6 +24,7 @@ pub fn io(pid: u32) -> io::Result<Io> {
     Ok(Io {
         read_call_bytes: field("rchar:")?,
         read_calls: field("syscr:")?,
+        write_calls: field("syscw:")?,
         device_read_bytes: field("read_bytes:")?,
         device_write_bytes: field("\nwrite_bytes:")?,
     })

@@ -26,7 +26,7 @@
 
 use std::io;
 
-use schema::{Consume, Span, Workload};
+use schema::{Consume, Span};
 
 use crate::{
     buffer::Buffer,
@@ -64,9 +64,9 @@ pub(crate) fn pass<A: Access>(
     consume: Consume,
     destination: &mut Buffer,
 ) -> io::Result<Count> {
-    match pattern.workload {
-        Workload::Scan => with_spans(access, pattern.scan(thread), pattern.consumed_percent, consume, destination),
-        Workload::Random => with_spans(access, pattern.random(thread), pattern.consumed_percent, consume, destination),
+    match pattern.workload.is_ascending() {
+        true => with_spans(access, pattern.scan(thread), pattern.consumed_percent, consume, destination),
+        false => with_spans(access, pattern.random(thread), pattern.consumed_percent, consume, destination),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of
 //! reading a file, `session` opens, times and closes, `drive` is the timed loop with `offsets` on one side and
-//! `consume` on the other. The worker knows one job at a time. It sets no state, sees no other pass, and computes no
+//! `consume` on the other; `writing` is the same for workloads that change the file. The worker knows one job at a time. It sets no state, sees no other pass, and computes no
 //! statistic.
 
 mod buffer;
@@ -14,6 +14,7 @@ pub mod offsets;
 mod session;
 mod task;
 mod usage;
+mod writing;
 
 use std::{
     io::{self, BufRead, Write},
@@ -98,8 +99,8 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage } = measured;
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage }))
+                        let session::Measured { phases, tally, usage, parts } = measured;
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),
@@ -116,6 +117,9 @@ fn prepare(job: Job) -> Result<Box<dyn Session>, Refusal> {
         .iter()
         .find(|method| method.name() == task.arm.method)
         .ok_or_else(|| Refusal::Unavailable(format!("this worker has no method {:?}", task.arm.method)))?;
+    if task.job.workload.writes() {
+        return writing::session(task);
+    }
     method.support(&task).map_err(Refusal::Unavailable)?;
     method.session(task)
 }

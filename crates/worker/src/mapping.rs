@@ -11,6 +11,7 @@ use rustix::{
 use schema::{Bytes, Span};
 
 /// The pages that hold `range`, and no others: the size of the address range and of the page table is that of the work.
+#[derive(Debug)]
 pub(crate) struct Mapping {
     address: NonNull<u8>,
     bytes: usize,

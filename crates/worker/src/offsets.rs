@@ -111,9 +111,9 @@ impl Pattern {
             let whole = Pattern { consumed_percent: 100, ..*self };
             return (u128::from(whole.distinct_bytes()) * u128::from(self.consumed_percent) / 100) as u64;
         }
-        match self.workload {
-            Workload::Scan => self.ops.saturating_mul(self.block).min(self.range.bytes),
-            Workload::Random => {
+        match self.workload.is_ascending() {
+            true => self.ops.saturating_mul(self.block).min(self.range.bytes),
+            false => {
                 let (slots, stride) = self.slots();
                 // One bit per slot, or eight bytes per operation: whatever is smaller, because it is the worker's
                 // memory.
@@ -293,9 +293,9 @@ mod tests {
                     let mut reached = vec![false; bytes as usize];
                     let mut reach =
                         |span: Span| reached[(span.offset - 11) as usize..][..span.bytes as usize].fill(true);
-                    match workload {
-                        Workload::Scan => (0..2).flat_map(|thread| pattern.scan(thread)).for_each(&mut reach),
-                        Workload::Random => (0..2).flat_map(|thread| pattern.random(thread)).for_each(&mut reach),
+                    match workload.is_ascending() {
+                        true => (0..2).flat_map(|thread| pattern.scan(thread)).for_each(&mut reach),
+                        false => (0..2).flat_map(|thread| pattern.random(thread)).for_each(&mut reach),
                     }
                     let counted = reached.iter().filter(|&&byte| byte).count() as u64;
                     assert_eq!(pattern.distinct_bytes(), counted, "{pattern:?}");

@@ -39,6 +39,7 @@ pub(crate) struct Measured {
     pub phases: Phases,
     pub tally: Tally,
     pub usage: Usage,
+    pub parts: Option<schema::protocol::Parts>,
 }
 
 /// Allocates, and opens and warms what is to be held.
@@ -100,7 +101,7 @@ impl<W: Way> Session for Reading<W> {
             threads: pattern.threads,
             queue_depth: self.way.queue_depth(),
         };
-        Ok(Measured { phases, tally, usage })
+        Ok(Measured { phases, tally, usage, parts: None })
     }
 }
 
@@ -261,7 +262,7 @@ fn summarize(parts: Vec<Part>) -> Result<(Phases, Usage, Count), (&'static str, 
     Ok((phases, usage.ok_or_else(|| missing("its usage"))?, count))
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).expect("a pass does not take centuries")
 }
 

@@ -3,7 +3,7 @@
 
 use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
 
-use schema::{Arm, Descriptor, protocol::Job};
+use schema::{Arm, Descriptor, Workload, protocol::Job};
 
 use crate::offsets::Pattern;
 
@@ -87,12 +87,13 @@ impl Task {
             return Err(Fault::new(format!("{} is {kind}; a regular file is needed", job.file)));
         }
         let file_bytes = metadata.len();
-        if file_bytes == 0 {
+        let appends = job.workload == Workload::Append;
+        if file_bytes == 0 && !appends {
             return Err(Fault::new("the file is empty: there is nothing to read"));
         }
         let wrong = |what: String| Err(Fault::new(what));
         match job.range.offset.checked_add(job.range.bytes) {
-            Some(end) if end <= file_bytes => {}
+            Some(end) if end <= file_bytes || appends => {}
             _ => {
                 let (offset, bytes) = (job.range.offset, job.range.bytes);
                 return wrong(format!(
@@ -109,6 +110,9 @@ impl Task {
             () if job.ops == 0 => return wrong("0 blocks are nothing to measure".into()),
             () if !(1..=MAX_THREADS).contains(&job.threads) => {
                 return wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads));
+            }
+            () if job.workload.writes() && job.threads > 1 => {
+                return wrong("workloads that write have one thread".into());
             }
             () => {}
         }

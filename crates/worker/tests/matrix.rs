@@ -91,6 +91,7 @@ fn reference(job: &Job, file: &[u8]) -> Tally {
                 }
             }
         }
+        other => unreachable!("{other} writes: tests/writing.rs"),
     }
     let mut reached = vec![false; file.len()];
     let (mut bytes, mut checksum) = (0, 0u64);
@@ -191,6 +192,7 @@ fn job(arm: &Arm, file: &TestFile, block_bytes: u64) -> Job {
         threads: 1,
         descriptor: Descriptor::PerThread,
         consumed_percent: 100,
+        durability: schema::Durability::None,
         seed: 7,
         hold: Hold::No,
     }

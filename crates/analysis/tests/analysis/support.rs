@@ -55,6 +55,7 @@ fn condition(workload: Workload, block: &str, state: State) -> Condition {
         descriptor: Descriptor::PerThread,
         durability: Durability::None,
         storage: None,
+        layout: None,
         range: Span { offset: 0, bytes: 64 * MIB },
         aligned: true,
         ops: 64 * MIB / block_bytes,
@@ -76,7 +77,7 @@ fn conditions(compare: &Compare) -> Vec<Condition> {
                             it.storage = throttle
                                 .read_bps
                                 .map(|rate| Storage { read_bytes_per_s: Some(rate.0), read_ops_per_s: None });
-                            it.range = compare.range.map_or(it.range, |range| range.of(64 * MIB));
+                            it.range = compare.range.map_or(it.range, |range| range.of(64 * MIB, it.block_bytes));
                             it.ops = compare.ops.unwrap_or(it.range.bytes / block.0);
                             conditions.push(it);
                         }

@@ -18,6 +18,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.check()?;
     let before = history::Store::open(None)?.load(&args.run)?;
     let (target, size) = target(&before, args)?;
+    subject::spare(&before.experiment, &target)?;
     args.output.spare(&target)?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);

@@ -15,6 +15,7 @@ use crate::{
 
 pub fn run(args: &RunArgs) -> Result<Outcome> {
     let experiment = experiment::load(args)?;
+    subject::spare(&experiment, &args.target)?;
     let size = args.size.map(|size| size.0);
     if args.dry_run {
         let (target, budget, seed) = (&args.target, args.budget, args.seed);

@@ -9,7 +9,7 @@ use super::{Kind, Probe, difference};
 pub(super) const KIND: Kind = Kind {
     name: "disk",
     about: "requests and bytes of the disk under the file, all processes together, from sysfs",
-    readings: &["disk_read_requests", "disk_read_bytes", "disk_write_requests", "disk_write_bytes"],
+    readings: &["disk_read_requests", "disk_read_bytes", "disk_write_requests", "disk_write_bytes", "disk_flushes"],
     make: |target| Box::new(DiskProbe { disk: target.disk.clone(), before: Err("not started".into()) }),
 };
 
@@ -22,6 +22,14 @@ impl DiskProbe {
     fn look(&self) -> Result<DiskCounters, String> {
         self.disk.as_ref().map_err(String::clone)?.counters().map_err(|error| error.to_string())
     }
+}
+
+fn flushes(before: &Result<DiskCounters, String>, after: &Result<DiskCounters, String>) -> Reading<f64> {
+    let counted = |it: &Result<DiskCounters, String>| match it {
+        Ok(counters) => counters.flush_requests.ok_or_else(|| "the kernel counts flushes since Linux 5.5".to_string()),
+        Err(reason) => Err(reason.clone()),
+    };
+    difference(&counted(before), &counted(after))
 }
 
 impl Probe for DiskProbe {
@@ -42,6 +50,7 @@ impl Probe for DiskProbe {
             ("disk_read_bytes", field(|it| it.read_bytes)),
             ("disk_write_requests", field(|it| it.write_requests)),
             ("disk_write_bytes", field(|it| it.write_bytes)),
+            ("disk_flushes", flushes(&self.before, &after)),
         ]
     }
 }

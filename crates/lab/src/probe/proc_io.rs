@@ -1,4 +1,4 @@
-//! /proc/PID/io of the worker: read calls, and bytes that it made the device read, read-ahead included. Needs no root
+//! /proc/PID/io of the worker: read and write calls, and bytes that it made the device read, read-ahead included. Needs no root
 //! for one's own child.
 
 use schema::record::Reading;
@@ -7,8 +7,8 @@ use super::{Kind, Probe, difference};
 
 pub(super) const KIND: Kind = Kind {
     name: "proc-io",
-    about: "read calls and device bytes of the worker, from /proc/PID/io",
-    readings: &["read_calls", "read_call_bytes", "device_read_bytes", "device_write_bytes"],
+    about: "read and write calls and device bytes of the worker, from /proc/PID/io",
+    readings: &["read_calls", "read_call_bytes", "write_calls", "device_read_bytes", "device_write_bytes"],
     make: |_| Box::new(ProcIo { before: Err("not started".into()) }),
 };
 
@@ -18,6 +18,9 @@ struct ProcIo {
 
 /// The worker's own read of the `go` line ends after `start` looked and is counted between.
 const GO_CALLS: f64 = 1.0;
+
+/// And its own write of the `done` line.
+const DONE_CALLS: f64 = 1.0;
 
 impl Probe for ProcIo {
     fn start(&mut self, pid: u32) {
@@ -36,6 +39,7 @@ impl Probe for ProcIo {
         vec![
             ("read_calls", field(|io| io.read_calls).map(|calls| (calls - GO_CALLS).max(0.0))),
             ("read_call_bytes", field(|io| io.read_call_bytes).map(|bytes| (bytes - go_line_bytes).max(0.0))),
+            ("write_calls", field(|io| io.write_calls).map(|calls| (calls - DONE_CALLS).max(0.0))),
             ("device_read_bytes", field(|io| io.device_read_bytes)),
             ("device_write_bytes", field(|io| io.device_write_bytes)),
         ]

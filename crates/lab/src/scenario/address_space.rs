@@ -91,6 +91,7 @@ fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &
         threads,
         descriptor: Descriptor::PerThread,
         consumed_percent: 100,
+        durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
     };

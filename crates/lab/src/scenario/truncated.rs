@@ -39,6 +39,7 @@ fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, Str
         threads: 1,
         descriptor: Descriptor::PerThread,
         consumed_percent: 100,
+        durability: schema::Durability::None,
         seed: 1,
         // Mapped before the file gets shorter.
         hold: Hold::Warm,

@@ -35,6 +35,7 @@ pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> C
         descriptor: Descriptor::PerThread,
         durability: Durability::None,
         storage: None,
+        layout: None,
         range: Span { offset: 0, bytes: GIB },
         aligned: true,
         ops: GIB / block_bytes,

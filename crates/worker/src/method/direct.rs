@@ -7,7 +7,7 @@
 use std::{fs::File, io};
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
-use schema::{Span, Workload};
+use schema::Span;
 use sys::cache::Way as Residency;
 
 use crate::{
@@ -37,6 +37,16 @@ impl Method for Direct {
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
         let alignment = alignment(&task)?;
         session::prepare(DirectWay { alignment }, task)
+    }
+}
+
+/// Why a job that writes does not fit O_DIRECT here.
+pub(crate) fn fits_writes(task: &Task) -> Result<(), String> {
+    let align = alignment(task).map_err(|fault| format!("O_DIRECT is not possible here: {fault}"))?;
+    let range = task.pattern.range;
+    match [task.pattern.block, range.offset, range.bytes].iter().all(|it| it.is_multiple_of(align)) {
+        true if task.pattern.aligned => Ok(()),
+        _ => Err(format!("O_DIRECT here writes blocks at multiples of {align} bytes, in multiples of {align} bytes")),
     }
 }
 
@@ -109,7 +119,7 @@ fn fits(task: &Task, align: u64) -> Result<(), String> {
             pattern.block
         ));
     }
-    if pattern.workload == Workload::Random && !pattern.aligned && !one_block {
+    if !pattern.workload.is_ascending() && !pattern.aligned && !one_block {
         return Err(format!("O_DIRECT here needs offsets in multiples of {align} bytes; unaligned ones are not"));
     }
     if !range.end().is_multiple_of(align) && !ends_with_file {

@@ -16,7 +16,7 @@ use crate::{
     task::{Fault, Refusal, Task, at},
 };
 
-mod direct;
+pub(crate) mod direct;
 mod dontcache;
 mod mmap;
 pub(crate) mod positional;
@@ -24,6 +24,7 @@ pub(crate) mod pread;
 mod read;
 mod stdio;
 mod uring;
+mod writes;
 
 /// Every method, in the order of `schema::arm::METHODS`.
 pub(crate) const METHODS: &[&dyn Method] = &[
@@ -35,6 +36,8 @@ pub(crate) const METHODS: &[&dyn Method] = &[
     &direct::Direct,
     &uring::Uring,
     &dontcache::DontCache,
+    &writes::Writes { name: "write" },
+    &writes::Writes { name: "pwrite" },
 ];
 
 /// A method as the message loop sees it.
@@ -110,7 +113,7 @@ pub(crate) trait Way: Send + Sync + 'static {
 }
 
 /// The file, for reading only; `flags` beyond that.
-fn open(task: &Task, flags: rustix::fs::OFlags) -> io::Result<File> {
+pub(crate) fn open(task: &Task, flags: rustix::fs::OFlags) -> io::Result<File> {
     File::options().read(true).custom_flags(flags.bits() as i32).open(&task.path)
 }
 

@@ -1,0 +1,95 @@
+//! Workloads that write: only ever to files of faultline's own, which are gone afterwards.
+
+use std::fs;
+
+use crate::support::Sandbox;
+
+const WRITES: &str = r#"
+title = "Writing"
+[arms]
+synced = { method = "pwrite" }
+mapped = { method = "mmap" }
+forgetful = { method = "mmap", own = { durability = "none", range = { blocks = 1 } } }
+[[compare]]
+arms = ["synced", "mapped", "forgetful"]
+workload = "WORKLOAD"
+block = "64 KiB"
+state = "STATE"
+durability = "sync-each"
+range = { bytes = "1 MiB" }
+ops = 16
+"#;
+
+fn experiment(sandbox: &Sandbox, workload: &str, state: &str) -> String {
+    sandbox.write("writes.toml", WRITES.replace("WORKLOAD", workload).replace("STATE", state))
+}
+
+#[test]
+fn a_file_of_the_users_is_never_written() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("mine", 2 << 20);
+    let before = fs::read(&file).unwrap();
+    let experiment = experiment(&sandbox, "overwrite", "cached");
+    sandbox.run(&["run", &file, "-e", &experiment]).refused(2, &["overwrite writes", "mine", "folder"]);
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+#[test]
+fn passes_that_write_are_read_back_and_leave_nothing_behind() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("here");
+    for (workload, state) in
+        [("overwrite", "cached"), ("overwrite-random", "cold"), ("append", "cold"), ("update", "mapped")]
+    {
+        let experiment = experiment(&sandbox, workload, state);
+        let output =
+            sandbox.run(&["run", &folder, "-e", &experiment, "--size=2MiB", "--rounds=5", "--json", "--quiet"]);
+        output.sane();
+        let document = output.document();
+        assert!(!document.record.samples.is_empty(), "{workload}");
+        for sample in &document.record.samples {
+            match &sample.outcome {
+                schema::record::Outcome::Ok { tally, .. } => assert_ne!(tally.checksum, "0000000000000000"),
+                // Somebody else's page-out may drop a page; nothing else is expected to go wrong here.
+                schema::record::Outcome::Invalid { reason } => assert!(reason.contains("page"), "{workload}: {reason}"),
+                schema::record::Outcome::Failed { reason } => panic!("{workload}: {reason}"),
+            }
+        }
+        assert!(fs::read_dir(&folder).unwrap().next().is_none(), "{workload} left something");
+    }
+}
+
+#[test]
+fn an_arm_that_covers_one_block_and_never_syncs_is_found_out() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("here");
+    let experiment = experiment(&sandbox, "update", "cached");
+    let output = sandbox.run(&["run", &folder, "-e", &experiment, "--size=2MiB", "--rounds=5", "--json", "--quiet"]);
+    let document = output.document();
+    let comparisons = &document.findings.comparisons;
+    let forgetful = comparisons.iter().find(|it| it.arm.contains("forgetful")).unwrap();
+    let reason = forgetful.reason.clone().unwrap_or_default();
+    assert_eq!(forgetful.verdict, schema::findings::Verdict::NotComparable, "{reason}");
+    assert!(reason.contains("counts as done at different points"), "{reason}");
+    assert!(
+        reason.contains("reached 65,536 bytes of the file") && reason.contains("had reached the device"),
+        "{reason}"
+    );
+    let fair = comparisons.iter().find(|it| it.arm == "native/mmap").unwrap();
+    assert_ne!(fair.verdict, schema::findings::Verdict::NotComparable, "{:?}", fair.reason);
+}
+
+#[test]
+fn what_makes_no_sense_is_said_before_anything_is_written() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("here");
+    for (text, part) in [
+        (WRITES.replace("WORKLOAD", "append").replace("STATE", "cached"), "never written is not in the page cache"),
+        (WRITES.replace("WORKLOAD", "scan").replace("STATE", "cached"), "only writes"),
+        (WRITES.replace("WORKLOAD", "update").replace("STATE", "limited"), "not measured in state limited"),
+        (WRITES.replace("WORKLOAD", "update").replace("STATE", "cached").replace("pwrite", "pread"), "only reads"),
+    ] {
+        let experiment = sandbox.write("wrong.toml", text);
+        sandbox.run(&["run", &folder, "-e", &experiment]).refused(2, &[part]);
+    }
+}
