@@ -25,6 +25,7 @@ fn main() -> std::process::ExitCode {
         Command::Reproduce(args) => command::reproduce::run(&args),
         Command::Claims(args) => command::claims::run(&args),
         Command::Compare(args) => command::compare::run(&args),
+        Command::Predict(args) => command::predict::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Inspect(args) => command::inspect::run(&args),
         Command::List(args) => command::list::run(&args),

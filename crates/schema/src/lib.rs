@@ -12,6 +12,7 @@ pub mod inspection;
 pub mod leftover;
 pub mod protocol;
 pub mod record;
+pub mod unit_cost;
 pub mod units;
 
 pub use arm::Arm;

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod doctor;
 pub mod inspect;
 pub mod list;
+pub mod predict;
 pub mod report;
 pub mod reproduce;
 pub mod run;
