@@ -13,6 +13,7 @@ mod inspect;
 mod interruption;
 mod limits;
 mod outputs;
+mod predict;
 mod strangers;
 mod studies;
 mod support;

@@ -31,8 +31,15 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Block, and how many of them make a pass of some milliseconds.
-const BLOCKS: [(u64, u64); 6] =
-    [(64, 131_072), (2 * KIB, 16_384), (32 * KIB, 2048), (512 * KIB, 128), (8 * MIB, 16), (24 * MIB, 4)];
+const BLOCKS: [(u64, u64); 7] = [
+    (64, 131_072),
+    (2 * KIB, 16_384),
+    (32 * KIB, 2048),
+    (320 * KIB, 205),
+    (2560 * KIB, 26),
+    (8 * MIB, 16),
+    (24 * MIB, 4),
+];
 /// So few blocks that hardly two of them lie close to each other: nothing but first visits.
 const FEW: u64 = 1024;
 /// Parts of the file that fit the caches of one level after the other.
@@ -62,7 +69,7 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
             for blocks in BLOCKS {
                 add(arm, Scan, consume, Mapped, blocks, whole);
                 // From some megabytes on a random block is a scan of its own.
-                if blocks.0 <= 512 * KIB && (consume == Touch || arm == "mmap") {
+                if blocks.0 <= MIB && (consume == Touch || arm == "mmap") {
                     add(arm, Random, consume, Mapped, blocks, whole);
                 }
             }
@@ -74,6 +81,10 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
         add("mmap", Random, Sum, Mapped, smallest, span);
         add("mmap", Scan, Sum, Mapped, middle, span);
     }
+    // Where the first lines of a block still cost more than the next, the curves bend most.
+    add("mmap", Random, Sum, Mapped, (512, 16_384), whole);
+    add("mmap", Random, Sum, Mapped, (8 * KIB, 6144), whole);
+    add("pread", Random, Touch, Mapped, (8 * KIB, 6144), whole);
     add("pread", Random, Touch, Mapped, (smallest.0, FEW), whole);
     add("mmap", Random, Sum, Mapped, (smallest.0, FEW), whole);
     add("mmap", Scan, Touch, Mapped, middle, whole);

@@ -8,7 +8,7 @@ use schema::{
 use crate::{
     compare::Compared,
     measured::{Cell, Run},
-    words::{percent, rough_size, thousands},
+    words::{rough_size, thousands},
 };
 
 use super::model::{self, Counts, Pass};
@@ -40,6 +40,7 @@ pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: Counts) -> Pass<'a> {
         condition: cell.own,
         page_bytes: run.page_bytes() as f64,
         read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+        ceiling_bytes_per_s: run.record.ceiling.value().map(|it| it.bytes_per_s),
         counts,
         resident_share: if cell.own.state == schema::State::Cold { 0.0 } else { 1.0 },
     }
@@ -86,14 +87,15 @@ fn sentence(accounts: [&Account; 2], names: &[String; 2], decided: bool) -> Stri
     } else if explained * measured <= 0.0 {
         format!("measured difference {}, not explained", time(measured.abs()))
     } else if explained.abs() > measured.abs() {
-        let over = percent(explained.abs() / measured.abs() - 1.0);
-        format!("measured difference {}, accounted {}, {over} too much", time(measured.abs()), time(explained.abs()))
+        let (all, over) = (explained.abs(), explained.abs() - measured.abs());
+        format!("measured difference {}, accounted {}, {} too much", time(measured.abs()), time(all), time(over))
     } else {
-        let not = percent(1.0 - explained / measured);
+        let (all, rest) = (explained.abs(), measured.abs() - explained.abs());
         format!(
-            "measured difference {}, explained {} of it, {not} not explained",
+            "measured difference {}, explained {} of it, not explained {}",
             time(measured.abs()),
-            time(explained.abs())
+            time(all),
+            time(rest)
         )
     };
     format!("{}; {}; {end}", side(accounts[0], &names[0]), side(accounts[1], &names[1]))

@@ -66,6 +66,7 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
             condition: &condition,
             page_bytes: run.page_bytes() as f64,
             read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+            ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
             counts: Counts::default(),
             resident_share,
         };

@@ -18,6 +18,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) condition: &'a Condition,
     pub(crate) page_bytes: f64,
     pub(crate) read_ahead_bytes: f64,
+    /// What the device gives in ascending order at most.
+    pub(crate) ceiling_bytes_per_s: Option<f64>,
     /// What was counted of it; where nothing is given, what is to be expected.
     pub(crate) counts: Counts,
     /// Of the pages that it reaches, the share that is in the page cache when it starts.
@@ -239,20 +241,19 @@ impl Adding<'_> {
             return Ok(());
         }
         let page = self.pass.page_bytes;
-        let one = self.device(1)?;
         if whole_range || !self.is_random() {
             // Read-ahead keeps the device busy while a read call copies: all but the last window's work is hidden behind it.
             // A mapping waits for each window.
             let bytes = if whole_range { self.range() } else { self.range() * self.reached() } * missing;
             let bytes = self.pass.counts.device_bytes.unwrap_or(bytes);
-            let deep = self.costs.device.iter().max_by_key(|it| it.queue_depth).map_or(one, |it| &it.request);
-            let request = deep.points.last().map_or(page, |it| it.0);
-            let device = bytes / request * deep.at(request).unwrap_or(0.0);
+            let rate = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).ok_or("the ceiling is not known")?;
+            let device = bytes / rate * 1e9;
             let working: f64 = self.terms.iter().map(|it| it.ns).sum();
             let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { 1.0 - self.pass.read_ahead_bytes / bytes };
             self.add(Cause::Device, "bytes from the device", bytes, device - working * hidden.clamp(0.0, 1.0));
             return Ok(());
         }
+        let one = self.device(1)?;
         let around = self.pass.arm.method == "mmap" && self.pass.arm.word("advice") != "random";
         let by_page = self.pass.arm.method == "mmap" && !around;
         let needed = (self.block() / page).ceil() * page;
