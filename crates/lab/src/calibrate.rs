@@ -52,7 +52,7 @@ const DEEP: u32 = 32;
 fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
     use {
         Consume::{Sum, Touch},
-        State::{AsIs, Cached, Mapped},
+        State::{AsIs, Cached, Cold, Mapped},
         Workload::{Random, Scan},
     };
     let mut points: Vec<CalibrationPoint> = Vec::new();
@@ -95,6 +95,9 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
     }
     add("mmap", Random, Touch, Cached, (4 * KIB, 4096), whole);
     if on_a_device {
+        // What the device gives through read-ahead, of the same first part of the file as cold cells.
+        let stream = whole.min(16 * MIB);
+        add("read", Scan, Touch, Cold, (320 * KIB, stream / (320 * KIB)), stream);
         for request in REQUESTS {
             let all = whole / request * request;
             add("direct", Random, Touch, AsIs, (request, (8 * MIB / request).clamp(16, 256)), all);
@@ -130,24 +133,31 @@ fn is_of_device(point: &CalibrationPoint) -> bool {
     point.state == State::AsIs
 }
 
+/// Whether a point evicts the file, which nobody else in the warm stage wants.
+fn evicts(point: &CalibrationPoint) -> bool {
+    point.state == State::Cold
+}
+
 /// Some more passes, of the points that have fewest: between the rounds of a stage that lives in the page cache of any
 /// point, between others of the device alone.
 pub fn between_rounds(bench: &mut Bench, calibration: &mut Calibration, warm: bool, budget: Duration) {
     if calibration.elapsed_s > budget.as_secs_f64() * SHARE {
         return;
     }
-    let wanted = |it: &CalibrationPoint| warm || is_of_device(it);
+    let wanted = |it: &CalibrationPoint| if warm { !evicts(it) } else { is_of_device(it) || evicts(it) };
     let some = (calibration.points.iter().filter(|it| wanted(it)).count() as f64 * PER_ROUND).ceil() as usize;
     // Device points go on after the warm stage: what the device answers later is another matter.
     let enough = if warm { PASSES.end } else { 2 * PASSES.end };
     passes(bench, calibration, some, &|it| wanted(it) && it.passes.len() < enough);
 }
 
-/// The fewest passes of each point, where rounds were too few for them.
+/// The fewest passes of each point, where rounds were too few for them; those that evict the file come last.
 pub fn complete(bench: &mut Bench, calibration: &mut Calibration) {
-    for _ in 0..PASSES.start {
-        let all = calibration.points.len();
-        passes(bench, calibration, all, &|it| it.passes.len() < PASSES.start);
+    for evicting in [false, true] {
+        for _ in 0..PASSES.start {
+            let all = calibration.points.len();
+            passes(bench, calibration, all, &|it| evicts(it) == evicting && it.passes.len() < PASSES.start);
+        }
     }
 }
 

@@ -191,6 +191,9 @@ fn verdict(forecast: &Forecast) -> String {
             let factor = b.median / a.median;
             let surely = a.ci_high < b.ci_low;
             let times = if factor >= 9.95 { format!("{factor:.0}") } else { format!("{factor:.1}") };
+            if factor < 1.05 {
+                return format!("{first} and {second} are expected to take about the same.");
+            }
             match surely {
                 true => format!("{first} is expected to be {times} times as fast as {second}, the next."),
                 false => format!(

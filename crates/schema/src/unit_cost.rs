@@ -137,6 +137,8 @@ pub struct UnitCosts {
     /// A minor fault at a random place.
     pub fault_random_ns: Option<f64>,
     pub device: Vec<DeviceCost>,
+    /// A byte that comes from the device through read-ahead, in ascending order, with the copying that goes on meanwhile.
+    pub stream_byte_ns: Option<f64>,
 }
 
 /// What a term of an account is about.

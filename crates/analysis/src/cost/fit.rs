@@ -11,6 +11,7 @@ use schema::{
 use crate::stats::Sample;
 
 const READ: &str = "native/pread";
+const STREAMED: &str = "native/read";
 const MAPPED: &str = "native/mmap";
 const POPULATED: &str = "native/mmap+populate-read";
 
@@ -32,11 +33,10 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     let read_call_ns = [least(&read_scan), least(&read_in)].into_iter().flatten().reduce(f64::min);
     let beyond = |curve: &Curve, ns: Option<f64>| rising(change(curve, |_, total| Some(total - ns?)));
     let sum_buffer = in_proportion(&sum_mapped_in, look.middle_block(MAPPED));
-    // Copying is in both; summing, in the second, is known from where it was alone.
+    // Copying is in both; where blocks were summed as well, that is what most cells do, and summing alone is known.
     let copy = rising(change(&read_scan, |block, total| {
-        let alone = total - read_call_ns?;
         let summed = read_sum.points.iter().find(|it| it.0 == block).zip(sum_buffer.at(block));
-        Some(summed.map_or(alone, |((_, total), sum)| f64::midpoint(alone, total - read_call_ns.unwrap_or(0.0) - sum)))
+        Some(summed.map_or(total, |((_, total), sum)| total - sum) - read_call_ns?)
     }));
     let (read_random, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);
     let (mapped_random, mapped_first_ns) = look.random(MAPPED, Consume::Sum, &mapped_scan, whole);
@@ -57,6 +57,10 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
         sum_mapped: rising(mapped_scan),
         sum_mapped_in,
         device: look.device(),
+        stream_byte_ns: look.all(STREAMED, Workload::Scan, State::Cold).find_map(|it| {
+            let bytes = (it.ops as f64 * it.block_bytes as f64).min(it.range_bytes as f64);
+            work_ns(it).map(|ns| ns / bytes).filter(|ns| ns.is_finite())
+        }),
         ..look.mapping(whole)
     }
 }

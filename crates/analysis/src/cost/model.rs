@@ -242,15 +242,15 @@ impl Adding<'_> {
         }
         let page = self.pass.page_bytes;
         if whole_range || !self.is_random() {
-            // Read-ahead keeps the device busy while a read call copies: all but the last window's work is hidden behind it.
-            // A mapping waits for each window.
             let bytes = if whole_range { self.range() } else { self.range() * self.reached() } * missing;
             let bytes = self.pass.counts.device_bytes.unwrap_or(bytes);
-            let rate = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).ok_or("the ceiling is not known")?;
-            let device = bytes / rate * 1e9;
+            // Read-ahead keeps the device busy while a read call copies, and what was calibrated has both; a mapping waits
+            // for each window.
+            let ceiling = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
+            let byte = self.costs.stream_byte_ns.or(ceiling).ok_or("reading in ascending order was not calibrated")?;
             let working: f64 = self.terms.iter().map(|it| it.ns).sum();
-            let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { 1.0 - self.pass.read_ahead_bytes / bytes };
-            self.add(Cause::Device, "bytes from the device", bytes, device - working * hidden.clamp(0.0, 1.0));
+            let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { working };
+            self.add(Cause::Device, "bytes from the device", bytes, bytes * byte - hidden);
             return Ok(());
         }
         let one = self.device(1)?;

@@ -125,6 +125,9 @@ impl World {
             }
         }
         points.push(self.point("native/mmap", (Random, Touch, Cached), 4096, RANGE, 1024));
+        let mut stream = self.point("native/read", (Scan, Touch, State::Cold), 320 << 10, 16 * MIB, 51);
+        stream.passes.iter_mut().for_each(|it| it.phases.work_ns = (51.0 * 327_680.0 * self.device_byte) as u64);
+        points.push(stream);
         for request in [4096, 64 << 10, MIB] {
             points.push(self.point("native/direct", (Random, Touch, AsIs), request, RANGE, 64));
         }
@@ -195,6 +198,7 @@ fn planted_costs_are_recovered() {
     close_to(costs.pages_per_fault, WINDOW);
     close_to(costs.fault_pages_ns, WINDOW * WORLD.populated_page);
     close_to(costs.device[0].request.at(65_536.0), WORLD.request + 65_536.0 * WORLD.device_byte);
+    close_to(costs.stream_byte_ns, WORLD.device_byte);
     assert_eq!((costs.bare_call_ns, costs.clock_ns, costs.range_bytes), (Some(90.0), Some(30.0), RANGE));
 }
 
@@ -396,7 +400,15 @@ fn singles(costs: &UnitCosts) -> Vec<f64> {
     let more = [costs.close_ns, costs.map_ns, costs.fault_ns, costs.fault_random_ns, costs.pages_per_fault];
     let firsts = [costs.read_first_ns, costs.mapped_first_ns];
     let fault = costs.fault_pages_ns;
-    single.into_iter().chain(more).flatten().chain(fault).chain(firsts).chain(per_page).collect()
+    single
+        .into_iter()
+        .chain(more)
+        .flatten()
+        .chain(fault)
+        .chain(costs.stream_byte_ns)
+        .chain(firsts)
+        .chain(per_page)
+        .collect()
 }
 
 fn any_point() -> impl Strategy<Value = CalibrationPoint> {
