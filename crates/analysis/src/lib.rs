@@ -8,6 +8,7 @@ mod because;
 mod cells;
 mod claims;
 mod compare;
+mod cost;
 mod crossover;
 mod equal_work;
 mod figures;
@@ -24,13 +25,15 @@ mod words;
 use schema::{Findings, Record};
 
 pub use compare::{MARGIN, verdict};
+pub use cost::{Asked, fit, forecast};
 pub use precision::{PRECISION, settled};
 pub use runs::across;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
     let run = measured::Run::new(record);
-    let compared = compare::against_baselines(&run);
+    let mut compared = compare::against_baselines(&run);
+    let costs = cost::of_run(&run, &mut compared);
     let noise_floor = noise::floor(&run);
     Findings {
         cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
@@ -41,5 +44,6 @@ pub fn analyze(record: &Record) -> Findings {
         noise_floor,
         claims: claims::all(&run),
         figures: figures::all(&run),
+        costs: costs.map(Box::new),
     }
 }

@@ -31,6 +31,8 @@ pub enum Command {
     History(HistoryArgs),
     /// A saved run once more: the same experiment with the same seed, here, and both beside each other
     Rerun(Box<RerunArgs>),
+    /// What something would take that was not measured, at the unit costs of this machine
+    Predict(PredictArgs),
     /// Show a saved run again
     Report(ReportArgs),
     /// Where the pages of a file are, or what a process has mapped
@@ -157,6 +159,43 @@ pub struct OutputArgs {
     /// The answer only: no progress, no tables of details
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct PredictArgs {
+    /// In what order blocks are read
+    #[arg(long, default_value = "random")]
+    pub workload: Workload,
+    /// Bytes of a block
+    #[arg(long, default_value = "4KiB", value_name = "SIZE")]
+    pub block: Bytes,
+    /// How many blocks are read [default: as many as the file has]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
+    pub ops: Option<u64>,
+    /// Bytes of the file
+    #[arg(long, value_name = "SIZE")]
+    pub file_size: Bytes,
+    /// What there is for the page cache [default: this machine's memory]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
+    /// Where pages are that memory holds: cached, mapped; or cold, with nothing in memory
+    #[arg(long, default_value = "cached")]
+    pub state: State,
+    /// What happens to each byte: sum or touch
+    #[arg(long, default_value = "sum")]
+    pub consume: Consume,
+    /// For these arms
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
+    pub method: Vec<Arm>,
+    /// A saved run whose unit costs are taken [default: the newest of this machine that has some]
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+    /// Where a test file is made, and removed again, if there is no such run yet
+    #[arg(long, default_value = ".", value_name = "FOLDER")]
+    pub dir: PathBuf,
+    /// One JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

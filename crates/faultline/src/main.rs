@@ -27,6 +27,7 @@ fn main() -> std::process::ExitCode {
         Command::Compare(args) => command::compare::run(&args),
         Command::History(args) => command::history::run(&args),
         Command::Rerun(args) => command::rerun::run(&args),
+        Command::Predict(args) => command::predict::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Inspect(args) => command::inspect::run(&args),
         Command::List(args) => command::list::run(&args),

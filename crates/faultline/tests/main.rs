@@ -14,6 +14,7 @@ mod inspect;
 mod interruption;
 mod limits;
 mod outputs;
+mod predict;
 mod strangers;
 mod studies;
 mod support;

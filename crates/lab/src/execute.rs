@@ -14,11 +14,12 @@ use schema::{
     Arm, Condition, Experiment, Record, SCHEMA_VERSION, Span, State, Workload,
     protocol::{Done, Job, Parts, Phases, Tally, Usage},
     record::{Environment, Fill, FolioOrder, Outcome, Reading, Sample},
+    unit_cost::Calibration,
 };
 
 use crate::{
     cage::{Cages, Note},
-    ceiling, cold, host,
+    calibrate, ceiling, cold, host,
     link::{Link, Trouble},
     plan::{self, Plan, RANGE_BYTES_MAX, Stage},
     probe::Probes,
@@ -195,7 +196,13 @@ impl Bench<'_> {
             .filter(|&index| of_stage(&self.record.conditions[index]))
             .filter(|&index| self.cells_of(index).iter().any(|&cell| self.record.cells[cell].skipped.is_none()))
             .collect();
+        if stage == Stage::Warm {
+            self.begin_calibration();
+        }
         if conditions.is_empty() {
+            if stage == Stage::Warm {
+                self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration));
+            }
             return;
         }
         let time = self.clock.time_for(stage, &self.record.conditions);
@@ -213,6 +220,37 @@ impl Bench<'_> {
         (hooks.checkpoint)(&self.record);
         let is_last = !self.record.conditions.iter().any(|it| Stage::of(it.state) > stage);
         self.rounds(&Slot { stage, conditions, begun, time, is_last }, hooks);
+        if stage == Stage::Warm {
+            self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration));
+        }
+    }
+
+    /// Where the warm stage begins: after what is there was looked at.
+    fn begin_calibration(&mut self) {
+        let touched = self.record.conditions.iter().filter(|it| it.state != State::AsIs);
+        let Some(widest) = touched.map(|it| it.range).max_by_key(|it| it.bytes) else {
+            self.record.calibration = Reading::unavailable("in state as-is nothing may be evicted or filled");
+            return;
+        };
+        if self.record.conditions.iter().any(|it| it.workload.writes()) {
+            self.record.calibration = Reading::unavailable("passes that write change the file under a calibration");
+            return;
+        }
+        if let Err(reason) = state::possible(State::Mapped, self.target) {
+            self.record.calibration = Reading::unavailable(reason);
+            return;
+        }
+        let range = Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest };
+        self.record.calibration = calibrate::begin(self, range, self.settings.budget);
+    }
+
+    /// Goes on with a calibration, if there is one.
+    fn calibrate(&mut self, hooks: &mut Hooks, go_on: &dyn Fn(&mut Self, &mut Calibration)) {
+        if let Some(mut calibration) = self.record.calibration.value().cloned() {
+            (hooks.progress)(&self.clock.progress("what single calls, faults and copies cost here".into()));
+            go_on(self, &mut calibration);
+            self.record.calibration = Reading::Value(calibration);
+        }
     }
 
     /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
@@ -305,6 +343,10 @@ impl Bench<'_> {
                     self.sample(cell, round);
                 }
             }
+            let (budget, warm) = (self.settings.budget, slot.stage == Stage::Warm);
+            self.calibrate(hooks, &|bench, calibration| {
+                calibrate::between_rounds(bench, calibration, warm, budget);
+            });
             if saved.elapsed() > Duration::from_secs(2) {
                 (hooks.checkpoint)(&self.record);
                 saved = Instant::now();
@@ -384,9 +426,17 @@ impl Bench<'_> {
     /// # Errors
     /// Why there are none.
     pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        self.observe(arm, condition).map(|done| (done.phases, done.tally))
+    }
+
+    /// As `measure`, with what the worker spent.
+    ///
+    /// # Errors
+    /// Why there is nothing.
+    pub fn observe(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
         match self.pass(arm, condition) {
             Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
-            Ok(pass) => Ok((pass.done.phases, pass.done.tally)),
+            Ok(pass) => Ok(pass.done),
             Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
             Err(Trouble::Interrupted) => Err("interrupted".into()),
         }
@@ -562,7 +612,7 @@ impl Bench<'_> {
         (0..self.record.cells.len()).filter(|&cell| self.record.cells[cell].condition == condition).collect()
     }
 
-    fn is_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 }
@@ -653,6 +703,7 @@ fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, e
         samples: Vec::new(),
         fills: Vec::new(),
         ceiling: Reading::unavailable("not measured"),
+        calibration: Reading::unavailable("not calibrated"),
         limits: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 //! from outside. It never reads the measured bytes, and never computes a statistic.
 
 pub mod cage;
+pub mod calibrate;
 pub mod ceiling;
 pub mod cold;
 pub mod doctor;

@@ -11,6 +11,7 @@
 
 mod across;
 mod claim;
+mod costs;
 mod csv;
 mod details;
 mod environment;
@@ -33,6 +34,7 @@ use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 
 pub use across::{across, across_json, across_markdown};
 pub use claim::variant;
+pub use costs::{forecast, forecast_json};
 pub use csv::csv;
 pub use html::{across_html, html};
 pub use inspection::{inspection, inspection_json};

@@ -8,7 +8,7 @@ use schema::{
     record::{Outcome, Reading},
 };
 
-use crate::{map::Names, number, study::without_numbers, text::shortened};
+use crate::{costs, map::Names, number, study::without_numbers, text::shortened};
 
 /// A label and what belongs to it, one sentence each.
 pub(crate) struct Entry {
@@ -30,6 +30,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(findings), false);
+    add("Accounted", costs::summary(findings), false);
     add("Skipped", skipped(record, &Names::of(record, findings)), true);
     add(
         "Invalid",

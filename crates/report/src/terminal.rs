@@ -3,7 +3,7 @@
 use schema::{Findings, Record};
 
 use crate::{
-    Style, claim, details, environment,
+    Style, claim, costs, details, environment,
     map::{self, Section},
     page::{Page, Paint},
     study, summary,
@@ -104,6 +104,14 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         page.paragraph(0, Paint::Heading, "No crossover");
         for line in without {
             page.paragraph(2, Paint::Plain, &line);
+        }
+    }
+    if let Ok(facts) = costs::facts(record, findings) {
+        page.blank();
+        page.paragraph(0, Paint::Heading, "Unit costs");
+        let columns = facts.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        for (label, value) in facts {
+            page.item(2, columns, &label, Paint::Quiet, &value);
         }
     }
     page.blank();

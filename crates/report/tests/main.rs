@@ -1,5 +1,6 @@
 //! Reports of a run made up by hand, as people see them.
 
+mod costs;
 mod page;
 mod several;
 mod support;

@@ -5,6 +5,7 @@
 pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("survey", include_str!("../../../experiments/survey.toml")),
     ("crossover", include_str!("../../../experiments/crossover.toml")),
+    ("calibrate", include_str!("../../../experiments/calibrate.toml")),
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Condition, Record, record::Reading};
+use crate::{Arm, Condition, Record, record::Reading, unit_cost::Costs};
 
 /// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Findings {
     /// Published numbers beside ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<FigureFinding>,
+    /// What follows from the calibration; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Box<Costs>>,
     /// One line per condition: the map *state → winner → margin → why*.
     pub map: Vec<MapLine>,
     /// Things about the whole run that a reader must know before believing it.

@@ -13,6 +13,7 @@ pub mod leftover;
 pub mod protocol;
 pub mod record;
 pub mod saved;
+pub mod unit_cost;
 pub mod units;
 
 pub use arm::Arm;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Arm, Condition, Experiment, Span,
     protocol::{Phases, Tally},
+    unit_cost::Calibration,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,8 +42,15 @@ pub struct Record {
     /// What scenarios found, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scenarios: BTreeMap<String, Reading<Observation>>,
+    /// What single things cost here, as measured; unit costs are fitted from it by `analysis`.
+    #[serde(default = "not_calibrated")]
+    pub calibration: Reading<Calibration>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
+}
+
+fn not_calibrated() -> Reading<Calibration> {
+    Reading::unavailable("made by a version that does not calibrate")
 }
 
 /// The answer of a scenario: a small experiment with yes or no as its outcome.

@@ -1,6 +1,7 @@
 //! Records in, findings out: made-up records with known answers.
 
 mod claims;
+mod costs;
 mod equal_work;
 mod findings;
 mod properties;

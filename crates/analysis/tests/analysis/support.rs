@@ -304,6 +304,7 @@ pub(crate) fn empty_record() -> Record {
             how: "O_DIRECT, 1 MiB, 32 in flight".to_string(),
         }),
         scenarios: BTreeMap::new(),
+        calibration: Reading::unavailable("not calibrated"),
         limits: Vec::new(),
     }
 }

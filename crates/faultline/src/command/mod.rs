@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod history;
 pub mod inspect;
 pub mod list;
+pub mod predict;
 pub mod report;
 pub mod reproduce;
 pub mod rerun;

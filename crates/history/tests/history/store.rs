@@ -75,6 +75,7 @@ pub(crate) fn record(id: &str) -> Record {
         samples: vec![],
         fills: vec![],
         ceiling: Reading::unavailable("no cold cells"),
+        calibration: Reading::unavailable("not calibrated"),
         limits: vec![],
     }
 }

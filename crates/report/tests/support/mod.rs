@@ -534,6 +534,7 @@ fn record() -> Record {
             random_ops_per_s: Reading::Value(48_211.3),
             how: "O_DIRECT, 1 MiB requests, 32 in flight".into(),
         }),
+        calibration: Reading::unavailable("not calibrated"),
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }
@@ -565,6 +566,7 @@ fn findings() -> Findings {
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
         claims: vec![],
         figures: vec![],
+        costs: None,
         map: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
     }

@@ -1,6 +1,11 @@
-//! Where the time of a pass goes: user, system, and what is neither.
+//! Where the time of a pass goes: by cause, where a run has unit costs; else user, system, and what is neither.
 
-use schema::{Findings, Record, record::Reading};
+use schema::{
+    Findings, Record,
+    findings::CellFinding,
+    record::Reading,
+    unit_cost::{Account, Cause},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,15 +21,44 @@ pub(super) const CHART: Chart = Chart {
     title: "Where the time goes",
     about: "Time per block as a share of what the first arm of the condition takes. Other is what neither user nor system \
             accounts for: waiting for the device, being descheduled. With several threads CPU time may exceed the time that \
-            passed. Causes are counted only by runs that keep accounts.",
+            passed. Cells with an account are divided by their causes instead: what was counted, at the costs that the run's \
+            calibration found; what that leaves of the measured time is unexplained, and what it exceeds it by is said in the table.",
     draw,
 };
 
-const PARTS: [(&str, &str); 3] = [("user", "#56b4e9"), ("system", "#d55e00"), ("other", "#999999")];
+/// What a cell's time is divided into: by the kernel's ticks, or by its account.
+const PARTS: [(&str, &str); 11] = [
+    ("user", "#56b4e9"),
+    ("system", "#d55e00"),
+    ("other", "#999999"),
+    ("system calls", "#d55e00"),
+    ("copies", "#e69f00"),
+    ("TLB and cache misses", "#cc79a7"),
+    ("bytes consumed", "#56b4e9"),
+    ("faults", "#b2182b"),
+    ("open, map, unmap, close", "#8c6bb1"),
+    ("device", "#0072b2"),
+    ("unexplained", "#999999"),
+];
+const UNEXPLAINED: usize = PARTS.len() - 1;
+/// Where the causes begin, in the order of `Cause::ALL`.
+const CAUSES: usize = 3;
+
+struct Row {
+    name: String,
+    /// What the first arm of its condition takes.
+    whole: f64,
+    /// Per block.
+    parts: [f64; PARTS.len()],
+    /// By how much an account exceeds what was measured.
+    too_much: f64,
+}
 
 fn draw(record: &Record, findings: &Findings) -> Drawn {
     let view = View::of(record, findings);
-    let figures: Vec<Figure> = view.groups().iter().filter_map(|(title, cells)| figure(title, cells)).collect();
+    let accounts: &[Account] = findings.costs.as_ref().map_or(&[], |it| &it.accounts);
+    let groups = view.groups();
+    let figures: Vec<Figure> = groups.iter().filter_map(|(title, cells)| figure(title, cells, accounts)).collect();
     if figures.is_empty() { Err(format!("No cell has CPU times: {}.", reason(findings))) } else { Ok(figures) }
 }
 
@@ -33,55 +67,75 @@ fn reason(findings: &Findings) -> String {
     reason.unwrap_or("nothing was measured").to_string()
 }
 
-fn figure(title: &str, cells: &[Named]) -> Option<Figure> {
-    let mut rows: Vec<(String, f64, [f64; 3])> = Vec::new();
+fn by_account(cell: &CellFinding, total: f64, accounts: &[Account]) -> Option<([f64; PARTS.len()], f64)> {
+    let of_cell = |it: &&Account| it.arm == cell.arm.name && it.condition == cell.condition;
+    let account = accounts.iter().find(of_cell).filter(|it| it.condition.ops > 0)?;
+    let ops = account.condition.ops as f64;
+    let mut parts = [0.0; PARTS.len()];
+    for (place, cause) in Cause::ALL.iter().enumerate() {
+        parts[CAUSES + place] = account.terms.iter().filter(|it| it.cause == *cause).map(|it| it.ns / ops).sum();
+    }
+    let rest = total - account.accounted_ns / ops;
+    parts[UNEXPLAINED] = rest.max(0.0);
+    Some((parts, (-rest).max(0.0)))
+}
+
+fn by_ticks(cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String> {
+    let (user, system) = (&cell.user_ns_per_op, &cell.system_ns_per_op);
+    let (Reading::Value(user_ns), Reading::Value(system_ns)) = (user, system) else {
+        return Err(user.reason().or(system.reason()).unwrap_or_default().to_string());
+    };
+    let mut parts = [0.0; PARTS.len()];
+    parts[..CAUSES].copy_from_slice(&[*user_ns, *system_ns, (total - user_ns - system_ns).max(0.0)]);
+    Ok(parts)
+}
+
+fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> {
+    let mut rows: Vec<Row> = Vec::new();
     let mut notes = Vec::new();
     for it in cells.iter().filter(|it| !it.cell.control) {
-        let Some(total) = it.cell.ns_per_op else { continue };
-        let (user, system) = (&it.cell.user_ns_per_op, &it.cell.system_ns_per_op);
-        let (Reading::Value(user), Reading::Value(system)) = (user, system) else {
-            notes.push(format!("{} is not shown: {}", it.row(), user.reason().or(system.reason()).unwrap_or_default()));
-            continue;
+        let Some(total) = it.cell.ns_per_op.map(|it| it.median) else { continue };
+        let divided = match by_account(it.cell, total, accounts) {
+            Some(divided) => Ok(divided),
+            None => by_ticks(it.cell, total).map(|parts| (parts, 0.0)),
+        };
+        let (parts, too_much) = match divided {
+            Ok(divided) => divided,
+            Err(reason) => {
+                notes.push(format!("{} is not shown: {reason}", it.row()));
+                continue;
+            }
         };
         let first =
             cells.iter().find(|other| other.cell.condition == it.cell.condition && other.cell.ns_per_op.is_some())?;
-        let whole = first.cell.ns_per_op?.median;
-        rows.push((it.row(), whole, [*user, *system, (total.median - user - system).max(0.0)]));
+        rows.push(Row { name: it.row(), whole: first.cell.ns_per_op?.median, parts, too_much });
     }
     if rows.is_empty() {
         return None;
     }
-    let names: Vec<String> = rows.iter().map(|(name, ..)| label(name)).collect();
-    let traces: Vec<Value> = PARTS.iter().enumerate().map(|(part, (name, colour))| {
-        let x: Vec<f64> = rows.iter().map(|(_, whole, parts)| parts[part] / whole * 100.0).collect();
-        let text: Vec<String> = rows.iter().map(|(_, _, parts)| number::duration(parts[part])).collect();
+    let names: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
+    let used: Vec<usize> = (0..PARTS.len()).filter(|&part| rows.iter().any(|row| row.parts[part] > 0.0)).collect();
+    let trace = |&part: &usize| -> Value {
+        let (name, colour) = PARTS[part];
+        let x: Vec<f64> = rows.iter().map(|row| row.parts[part] / row.whole * 100.0).collect();
+        let text: Vec<String> = rows.iter().map(|row| number::duration(row.parts[part])).collect();
         json!({ "type": "bar", "orientation": "h", "name": name, "x": x, "y": names, "customdata": text, "marker": { "color": colour },
                 "hovertemplate": "%{y}<br>%{fullData.name}: %{customdata} per block, %{x:.1f} %<extra></extra>" })
-    }).collect();
-    let table = Table {
-        columns: ["user per block", "system per block", "other per block"].into_iter().fold(
-            vec![Column::left("block · arm")],
-            |mut all, it| {
-                all.push(Column::right(it));
-                all
-            },
-        ),
-        rows: rows
-            .iter()
-            .map(|(name, _, parts)| {
-                [Cell::plain(name)]
-                    .into_iter()
-                    .chain(parts.iter().map(|&ns| Cell::plain(number::duration(ns))))
-                    .collect()
-            })
-            .collect(),
     };
+    let exceeds = rows.iter().any(|row| row.too_much > 0.0);
+    let mut columns = vec![Column::left("block · arm")];
+    columns.extend(used.iter().map(|&part| Column::right(format!("{} per block", PARTS[part].0))));
+    columns.extend(exceeds.then(|| Column::right("accounted too much")));
+    let table_rows = rows.iter().map(|row| {
+        let parts = used.iter().map(|&part| row.parts[part]).chain(exceeds.then_some(row.too_much));
+        [Cell::plain(&row.name)].into_iter().chain(parts.map(|ns| Cell::plain(number::duration(ns)))).collect()
+    });
     Some(Figure {
         title: title.to_string(),
         notes,
-        traces,
+        traces: used.iter().map(trace).collect(),
         layout: json!({ "barmode": "stack", "yaxis": rows_axis(&names), "xaxis": { "title": { "text": "% of the first arm's time" }, "rangemode": "tozero" } }),
         height: height_of_rows(rows.len()),
-        table,
+        table: Table { columns, rows: table_rows.collect() },
     })
 }

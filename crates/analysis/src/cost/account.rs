@@ -1,0 +1,150 @@
+//! A cell's counts at calibrated costs, and a comparison's difference by them. What is not explained is said.
+
+use schema::{
+    findings::Verdict,
+    unit_cost::{Account, Cause, Term, UnitCosts},
+};
+
+use crate::{
+    compare::Compared,
+    measured::{Cell, Run},
+    words::{rough_size, thousands},
+};
+
+use super::model::{self, Counts, Pass};
+
+/// What is a smaller share of the larger account is not worth a clause.
+const TOLD: f64 = 0.02;
+
+pub(crate) fn of_cell(run: &Run, costs: &UnitCosts, cell: &Cell) -> Result<Account, String> {
+    let measured_ns = measured_ns(cell).ok_or("no pass was measured")?;
+    let counts = Counts {
+        minor_faults: cell.count("minor_faults"),
+        device_bytes: cell.count("device_read_bytes"),
+        device_requests: cell.count("disk_read_requests"),
+    };
+    let terms = model::terms(costs, &pass(run, cell, counts))?;
+    Ok(Account {
+        arm: cell.arm().name.clone(),
+        condition: cell.own.clone(),
+        accounted_ns: terms.iter().map(|it| it.ns).sum(),
+        terms,
+        measured_ns,
+    })
+}
+
+pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: Counts) -> Pass<'a> {
+    let device = run.record.target.device.value();
+    Pass {
+        arm: cell.arm(),
+        condition: cell.own,
+        page_bytes: run.page_bytes() as f64,
+        read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+        ceiling_bytes_per_s: run.record.ceiling.value().map(|it| it.bytes_per_s),
+        counts,
+        resident_share: if cell.own.state == schema::State::Cold { 0.0 } else { 1.0 },
+    }
+}
+
+/// The median pass.
+pub(super) fn measured_ns(cell: &Cell) -> Option<f64> {
+    let per_op = crate::stats::median_of_positive(cell.passes.iter().filter_map(|pass| pass.ns_per_op()))?.median;
+    Some(per_op * cell.median_of(|tally| tally.ops)?)
+}
+
+/// Puts the account of both arms in the place of the counted facts, where both have one.
+pub(crate) fn explain(run: &Run, compared: &mut Compared, baseline: Option<&Account>, arm: Option<&Account>) {
+    let (Some(baseline), Some(arm)) = (baseline, arm) else { return };
+    if compared.finding.verdict == Verdict::NotComparable {
+        return;
+    }
+    let names = [compared.baseline, compared.arm].map(|cell| run.name(cell.arm()).to_string());
+    let decided = matches!(compared.finding.verdict, Verdict::Faster | Verdict::Slower);
+    compared.finding.explained_share =
+        decided.then(|| explained_share([baseline, arm].map(|it| (it.accounted_ns, it.measured_ns)))).flatten();
+    compared.finding.because = Some(sentence([baseline, arm], &names, decided));
+}
+
+/// Of the difference between two measured times, the share that the accounts come to: 1 when their difference is the
+/// measured one, less by what is missing, and less by what is too much.
+pub(super) fn explained_share([(a, measured_a), (b, measured_b)]: [(f64, f64); 2]) -> Option<f64> {
+    let measured = measured_a - measured_b;
+    let share = 1.0 - ((a - b) - measured).abs() / measured.abs();
+    share.is_finite().then(|| share.max(0.0))
+}
+
+fn sentence(accounts: [&Account; 2], names: &[String; 2], decided: bool) -> String {
+    let most = accounts.iter().map(|it| it.accounted_ns).fold(0.0, f64::max);
+    let side = |account: &Account, name: &str| {
+        let told: Vec<String> = account.terms.iter().filter(|it| it.ns >= TOLD * most).map(said).collect();
+        let told = if told.is_empty() { format!("{} in all", time(account.accounted_ns)) } else { told.join(", ") };
+        format!("{name}: {told}")
+    };
+    let [(a, measured_a), (b, measured_b)] = accounts.map(|it| (it.accounted_ns, it.measured_ns));
+    let (explained, measured) = (a - b, measured_a - measured_b);
+    let end = if !decided {
+        format!("accounted {} of {} and {} of {}", time(a), time(measured_a), time(b), time(measured_b))
+    } else if explained * measured <= 0.0 {
+        format!("measured difference {}, not explained", time(measured.abs()))
+    } else if explained.abs() > measured.abs() {
+        let (all, over) = (explained.abs(), explained.abs() - measured.abs());
+        format!("measured difference {}, accounted {}, {} too much", time(measured.abs()), time(all), time(over))
+    } else {
+        let (all, rest) = (explained.abs(), measured.abs() - explained.abs());
+        format!(
+            "measured difference {}, explained {} of it, not explained {}",
+            time(measured.abs()),
+            time(all),
+            time(rest)
+        )
+    };
+    format!("{}; {}; {end}", side(accounts[0], &names[0]), side(accounts[1], &names[1]))
+}
+
+/// `262,144 reads × 0.31 µs = 81 ms`, `1 GiB copied = 62 ms`.
+fn said(term: &Term) -> String {
+    match term.what.split_once(' ') {
+        Some(("bytes", rest)) => format!("{} {rest} = {}", rough_size(term.count), time(term.ns)),
+        _ if term.count <= 1.5 => format!("{} = {}", term.what, time(term.ns)),
+        _ => {
+            let count = thousands(term.count.round() as u64);
+            let what = if term.cause == Cause::Misses { format!("misses at {}", term.what) } else { term.what.clone() };
+            format!("{count} {what} × {} = {}", time(term.unit_ns), time(term.ns))
+        }
+    }
+}
+
+/// Two digits or three: `81 ms`, `4.1 µs`.
+pub(super) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "µs"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_lost_by_what_is_missing_and_by_what_is_too_much() {
+        let share = |explained: f64, measured: f64| {
+            explained_share([(100.0 + explained, 500.0), (100.0, 500.0 - measured)]).unwrap()
+        };
+        assert_eq!(share(100.0, 100.0), 1.0);
+        assert!((share(85.0, 100.0) - 0.85).abs() < 1e-12 && (share(115.0, 100.0) - 0.85).abs() < 1e-12);
+        assert_eq!(share(-10.0, 100.0), 0.0);
+        assert_eq!(share(300.0, 100.0), 0.0);
+        assert_eq!(share(-85.0, -100.0), share(85.0, 100.0));
+        assert_eq!(explained_share([(5.0, 7.0), (3.0, 7.0)]), None);
+    }
+
+    #[test]
+    fn times_have_two_digits_at_least() {
+        let said: Vec<String> = [0.0, 9.94, 12.3, 4100.0, 81e6, 2.5e9].map(time).to_vec();
+        assert_eq!(said, ["0.0 ns", "9.9 ns", "12 ns", "4.1 µs", "81 ms", "2.5 s"]);
+    }
+}

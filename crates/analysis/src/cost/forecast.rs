@@ -1,0 +1,166 @@
+//! What a pass would take that nobody measured, at the unit costs of a saved run.
+
+use schema::{
+    Arm, Bytes, Condition, Consume, Descriptor, Durability, Reading, Record, SCHEMA_VERSION, Span, State, Workload,
+    findings::Estimate,
+    unit_cost::{Forecast, ForecastArm, PredictedCell, Term, UnitCosts},
+};
+
+use crate::{
+    measured::Run,
+    stats::Sample,
+    words::{percent, thousands},
+};
+
+use super::{
+    fit,
+    model::{self, Counts, Pass},
+    predict,
+};
+
+/// Residuals that make an interval.
+const ENOUGH: usize = 5;
+/// The factor either way where no cell of the run shows how far off the costs are.
+const UNKNOWN: f64 = 2.0;
+/// How much wider, as a power, where the question leaves what was calibrated.
+const BEYOND: f64 = 1.5;
+
+/// The question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    pub arms: Vec<Arm>,
+    pub workload: Workload,
+    pub consume: Consume,
+    pub block_bytes: u64,
+    pub ops: u64,
+    pub file_bytes: u64,
+    /// What there is for the page cache.
+    pub memory_bytes: u64,
+    pub state: State,
+}
+
+/// # Errors
+/// The record has no calibration: why not.
+pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
+    let calibration = match &record.calibration {
+        Reading::Value(calibration) => calibration,
+        Reading::Unavailable { unavailable } => {
+            return Err(format!("run {} has no unit costs: {unavailable}", record.id));
+        }
+    };
+    let run = Run::new(record);
+    let costs = fit(calibration, run.page_bytes());
+    let own = predict::own_cells(&run, &costs).cells;
+    let cold = asked.state == State::Cold;
+    let resident_share = match cold {
+        true => 0.0,
+        false => (asked.memory_bytes as f64 / asked.file_bytes.max(1) as f64).min(1.0),
+    };
+    let mut remarks = remarks(asked, &costs, resident_share, record);
+    let beyond = asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random;
+    let arms = asked.arms.iter().map(|arm| {
+        let condition = condition(asked);
+        let device = record.target.device.value();
+        let pass = Pass {
+            arm,
+            condition: &condition,
+            page_bytes: run.page_bytes() as f64,
+            read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+            ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
+            counts: Counts::default(),
+            resident_share,
+        };
+        let terms = model::terms(&costs, &pass);
+        let seconds = terms.clone().map(|terms| interval(&terms, &own, resident_share < 1.0, beyond)).into();
+        ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() }
+    });
+    let arms = arms.collect();
+    remarks.push(basis(&own, resident_share < 1.0));
+    Ok(Forecast {
+        schema_version: SCHEMA_VERSION,
+        run: record.id.clone(),
+        target: record.target.clone(),
+        memory_bytes: asked.memory_bytes,
+        resident_share,
+        arms,
+        remarks,
+    })
+}
+
+fn condition(asked: &Asked) -> Condition {
+    let block_bytes = asked.block_bytes.clamp(1, asked.file_bytes.max(1));
+    Condition {
+        workload: asked.workload,
+        consume: asked.consume,
+        block_bytes,
+        state: asked.state,
+        file_bytes: asked.file_bytes,
+        threads: 1,
+        descriptor: Descriptor::PerThread,
+        durability: Durability::None,
+        storage: None,
+        layout: None,
+        range: Span { offset: 0, bytes: asked.file_bytes },
+        aligned: true,
+        ops: asked.ops,
+        consumed_percent: 100,
+        memory_bytes: None,
+    }
+}
+
+/// The run's own cells of the same kind: those that wait for the device, or those that do not.
+fn kin(own: &[PredictedCell], waits: bool) -> Option<Sample> {
+    let of_kind = own.iter().filter(|it| (it.condition.state == State::Cold) == waits);
+    let sample = Sample::new(of_kind.map(|it| (it.measured_ns_per_op / it.predicted_ns_per_op).ln()).collect())?;
+    (sample.count() >= ENOUGH).then_some(sample)
+}
+
+fn interval(terms: &[Term], own: &[PredictedCell], waits: bool, beyond: bool) -> Estimate {
+    let seconds: f64 = terms.iter().map(|it| it.ns).sum::<f64>() / 1e9;
+    let (low, high) = match kin(own, waits) {
+        Some(sample) => (sample.quantile(0.05).min(0.0), sample.quantile(0.95).max(0.0)),
+        None => (-UNKNOWN.ln(), UNKNOWN.ln()),
+    };
+    let power = if beyond { BEYOND } else { 1.0 };
+    // A factor of e to the fiftieth says as little as any larger one.
+    let at = |log: f64| seconds * (log * power).clamp(-50.0, 50.0).exp();
+    Estimate { median: seconds, ci_low: at(low), ci_high: at(high) }
+}
+
+fn basis(own: &[PredictedCell], waits: bool) -> String {
+    let kind = if waits { "that wait for the device" } else { "that stay in memory" };
+    match kin(own, waits) {
+        Some(sample) => format!(
+            "The interval is where 90 % of the run's own {} cells {kind} lay around what the same costs predict for them",
+            thousands(sample.count() as u64)
+        ),
+        None => format!(
+            "The run has too few cells {kind} to show how far off the costs are, so the interval is a factor of {UNKNOWN} either way"
+        ),
+    }
+}
+
+fn remarks(asked: &Asked, costs: &UnitCosts, resident_share: f64, record: &Record) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (file, memory) = (Bytes(asked.file_bytes), Bytes(asked.memory_bytes));
+    if asked.state != State::Cold && resident_share < 1.0 {
+        remarks.push(format!(
+            "{memory} of memory hold {} of a file of {file}; {} of the places are expected to come from the device",
+            percent(resident_share),
+            percent(1.0 - resident_share)
+        ));
+    }
+    if asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random {
+        remarks.push(format!(
+            "the calibration reached over {}; a file of {file} misses the TLB and the caches more often, so the interval \
+             is widened",
+            Bytes(costs.range_bytes)
+        ));
+    }
+    if resident_share < 1.0
+        && let Some(device) = record.target.device.value()
+    {
+        remarks.push(format!("the device is the {} of that run", device.name));
+    }
+    remarks
+}

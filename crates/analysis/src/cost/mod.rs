@@ -1,0 +1,36 @@
+//! What single things cost (fitted from a calibration), what a cell's counts come to at those costs (its account), and
+//! what cells come to that were never measured.
+//!
+//! An account uses what was counted of the cell and nothing of its time; a prediction not even its counts.
+
+mod account;
+mod fit;
+mod forecast;
+mod model;
+mod predict;
+
+use schema::unit_cost::Costs;
+
+use crate::{compare::Compared, measured::Run, stats::Sample};
+
+pub use fit::fit;
+pub use forecast::{Asked, forecast};
+
+/// All that follows from the record's calibration, if it has one; and the comparisons with their accounts in words.
+pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
+    let calibration = run.record.calibration.value()?;
+    let unit_costs = fit(calibration, run.page_bytes());
+    let accounts: Vec<_> = run.cells.iter().map(|cell| account::of_cell(run, &unit_costs, cell)).collect();
+    let of = |wanted: &crate::measured::Cell| {
+        let at = run.cells.iter().position(|cell| std::ptr::eq(cell, wanted))?;
+        accounts[at].as_ref().ok()
+    };
+    for compared in &mut *compared {
+        account::explain(run, compared, of(compared.baseline), of(compared.arm));
+    }
+    let shares = compared.iter().filter_map(|it| it.finding.explained_share).collect();
+    let predictions = predict::own_cells(run, &unit_costs);
+    let accounts = accounts.into_iter().filter_map(Result::ok).collect();
+    let explained_median = Sample::new(shares).map(|sample| sample.median());
+    Some(Costs { unit_costs, accounts, predictions, explained_median })
+}

@@ -1,0 +1,473 @@
+//! Unit costs, accounts, predictions and forecasts: worlds whose costs are known, and records that were measured.
+
+use proptest::{collection::vec, prelude::*};
+use schema::{
+    Condition, Consume, Findings, Reading, State, Workload,
+    findings::Verdict,
+    protocol::Phases,
+    unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Curve, Loop, UnitCosts},
+};
+
+use crate::support::{GIB, Lab, MIB, Pass, random, scan};
+
+/// What things cost in a made-up world, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct World {
+    call: f64,
+    copied_byte: f64,
+    summed_byte: f64,
+    random_read: f64,
+    random_place: f64,
+    open: f64,
+    close: f64,
+    map: f64,
+    fault: f64,
+    populated_page: f64,
+    unmapped_page: f64,
+    request: f64,
+    device_byte: f64,
+}
+
+const WORLD: World = World {
+    call: 250.0,
+    copied_byte: 0.12,
+    summed_byte: 0.05,
+    random_read: 150.0,
+    random_place: 40.0,
+    open: 2000.0,
+    close: 500.0,
+    map: 6000.0,
+    fault: 3000.0,
+    populated_page: 20.0,
+    unmapped_page: 10.0,
+    request: 60_000.0,
+    device_byte: 0.5,
+};
+
+const PAGE: f64 = 4096.0;
+/// Pages that one fault maps, everywhere.
+const WINDOW: f64 = 16.0;
+const TOUCH: f64 = 25.0;
+const RANGE: u64 = 64 * MIB;
+
+impl World {
+    /// Of one block: the same words as the model's, in other places.
+    fn block_ns(&self, arm: &str, condition: (Workload, Consume), bytes: f64) -> f64 {
+        let random = condition.0 == Workload::Random;
+        let summed = if condition.1 == Consume::Sum { bytes * self.summed_byte } else { 0.0 };
+        match arm {
+            "native/pread" => {
+                self.call + bytes * self.copied_byte + summed + if random { self.random_read } else { 0.0 }
+            }
+            "native/direct" => self.request + bytes * self.device_byte + summed,
+            _ if condition.1 == Consume::Touch => (bytes / PAGE).ceil() * TOUCH,
+            _ => summed + if random { self.random_place } else { 0.0 },
+        }
+    }
+
+    fn point(&self, arm: &str, it: (Workload, Consume, State), block: u64, range: u64, ops: u64) -> CalibrationPoint {
+        let (workload, consume, state) = it;
+        let mut work = ops as f64 * self.block_ns(arm, (workload, consume), block as f64);
+        let pages = range as f64 / PAGE;
+        let faults = if arm == "native/mmap" && state == State::Cached { pages / WINDOW } else { 0.0 };
+        if arm == "native/mmap" && state == State::Cached && workload == Workload::Random {
+            work = ops as f64 * self.block_ns(arm, (workload, Consume::Sum), 64.0);
+        }
+        work += faults * self.fault;
+        let around = (state == State::Cached).then_some(match arm {
+            "native/pread" => (self.open, self.close),
+            "native/mmap" => (self.map, self.close + pages * self.unmapped_page),
+            _ => (self.map + pages * self.populated_page, self.close + pages * self.unmapped_page),
+        });
+        let phases = Phases {
+            open_ns: around.map(|it| it.0 as u64),
+            work_ns: work.round() as u64,
+            close_ns: around.map(|it| it.1 as u64),
+        };
+        let pass = CalibrationPass { phases, minor_faults: faults as u64 };
+        CalibrationPoint {
+            arm: arm.into(),
+            workload,
+            consume,
+            state,
+            block_bytes: block,
+            range_bytes: range,
+            ops,
+            passes: vec![pass; 3],
+        }
+    }
+
+    fn calibration(&self) -> Calibration {
+        use {
+            Consume::{Sum, Touch},
+            State::{AsIs, Cached, Mapped},
+            Workload::{Random, Scan},
+        };
+        let mut points = Vec::new();
+        for block in [64, 2048, 32 << 10, 512 << 10, 8 << 20] {
+            let ops = (128 * MIB / block).min(131_072);
+            points.push(self.point("native/pread", (Scan, Touch, Mapped), block, RANGE, ops));
+            points.push(self.point("native/pread", (Scan, Sum, Mapped), block, RANGE, ops));
+            points.push(self.point("native/mmap", (Scan, Sum, Mapped), block, RANGE, ops));
+            if block < 8 << 20 {
+                points.push(self.point("native/pread", (Random, Touch, Mapped), block, RANGE, ops));
+                points.push(self.point("native/mmap", (Random, Sum, Mapped), block, RANGE, ops));
+            }
+        }
+        for span in [32 << 10, MIB] {
+            points.push(self.point("native/mmap", (Scan, Sum, Mapped), 32 << 10, span, 2048));
+        }
+        points.push(self.point("native/mmap", (Scan, Touch, Mapped), 32 << 10, RANGE, 2048));
+        points.push(self.point("native/pread", (Scan, Touch, Cached), 32 << 10, RANGE, 1));
+        for range in [RANGE / 8, RANGE] {
+            for arm in ["native/mmap", "native/mmap+populate-read"] {
+                points.push(self.point(arm, (Scan, Touch, Cached), 32 << 10, range, range / (32 << 10)));
+            }
+        }
+        points.push(self.point("native/mmap", (Random, Touch, Cached), 4096, RANGE, 1024));
+        let mut stream = self.point("native/read", (Scan, Touch, State::Cold), 320 << 10, 16 * MIB, 51);
+        stream.passes.iter_mut().for_each(|it| it.phases.work_ns = (51.0 * 327_680.0 * self.device_byte) as u64);
+        points.push(stream);
+        for request in [4096, 64 << 10, MIB] {
+            points.push(self.point("native/direct", (Random, Touch, AsIs), request, RANGE, 64));
+        }
+        let each = |ns: u64| Loop { times: 1000, ns: ns * 1000 };
+        Calibration { elapsed_s: 3.0, clock: each(30), bare_call: each(90), offset: 0, points, missing: vec![] }
+    }
+
+    /// What a cell of the record takes, a block.
+    fn cell_ns(&self, arm: &str, condition: &Condition) -> f64 {
+        let ops = condition.ops as f64;
+        let block = self.block_ns(arm, (condition.workload, condition.consume), condition.block_bytes as f64);
+        let pages = condition.range.bytes as f64 / PAGE;
+        let around = match (arm, condition.state) {
+            ("native/pread", State::Cached) => self.open + self.close,
+            ("native/mmap", State::Cached) => {
+                self.map + self.close + pages * (self.fault / WINDOW + self.unmapped_page)
+            }
+            _ => 0.0,
+        };
+        block + around / ops
+    }
+}
+
+fn close_to(found: Option<f64>, planted: f64) {
+    let found = found.expect("it was planted");
+    assert!((found / planted - 1.0).abs() < 0.03, "{found} for {planted}");
+}
+
+/// pread against mmap in that world, with counted faults, and each time changed by `change`.
+fn lab(conditions: &[Condition], change: impl Fn(&str, f64) -> f64) -> Lab {
+    let mut lab = Lab::new();
+    lab.record.calibration = Reading::Value(WORLD.calibration());
+    for condition in conditions {
+        let index = lab.condition(condition.clone());
+        for arm in ["pread", "mmap"] {
+            let cell = lab.cell(index, arm);
+            let arm = format!("native/{arm}");
+            let mapped_in_pass = arm == "native/mmap" && condition.state == State::Cached;
+            let faults = if mapped_in_pass { condition.range.bytes as f64 / PAGE / WINDOW } else { 0.0 };
+            lab.measure(cell, 8, change(&arm, WORLD.cell_ns(&arm, condition)), |_, pass: &mut Pass| {
+                pass.reads("minor_faults", faults);
+            });
+        }
+    }
+    lab
+}
+
+fn both_states(block: &str) -> Vec<Condition> {
+    [State::Cached, State::Mapped].map(|state| scan(block, state)).to_vec()
+}
+
+#[test]
+fn planted_costs_are_recovered() {
+    let costs = analysis::fit(&WORLD.calibration(), 4096);
+    // The smallest block has bytes to copy too.
+    close_to(costs.read_call_ns, WORLD.call + 64.0 * WORLD.copied_byte);
+    close_to(costs.copy.at(65_536.0), 65_536.0 * WORLD.copied_byte);
+    close_to(costs.sum_mapped.at(65_536.0), 65_536.0 * WORLD.summed_byte);
+    close_to(costs.sum_buffer.at(65_536.0), 65_536.0 * WORLD.summed_byte);
+    close_to(costs.read_random.level_at(2048.0), WORLD.random_read);
+    close_to(costs.mapped_random.level_at(2048.0), WORLD.random_place);
+    close_to(costs.open_ns, WORLD.open);
+    close_to(costs.map_ns, WORLD.map);
+    close_to(costs.populate.map(|it| it.page_ns), WORLD.populated_page);
+    close_to(costs.unmap.map(|it| it.page_ns), WORLD.unmapped_page);
+    close_to(costs.fault_ns, WORLD.fault);
+    close_to(costs.fault_random_ns, WORLD.fault);
+    close_to(costs.pages_per_fault, WINDOW);
+    close_to(costs.fault_pages_ns, WINDOW * WORLD.populated_page);
+    close_to(costs.device[0].request.at(65_536.0), WORLD.request + 65_536.0 * WORLD.device_byte);
+    close_to(costs.stream_byte_ns, WORLD.device_byte);
+    assert_eq!((costs.bare_call_ns, costs.clock_ns, costs.range_bytes), (Some(90.0), Some(30.0), RANGE));
+}
+
+#[test]
+fn an_account_explains_what_its_costs_made() {
+    let conditions: Vec<Condition> = ["256 B", "4 KiB", "64 KiB"].iter().flat_map(|block| both_states(block)).collect();
+    let findings = lab(&conditions, |_, ns| ns).analyze();
+    let costs = findings.costs.as_ref().unwrap();
+    assert_eq!(costs.accounts.len(), 12);
+    for comparison in &findings.comparisons {
+        let share = comparison.explained_share.unwrap();
+        assert!(share > 0.9, "{share} of {}", comparison.condition.label());
+        let because = comparison.because.as_deref().unwrap();
+        assert!(because.contains("pread:") && because.contains("copied") && because.contains("measured difference"));
+    }
+    assert!(costs.explained_median.unwrap() > 0.9);
+}
+
+#[test]
+fn what_is_not_explained_is_said_and_so_is_what_is_too_much() {
+    let of = |pread: f64| {
+        let lab = lab(&[scan("4 KiB", State::Mapped)], |arm, ns| if arm == "native/pread" { ns * pread } else { ns });
+        lab.analyze().comparisons.remove(0)
+    };
+    let missing = of(2.0);
+    assert!(missing.explained_share.unwrap() < 0.6);
+    assert!(missing.because.unwrap().contains("of it, not explained "));
+    let too_much = of(0.8);
+    assert!(too_much.explained_share.unwrap() < 0.9);
+    assert!(too_much.because.unwrap().contains(" too much"));
+    let reversed = of(0.1);
+    assert_eq!(reversed.explained_share, Some(0.0));
+    assert!(reversed.because.unwrap().ends_with("not explained"));
+}
+
+#[test]
+fn arms_that_are_the_same_have_no_difference_to_explain() {
+    let mapped = WORLD.cell_ns("native/mmap", &scan("4 KiB", State::Mapped));
+    let findings = lab(&[scan("4 KiB", State::Mapped)], |_, _| mapped).analyze();
+    assert_eq!(findings.comparisons[0].verdict, Verdict::Same);
+    assert_eq!(findings.comparisons[0].explained_share, None);
+    assert!(findings.comparisons[0].because.as_deref().unwrap().contains("accounted"));
+}
+
+#[test]
+fn what_was_not_calibrated_has_no_account_and_keeps_its_counted_facts() {
+    let changes: [fn(&mut Condition); 4] = [
+        |it| it.threads = 2,
+        |it| it.consume = Consume::Lines,
+        |it| it.state = State::AsIs,
+        |it| it.consumed_percent = 25,
+    ];
+    for change in changes {
+        let mut condition = scan("4 KiB", State::Mapped);
+        change(&mut condition);
+        let findings = lab(&[condition], |_, _| 500.0).analyze();
+        assert_eq!(findings.comparisons[0].explained_share, None);
+        assert!(findings.costs.unwrap().accounts.is_empty());
+        assert!(findings.comparisons[0].because.as_deref().is_none_or(|it| !it.contains("accounted")));
+    }
+}
+
+#[test]
+fn without_a_calibration_nothing_changes() {
+    let mut lab = lab(&both_states("4 KiB"), |_, ns| ns);
+    lab.record.calibration = Reading::unavailable("not calibrated");
+    let findings = lab.analyze();
+    assert_eq!(findings.costs, None);
+    assert!(findings.comparisons.iter().all(|it| it.explained_share.is_none()));
+}
+
+#[test]
+fn a_tenth_of_the_cells_is_held_out_and_the_seed_draws_it() {
+    let blocks = ["128 B", "256 B", "512 B", "1 KiB", "4 KiB", "8 KiB", "16 KiB"];
+    let conditions: Vec<Condition> = blocks.iter().flat_map(|block| both_states(block)).collect();
+    let mut lab = lab(&conditions, |_, ns| ns);
+    let drawn = |findings: &Findings| -> Vec<bool> {
+        findings.costs.as_ref().unwrap().predictions.cells.iter().map(|it| it.held_out).collect()
+    };
+    let first = lab.analyze();
+    let predictions = &first.costs.as_ref().unwrap().predictions;
+    assert_eq!(predictions.cells.len(), 28);
+    assert_eq!(drawn(&first).iter().filter(|it| **it).count(), 3);
+    assert!(predictions.worst.unwrap() < 0.12, "{predictions:#?}");
+    assert!(predictions.held_out_median.unwrap() <= predictions.held_out_worst.unwrap());
+    lab.record.seed = 2;
+    assert_ne!(drawn(&lab.analyze()), drawn(&first));
+}
+
+fn asked(file_bytes: u64, memory_bytes: u64) -> analysis::Asked {
+    analysis::Asked {
+        arms: ["pread", "mmap", "stdio"].map(|it| it.parse().unwrap()).to_vec(),
+        workload: Workload::Random,
+        consume: Consume::Sum,
+        block_bytes: 200,
+        ops: 1_000_000,
+        file_bytes,
+        memory_bytes,
+        state: State::Cached,
+    }
+}
+
+#[test]
+fn a_forecast_waits_for_the_device_where_memory_ends_and_not_before() {
+    let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
+    let fits = analysis::forecast(&record, &asked(RANGE, RANGE)).unwrap();
+    let larger = analysis::forecast(&record, &asked(2 * RANGE, RANGE)).unwrap();
+    assert_eq!((fits.resident_share, larger.resident_share), (1.0, 0.5));
+    let of_device = |forecast: &schema::unit_cost::Forecast| {
+        forecast.arms[0].terms.iter().any(|it| it.cause == schema::unit_cost::Cause::Device)
+    };
+    assert!(!of_device(&fits) && of_device(&larger));
+    let seconds = |forecast: &schema::unit_cost::Forecast| forecast.arms[0].seconds.value().unwrap().median;
+    // A call, a random place and little else; and half of the places from the device.
+    assert!((0.35..0.6).contains(&seconds(&fits)), "{}", seconds(&fits));
+    assert!(seconds(&larger) > 500_000.0 * WORLD.request / 1e9);
+    assert!(larger.remarks.iter().any(|it| it.contains("50 %")), "{:?}", larger.remarks);
+    assert!(fits.arms[2].seconds.reason().unwrap().contains("stdio"));
+}
+
+#[test]
+fn an_interval_holds_its_forecast_and_is_wider_beyond_what_was_calibrated() {
+    let conditions: Vec<Condition> = ["256 B", "4 KiB", "64 KiB"].iter().flat_map(|block| both_states(block)).collect();
+    let record = lab(&conditions, |arm, ns| if arm == "native/pread" { ns * 1.2 } else { ns * 0.9 }).record;
+    let width = |file: u64| {
+        let seconds = *analysis::forecast(&record, &asked(file, 2 * GIB)).unwrap().arms[0].seconds.value().unwrap();
+        assert!(seconds.ci_low <= seconds.median && seconds.median <= seconds.ci_high);
+        seconds.ci_high / seconds.ci_low
+    };
+    assert!(width(RANGE) > 1.2 && width(GIB) > width(RANGE));
+}
+
+#[test]
+fn a_run_without_unit_costs_forecasts_nothing_and_says_why() {
+    let mut record = lab(&[], |_, ns| ns).record;
+    record.calibration = Reading::unavailable("a budget of 5 s leaves no time for it");
+    assert!(analysis::forecast(&record, &asked(GIB, GIB)).unwrap_err().contains("a budget of 5 s"));
+}
+
+/// A run of `crossover` on two cores of a virtual machine, its passes cut to five rounds, without the controls' passes.
+const MEASURED: &str = include_str!("../records/crossover.json");
+
+#[test]
+fn of_a_measured_run_the_account_explains_most_and_its_cells_are_predicted() {
+    let record: schema::Record = serde_json::from_str(MEASURED).unwrap();
+    let findings = analysis::analyze(&record);
+    let costs = findings.costs.unwrap();
+    assert_eq!(costs.accounts.len(), 88, "pread and mmap under 44 conditions");
+    assert!(costs.explained_median.unwrap() > 0.85, "{:?}", costs.explained_median);
+    let predictions = &costs.predictions;
+    assert_eq!((predictions.cells.len(), predictions.cells.iter().filter(|it| it.held_out).count()), (88, 9));
+    assert!(predictions.median.unwrap() < 0.15 && predictions.held_out_median.unwrap() < 0.15, "{predictions:?}");
+    let accounted = findings.comparisons.iter().filter(|it| it.explained_share.is_some()).count();
+    let decided = findings.comparisons.iter().filter(|it| matches!(it.verdict, Verdict::Faster | Verdict::Slower));
+    assert_eq!(accounted, decided.count());
+}
+
+#[test]
+fn a_measured_run_answers_what_it_did_not_measure() {
+    let record: schema::Record = serde_json::from_str(MEASURED).unwrap();
+    let forecast = analysis::forecast(&record, &asked(40_000_000_000, 16_000_000_000)).unwrap();
+    let of =
+        |arm: &str| forecast.arms.iter().find(|it| it.arm == arm).and_then(|it| it.seconds.value()).unwrap().median;
+    // Three of five places wait for a device that takes tens of microseconds; a mapping without advice fetches windows.
+    assert!((10.0..200.0).contains(&of("native/pread")), "{}", of("native/pread"));
+    assert!(of("native/mmap") > 10.0 * of("native/pread"));
+    assert!((forecast.resident_share - 0.4).abs() < 1e-9);
+}
+
+fn costs_of(world: impl Strategy<Value = f64>) -> impl Strategy<Value = World> {
+    vec(world, 13).prop_map(|it| World {
+        call: 50.0 + it[0] * 500.0,
+        copied_byte: 0.01 + it[1],
+        summed_byte: 0.01 + it[2],
+        random_read: it[3] * 500.0,
+        random_place: it[4] * 200.0,
+        open: 100.0 + it[5] * 1e4,
+        close: 100.0 + it[6] * 1e4,
+        map: 100.0 + it[7] * 1e4,
+        fault: 100.0 + it[8] * 1e4,
+        populated_page: it[9] * 100.0,
+        unmapped_page: it[10] * 100.0,
+        request: 1e3 + it[11] * 1e5,
+        device_byte: 0.01 + it[12],
+    })
+}
+
+fn curves(costs: &UnitCosts) -> Vec<&Curve> {
+    let mut all = vec![&costs.copy, &costs.copy_from, &costs.read_random, &costs.read_random_in, &costs.sum_buffer];
+    all.extend([&costs.sum_mapped, &costs.sum_mapped_in, &costs.mapped_random, &costs.mapped_random_in]);
+    all.extend([&costs.faults, &costs.faults_ns]);
+    all.extend(costs.device.iter().map(|it| &it.request));
+    all
+}
+
+fn singles(costs: &UnitCosts) -> Vec<f64> {
+    let per_page = [costs.populate, costs.unmap].into_iter().flatten().flat_map(|it| [it.fixed_ns, it.page_ns]);
+    let single = [costs.clock_ns, costs.bare_call_ns, costs.read_call_ns, costs.touch_mapped_page_ns, costs.open_ns];
+    let more = [costs.close_ns, costs.map_ns, costs.fault_ns, costs.fault_random_ns, costs.pages_per_fault];
+    let firsts = [costs.read_first_ns, costs.mapped_first_ns];
+    let fault = costs.fault_pages_ns;
+    single
+        .into_iter()
+        .chain(more)
+        .flatten()
+        .chain(fault)
+        .chain(costs.stream_byte_ns)
+        .chain(firsts)
+        .chain(per_page)
+        .collect()
+}
+
+fn any_point() -> impl Strategy<Value = CalibrationPoint> {
+    const ARMS: &[&str] =
+        &["native/pread", "native/mmap", "native/mmap+populate-read", "native/direct", "native/uring+direct", "?"];
+    let words = (
+        prop::sample::select(ARMS),
+        prop::sample::select(Workload::ALL),
+        prop::sample::select(Consume::ALL),
+        prop::sample::select(State::ALL),
+    );
+    let sizes = (any::<u64>(), any::<u64>(), any::<u64>());
+    let pass = (any::<Option<u64>>(), any::<u64>(), any::<u64>()).prop_map(|(around, work_ns, minor_faults)| {
+        CalibrationPass { phases: Phases { open_ns: around, work_ns, close_ns: around }, minor_faults }
+    });
+    (words, sizes, vec(pass, 0..3)).prop_map(|((arm, workload, consume, state), sizes, passes)| CalibrationPoint {
+        arm: arm.to_string(),
+        workload,
+        consume,
+        state,
+        block_bytes: sizes.0 >> (sizes.0 % 64),
+        range_bytes: sizes.1 >> (sizes.1 % 64),
+        ops: sizes.2 >> (sizes.2 % 64),
+        passes,
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_planted_costs_are_recovered(world in costs_of(0.0..1.0f64)) {
+        let costs = analysis::fit(&world.calibration(), 4096);
+        let close = |found: Option<f64>, planted: f64| (found.unwrap() - planted).abs() <= 0.03 * planted + 2.0;
+        // The smallest block has 64 bytes to copy.
+        prop_assert!((costs.read_call_ns.unwrap() - world.call).abs() <= 64.0 * world.copied_byte + 1.0);
+        prop_assert!(close(costs.fault_ns, world.fault), "{costs:?}");
+        prop_assert!(close(costs.map_ns, world.map));
+        prop_assert!(close(costs.unmap.map(|it| it.page_ns), world.unmapped_page));
+        prop_assert!(close(costs.populate.map(|it| it.page_ns), world.populated_page));
+        prop_assert!(close(costs.mapped_random.level_at(2048.0), world.random_place));
+        prop_assert!(close(costs.read_random.level_at(2048.0), world.random_read));
+    }
+
+    #[test]
+    fn no_fit_panics_and_no_cost_is_negative_or_infinite(points in vec(any_point(), 0..40), page in any::<u64>()) {
+        let each = Loop { times: page % 7, ns: page };
+        let calibration =
+            Calibration { elapsed_s: 1.0, clock: each, bare_call: each, offset: 0, points, missing: vec![] };
+        let costs = analysis::fit(&calibration, page);
+        for curve in curves(&costs) {
+            prop_assert!(curve.points.iter().all(|it| it.1 >= 0.0 && it.1.is_finite()), "{curve:?}");
+            prop_assert!(curve.points.windows(2).all(|it| it[0].0 < it[1].0), "{curve:?}");
+        }
+        prop_assert!(singles(&costs).iter().all(|it| *it >= 0.0 && it.is_finite()), "{costs:?}");
+        // And whatever it is, it can be put to use.
+        let mut lab = lab(&[scan("4 KiB", State::Cached), random("64 B", State::Mapped), random("64 KiB", State::Cold)], |_, ns| ns);
+        lab.record.calibration = Reading::Value(calibration);
+        let findings = lab.analyze();
+        let json = serde_json::to_string(&findings).unwrap();
+        serde_json::from_str::<Findings>(&json).unwrap();
+        let _ = analysis::forecast(&lab.record, &asked(page, page >> 1));
+    }
+}

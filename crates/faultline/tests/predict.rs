@@ -1,0 +1,53 @@
+//! `faultline predict`: from a saved run's unit costs, without measuring.
+
+use serde_json::Value;
+
+use crate::support::Sandbox;
+
+/// A measured run with unit costs.
+const MEASURED: &str = include_str!("../../analysis/tests/records/crossover.json");
+
+const QUESTION: [&str; 5] = ["predict", "--block=200", "--ops=10000000", "--file-size=40GB", "--memory=16GB"];
+
+fn ask(sandbox: &Sandbox, more: &[&str]) -> crate::support::Output {
+    let args: Vec<&str> = QUESTION.iter().chain(more).copied().collect();
+    sandbox.run(&args)
+}
+
+#[test]
+fn a_question_is_answered_in_words_and_in_json() {
+    let sandbox = Sandbox::new();
+    let saved = sandbox.write("saved.json", MEASURED);
+    let text = ask(&sandbox, &["--run", &saved]).expect(0).stdout;
+    assert!(text.contains("10,000,000 random blocks of 200 B"), "{text}");
+    assert!(text.contains("is expected to be") && text.contains("device"), "{text}");
+    let json: Value = serde_json::from_str(&ask(&sandbox, &["--run", &saved, "--json"]).expect(0).stdout).unwrap();
+    let arms = json["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), 3);
+    for arm in arms {
+        let of = |name: &str| arm["seconds"][name].as_f64().unwrap();
+        assert!(0.0 < of("ci_low") && of("ci_low") <= of("median") && of("median") <= of("ci_high"), "{arm}");
+    }
+    assert_eq!(json["resident_share"], 0.4);
+}
+
+#[test]
+fn what_cannot_be_predicted_says_why_and_what_makes_no_sense_is_a_usage_error() {
+    let sandbox = Sandbox::new();
+    let saved = sandbox.write("saved.json", MEASURED);
+    let text = ask(&sandbox, &["--run", &saved, "--method=stdio"]).expect(3).stdout;
+    assert!(text.contains("stdio was not calibrated"), "{text}");
+    ask(&sandbox, &["--run", &saved, "--state=nowhere"]).expect(2);
+    sandbox.run(&["predict", "--file-size=0", "--run", &saved]).expect(2);
+    sandbox.run(&["predict", "--run", &saved]).expect(2);
+}
+
+#[test]
+fn a_run_that_was_not_calibrated_is_refused_with_its_reason() {
+    let sandbox = Sandbox::new();
+    let mut record: Value = serde_json::from_str(MEASURED).unwrap();
+    record["calibration"] = serde_json::json!({ "unavailable": "a budget of 5 s leaves no time for it" });
+    let saved = sandbox.write("saved.json", record.to_string());
+    let output = ask(&sandbox, &["--run", &saved]).expect(1);
+    assert!(output.stderr.contains("a budget of 5 s leaves no time for it"), "{output:?}");
+}

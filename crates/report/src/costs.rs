@@ -1,0 +1,210 @@
+//! What single things cost, how far they account for what was measured, and what they predict.
+
+use schema::{
+    Bytes, Findings, Record, SCHEMA_VERSION,
+    findings::{Estimate, Verdict},
+    record::Reading,
+    unit_cost::{Cause, Curve, Forecast, ForecastArm, PerPage, PredictedCell, Term, UnitCosts},
+};
+
+use crate::{
+    Style, number,
+    page::{Page, Paint},
+    summary::plural,
+    table::{Cell, Column, Table},
+};
+
+/// How far the costs reach, for the summary; nothing where there are none.
+pub(crate) fn summary(findings: &Findings) -> Vec<String> {
+    let Some(costs) = &findings.costs else { return Vec::new() };
+    let mut lines = Vec::new();
+    if let Some(median) = costs.explained_median {
+        let explained = findings.comparisons.iter().filter(|it| it.explained_share.is_some()).count();
+        let decided = |it: &&schema::findings::Comparison| matches!(it.verdict, Verdict::Faster | Verdict::Slower);
+        let all = findings.comparisons.iter().filter(decided).count();
+        lines.push(format!(
+            "{} of the measured difference in the median of {explained} comparisons ({} decided ones have no account)",
+            number::percent(median),
+            all.saturating_sub(explained)
+        ));
+    }
+    let predictions = &costs.predictions;
+    let held_out = predictions.cells.iter().filter(|it| it.held_out).count();
+    if let Some((median, worst)) = predictions.held_out_median.zip(predictions.held_out_worst) {
+        lines.push(format!(
+            "a tenth of the cells, held out ({held_out}), is predicted with a median error of {}, at worst {}{}",
+            number::percent(median),
+            number::percent(worst),
+            worst_cell(&predictions.cells, |it| it.held_out)
+        ));
+    }
+    if let Some((median, worst)) = predictions.median.zip(predictions.worst) {
+        let common = predictions.worst_have.as_ref().map(|it| format!("; the worst are mostly {it}"));
+        lines.push(format!(
+            "all {} cells that can be predicted: median error {}, at worst {}{}{}",
+            predictions.cells.len(),
+            number::percent(median),
+            number::percent(worst),
+            worst_cell(&predictions.cells, |_| true),
+            common.unwrap_or_default()
+        ));
+    }
+    lines
+}
+
+fn worst_cell(cells: &[PredictedCell], of: impl Fn(&PredictedCell) -> bool) -> String {
+    let worst = cells.iter().filter(|it| of(it)).max_by(|a, b| a.error.abs().total_cmp(&b.error.abs()));
+    worst.map_or_else(String::new, |it| format!(" ({}, {})", short(&it.arm), it.condition.label()))
+}
+
+/// The unit costs, as a list of names and values; or the one reason why there are none.
+pub(crate) fn facts(record: &Record, findings: &Findings) -> Result<Vec<(String, String)>, String> {
+    let costs = findings.costs.as_ref().map(|it| &it.unit_costs);
+    let Some(costs) = costs else {
+        return Err(record.calibration.reason().unwrap_or("the calibration gave none").to_string());
+    };
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mut add = |name: &str, value: Option<String>| facts.extend(value.map(|value| (name.to_string(), value)));
+    let ns = |value: Option<f64>| value.map(number::duration);
+    add("clock", ns(costs.clock_ns));
+    add("bare system call", ns(costs.bare_call_ns));
+    add("read call", ns(costs.read_call_ns));
+    add("copy a block", sizes(&costs.copy));
+    add("random read, beyond", sizes(&costs.read_random));
+    add("sum a buffer", sizes(&costs.sum_buffer));
+    add("sum in place", sizes(&costs.sum_mapped));
+    add("random place, beyond", sizes(&costs.mapped_random));
+    add("fault", fault(costs));
+    add("fault at a random place", ns(costs.fault_random_ns));
+    add("map", ns(costs.map_ns));
+    add("populate", costs.populate.map(per_page));
+    add("unmap", costs.unmap.map(per_page));
+    for device in &costs.device {
+        add(&format!("device, {} in flight", device.queue_depth), sizes(&device.request));
+    }
+    Ok(facts)
+}
+
+fn sizes(curve: &Curve) -> Option<String> {
+    let said = curve.points.iter().filter(|it| it.0 >= 64.0);
+    let said: Vec<String> =
+        said.map(|&(size, ns)| format!("{} {}", Bytes(size as u64), number::duration_glued(ns))).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn per_page(cost: PerPage) -> String {
+    format!("{} and {} a page", number::duration(cost.fixed_ns), number::duration(cost.page_ns))
+}
+
+fn fault(costs: &UnitCosts) -> Option<String> {
+    let (ns, pages) = costs.fault_ns.zip(costs.pages_per_fault)?;
+    let mapping = costs.fault_pages_ns.map(|of| format!(", of which mapping the pages {}", number::duration(of)));
+    Some(format!(
+        "{} for {} page{}{}",
+        number::duration(ns),
+        number::count(pages.round()),
+        plural(pages.round() as usize),
+        mapping.unwrap_or_default()
+    ))
+}
+
+/// The answer of `faultline predict` as text.
+pub fn forecast(forecast: &Forecast, style: Style) -> String {
+    let mut page = Page::new(style);
+    if let Some(arm) = forecast.arms.first() {
+        page.paragraph(0, Paint::Heading, &question(forecast, arm));
+    }
+    page.blank();
+    let columns = vec![
+        Column::left("arm"),
+        Column::right("takes"),
+        Column::left("interval"),
+        Column::right("per block"),
+        Column::left("of which"),
+    ];
+    let rows = forecast.arms.iter().map(|arm| match &arm.seconds {
+        Reading::Value(it) => [
+            short(&arm.arm).to_string(),
+            number::seconds(it.median),
+            format!("{} to {}", number::seconds(it.ci_low), number::seconds(it.ci_high)),
+            number::duration(it.median * 1e9 / (arm.condition.ops.max(1) as f64)),
+            parts(&arm.terms),
+        ]
+        .map(Cell::plain)
+        .to_vec(),
+        Reading::Unavailable { unavailable } => {
+            [short(&arm.arm), number::MISSING, "", "", unavailable].map(Cell::plain).to_vec()
+        }
+    });
+    page.table(0, &Table { columns, rows: rows.collect() });
+    page.blank();
+    page.paragraph(0, Paint::Plain, &verdict(forecast));
+    for remark in &forecast.remarks {
+        page.bullet(0, remark);
+    }
+    page.bullet(0, &format!("unit costs are those of run {}, measured on {}", forecast.run, forecast.target.path));
+    page.finish()
+}
+
+/// As one JSON document.
+pub fn forecast_json(forecast: &Forecast) -> String {
+    let mut text = serde_json::to_string_pretty(forecast).expect("nothing in it can fail");
+    text.push('\n');
+    debug_assert!(forecast.schema_version <= SCHEMA_VERSION);
+    text
+}
+
+fn question(forecast: &Forecast, arm: &ForecastArm) -> String {
+    let condition = &arm.condition;
+    format!(
+        "{} {} blocks of {} ({}), in a file of {}, {} of memory, {}",
+        number::count(condition.ops as f64),
+        condition.workload,
+        Bytes(condition.block_bytes),
+        condition.consume,
+        Bytes(condition.file_bytes),
+        Bytes(forecast.memory_bytes),
+        condition.state
+    )
+}
+
+/// The causes by their share, the largest first; what is less than a fiftieth is left out.
+fn parts(terms: &[Term]) -> String {
+    let all: f64 = terms.iter().map(|it| it.ns).sum();
+    let of = |cause: Cause| terms.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum::<f64>() / all;
+    let mut parts: Vec<(Cause, f64)> = Cause::ALL.iter().map(|&cause| (cause, of(cause))).collect();
+    parts.retain(|it| it.1 >= 0.02);
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts: Vec<String> =
+        parts.iter().map(|(cause, share)| format!("{} {}", cause.words(), number::percent(*share))).collect();
+    parts.join(", ")
+}
+
+fn verdict(forecast: &Forecast) -> String {
+    let mut known: Vec<(&str, Estimate)> =
+        forecast.arms.iter().filter_map(|arm| Some((short(&arm.arm), *arm.seconds.value()?))).collect();
+    known.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    match known[..] {
+        [] => "Nothing of this can be predicted; the reasons stand in the table.".into(),
+        [(arm, it)] => format!("{arm} is expected to take {}.", number::seconds(it.median)),
+        [(first, a), (second, b), ..] => {
+            let factor = b.median / a.median;
+            let surely = a.ci_high < b.ci_low;
+            let times = if factor >= 9.95 { format!("{factor:.0}") } else { format!("{factor:.1}") };
+            if factor < 1.05 {
+                return format!("{first} and {second} are expected to take about the same.");
+            }
+            match surely {
+                true => format!("{first} is expected to be {times} times as fast as {second}, the next."),
+                false => format!(
+                    "{first} is expected to be {times} times as fast as {second}, the next, but the intervals overlap: \
+                     only a measurement decides."
+                ),
+            }
+        }
+    }
+}
+
+fn short(arm: &str) -> &str {
+    arm.split_once('/').map_or(arm, |(_, rest)| rest)
+}

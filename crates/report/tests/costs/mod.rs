@@ -1,0 +1,126 @@
+//! Accounts, predictions and forecasts as people see them.
+
+use report::Style;
+use schema::{
+    Reading, State, Workload,
+    findings::{Estimate, Verdict},
+    unit_cost::{Account, Cause, Costs, Curve, Forecast, ForecastArm, PredictedCell, Predictions, Term, UnitCosts},
+};
+
+use crate::{
+    squeezed,
+    support::{Run, condition, run},
+};
+
+fn term(cause: Cause, what: &str, count: f64, unit_ns: f64) -> Term {
+    Term { cause, what: what.into(), count, unit_ns, ns: count * unit_ns }
+}
+
+/// The made-up run with an account of its first cell, which is three quarters of what was measured.
+fn with_costs() -> Run {
+    let mut run = run();
+    let cell = run.findings.cells.iter().find(|it| it.ns_per_op.is_some() && !it.control).unwrap();
+    let (arm, condition) = (cell.arm.name.clone(), cell.condition.clone());
+    let measured_ns = cell.ns_per_op.unwrap().median * condition.ops as f64;
+    let terms = vec![
+        term(Cause::SystemCalls, "reads", condition.ops as f64, 0.25 * measured_ns / condition.ops as f64),
+        term(Cause::Copies, "bytes copied", 1e9, 0.5 * measured_ns / 1e9),
+    ];
+    let accounted_ns = terms.iter().map(|it| it.ns).sum();
+    let predicted = |error: f64, held_out| PredictedCell {
+        arm: arm.clone(),
+        condition: condition.clone(),
+        predicted_ns_per_op: 100.0 * (1.0 + error),
+        measured_ns_per_op: 100.0,
+        error,
+        held_out,
+    };
+    let cells = vec![predicted(0.02, false), predicted(-0.3, true), predicted(0.1, false)];
+    let mut unit_costs = UnitCosts { read_call_ns: Some(310.0), ..UnitCosts::default() };
+    unit_costs.copy = Curve { points: vec![(64.0, 10.0), (65_536.0, 9000.0)] };
+    run.findings.costs = Some(Box::new(Costs {
+        unit_costs,
+        accounts: vec![Account { arm, condition, terms, accounted_ns, measured_ns }],
+        predictions: Predictions {
+            cells,
+            held_out_median: Some(0.3),
+            held_out_worst: Some(0.3),
+            median: Some(0.1),
+            worst: Some(0.3),
+            worst_have: Some("cold".into()),
+        },
+        explained_median: Some(0.92),
+    }));
+    let comparison = run.findings.comparisons.iter_mut().find(|it| it.verdict == Verdict::Faster).unwrap();
+    comparison.explained_share = Some(0.92);
+    run
+}
+
+fn terminal(run: &Run) -> String {
+    squeezed(&report::terminal(&run.record, &run.findings, Style::default(), None))
+}
+
+#[test]
+fn the_report_says_how_far_the_account_reaches_and_how_wrong_the_predictions_are() {
+    let text = terminal(&with_costs());
+    assert!(text.contains("92 % of the measured difference in the median of 2 comparisons"), "{text}");
+    assert!(text.contains("held out (1), is predicted with a median error of 30 %"), "{text}");
+    assert!(text.contains("the worst are mostly cold"));
+    assert!(text.contains("Unit costs") && text.contains("read call 310 ns") && text.contains("64 KiB 9.00 µs"));
+    let without = terminal(&run());
+    assert!(!without.contains("Accounted") && !without.contains("Unit costs"));
+}
+
+#[test]
+fn the_chart_divides_an_accounted_cell_by_cause_and_shows_what_is_unexplained() {
+    let with = with_costs();
+    let page = report::html(&with.record, &with.findings);
+    let parts =
+        |page: &str| ["system calls", "copies", "unexplained"].map(|it| page.contains(&format!("\"name\":\"{it}\"")));
+    assert_eq!(parts(&page), [true; 3]);
+    assert!(!page.contains("\"name\":\"faults\""), "a cause that no cell has is not in the legend");
+    let plain = run();
+    assert_eq!(parts(&report::html(&plain.record, &plain.findings)), [false; 3]);
+}
+
+fn forecast(pread: [f64; 3], mmap: Reading<Estimate>) -> Forecast {
+    let run = run();
+    let condition = condition(Workload::Random, 200, State::Cached);
+    let [median, ci_low, ci_high] = pread;
+    let arm = |name: &str, seconds| ForecastArm {
+        arm: format!("native/{name}"),
+        condition: condition.clone(),
+        seconds,
+        terms: vec![term(Cause::Device, "requests of 4 KiB", 6e6, 9e4), term(Cause::SystemCalls, "reads", 1e7, 3e3)],
+    };
+    Forecast {
+        schema_version: 1,
+        run: run.record.id.clone(),
+        target: run.record.target.clone(),
+        memory_bytes: 16_000_000_000,
+        resident_share: 0.4,
+        arms: vec![arm("pread", Reading::Value(Estimate { median, ci_low, ci_high })), arm("mmap", mmap)],
+        remarks: vec!["the interval is wide".into()],
+    }
+}
+
+#[test]
+fn a_forecast_is_a_question_a_table_and_a_sentence() {
+    let said = |forecast: &Forecast| squeezed(&report::forecast(forecast, Style::default()));
+    let mmap = Estimate { median: 3000.0, ci_low: 2500.0, ci_high: 3600.0 };
+    let text = said(&forecast([600.0, 500.0, 700.0], Reading::Value(mmap)));
+    assert!(text.contains("random blocks of 200 B"), "{text}");
+    assert!(text.contains("10 min") && text.contains("device 95 %") && text.contains("system calls 5.3 %"), "{text}");
+    assert!(text.contains("pread is expected to be 5.0 times as fast as mmap, the next."), "{text}");
+    let close = said(&forecast([600.0, 500.0, 2600.0], Reading::Value(mmap)));
+    assert!(close.contains("the intervals overlap: only a measurement decides"), "{close}");
+    let one = said(&forecast([600.0, 500.0, 700.0], Reading::unavailable("uring was not calibrated")));
+    assert!(one.contains("uring was not calibrated") && one.contains("pread is expected to take 10 min."), "{one}");
+}
+
+#[test]
+fn a_forecast_as_json_reads_back() {
+    let forecast = forecast([600.0, 500.0, 700.0], Reading::unavailable("no"));
+    let back: Forecast = serde_json::from_str(&report::forecast_json(&forecast)).unwrap();
+    assert_eq!(back, forecast);
+}

@@ -1,0 +1,307 @@
+//! What single things cost on this machine: what a calibration measured (part of the record), and what `analysis` fits
+//! from it and accounts for with it (part of the findings, never stored).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Condition, Consume, State, Workload, findings::Estimate, protocol::Phases, record::Reading, record::Target,
+};
+
+/// Short passes by the ordinary workers over the target, and two loops of the controller's: raw measurements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    pub elapsed_s: f64,
+    /// Looking at the monotonic clock.
+    pub clock: Loop,
+    /// getppid(2), the least that a system call can do, with mitigations as they are.
+    pub bare_call: Loop,
+    /// Where in the file its ranges begin.
+    pub offset: u64,
+    pub points: Vec<CalibrationPoint>,
+    /// Points that could not be measured, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// Something done many times in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Loop {
+    pub times: u64,
+    pub ns: u64,
+}
+
+impl Loop {
+    pub fn ns_each(&self) -> Option<f64> {
+        (self.times > 0).then(|| self.ns as f64 / self.times as f64)
+    }
+}
+
+/// One arm under one condition, as far as the calibration varies it, and its passes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationPoint {
+    /// The arm's name: `native/pread`.
+    pub arm: String,
+    pub workload: Workload,
+    pub consume: Consume,
+    pub state: State,
+    pub block_bytes: u64,
+    pub range_bytes: u64,
+    pub ops: u64,
+    pub passes: Vec<CalibrationPass>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationPass {
+    pub phases: Phases,
+    pub minor_faults: u64,
+}
+
+/// Pages whose entries of the page table share a line of the cache.
+pub const NEIGHBOURHOOD_PAGES: u64 = 8;
+
+/// A cost that depends on a size: piecewise linear between what was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Size in bytes and nanoseconds, by ascending size.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A cost that has a fixed part and one for each page of 4 KiB (or what the machine's pages are).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PerPage {
+    pub fixed_ns: f64,
+    pub page_ns: f64,
+}
+
+/// Requests that go around the page cache, so many in flight.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceCost {
+    pub queue_depth: u32,
+    /// Nanoseconds for each request, by its size.
+    pub request: Curve,
+}
+
+/// What single things cost here. What could not be fitted is absent, and what needs it is not accounted for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnitCosts {
+    /// The window of the file in which all this was measured.
+    pub range_bytes: u64,
+    pub clock_ns: Option<f64>,
+    pub bare_call_ns: Option<f64>,
+    /// A read of a few bytes of a page that the processor knows.
+    pub read_call_ns: Option<f64>,
+    /// A block in ascending order through pread(2), without the call: finding pages and copying, by block (and so by
+    /// destination).
+    pub copy: Curve,
+    /// A block of 32 KiB copied, without the call, by how large the part of the file is that it comes from.
+    pub copy_from: Curve,
+    /// What a block at a random place costs beyond one in ascending order, by block.
+    pub read_random: Curve,
+    /// The same for the smallest block, by span.
+    pub read_random_in: Curve,
+    /// What the first visit to a neighbourhood (`NEIGHBOURHOOD_PAGES`) costs beyond that.
+    pub read_first_ns: f64,
+    /// Summing a block that a read brought into a buffer, by block.
+    pub sum_buffer: Curve,
+    /// Summing a mapped block in ascending order, by block.
+    pub sum_mapped: Curve,
+    /// Summing a mapped block of 32 KiB, by how large the part of the file is.
+    pub sum_mapped_in: Curve,
+    /// What a mapped block at a random place costs beyond one in ascending order, by block.
+    pub mapped_random: Curve,
+    /// The same for the smallest block, by span: misses of the TLB and the caches.
+    pub mapped_random_in: Curve,
+    /// As `read_first_ns`.
+    pub mapped_first_ns: f64,
+    /// One byte of each page of a mapped block, a page.
+    pub touch_mapped_page_ns: Option<f64>,
+    /// open(2) and close(2).
+    pub open_ns: Option<f64>,
+    pub close_ns: Option<f64>,
+    /// open(2), mmap(2).
+    pub map_ns: Option<f64>,
+    /// MADV_POPULATE_READ beyond that.
+    pub populate: Option<PerPage>,
+    /// munmap(2), close(2).
+    pub unmap: Option<PerPage>,
+    /// Minor faults that a scan from the start of the range takes, and what they take, by how far it goes: a file's first
+    /// folios are smaller than those that follow.
+    pub faults: Curve,
+    pub faults_ns: Curve,
+    /// A minor fault in ascending order with the pages it maps, over the whole range; and how many pages that are.
+    pub fault_ns: Option<f64>,
+    pub pages_per_fault: Option<f64>,
+    /// Of such a fault, what populating those pages would cost; the rest is the trap.
+    pub fault_pages_ns: Option<f64>,
+    /// A minor fault at a random place.
+    pub fault_random_ns: Option<f64>,
+    pub device: Vec<DeviceCost>,
+    /// A byte that comes from the device through read-ahead, in ascending order, with the copying that goes on meanwhile.
+    pub stream_byte_ns: Option<f64>,
+}
+
+/// What a term of an account is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    SystemCalls,
+    Copies,
+    /// Places that neither the caches nor the TLB know.
+    Misses,
+    /// What the consume does with the bytes.
+    Bytes,
+    Faults,
+    /// Opening, mapping, populating, unmapping, closing.
+    Mapping,
+    Device,
+}
+
+impl Cause {
+    pub const ALL: [Cause; 7] =
+        [Cause::SystemCalls, Cause::Copies, Cause::Misses, Cause::Bytes, Cause::Faults, Cause::Mapping, Cause::Device];
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Cause::SystemCalls => "system calls",
+            Cause::Copies => "copies",
+            Cause::Misses => "TLB and cache misses",
+            Cause::Bytes => "bytes consumed",
+            Cause::Faults => "faults",
+            Cause::Mapping => "open, map, unmap, close",
+            Cause::Device => "device",
+        }
+    }
+}
+
+/// So many of something, at so much each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Term {
+    pub cause: Cause,
+    /// `reads`, `faults`, `bytes copied`
+    pub what: String,
+    pub count: f64,
+    pub unit_ns: f64,
+    /// Of a pass.
+    pub ns: f64,
+}
+
+/// Where the time of one cell goes, of a pass: what was counted, at calibrated cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    pub arm: String,
+    pub condition: Condition,
+    pub terms: Vec<Term>,
+    pub accounted_ns: f64,
+    pub measured_ns: f64,
+}
+
+/// A cell as the calibration predicts it, with nothing counted or timed of the cell itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictedCell {
+    pub arm: String,
+    pub condition: Condition,
+    pub predicted_ns_per_op: f64,
+    pub measured_ns_per_op: f64,
+    /// 0.1: a tenth too much; -0.1: a tenth too little.
+    pub error: f64,
+    /// Drawn by the run's seed to be the tenth that is spoken of.
+    pub held_out: bool,
+}
+
+/// How well the run's own cells are predicted by its calibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Predictions {
+    pub cells: Vec<PredictedCell>,
+    /// Median and largest absolute error of the held-out tenth.
+    pub held_out_median: Option<f64>,
+    pub held_out_worst: Option<f64>,
+    /// Of all cells that can be predicted.
+    pub median: Option<f64>,
+    pub worst: Option<f64>,
+    /// What most of the worst tenth have in common and others have not: `cold`, `mmap`, `random`.
+    pub worst_have: Option<String>,
+}
+
+/// All that follows from a calibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    pub unit_costs: UnitCosts,
+    pub accounts: Vec<Account>,
+    pub predictions: Predictions,
+    /// Of comparisons between two accounted cells, the share of the difference that is explained, in the middle.
+    pub explained_median: Option<f64>,
+}
+
+/// A question that was not measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    pub schema_version: u32,
+    /// The run whose calibration answers.
+    pub run: String,
+    pub target: Target,
+    pub memory_bytes: u64,
+    /// Of the file's pages, the share that memory is expected to hold; 1 unless the file is larger.
+    pub resident_share: f64,
+    pub arms: Vec<ForecastArm>,
+    /// What the answer rests on, and where it leaves what was measured.
+    pub remarks: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForecastArm {
+    pub arm: String,
+    pub condition: Condition,
+    /// The whole pass, in seconds; or why it cannot be predicted.
+    pub seconds: Reading<Estimate>,
+    pub terms: Vec<Term>,
+}
+
+impl Curve {
+    /// At a size: straight between two points, level below the first, in proportion beyond the last.
+    pub fn at(&self, size: f64) -> Option<f64> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        if size <= first.0 {
+            return Some(first.1);
+        }
+        if size >= last.0 {
+            return Some(last.1 * size / last.0.max(1.0));
+        }
+        let right = self.points.iter().position(|it| it.0 >= size)?;
+        let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
+        Some(if x1 > x0 { y0 + (y1 - y0) * (size - x0) / (x1 - x0) } else { y1 })
+    }
+
+    /// For what changes from one cache to the next and does not grow with size: straight over the logarithm of the size,
+    /// level at both ends.
+    pub fn level_at(&self, size: f64) -> Option<f64> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        if size <= first.0 {
+            return Some(first.1);
+        }
+        let Some(right) = self.points.iter().position(|it| it.0 >= size) else { return Some(last.1) };
+        let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
+        let share = (size / x0).ln() / (x1 / x0).ln();
+        Some(if share.is_finite() { y0 + (y1 - y0) * share } else { y1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_straight_between_its_points_level_before_and_in_proportion_after_them() {
+        let curve = Curve { points: vec![(64.0, 100.0), (2048.0, 300.0), (32_768.0, 3300.0)] };
+        assert_eq!(curve.at(1.0), Some(100.0));
+        assert_eq!(curve.at(64.0), Some(100.0));
+        assert_eq!(curve.at(1056.0), Some(200.0));
+        assert_eq!(curve.at(2048.0), Some(300.0));
+        assert_eq!(curve.at(65_536.0), Some(6600.0));
+        assert_eq!(curve.level_at(65_536.0), Some(3300.0));
+        assert_eq!(curve.level_at(1.0), Some(100.0));
+        assert!((curve.level_at(8192.0).unwrap() - 1800.0).abs() < 1e-9);
+        assert_eq!(Curve::default().at(64.0), None);
+        assert_eq!(Curve::default().level_at(64.0), None);
+    }
+}
