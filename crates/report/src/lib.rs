@@ -11,6 +11,7 @@
 
 mod across;
 mod claim;
+mod counted;
 mod csv;
 mod details;
 mod environment;

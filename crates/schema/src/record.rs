@@ -41,6 +41,9 @@ pub struct Record {
     /// What scenarios found, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scenarios: BTreeMap<String, Reading<Observation>>,
+    /// Passes under tracepoints, made when asked for, apart from the timed ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<crate::counted::Counted>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
 }

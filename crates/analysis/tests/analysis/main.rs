@@ -1,6 +1,7 @@
 //! Records in, findings out: made-up records with known answers.
 
 mod claims;
+mod counted;
 mod equal_work;
 mod findings;
 mod properties;

@@ -303,6 +303,7 @@ pub(crate) fn empty_record() -> Record {
             how: "O_DIRECT, 1 MiB, 32 in flight".to_string(),
         }),
         scenarios: BTreeMap::new(),
+        counted: Vec::new(),
         limits: Vec::new(),
     }
 }

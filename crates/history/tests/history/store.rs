@@ -75,6 +75,7 @@ fn record(id: &str) -> Record {
         samples: vec![],
         fills: vec![],
         ceiling: Reading::unavailable("no cold cells"),
+        counted: vec![],
         limits: vec![],
     }
 }

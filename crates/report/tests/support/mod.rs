@@ -533,12 +533,14 @@ fn record() -> Record {
             random_ops_per_s: Reading::Value(48_211.3),
             how: "O_DIRECT, 1 MiB requests, 32 in flight".into(),
         }),
+        counted: vec![],
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }
 
 fn findings() -> Findings {
     Findings {
+        counted: vec![],
         cells: vec![],
         comparisons: vec![],
         crossovers: vec![
