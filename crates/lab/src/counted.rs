@@ -131,10 +131,13 @@ pub fn tracefs(may_mount: bool) -> Result<Tracefs, String> {
     })
 }
 
+/// A running recording and how to read it, or why there is none.
+type Recorded = Result<(Recording, Tracepoint), String>;
+
 /// Counters around one pass.
 pub struct Watch {
     counters: Vec<(&'static str, Result<Counter, String>)>,
-    spreads: Vec<(&'static Spread, Result<(Recording, Tracepoint), String>)>,
+    spreads: Vec<(&'static Spread, Recorded)>,
     inode: u64,
 }
 
@@ -179,7 +182,7 @@ impl Watch {
             let read = read.map(|count| if name == PROTOCOL { count.saturating_sub(PROTOCOL_CALLS) } else { count });
             (name.to_string(), Reading::from(read))
         };
-        let histogram = |(spread, recording): (&Spread, Result<(Recording, Tracepoint), String>)| {
+        let histogram = |(spread, recording): (&Spread, Recorded)| {
             let seen = recording.and_then(|(recording, tracepoint)| spread.histogram(recording, &tracepoint, inode));
             (spread.name.to_string(), Reading::from(seen))
         };
