@@ -9,6 +9,7 @@ mod cells;
 mod claims;
 mod compare;
 mod cost;
+mod counted;
 mod crossover;
 mod equal_work;
 mod figures;
@@ -19,6 +20,7 @@ mod noise;
 mod precision;
 mod runs;
 pub mod stats;
+mod traps;
 mod warnings;
 mod words;
 
@@ -35,11 +37,15 @@ pub fn analyze(record: &Record) -> Findings {
     let mut compared = compare::against_baselines(&run);
     let costs = cost::of_run(&run, &mut compared);
     let noise_floor = noise::floor(&run);
+    let counted = counted::all(&run);
+    let mut warnings = warnings::of_run(&run, &noise_floor);
+    warnings.extend(traps::of_counts(&run, &counted));
     Findings {
         cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
         crossovers: crossover::all(&run, &compared),
         map: map::lines(&run, &compared),
-        warnings: warnings::of_run(&run, &noise_floor),
+        warnings,
+        counted,
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
         claims: claims::all(&run),

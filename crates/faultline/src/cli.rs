@@ -83,6 +83,12 @@ pub struct RunArgs {
     /// Exactly so many rounds, instead of as many as precision and budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
+    /// After the timed passes, one more of every arm in which its system calls, faults and requests are counted
+    #[arg(long)]
+    pub counted: bool,
+    /// With --counted, as root: reach the kernel's tracepoints by a mount that nobody else sees and that ends with the run
+    #[arg(long, requires = "counted")]
+    pub allow_setup: bool,
     /// About how long the run may take
     #[arg(long, default_value = "60s", value_parser = budget)]
     pub budget: Duration,

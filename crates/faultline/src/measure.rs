@@ -22,6 +22,7 @@ pub struct How<'a> {
     pub seed: u64,
     pub budget: Duration,
     pub rounds: Option<u32>,
+    pub counted: Option<lab::counted::Setup>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
     pub line: &'a Line,
@@ -37,7 +38,13 @@ pub struct Measured {
 
 pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measured {
     let groups = Groups::default();
-    let settings = Settings { seed: how.seed, budget: how.budget, rounds: how.rounds, note: &|path| groups.note(path) };
+    let settings = Settings {
+        seed: how.seed,
+        budget: how.budget,
+        rounds: how.rounds,
+        counted: how.counted,
+        note: &|path| groups.note(path),
+    };
     let mut saved = None;
     let record = lab::execute(
         experiment,

@@ -54,6 +54,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             format!("{}, read-ahead {kib} KiB{usual}", disk.name)
         }),
     );
+    check("counting system calls and requests", crate::counted::tracefs(false).map(|_| "yes, with --counted".into()));
     check(
         "fault-around",
         match environment.fault_around_bytes.value() {

@@ -19,7 +19,7 @@ use schema::{
 
 use crate::{
     cage::{Cages, Note},
-    calibrate, ceiling, cold, host,
+    calibrate, ceiling, cold, counted, host,
     link::{Link, Trouble},
     plan::{self, Plan, RANGE_BYTES_MAX, Stage},
     probe::Probes,
@@ -71,6 +71,8 @@ pub struct Settings<'a> {
     pub budget: Duration,
     /// Exactly so many rounds, instead of as many as precision and budget say.
     pub rounds: Option<u32>,
+    /// Passes under tracepoints after the timed ones.
+    pub counted: Option<counted::Setup>,
     /// Told of everything that is made outside the data folder, before it is made.
     pub note: Note<'a>,
 }
@@ -110,6 +112,9 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a ceiling.
     if bench.record.conditions.iter().any(|it| it.state == State::Cold) && !bench.is_interrupted() {
         bench.record.ceiling = ceiling::larger(bench.record.ceiling.clone(), ceiling::measure(&mut bench));
+    }
+    if let Some(setup) = settings.counted {
+        bench.count(setup, hooks);
     }
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     bench.record.partial = None;
@@ -421,6 +426,56 @@ impl Bench<'_> {
         self.record.samples.push(sample);
     }
 
+    /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
+    fn count(&mut self, setup: counted::Setup, hooks: &mut Hooks) {
+        let kit = match counted::Kit::new(setup, self.target) {
+            (kit, None) => kit,
+            (kit, Some(limit)) => {
+                self.record.limits.push(limit);
+                kit
+            }
+        };
+        let measured = |cell: usize, record: &Record| {
+            record.samples.iter().any(|it| it.cell == cell && matches!(it.outcome, Outcome::Ok { .. }))
+        };
+        let mut left_out = 0;
+        // In the order of stages, so that the page cache is not filled for each cell anew.
+        let mut cells: Vec<usize> = (0..self.record.cells.len())
+            .filter(|&cell| !self.record.cells[cell].control && measured(cell, &self.record))
+            .collect();
+        cells.sort_by_key(|&cell| Stage::of(self.record.conditions[self.record.cells[cell].condition].state));
+        for cell in cells {
+            if self.is_interrupted() {
+                return;
+            }
+            if self.clock.is_over() {
+                left_out += 1;
+                continue;
+            }
+            let entry = &self.record.cells[cell];
+            let arm = entry.arm.clone();
+            let condition =
+                entry.own_condition.clone().unwrap_or_else(|| self.record.conditions[entry.condition].clone());
+            (hooks.progress)(&self.clock.progress(format!("counting {arm}, {}", condition.label())));
+            let mut watch = None;
+            let pass = self.watched_pass(&arm, &condition, Some((&kit, &mut watch)));
+            match (pass, watch) {
+                (Ok(mut pass), Some(watch)) => {
+                    let device = pass.readings.remove("device_read_bytes");
+                    let device = device.unwrap_or_else(|| Reading::unavailable("not observed in this pass"));
+                    self.record.counted.push(watch.counted(cell, &pass.done, device, pass.invalid));
+                }
+                (Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)), _) => {
+                    self.record.limits.push(format!("a counted pass of {arm} failed: {reason}"));
+                }
+                _ => {}
+            }
+        }
+        if left_out > 0 {
+            self.record.limits.push(format!("{left_out} counted passes were left out: the budget was spent"));
+        }
+    }
+
     /// A pass for its numbers alone, outside the plan.
     ///
     /// # Errors
@@ -444,6 +499,16 @@ impl Bench<'_> {
 
     /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
     fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
+        self.watched_pass(arm, condition, None)
+    }
+
+    /// As `pass`; with a kit, events are counted between `go` and `done`.
+    fn watched_pass(
+        &mut self,
+        arm: &Arm,
+        condition: &Condition,
+        mut watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+    ) -> Result<Pass, Trouble> {
         let writes = condition.workload.writes();
         let warm = Stage::of(condition.state) == Stage::Warm && !writes;
         if writes {
@@ -464,6 +529,10 @@ impl Bench<'_> {
             self.filled = None;
         }
         self.cages.admit(link.pid(), condition, self.target)?;
+        // Threads that the worker starts from here on are counted with it.
+        if let Some((kit, watch)) = &mut watched {
+            **watch = Some(kit.watch(link.pid()));
+        }
         link.prepare(&self.job(arm, condition))?;
 
         if condition.state == State::Cold {
@@ -483,7 +552,14 @@ impl Bench<'_> {
         };
 
         let probes = Probes::start(self.target, link.pid());
+        let mut watch = watched.and_then(|(_, watch)| watch.as_mut());
+        if let Some(watch) = &mut watch {
+            watch.start();
+        }
         let mut done = link.go(self.passes, PASS_LIMIT)?;
+        if let Some(watch) = &mut watch {
+            watch.stop();
+        }
         let mut readings = probes.stop(link.pid());
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
@@ -704,6 +780,7 @@ fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, e
         fills: Vec::new(),
         ceiling: Reading::unavailable("not measured"),
         calibration: Reading::unavailable("not calibrated"),
+        counted: Vec::new(),
         limits: Vec::new(),
     }
 }

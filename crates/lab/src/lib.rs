@@ -5,6 +5,7 @@ pub mod cage;
 pub mod calibrate;
 pub mod ceiling;
 pub mod cold;
+pub mod counted;
 pub mod doctor;
 pub mod execute;
 pub mod fixture;

@@ -12,6 +12,7 @@
 mod across;
 mod claim;
 mod costs;
+mod counted;
 mod csv;
 mod details;
 mod environment;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, details, environment, map, number,
+    claim, counted, details, environment, map, number,
     study::{self, Intervals},
     summary,
     table::Table,
@@ -156,6 +156,10 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
         for note in &section.notes {
             push(out, format_args!("* {}: {}\n", escape(&note.about), escape(&note.text)));
         }
+    }
+    if let Some(table) = counted::table(record, findings) {
+        push(out, format_args!("\n**{}** ({})\n\n", counted::TITLE, escape(counted::ABOUT)));
+        a_table(out, &table);
     }
     let without = summary::without_crossover(findings);
     if !without.is_empty() {

@@ -3,7 +3,7 @@
 use schema::{Findings, Record};
 
 use crate::{
-    Style, claim, costs, details, environment,
+    Style, claim, costs, counted, details, environment,
     map::{self, Section},
     page::{Page, Paint},
     study, summary,
@@ -89,6 +89,13 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         for note in &section.notes {
             page.labelled(0, &format!("{}:", note.about), Paint::Plain, &note.text);
         }
+    }
+    if let Some(table) = counted::table(record, findings) {
+        page.blank();
+        page.paragraph(0, Paint::Heading, counted::TITLE);
+        page.paragraph(0, Paint::Quiet, counted::ABOUT);
+        page.blank();
+        page.table(0, &table);
     }
     if !missing.is_empty() {
         page.blank();

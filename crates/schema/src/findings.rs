@@ -28,6 +28,9 @@ pub struct Findings {
     pub costs: Option<Box<Costs>>,
     /// One line per condition: the map *state → winner → margin → why*.
     pub map: Vec<MapLine>,
+    /// What counted passes say, one entry for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<crate::counted::CountedFinding>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
 }

@@ -6,6 +6,7 @@ pub mod across;
 pub mod arm;
 pub mod builtin;
 pub mod condition;
+pub mod counted;
 pub mod experiment;
 pub mod findings;
 pub mod inspection;

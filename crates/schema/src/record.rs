@@ -45,6 +45,9 @@ pub struct Record {
     /// What single things cost here, as measured; unit costs are fitted from it by `analysis`.
     #[serde(default = "not_calibrated")]
     pub calibration: Reading<Calibration>,
+    /// Passes under tracepoints, made when asked for, apart from the timed ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counted: Vec<crate::counted::Counted>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
 }

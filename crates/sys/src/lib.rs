@@ -7,6 +7,7 @@ pub mod device;
 pub mod folio;
 pub mod mount;
 pub mod pages;
+pub mod perf;
 pub mod process;
 
 /// The size of a page of memory, in bytes.

@@ -2,6 +2,7 @@
 
 mod claims;
 mod costs;
+mod counted;
 mod equal_work;
 mod findings;
 mod properties;

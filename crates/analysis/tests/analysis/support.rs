@@ -305,6 +305,7 @@ pub(crate) fn empty_record() -> Record {
         }),
         scenarios: BTreeMap::new(),
         calibration: Reading::unavailable("not calibrated"),
+        counted: Vec::new(),
         limits: Vec::new(),
     }
 }

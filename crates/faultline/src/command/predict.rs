@@ -65,6 +65,7 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
         seed: 1,
         budget: lab::calibrate::BUDGET_MIN,
         rounds: None,
+        counted: None,
         store: store.as_ref(),
         interrupted: &interrupted,
         line: &line,

@@ -91,6 +91,7 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome
             seed: args.seed,
             budget: budget(args),
             rounds: args.rounds,
+            counted: None,
             store: store.as_ref(),
             interrupted: &interrupted,
             line: &line,

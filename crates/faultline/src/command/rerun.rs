@@ -29,6 +29,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         seed: before.seed,
         budget: budget(&before)?,
         rounds: args.rounds,
+        counted: None,
         store: store.as_ref(),
         interrupted: &interrupted,
         line: &line,

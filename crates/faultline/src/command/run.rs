@@ -32,6 +32,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         seed: args.seed,
         budget: args.budget,
         rounds: args.rounds,
+        counted: args.counted.then_some(lab::counted::Setup { may_mount: args.allow_setup }),
         store: store.as_ref(),
         interrupted: &interrupted,
         line: &line,

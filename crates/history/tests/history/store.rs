@@ -76,6 +76,7 @@ pub(crate) fn record(id: &str) -> Record {
         fills: vec![],
         ceiling: Reading::unavailable("no cold cells"),
         calibration: Reading::unavailable("not calibrated"),
+        counted: vec![],
         limits: vec![],
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use schema::{Findings, Record, findings::Status};
 
-use crate::{claim, details, map, page::Paint, study, study::Intervals, summary, table::Table};
+use crate::{claim, counted, details, map, page::Paint, study, study::Intervals, summary, table::Table};
 
 use super::said;
 
@@ -142,6 +142,11 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 (table(&section.table))
                 @if let Some(alike) = &section.alike { p { (said(alike)) } }
                 ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
+            } }
+            @if let Some(counts) = counted::table(record, findings) { details {
+                summary { b { (counted::TITLE) } }
+                p.about { (counted::ABOUT) }
+                (table(&counts))
             } }
             @let without = summary::without_crossover(findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }

@@ -535,12 +535,14 @@ fn record() -> Record {
             how: "O_DIRECT, 1 MiB requests, 32 in flight".into(),
         }),
         calibration: Reading::unavailable("not calibrated"),
+        counted: vec![],
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }
 
 fn findings() -> Findings {
     Findings {
+        counted: vec![],
         cells: vec![],
         comparisons: vec![],
         crossovers: vec![

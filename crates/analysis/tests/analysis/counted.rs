@@ -1,0 +1,105 @@
+//! Counted passes: what follows from the counts, and what they warn of.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Reading, State,
+    counted::{Bin, Counted, Histogram},
+};
+
+use crate::support::{Lab, MIB, random, scan};
+
+fn counts(cell: usize, system_calls: u64, faults: u64, device_bytes: f64) -> Counted {
+    let value = |name: &str, count| (name.to_string(), Reading::Value(count));
+    Counted {
+        cell,
+        bytes: 64 * MIB,
+        distinct_bytes: 64 * MIB,
+        device_read_bytes: Reading::Value(device_bytes),
+        invalid: None,
+        counts: BTreeMap::from([value("system_calls", system_calls), value("user_faults", faults)]),
+        histograms: BTreeMap::new(),
+    }
+}
+
+fn folios(order: u64) -> BTreeMap<String, Reading<Histogram>> {
+    // Many small ones beside: what counts is where most pages lie.
+    let bins = vec![Bin { value: 0, events: 3 }, Bin { value: order, events: 8 }];
+    BTreeMap::from([("folio_order".to_string(), Reading::Value(Histogram { bins, lost: 0 }))])
+}
+
+fn duel(arms: [&str; 2], counted: [Counted; 2]) -> Lab {
+    let mut lab = Lab::new();
+    let condition = lab.condition(random("4KiB", State::Cold));
+    for arm in arms {
+        lab.cell(condition, arm);
+    }
+    lab.record.counted = counted.to_vec();
+    lab
+}
+
+fn warnings(lab: &Lab, word: &str) -> usize {
+    lab.analyze().warnings.iter().filter(|it| it.contains(word)).count()
+}
+
+#[test]
+fn counts_become_rates_of_what_was_delivered() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64KiB", State::Cold));
+    let cell = lab.cell(condition, "mmap");
+    lab.record.counted = vec![counts(cell, 128, 1024, 96.0 * MIB as f64)];
+    let found = lab.analyze().counted.remove(0);
+    assert_eq!(found.system_calls_per_mib, Reading::Value(2.0));
+    assert_eq!(found.faults_per_mib, Reading::Value(16.0));
+    assert_eq!(found.pages_per_fault, Reading::Value(16.0));
+    assert_eq!(found.amplification, Reading::Value(1.5));
+    assert_eq!(found.folio_orders, Reading::unavailable("not observed in this run"));
+}
+
+#[test]
+fn counts_of_a_pass_that_left_its_state_are_not_used() {
+    let mut broken = counts(0, 128, 1024, 0.0);
+    broken.invalid = Some("5 pages left".into());
+    let lab = duel(["mmap", "read"], [broken, counts(7, 1, 1, 1.0)]);
+    let found = lab.analyze().counted;
+    assert_eq!(found.len(), 1, "a cell that is not there is left out");
+    assert!(found[0].system_calls_per_mib.reason().unwrap().contains("5 pages left"));
+    assert!(found[0].amplification.reason().is_some());
+}
+
+#[test]
+fn no_fault_and_no_device_are_reasons_and_not_infinity_or_zero() {
+    let lab = duel(["mmap", "read"], [counts(0, 1, 0, 0.0), counts(1, 1, 0, 0.0)]);
+    let found = &lab.analyze().counted[0];
+    assert_eq!(found.pages_per_fault, Reading::unavailable("the pass took no fault"));
+    assert_eq!(found.amplification, Reading::unavailable("nothing came from the device"));
+}
+
+#[test]
+fn more_than_four_bytes_read_for_one_used_are_named() {
+    let with = |times: f64| {
+        duel(["mmap", "read"], [counts(0, 1, 9, times * 64.0 * MIB as f64), counts(1, 9, 1, 64.0 * MIB as f64)])
+    };
+    assert_eq!(warnings(&with(4.0), "for each byte that"), 0);
+    assert_eq!(warnings(&with(4.1), "4.1 bytes came from the device for each byte that mmap used"), 1);
+}
+
+#[test]
+fn an_advice_that_changed_nothing_is_named() {
+    let with = |faults| duel(["mmap", "mmap+random"], [counts(0, 5, 10_000, 1e6), counts(1, 6, faults, 1e6)]);
+    assert_eq!(warnings(&with(10_050), "an advice changed nothing that was counted"), 1);
+    assert_eq!(warnings(&with(10_200), "an advice changed nothing that was counted"), 0);
+    let other_method = duel(["read", "mmap+random"], [counts(0, 5, 10_000, 1e6), counts(1, 6, 10_000, 1e6)]);
+    assert_eq!(warnings(&other_method, "an advice changed nothing"), 0);
+}
+
+#[test]
+fn arms_that_filled_the_cache_differently_are_named() {
+    let with = |order| {
+        let [mut a, mut b] = [counts(0, 5, 10_000, 1e6), counts(1, 6, 20_000, 1e6)];
+        (a.histograms, b.histograms) = (folios(4), folios(order));
+        duel(["mmap", "read"], [a, b])
+    };
+    assert_eq!(warnings(&with(4), "folios of different sizes"), 0);
+    assert_eq!(warnings(&with(9), "order 4 for mmap, order 9 for read"), 1);
+}

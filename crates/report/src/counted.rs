@@ -1,0 +1,72 @@
+//! The table of counted passes.
+
+use schema::{
+    Findings, Record,
+    counted::{CountedFinding, Histogram},
+    record::Reading,
+};
+
+use crate::{
+    number,
+    page::Paint,
+    table::{Cell, Column, Table},
+};
+
+pub(crate) const TITLE: &str = "Counted";
+
+pub(crate) const ABOUT: &str = "One more pass of every arm, under the kernel's tracepoints and without a clock. \
+    Amplification: bytes from the device for each byte used. Folios: order × how many were added to the page cache. \
+    A + after a list: more events than the ring could hold.";
+
+/// Nothing when nothing was counted.
+pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
+    if findings.counted.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::left("arm"), Column::left("condition")];
+    columns
+        .extend(["calls/MiB", "faults/MiB", "pages/fault", "amplification", "folios", "requests"].map(Column::right));
+    let rows = findings.counted.iter().filter_map(|it| row(record, it)).collect();
+    Some(Table { columns, rows })
+}
+
+fn row(record: &Record, it: &CountedFinding) -> Option<Vec<Cell>> {
+    let cell = record.cells.get(it.cell)?;
+    let condition = record.conditions.get(cell.condition)?;
+    Some(vec![
+        Cell::plain(&cell.arm.name),
+        Cell::plain(condition.label()),
+        amount(&it.system_calls_per_mib),
+        amount(&it.faults_per_mib),
+        amount(&it.pages_per_fault),
+        amount(&it.amplification),
+        spread(&it.folio_orders, |order| order.to_string()),
+        spread(&it.request_bytes, |bytes| number::bytes_glued(bytes as f64)),
+    ])
+}
+
+fn absent() -> Cell {
+    Cell::new("–", Paint::Quiet)
+}
+
+fn amount(reading: &Reading<f64>) -> Cell {
+    reading.value().map_or_else(absent, |&value| {
+        Cell::plain(match value {
+            value if value >= 100.0 => format!("{value:.0}"),
+            value if value >= 1.0 => format!("{value:.1}"),
+            value => format!("{value:.2}"),
+        })
+    })
+}
+
+/// The three most frequent values.
+fn spread(reading: &Reading<Histogram>, show: impl Fn(u64) -> String) -> Cell {
+    const SHOWN: usize = 3;
+    let Some(histogram) = reading.value().filter(|it| !it.bins.is_empty()) else { return absent() };
+    let mut bins = histogram.bins.clone();
+    bins.sort_by_key(|bin| std::cmp::Reverse(bin.events));
+    let shown: Vec<String> = bins.iter().take(SHOWN).map(|bin| format!("{}×{}", show(bin.value), bin.events)).collect();
+    let more = if bins.len() > SHOWN { " …" } else { "" };
+    let lost = if histogram.lost > 0 { " +" } else { "" };
+    Cell::plain(format!("{}{more}{lost}", shown.join(" ")))
+}

@@ -1,0 +1,88 @@
+//! The kernel's table of tracepoints. Often it is not mounted; then a mount of our own is made that is attached nowhere:
+//! it exists as a file descriptor, nobody else sees it, and the kernel takes it away with the process, however that ends.
+
+use std::{fs::File, io::Read};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{Mode, OFlags, openat},
+    mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen},
+};
+
+use super::Format;
+
+/// Where it is usually mounted; the second is how it was reached before Linux 4.1.
+const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// A format file is a few kilobytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+pub struct Tracefs {
+    root: OwnedFd,
+}
+
+/// What is needed to count or record a tracepoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracepoint {
+    pub id: u64,
+    pub format: Format,
+}
+
+impl Tracefs {
+    /// Where it is mounted already.
+    ///
+    /// # Errors
+    /// It is not mounted, or only root may look.
+    pub fn mounted() -> Result<Tracefs, String> {
+        let mut reason = "it is not mounted".to_string();
+        for path in USUAL {
+            let opened = openat(rustix::fs::CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+            let events = opened.and_then(|root| {
+                openat(&root, "events", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map(|_| root)
+            });
+            match events {
+                Ok(root) => return Ok(Tracefs { root }),
+                Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => reason = format!("{path} is for root only"),
+                Err(_) => {}
+            }
+        }
+        Err(reason)
+    }
+
+    /// A mount that no path leads to. It needs root.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub fn detached() -> Result<Tracefs, String> {
+        let mount = || {
+            let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(&context)?;
+            let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+                | MountAttrFlags::MOUNT_ATTR_NOSUID
+                | MountAttrFlags::MOUNT_ATTR_NODEV
+                | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+            fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+        };
+        let root = mount().map_err(|error: rustix::io::Errno| format!("tracefs cannot be mounted: {error}"))?;
+        Ok(Tracefs { root })
+    }
+
+    /// # Errors
+    /// This kernel does not have the tracepoint, or its description cannot be read.
+    pub fn tracepoint(&self, group: &str, name: &str) -> Result<Tracepoint, String> {
+        let read = |what: &str| -> Result<String, String> {
+            let path = format!("events/{group}/{name}/{what}");
+            let file = openat(&self.root, &path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| format!("tracepoint {group}:{name}: {error}"))?;
+            let mut text = Vec::new();
+            File::from(file)
+                .take(FILE_BYTES_MAX)
+                .read_to_end(&mut text)
+                .map_err(|error| format!("tracepoint {group}:{name}: {error}"))?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        };
+        let id = read("id")?;
+        let id = id.trim().parse().map_err(|_| format!("tracepoint {group}:{name} has no number: {:?}", id.trim()))?;
+        Ok(Tracepoint { id, format: Format::parse(&read("format")?) })
+    }
+}
