@@ -95,6 +95,9 @@ pub struct RunArgs {
     /// Of the order of passes, the random offsets and the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// What the whole machine does meanwhile, so many times a second: bytes of the disk, shares of CPU time, dirty pages
+    #[arg(long, value_name = "PER_SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub timeline: Option<u32>,
     /// Show the plan: cells, bytes to be written, expected time; measure nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -125,6 +128,9 @@ pub struct ReproduceArgs {
     /// Of the order of passes, the random offsets and the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// What the whole machine does meanwhile, so many times a second: bytes of the disk, shares of CPU time, dirty pages
+    #[arg(long, value_name = "PER_SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub timeline: Option<u32>,
     /// Show the plan: cells, bytes to be written, expected time; measure nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -23,6 +23,7 @@ pub struct How<'a> {
     pub budget: Duration,
     pub rounds: Option<u32>,
     pub counted: Option<lab::counted::Setup>,
+    pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
     pub line: &'a Line,
@@ -43,6 +44,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         budget: how.budget,
         rounds: how.rounds,
         counted: how.counted,
+        timeline: how.timeline,
         note: &|path| groups.note(path),
     };
     let mut saved = None;

@@ -5,6 +5,22 @@ use std::{fs, os::fd::OwnedFd, process::Stdio};
 use crate::support::{Running, Sandbox, short};
 
 #[test]
+fn a_timeline_shows_what_the_machine_did_and_when_the_passes_were() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("input", 300_000);
+    let page = sandbox.at("page.html");
+    let output = sandbox.run_short(&file, &["--rounds=12", "--timeline=50", "--json", "--html", &page]);
+    output.sane();
+    let record = output.document().record;
+    let timeline = record.timeline.as_ref().unwrap();
+    assert_eq!((timeline.per_second, timeline.passes.len()), (50, record.samples.len()));
+    assert!(timeline.passes.iter().all(|it| it.from_s < it.to_s && it.to_s <= record.elapsed_s));
+    assert!(timeline.moments.windows(2).all(|it| it[0].at_s < it[1].at_s));
+    let plain = sandbox.run_short(&file, &["--rounds=5", "--json"]).document().record;
+    assert_eq!(plain.timeline, None, "nobody asked");
+}
+
+#[test]
 fn without_a_place_to_save_in_there_is_a_warning_and_the_answer() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

@@ -14,6 +14,7 @@ use schema::{
     Arm, Condition, Experiment, Record, SCHEMA_VERSION, Span, State, Workload,
     protocol::{Done, Job, Parts, Phases, Tally, Usage},
     record::{Environment, Fill, FolioOrder, Outcome, Reading, Sample},
+    timeline::{Passing, Timeline},
     unit_cost::Calibration,
 };
 
@@ -27,6 +28,7 @@ use crate::{
     sizing::{ROUNDS_MIN, Trial},
     state,
     target::Target,
+    timeline::Sampler,
     writing,
 };
 
@@ -73,6 +75,8 @@ pub struct Settings<'a> {
     pub rounds: Option<u32>,
     /// Passes under tracepoints after the timed ones.
     pub counted: Option<counted::Setup>,
+    /// Looks at the whole machine a second, beside everything else.
+    pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
     pub note: Note<'a>,
 }
@@ -92,7 +96,15 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         settings,
         cages: Cages::new(settings.note),
         clock: Clock { started, budget: settings.budget },
+        passings: Vec::new(),
     };
+    let sampler = settings.timeline.and_then(|per_second| {
+        let sampler = Sampler::start(target.disk.clone(), per_second, started);
+        if let Err(error) = &sampler {
+            bench.record.limits.push(format!("no timeline: {error}"));
+        }
+        Some((per_second, sampler.ok()?))
+    });
     (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
     bench.record.ceiling = ceiling::measure(&mut bench);
 
@@ -115,6 +127,10 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     }
     if let Some(setup) = settings.counted {
         bench.count(setup, hooks);
+    }
+    if let Some((per_second, sampler)) = sampler {
+        let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.passings));
+        bench.record.timeline = Some(Timeline { per_second, moments, passes });
     }
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     bench.record.partial = None;
@@ -171,6 +187,8 @@ pub struct Bench<'a> {
     settings: &'a Settings<'a>,
     cages: Cages<'a>,
     clock: Clock,
+    /// When timed passes were, for the timeline.
+    passings: Vec<Passing>,
 }
 
 /// One stage's conditions and the time they have.
@@ -191,6 +209,8 @@ struct Pass {
     /// Why it does not count.
     invalid: Option<String>,
     overhead_ns: f64,
+    /// From GO to done.
+    went: [Instant; 2],
 }
 
 impl Bench<'_> {
@@ -411,6 +431,8 @@ impl Bench<'_> {
         };
         match self.pass(&arm, &condition) {
             Ok(pass) => {
+                let [from_s, to_s] = pass.went.map(|it| it.duration_since(self.clock.started).as_secs_f64());
+                self.passings.push(Passing { cell, from_s, to_s });
                 sample.outcome = match pass.invalid {
                     Some(reason) => Outcome::Invalid { reason },
                     None => Outcome::Ok { phases: pass.done.phases, tally: pass.done.tally },
@@ -556,7 +578,9 @@ impl Bench<'_> {
         if let Some(watch) = &mut watch {
             watch.start();
         }
+        let went_from = Instant::now();
         let mut done = link.go(self.passes, PASS_LIMIT)?;
+        let went = [went_from, Instant::now()];
         if let Some(watch) = &mut watch {
             watch.stop();
         }
@@ -583,7 +607,7 @@ impl Bench<'_> {
             invalid = self.read_back(condition, &mut done.tally)?.or(invalid);
         }
         let overhead_ns = (began.elapsed().as_nanos() as f64 - elapsed_ns).max(0.0);
-        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns })
+        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns, went })
     }
 
     /// After a pass that wrote: what a reader finds now, which goes into the tally, and whether the device holds the same
@@ -781,6 +805,7 @@ fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, e
         ceiling: Reading::unavailable("not measured"),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        timeline: None,
         limits: Vec::new(),
     }
 }

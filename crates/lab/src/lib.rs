@@ -19,6 +19,7 @@ pub mod scenario;
 pub mod sizing;
 pub mod state;
 pub mod target;
+mod timeline;
 mod writing;
 
 pub use execute::{Hooks, Progress, execute};

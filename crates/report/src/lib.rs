@@ -30,6 +30,7 @@ mod summary;
 mod table;
 mod terminal;
 mod text;
+mod timeline;
 
 use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 

@@ -6,7 +6,7 @@ use crate::{
     Style, claim, costs, counted, details, environment,
     map::{self, Section},
     page::{Page, Paint},
-    study, summary,
+    study, summary, timeline,
 };
 
 /// The report as text. `saved` is where the record lies, if it was saved.
@@ -89,6 +89,13 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         for note in &section.notes {
             page.labelled(0, &format!("{}:", note.about), Paint::Plain, &note.text);
         }
+    }
+    if let Some(table) = timeline::table(record) {
+        page.blank();
+        page.paragraph(0, Paint::Heading, timeline::TITLE);
+        page.paragraph(0, Paint::Quiet, timeline::ABOUT);
+        page.blank();
+        page.table(0, &table);
     }
     if let Some(table) = counted::table(record, findings) {
         page.blank();

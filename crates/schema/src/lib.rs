@@ -14,6 +14,7 @@ pub mod leftover;
 pub mod protocol;
 pub mod record;
 pub mod saved;
+pub mod timeline;
 pub mod unit_cost;
 pub mod units;
 

@@ -536,6 +536,7 @@ fn record() -> Record {
         }),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        timeline: None,
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }

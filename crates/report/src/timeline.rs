@@ -1,0 +1,77 @@
+//! The timeline as a table: a row a second, or as many as a page takes.
+
+use schema::{Record, record::Reading, timeline::Moment};
+
+use crate::{
+    number,
+    table::{Cell, Column, Table},
+};
+
+pub(crate) const TITLE: &str = "Timeline";
+
+pub(crate) const ABOUT: &str = "The whole machine, as vmstat shows it: bytes of the disk under the file, shares of all CPUs' \
+    time, and which condition's passes fell into that time.";
+
+/// More rows than this are read by nobody.
+const ROWS: usize = 90;
+
+/// Nothing when none was recorded.
+pub(crate) fn table(record: &Record) -> Option<Table> {
+    let timeline = record.timeline.as_ref().filter(|it| !it.moments.is_empty())?;
+    let columns = vec![
+        Column::right("s"),
+        Column::right("in"),
+        Column::right("out"),
+        Column::right("us"),
+        Column::right("sy"),
+        Column::right("wa"),
+        Column::right("id"),
+        Column::right("st"),
+        Column::right("cs"),
+        Column::right("dirty"),
+        Column::left("passes"),
+    ];
+    let last = timeline.moments.last().map_or(0.0, |it| it.at_s);
+    let step = (last / ROWS as f64).ceil().max(1.0);
+    let slot = |at_s: f64| (at_s / step).floor();
+    let rows = timeline.moments.chunk_by(|a, b| slot(a.at_s) == slot(b.at_s)).map(|moments| {
+        let first = slot(moments[0].at_s) * step;
+        let mean = |of: &dyn Fn(&Moment) -> f64| moments.iter().map(of).sum::<f64>() / moments.len() as f64;
+        let rate = |of: &dyn Fn(&Moment) -> &Reading<f64>| match of(&moments[0]) {
+            Reading::Value(_) => {
+                let mean = mean(&|it| of(it).value().copied().unwrap_or(0.0));
+                format!("{}/s", number::bytes_glued(mean.round()))
+            }
+            Reading::Unavailable { .. } => number::MISSING.to_string(),
+        };
+        let percent = |of: &dyn Fn(&Moment) -> f64| format!("{:.0}", 100.0 * mean(of));
+        let mut conditions: Vec<String> = Vec::new();
+        for pass in timeline.passes.iter().filter(|it| it.from_s < first + step && it.to_s >= first) {
+            let condition = record.cells.get(pass.cell).and_then(|cell| record.conditions.get(cell.condition));
+            let label = condition.map(|it| it.label()).unwrap_or_default();
+            if !conditions.contains(&label) {
+                conditions.push(label);
+            }
+        }
+        let passes = match &conditions[..] {
+            [] => String::new(),
+            [one] => one.clone(),
+            [one, more @ ..] => format!("{one} and {} more", more.len()),
+        };
+        let cells = [
+            format!("{first:.0}"),
+            rate(&|it| &it.read_bytes_per_s),
+            rate(&|it| &it.write_bytes_per_s),
+            percent(&|it| it.user),
+            percent(&|it| it.system),
+            percent(&|it| it.wait),
+            percent(&|it| it.idle),
+            percent(&|it| it.steal),
+            format!("{:.0}", mean(&|it| it.switches_per_s)),
+            number::bytes_glued(mean(&|it| it.dirty_bytes as f64).round()),
+            passes,
+        ];
+        cells.map(Cell::plain).to_vec()
+    });
+    Some(Table { columns, rows: rows.collect() })
+}
