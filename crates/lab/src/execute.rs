@@ -556,7 +556,9 @@ impl Bench<'_> {
         if let Some(watch) = &mut watch {
             watch.start();
         }
-        let mut done = link.go(self.passes, PASS_LIMIT)?;
+        let went = link.go(self.passes, PASS_LIMIT);
+        let mut done =
+            if writes { went.map_err(|trouble| writing::blame(self.target, condition, trouble))? } else { went? };
         if let Some(watch) = &mut watch {
             watch.stop();
         }
