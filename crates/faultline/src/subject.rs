@@ -87,6 +87,11 @@ impl Subject {
 pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
     let writing = experiment.comparisons.iter().flat_map(|it| &it.workload).find(|it| it.writes());
     match writing.filter(|_| !path.is_dir()) {
+        Some(workload) if !path.exists() => Err(Usage(format!(
+            "workload {workload} writes to a file that faultline makes itself, and there is no folder {} to make it in",
+            path.display()
+        ))
+        .into()),
         Some(workload) => Err(Usage(format!(
             "workload {workload} writes, and {} is a file: files of yours are never written. Name a folder instead, and \
              faultline makes a file of its own there, which it removes again",

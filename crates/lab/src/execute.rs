@@ -579,7 +579,11 @@ impl Bench<'_> {
             watch.start();
         }
         let went_from = Instant::now();
-        let mut done = link.go(self.passes, PASS_LIMIT)?;
+        let answered = link.go(self.passes, PASS_LIMIT);
+        let mut done = match answered {
+            Err(trouble) if writes => return Err(writing::blame(self.target, condition, trouble)),
+            other => other?,
+        };
         let went = [went_from, Instant::now()];
         if let Some(watch) = &mut watch {
             watch.stop();

@@ -20,6 +20,9 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// How long anything but a pass may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How the reason begins when a mapped page could not be had.
+pub(crate) const NO_PAGE: &str = "the worker was killed by SIGBUS";
+
 /// Why a conversation ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
@@ -242,11 +245,10 @@ impl<'a> Link<'a> {
         let death = match status {
             None => "the worker closed its output and did not end; it was killed".to_string(),
             Some(status) => match status.signal() {
-                Some(libc::SIGBUS) => {
-                    "the worker was killed by SIGBUS: a mapped page could not be had (the file was truncated, or a \
-                     read from the device failed)"
-                        .into()
-                }
+                Some(libc::SIGBUS) => format!(
+                    "{NO_PAGE}: a mapped page could not be had (the file was truncated, or a read from the device \
+                     failed)"
+                ),
                 Some(libc::SIGKILL) => "the worker was killed by SIGKILL (by somebody, or for lack of memory)".into(),
                 Some(signal) => format!("the worker was killed by signal {signal}"),
                 None => format!("the worker ended with status {}", status.code().unwrap_or(-1)),

@@ -4,12 +4,16 @@
 use std::{
     fs::File,
     os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
 };
 
 use rustix::fs::FallocateFlags;
-use schema::{Condition, Layout, Span, Workload};
+use schema::{Bytes, Condition, Layout, Span, Workload};
 
-use crate::Target;
+use crate::{
+    Target, fixture,
+    link::{NO_PAGE, Trouble},
+};
 
 /// Whether this target may be written.
 ///
@@ -57,6 +61,30 @@ pub(crate) fn settle(target: &Target) -> Result<(), String> {
     own(target)?.sync_all().map_err(|error| format!("fsync(2): {error}"))
 }
 
+/// A store to a page that the file system has no room for is answered with SIGBUS, which does not say why; what is missing
+/// and what is free do.
+pub(crate) fn blame(target: &Target, condition: &Condition, trouble: Trouble) -> Trouble {
+    let allocated = target.file.metadata().map(|it| it.blocks() * 512);
+    let free = fixture::free_bytes(Path::new(&target.path).parent().unwrap_or(Path::new("/")));
+    match (trouble, allocated, free) {
+        (Trouble::Failed(reason), Ok(allocated), Ok(free)) => {
+            Trouble::Failed(no_space(reason, condition.range.bytes.saturating_sub(allocated), free))
+        }
+        (trouble, ..) => trouble,
+    }
+}
+
+fn no_space(reason: String, missing: u64, free: u64) -> String {
+    match reason.starts_with(NO_PAGE) && free < missing {
+        true => format!(
+            "no space: {NO_PAGE} at a store to a mapped page; {} of the file had no blocks yet, and {} are free",
+            Bytes(missing),
+            Bytes(free)
+        ),
+        false => reason,
+    }
+}
+
 /// The file for writing. Asked once more, because a mistake here would cost somebody their data.
 fn own(target: &Target) -> Result<File, String> {
     let refused = |what: &str| format!("{} is not written: {what}", target.path);
@@ -81,4 +109,19 @@ fn fill(file: &File, range: Span, seed: u64) -> std::io::Result<()> {
         at += length as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sigbus_is_for_lack_of_space_only_where_space_is_lacking() {
+        let killed = || format!("{NO_PAGE}: a mapped page could not be had");
+        let said = no_space(killed(), 8 << 20, 4096);
+        assert!(said.starts_with("no space: ") && said.contains("8 MiB") && said.contains("4 KiB"), "{said}");
+        assert_eq!(no_space(killed(), 8 << 20, 16 << 20), killed());
+        assert_eq!(no_space(killed(), 0, 0), killed());
+        assert_eq!(no_space("status 3".into(), 8 << 20, 0), "status 3");
+    }
 }

@@ -1,4 +1,4 @@
-//! Whether a page that was written back faults again at the next store, and whether mlock(2) spares it that.
+//! Whether a page that was written back faults again at the next store, and whether mlock(2) or MADV_POPULATE_WRITE spares it that.
 
 use std::sync::atomic::AtomicBool;
 
@@ -23,9 +23,14 @@ fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
     let plain = faults(target, false)?;
     let locked = faults(target, true)?;
     let again = |it: &Faults| it.after_write_back > it.while_dirty;
+    let prefaulted = match &plain.prefaulted {
+        Ok(faults) => format!("{faults} after write-back and MADV_POPULATE_WRITE"),
+        Err(reason) => format!("MADV_POPULATE_WRITE (Linux 5.14) is not to be had: {reason}"),
+    };
+    let (plain_says, locked_says) = (plain.says(), locked.says());
     Ok(Observation {
         holds: again(&plain) && again(&locked),
-        evidence: format!("faults of {PAGES} stores, one a page: {}; mlocked: {}", plain.says(), locked.says()),
+        evidence: format!("faults of {PAGES} stores, one a page: {plain_says}; mlocked: {locked_says}; {prefaulted}"),
     })
 }
 
@@ -34,11 +39,13 @@ struct Faults {
     first: u64,
     while_dirty: u64,
     after_write_back: u64,
+    /// After write-back too, with the write faults made ahead.
+    prefaulted: Result<u64, String>,
 }
 
 impl Faults {
     fn says(&self) -> String {
-        let Faults { first, while_dirty, after_write_back } = self;
+        let Faults { first, while_dirty, after_write_back, prefaulted: _ } = self;
         format!("{first} at first, {while_dirty} while dirty, {after_write_back} after write-back")
     }
 }
@@ -50,14 +57,19 @@ fn faults(target: &Target, locked: bool) -> Result<Faults, String> {
     if locked {
         mapping.lock().map_err(|error| format!("mlock(2): {error}; the limit is RLIMIT_MEMLOCK"))?;
     }
-    let mut store = |byte: u8| {
+    let store = |mapping: &mut Pages, byte: u8| {
         let before = minor_faults_of_this_thread();
         for page in 0..PAGES {
             mapping.store(page * sys::page_bytes(), byte);
         }
         minor_faults_of_this_thread() - before
     };
-    let (first, while_dirty) = (store(NEW), store(OLD));
-    scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
-    Ok(Faults { first, while_dirty, after_write_back: store(NEW) })
+    let written_back = || scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"));
+    let (first, while_dirty) = (store(&mut mapping, NEW), store(&mut mapping, OLD));
+    written_back()?;
+    let after_write_back = store(&mut mapping, NEW);
+    written_back()?;
+    let populated = mapping.populate_write().map_err(|error| error.to_string());
+    let prefaulted = populated.map(|()| store(&mut mapping, OLD));
+    Ok(Faults { first, while_dirty, after_write_back, prefaulted })
 }
