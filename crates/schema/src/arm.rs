@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::expected;
 
 /// What executes methods. More runtimes are one line here and one file in `lab/src/runtime`.
-pub const RUNTIMES: &[&str] = &["native"];
+pub const RUNTIMES: &[&str] = &["native", "jvm"];
 
 /// An option of a method: its name, the words it takes (the first is the default), what it means.
 pub struct OptionSpec {
@@ -147,9 +147,18 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec { name: "pwrite", about: "pwrite(2) at an explicit offset", options: &[SYNC], can: Can::Write },
 ];
 
-/// The vocabulary entry of a method, by name.
+/// The methods of a runtime; none of an unknown one.
+pub fn methods_of(runtime: &str) -> &'static [MethodSpec] {
+    match runtime {
+        "native" => METHODS,
+        "jvm" => crate::jvm::METHODS,
+        _ => &[],
+    }
+}
+
+/// The vocabulary entry of a method, by name; no two runtimes have one in common.
 pub fn method_spec(name: &str) -> Option<&'static MethodSpec> {
-    METHODS.iter().find(|method| method.name == name)
+    RUNTIMES.iter().flat_map(|runtime| methods_of(runtime)).find(|method| method.name == name)
 }
 
 /// A setting of one option.
@@ -190,9 +199,12 @@ impl Arm {
         if !RUNTIMES.contains(&runtime) {
             return Err(format!("unknown runtime {runtime:?}; {}", expected(runtime, RUNTIMES)));
         }
-        let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-        let spec =
-            method_spec(method).ok_or_else(|| format!("unknown method {method:?}; {}", expected(method, &names)))?;
+        let methods = methods_of(runtime);
+        let names: Vec<&str> = methods.iter().map(|method| method.name).collect();
+        let spec = methods
+            .iter()
+            .find(|it| it.name == method)
+            .ok_or_else(|| format!("unknown method {method:?}; {}", expected(method, &names)))?;
         let known: Vec<&str> = spec.options.iter().map(|option| option.name).collect();
         if let Some(unknown) = given.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(if known.is_empty() {
@@ -304,7 +316,7 @@ mod tests {
     #[test]
     fn an_arm_is_known_by_its_name_and_its_name_reads_back() {
         for name in
-            ["native/read", "native/mmap", "native/mmap+sequential+populate-read", "native/uring+queue_depth=4+direct"]
+            ["native/read", "jvm/mapped", "native/mmap+sequential+populate-read", "native/uring+queue_depth=4+direct"]
         {
             let arm: Arm = name.parse().unwrap();
             assert_eq!(arm.name, name);
@@ -323,11 +335,13 @@ mod tests {
         assert!(error("read+sequential").contains("takes no options"));
         assert!(error("mmap+random+sequential").contains("twice"));
         assert!(error("jvn/mmap").contains("unknown runtime"));
+        assert!(error("jvm/mmap").contains("unknown method"), "each runtime has methods of its own");
+        assert!(error("mapped").contains("unknown method"));
     }
 
     #[test]
     fn words_are_unique_over_the_options_of_a_method() {
-        for method in METHODS {
+        for method in RUNTIMES.iter().flat_map(|runtime| methods_of(runtime)) {
             let mut words: Vec<&str> = method
                 .options
                 .iter()

@@ -10,6 +10,7 @@ pub mod counted;
 pub mod experiment;
 pub mod findings;
 pub mod inspection;
+pub mod jvm;
 pub mod leftover;
 pub mod protocol;
 pub mod record;

@@ -16,7 +16,7 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
     let mut line = |name: &str, about: &str| writeln!(out, "{name:<24} {about}");
     match args.what {
         Listed::Methods => {
-            for method in schema::arm::METHODS {
+            for method in schema::arm::METHODS.iter().chain(schema::jvm::METHODS) {
                 line(method.name, method.about)?;
                 for option in method.options {
                     let values = match option.values {

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+pub mod jvm;
 mod native;
 
 /// A way of executing methods.
@@ -17,7 +18,7 @@ pub trait Runtime: Sync {
 }
 
 /// Every runtime, by name. The names are those of `schema::arm::RUNTIMES`.
-pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native];
+pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm];
 
 /// # Errors
 /// No such runtime in this version (a record of a newer one).

@@ -1,0 +1,66 @@
+package faultline;
+
+import java.util.Arrays;
+
+/** Which bytes a pass reads, in which order, as docs/FORMATS.md says under "Offsets". */
+final class Offsets {
+    private final boolean random;
+    private final long start, end, block, slots, stride;
+    private long state, next;
+
+    Offsets(Job job) {
+        random = job.workload.equals("random");
+        if (!random && !job.workload.equals("scan")) throw new Job.Unavailable("the JVM worker has no workload " + job.workload);
+        start = job.offset;
+        end = job.offset + job.bytes;
+        block = job.blockBytes;
+        slots = job.aligned ? Math.max(1, job.bytes / block) : job.bytes - block + 1;
+        stride = job.aligned ? block : 1;
+        state = job.seed;
+        state = output();
+        next = start;
+    }
+
+    private long output() {
+        state += 0x9E3779B97F4A7C15L;
+        long z = state;
+        z = (z ^ z >>> 30) * 0xBF58476D1CE4E5B9L;
+        z = (z ^ z >>> 27) * 0x94D049BB133111EBL;
+        return z ^ z >>> 31;
+    }
+
+    long next() {
+        if (random) {
+            long output = output();
+            // The unsigned high half: Math.unsignedMultiplyHigh came with JDK 18.
+            return start + (Math.multiplyHigh(output, slots) + (output < 0 ? slots : 0)) * stride;
+        }
+        long here = next >= end ? start : next;
+        next = here + block;
+        return here;
+    }
+
+    int length(long offset) {
+        return (int) Math.min(block, end - offset);
+    }
+
+    static long distinct(Job job) {
+        long whole;
+        if (job.workload.equals("scan")) {
+            whole = job.ops > job.bytes / job.blockBytes ? job.bytes : job.ops * job.blockBytes;
+        } else {
+            if (job.ops > 1 << 24) throw new Job.Unavailable(job.ops + " random blocks in one pass; the JVM worker counts at most 16777216");
+            Offsets offsets = new Offsets(job);
+            long[] all = new long[(int) job.ops];
+            for (int i = 0; i < all.length; i++) all[i] = offsets.next();
+            Arrays.sort(all);
+            whole = 0;
+            long reached = 0;
+            for (long offset : all) {
+                whole += Math.max(0, offset + job.blockBytes - Math.max(reached, offset));
+                reached = offset + job.blockBytes;
+            }
+        }
+        return job.percent == 100 ? whole : whole / 100 * job.percent + whole % 100 * job.percent / 100;
+    }
+}

@@ -1,0 +1,69 @@
+package faultline;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+
+/** The conversation: one JSON object per line on stdin and stdout (docs/FORMATS.md). */
+public final class Worker {
+    private static Session session;
+    private static long pass;
+
+    public static void main(String[] arguments) throws IOException {
+        PrintStream replies = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        // Whatever a library prints must not look like a reply.
+        System.setOut(System.err);
+        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line; (line = requests.readLine()) != null; ) {
+            if (line.isEmpty()) continue;
+            if (line.startsWith("{\"bye\"")) break;
+            try {
+                replies.println(answer(line));
+            } catch (Job.Unavailable refusal) {
+                replies.println("{\"unavailable\":{\"pass\":" + pass + ",\"reason\":" + Json.quote(refusal.getMessage()) + "}}");
+            } catch (InternalError error) {
+                fail(replies, "a mapped page could not be had: the file was truncated, or a read from the device failed (InternalError: " + error.getMessage() + ")");
+            } catch (IOException | RuntimeException error) {
+                fail(replies, String.valueOf(error.getMessage() == null ? error : error.getMessage()));
+            }
+        }
+        if (session != null) session.end();
+    }
+
+    private static void fail(PrintStream replies, String message) {
+        String during = session == null ? "prepare" : session.during;
+        replies.println("{\"failed\":{\"pass\":" + pass + ",\"during\":\"" + during + "\",\"errno\":null,\"message\":" + Json.quote(message) + "}}");
+    }
+
+    private static String answer(String line) throws IOException {
+        Map<?, ?> request = Json.read(line) instanceof Map<?, ?> map ? map : Map.of();
+        if (request.containsKey("hello")) {
+            return "{\"hello\":{\"protocol\":1,\"runtime\":" + Json.quote("jvm " + System.getProperty("java.version"))
+                + ",\"methods\":[\"" + String.join("\",\"", Access.METHODS) + "\"]}}";
+        }
+        if (request.get("prepare") instanceof Map<?, ?> job) {
+            if (session != null) session.end();
+            session = null;
+            if (job.get("pass") instanceof Long given) pass = given;
+            session = new Session(new Job(job));
+            return "{\"prepared\":{\"pass\":" + pass + ",\"pid\":" + ProcessHandle.current().pid() + "}}";
+        }
+        if (request.get("go") instanceof Map<?, ?> go && go.get("pass") instanceof Long given) {
+            pass = given;
+            if (session == null) throw new IllegalStateException("go before prepare: there is no job");
+            return session.pass();
+        }
+        throw new IllegalArgumentException("not a request: " + line.substring(0, Math.min(120, line.length())));
+    }
+
+    static void unmap(ByteBuffer mapping) throws ReflectiveOperationException {
+        Class<?> unsafe = Class.forName("sun.misc.Unsafe");
+        var field = unsafe.getDeclaredField("theUnsafe");
+        field.setAccessible(true);
+        unsafe.getMethod("invokeCleaner", ByteBuffer.class).invoke(field.get(null), mapping);
+    }
+}
