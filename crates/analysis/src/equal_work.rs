@@ -169,9 +169,12 @@ impl Both<'_, '_> {
         let found = !work.unequal.is_empty();
         if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
             let (a, b) = (&a.checksum, &b.checksum);
-            work.unequal.push(format!(
+            let is_command = self.arm.own.workload == schema::Workload::Command;
+            work.unequal.push(if is_command {
+                format!("{first} and {second} differ in exit code or standard output{rounds}; --anyway compares them")
+            } else { format!(
                 "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was {was}{rounds}"
-            ));
+            ) });
         }
         if let Some((a, b, rounds)) = differing(&|a, b| a.threads == b.threads) {
             let [a, b] = [a.threads, b.threads].map(|threads| count(threads.into(), "thread", "threads"));

@@ -23,6 +23,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Published measurements of mmap against read, run here as published and corrected, each claim with its verdict
     Reproduce(Box<ReproduceArgs>),
+    /// Commands of your own, interleaved, each from a verified state of the file they read
+    Ab(Box<AbArgs>),
     /// Every claim with its verdict on this machine, from all saved runs
     Claims(ClaimsArgs),
     /// Saved runs side by side: another machine, kernel, file system or version
@@ -137,6 +139,48 @@ pub struct ReproduceArgs {
     /// The table of every condition and the environment too
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct AbArgs {
+    /// Command lines; the first is the baseline, and is entered twice as the A/A control
+    #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
+    pub commands: Vec<String>,
+    /// The file they read: only ever opened for reading, and evicted from the cache for state cold
+    #[arg(long, value_name = "PATH")]
+    pub file: PathBuf,
+    /// Where its pages are when a command starts: cold, cached, limited, as-is
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
+    pub state: Vec<State>,
+    /// What reports call the commands, in their order
+    #[arg(long, value_name = "NAME")]
+    pub name: Vec<String>,
+    /// Run before every execution, outside the timing and before the state is reached
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Run after every execution, outside the timing
+    #[arg(long, value_name = "COMMAND")]
+    pub cleanup: Option<String>,
+    /// What the command lines are given to, or `none`
+    #[arg(long, value_name = "PATH", default_value = "/bin/sh")]
+    pub shell: String,
+    /// How long one execution may take, up to 50s
+    #[arg(long, default_value = "50s", value_parser = timeout)]
+    pub timeout: u32,
+    /// Compare also when exit codes or standard output differ
+    #[arg(long)]
+    pub anyway: bool,
+    /// Exactly so many rounds, instead of as many as precision and budget want
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// About how long the run may take
+    #[arg(long, default_value = "60s", value_parser = budget)]
+    pub budget: Duration,
+    /// Of the order of executions
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -338,5 +382,24 @@ fn budget(text: &str) -> Result<Duration, String> {
         // Times are computed with; this leaves room for every factor.
         _ if budget > Duration::from_secs(365 * 86_400) => Err("a run takes at most a year".into()),
         _ => Ok(budget),
+    }
+}
+
+fn state_of_a_file(text: &str) -> Result<State, String> {
+    let state: State = text.parse()?;
+    match state {
+        State::Mapped | State::Locked => Err(format!(
+            "state {state} is one of a mapping, and a command makes its own; expected cold, cached, limited or as-is"
+        )),
+        _ => Ok(state),
+    }
+}
+
+/// Whole seconds, below what a pass may take at all (`lab::execute`).
+fn timeout(text: &str) -> Result<u32, String> {
+    let limit = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 30s"))?;
+    match limit.as_secs() {
+        seconds @ 1..=50 => Ok(seconds as u32),
+        _ => Err("an execution may take from 1s to 50s".into()),
     }
 }

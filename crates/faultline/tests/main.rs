@@ -5,6 +5,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside to hide from")]
 
+mod ab;
 mod answers;
 mod compare;
 mod experiments;

@@ -12,6 +12,7 @@ use std::{
 
 use schema::{
     Arm, Condition, Experiment, Record, SCHEMA_VERSION, Span, State, Workload,
+    command::COMMAND,
     protocol::{Done, Job, Parts, Phases, Tally, Usage},
     record::{Environment, Fill, FolioOrder, Outcome, Reading, Sample},
     timeline::{Passing, Timeline},
@@ -97,6 +98,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         cages: Cages::new(settings.note),
         clock: Clock { started, budget: settings.budget },
         passings: Vec::new(),
+        spoiled: false,
     };
     let sampler = settings.timeline.and_then(|per_second| {
         let sampler = Sampler::start(target.disk.clone(), per_second, started);
@@ -189,6 +191,8 @@ pub struct Bench<'a> {
     clock: Clock,
     /// When timed passes were, for the timeline.
     passings: Vec<Passing>,
+    /// A command changed the file.
+    spoiled: bool,
 }
 
 /// One stage's conditions and the time they have.
@@ -257,6 +261,10 @@ impl Bench<'_> {
             self.record.calibration = Reading::unavailable("in state as-is nothing may be evicted or filled");
             return;
         };
+        if self.record.conditions.iter().any(|it| it.workload == Workload::Command) {
+            self.record.calibration = Reading::unavailable("what a command does is not explained from unit costs");
+            return;
+        }
         if self.record.conditions.iter().any(|it| it.workload.writes()) {
             self.record.calibration = Reading::unavailable("passes that write change the file under a calibration");
             return;
@@ -308,6 +316,10 @@ impl Bench<'_> {
                     doubled: under.state.is_held(),
                 }),
                 Err(Trouble::Unavailable(reason)) => self.record.cells[cell].skipped = Some(reason),
+                // A command that fails does so for a reason that a second time does not take away.
+                Err(Trouble::Failed(reason)) if arm.runtime == COMMAND => {
+                    self.record.cells[cell].skipped = Some(reason);
+                }
                 // What fails in a trial may fail again, and is then recorded as what it is.
                 Err(Trouble::Failed(_) | Trouble::Interrupted) => {}
             }
@@ -589,6 +601,15 @@ impl Bench<'_> {
             watch.stop();
         }
         let mut readings = probes.stop(link.pid());
+        if arm.runtime == COMMAND {
+            // The worker's own; the command was another process, and is gone.
+            readings.insert("peak_memory_bytes".into(), Reading::unavailable("the peak of a command is not measured"));
+            // The last word of a run: nothing is measured on a file that changes.
+            if let Err(change) = self.target.unchanged() {
+                self.spoiled = true;
+                return Err(Trouble::Failed(format!("{change}, while {} ran; the run ends here", arm.short_name())));
+            }
+        }
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
         let resident_after = resident();
@@ -601,6 +622,9 @@ impl Bench<'_> {
         invalid = invalid
             .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err())
             .or_else(|| self.target.in_place().err());
+        if arm.runtime == COMMAND && invalid.is_none() && condition.state == State::Cold {
+            invalid = state::verify_touched(&seen).err();
+        }
         if warm && invalid.is_some() {
             self.filled = None;
         }
@@ -717,7 +741,7 @@ impl Bench<'_> {
     }
 
     pub fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.spoiled || self.interrupted.load(Ordering::Relaxed)
     }
 }
 

@@ -170,6 +170,10 @@ pub fn blocks_in(condition: &Condition) -> u64 {
 /// charged for bytes nobody asked for.
 pub fn cover(condition: &mut Condition, ops: u64) {
     condition.ops = ops.max(1);
+    // The state is that of the whole window, whatever a command makes of it.
+    if condition.workload == Workload::Command {
+        return;
+    }
     // A pass that writes may go over its window again and again, if it is told to: some programs do.
     if condition.workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks_in(condition));

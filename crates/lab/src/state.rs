@@ -133,6 +133,20 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), S
     }
 }
 
+/// Whether a command reached the file it was said to read, as far as a cold start shows it.
+///
+/// # Errors
+/// It did not.
+pub fn verify_touched(seen: &Seen) -> Result<(), String> {
+    let Reading::Value(Resident { pages: 0, .. }) = seen.resident_after else { return Ok(()) };
+    match seen.device_read_bytes {
+        Some(bytes) if bytes > 0.0 => Ok(()),
+        _ => Err("the command never read the named file: it started cold, none of its pages is in the page cache \
+                  afterwards, and nothing came from the device"
+            .into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

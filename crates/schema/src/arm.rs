@@ -49,6 +49,9 @@ impl MethodSpec {
     /// # Errors
     /// One sentence, with what would fit.
     pub fn fits(&self, workload: crate::Workload) -> Result<(), String> {
+        if workload == crate::Workload::Command {
+            return Err("workload command has no methods; `faultline ab` measures commands".into());
+        }
         let (does, others): (&str, fn(Can) -> bool) = match (self.can, workload.writes()) {
             (Can::Read, true) => ("only reads", |it| it != Can::Read),
             (Can::Write, false) => ("only writes", |it| it != Can::Write),

@@ -54,13 +54,14 @@ words! {
         OverwriteRandom = "overwrite-random": "blocks are written at random offsets, over what is there",
         Append = "append": "blocks are written one after the other at the end of an empty file",
         Update = "update": "each block in ascending order is read, changed in every byte and written back",
+        Command = "command": "a command of the user's, executed once (`faultline ab`)",
     }
 }
 
 impl Workload {
     /// Changes the file: only ever one that faultline made itself.
     pub fn writes(self) -> bool {
-        !matches!(self, Workload::Scan | Workload::Random)
+        !matches!(self, Workload::Scan | Workload::Random | Workload::Command)
     }
 
     /// Blocks follow each other; otherwise they lie anywhere.
@@ -190,7 +191,11 @@ pub(crate) fn whole() -> u32 {
 impl Condition {
     /// `scan 4 KiB cached`: what tells conditions of one run apart at a glance.
     pub fn label(&self) -> String {
-        let mut label = format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state);
+        let mut label = match self.workload {
+            // It has no blocks.
+            Workload::Command => format!("{} {}", self.workload, self.state),
+            _ => format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state),
+        };
         if self.durability != Durability::None {
             label.push_str(&format!(" {}", self.durability));
         }

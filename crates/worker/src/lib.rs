@@ -6,6 +6,7 @@
 //! statistic.
 
 mod buffer;
+mod command;
 mod consume;
 mod drive;
 mod mapping;
@@ -112,6 +113,9 @@ impl Worker {
 }
 
 fn prepare(job: Job) -> Result<Box<dyn Session>, Refusal> {
+    if job.method == schema::command::COMMAND {
+        return command::session(&job);
+    }
     let task = Task::new(job)?;
     let method = METHODS
         .iter()

@@ -6,11 +6,20 @@ use std::mem::MaybeUninit;
 use schema::protocol::Usage;
 
 pub(crate) fn now() -> Usage {
+    of(libc::RUSAGE_SELF)
+}
+
+/// Of all children that have ended and were waited for, and of theirs.
+pub(crate) fn of_children() -> Usage {
+    of(libc::RUSAGE_CHILDREN)
+}
+
+fn of(whose: libc::c_int) -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to writable memory of the right size. The call cannot fail with these arguments, and if
     // it did the zeroed structure would be a valid one.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
     };
     let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
@@ -26,7 +35,10 @@ pub(crate) fn now() -> Usage {
 
 /// What was spent after `before`.
 pub(crate) fn since(before: &Usage) -> Usage {
-    let now = now();
+    between(before, &now())
+}
+
+pub(crate) fn between(before: &Usage, now: &Usage) -> Usage {
     Usage {
         user_ns: now.user_ns.saturating_sub(before.user_ns),
         system_ns: now.system_ns.saturating_sub(before.system_ns),

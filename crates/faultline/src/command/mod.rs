@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod ab;
 pub mod claims;
 pub mod clean;
 pub mod compare;

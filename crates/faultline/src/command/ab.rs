@@ -1,0 +1,63 @@
+//! `faultline ab`: the user's own commands, from a verified state.
+
+use anyhow::Result;
+use schema::command::{self, Spec};
+
+use crate::{
+    cli::AbArgs,
+    exit::{Outcome, Usage},
+    measure::{self, How},
+    output,
+    progress::Line,
+    subject::{self, Subject},
+};
+
+pub fn run(args: &AbArgs) -> Result<Outcome> {
+    if !args.name.is_empty() && args.name.len() != args.commands.len() {
+        let (names, commands) = (args.name.len(), args.commands.len());
+        return Err(Usage(format!("{names} --name for {commands} commands; give each command one, or none")).into());
+    }
+    if args.file.is_dir() {
+        return Err(Usage(format!("{} is a folder; --file takes one file that is read", args.file.display())).into());
+    }
+    let specs: Vec<Spec> = (0..args.commands.len()).map(|index| spec(args, index)).collect();
+    let experiment = command::experiment(&specs, &args.state);
+    args.output.check()?;
+    args.output.spare(&args.file)?;
+    let interrupted = measure::interrupt_flag()?;
+    let store = output::store(&args.output);
+    let line = Line::new(args.output.quiet);
+    let keep_cache = subject::keeps_cache(&experiment);
+    let subject = Subject::open(&args.file, None, args.seed, keep_cache, &interrupted, &line)?;
+    let how = How {
+        seed: args.seed,
+        budget: args.budget,
+        rounds: args.rounds,
+        counted: None,
+        timeline: None,
+        store: store.as_ref(),
+        interrupted: &interrupted,
+        line: &line,
+    };
+    let measured = measure::measure(&experiment, &subject, &how);
+    output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
+    Ok(match measured.outcome() {
+        Outcome::Answered | Outcome::NothingDecided if measure::lacks_an_arm(&measured.record.cells) => {
+            Outcome::Unavailable
+        }
+        other => other,
+    })
+}
+
+fn spec(args: &AbArgs, index: usize) -> Spec {
+    let line = &args.commands[index];
+    Spec {
+        line: line.clone(),
+        name: args.name.get(index).unwrap_or(line).clone(),
+        shell: (args.shell != "none").then(|| args.shell.clone()),
+        prepare: args.prepare.clone(),
+        cleanup: args.cleanup.clone(),
+        timeout_s: args.timeout,
+        compared: !args.anyway,
+    }
+}

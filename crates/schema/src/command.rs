@@ -1,0 +1,142 @@
+//! Arms that are commands of the user's: what `faultline ab` enters into the same machine as methods.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Arm, Bytes, Consume, Descriptor, Durability, Experiment, State, Workload,
+    arm::{Options, Setting},
+    condition::Layout,
+    experiment::{Compare, Competitor, Range, Throttle},
+};
+
+/// The runtime of such arms, and their one method.
+pub const COMMAND: &str = "command";
+
+/// A command line and how it is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// As typed.
+    pub line: String,
+    /// What reports call it.
+    pub name: String,
+    /// The program that is given `-c` and the line; without one the line is split into words.
+    pub shell: Option<String>,
+    /// Before every execution, and after it, outside the timing.
+    pub prepare: Option<String>,
+    pub cleanup: Option<String>,
+    pub timeout_s: u32,
+    /// Output and exit code are part of the work: arms in which they differ are not comparable.
+    pub compared: bool,
+}
+
+impl Spec {
+    pub fn arm(&self) -> Arm {
+        let word = |text: &str| Setting::Word(text.to_string());
+        let texts = [
+            ("line", Some(&self.line)),
+            ("shell", self.shell.as_ref()),
+            ("prepare", self.prepare.as_ref()),
+            ("cleanup", self.cleanup.as_ref()),
+        ];
+        let mut options: Options =
+            texts.into_iter().filter_map(|(key, text)| Some((key.to_string(), word(text?)))).collect();
+        options.insert("timeout_s".into(), Setting::Number(self.timeout_s));
+        options.insert("output".into(), word(if self.compared { "compared" } else { "ignored" }));
+        Arm { runtime: COMMAND.into(), method: COMMAND.into(), options, name: format!("{COMMAND}/{}", self.name) }
+    }
+
+    /// What `arm` wrote down.
+    ///
+    /// # Errors
+    /// The options are not those of a command.
+    pub fn of(options: &Options) -> Result<Spec, String> {
+        let text = |key: &str| match options.get(key) {
+            Some(Setting::Word(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let timeout_s = match options.get("timeout_s") {
+            Some(Setting::Number(seconds)) => *seconds,
+            _ => return Err("a command needs a time limit".into()),
+        };
+        let line = text("line").ok_or("a command needs its line")?;
+        Ok(Spec {
+            name: line.clone(),
+            line,
+            shell: text("shell"),
+            prepare: text("prepare"),
+            cleanup: text("cleanup"),
+            timeout_s,
+            compared: text("output").as_deref() != Some("ignored"),
+        })
+    }
+}
+
+/// The commands as an experiment: one execution a pass, the whole file in its state.
+pub fn experiment(specs: &[Spec], states: &[State]) -> Experiment {
+    let mut named: BTreeMap<&str, u32> = BTreeMap::new();
+    let arms = specs
+        .iter()
+        .map(|spec| {
+            let mut arm = spec.arm();
+            let times = named.entry(&spec.name).or_default();
+            *times += 1;
+            // The same command twice is the null case; two arms of one name would be one.
+            if *times > 1 {
+                arm.name = format!("{} ({times})", arm.name);
+            }
+            Competitor { arm, label: None, own: Default::default() }
+        })
+        .collect();
+    let compare = Compare {
+        name: None,
+        variant: None,
+        arms,
+        workload: vec![Workload::Command],
+        block: vec![Bytes(1)],
+        consume: vec![Consume::Touch],
+        state: states.to_vec(),
+        threads: vec![1],
+        descriptor: vec![Descriptor::PerThread],
+        aligned: vec![true],
+        range: Some(Range { offset: Bytes(0), bytes: None, share: None, blocks: None }),
+        ops: Some(1),
+        full_range: None,
+        full_ops: None,
+        memory: None,
+        storage: vec![Throttle::default()],
+        durability: vec![Durability::None],
+        layout: vec![Layout::Written],
+    };
+    Experiment {
+        name: "ab".into(),
+        title: "Commands side by side".into(),
+        question: None,
+        source: None,
+        study: None,
+        comparisons: vec![compare],
+        claims: Vec::new(),
+        figures: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_says_how_its_command_is_run_and_the_same_command_twice_is_two_arms() {
+        let spec = Spec {
+            line: "wc -l f".into(),
+            name: "wc -l f".into(),
+            shell: Some("/bin/sh".into()),
+            prepare: None,
+            cleanup: Some("true".into()),
+            timeout_s: 7,
+            compared: true,
+        };
+        assert_eq!(Spec::of(&spec.arm().options), Ok(spec.clone()));
+        let experiment = experiment(&[spec.clone(), spec], &[State::Cold]);
+        let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.name.as_str()).collect();
+        assert_eq!(names, ["command/wc -l f", "command/wc -l f (2)"]);
+    }
+}

@@ -1,0 +1,259 @@
+//! A command of the user's as a pass: started, waited for, its output taken in. The clock runs from before fork until
+//! the command's own process has ended.
+//!
+//! Standard output is a pipe that is read to its end and summed, never /dev/null: programs notice that, and some stop
+//! at the first match then (grep, ripgrep).
+
+use std::{
+    io::{self, Read},
+    os::{fd::AsFd, unix::process::ExitStatusExt},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper},
+};
+use schema::{
+    command::Spec,
+    protocol::{Hold, Job, Phases, Tally},
+};
+
+use crate::{
+    session::{Measured, Session},
+    task::{Fault, Refusal, at},
+    usage,
+};
+
+/// How much of standard error is kept for the reason of a failure.
+const TAIL_BYTES: usize = 400;
+
+struct Execution {
+    spec: Spec,
+}
+
+pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
+    let spec = Spec::of(&job.options).map_err(Fault::new)?;
+    // Children of children come to this process when their parents end, so that none is left behind.
+    set_child_subreaper(Some(getpid())).map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
+    if let Some(line) = &spec.prepare {
+        beside(&spec, line, "--prepare")?;
+    }
+    let mut execution = Execution { spec };
+    if job.hold == Hold::Warm {
+        execution.pass().map_err(|(_, fault)| fault)?;
+    }
+    Ok(Box::new(execution))
+}
+
+impl Session for Execution {
+    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
+        let spec = &self.spec;
+        let mut command = command(spec, &spec.line).map_err(|fault| ("open", fault))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        sys::process::tie_to_parent(&mut command);
+        let before = usage::of_children();
+        let began = Instant::now();
+        let mut child = command.spawn().map_err(|error| ("open", unstartable(&spec.line, error)))?;
+        let started = Instant::now();
+        let ended = attend(&mut child, Duration::from_secs(spec.timeout_s.into()));
+        let left = end_the_rest();
+        let ended = ended.map_err(|fault| ("work", fault))?;
+        let usage = usage::between(&before, &usage::of_children());
+        if let Some(line) = &spec.cleanup {
+            beside(spec, line, "--cleanup").map_err(|fault| ("close", fault))?;
+        }
+        ended.judge(spec, left).map_err(|fault| ("work", fault))?;
+        let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
+        Ok(Measured {
+            phases: Phases { open_ns: Some(ns(began, started)), work_ns: ns(started, ended.when), close_ns: Some(0) },
+            tally: Tally {
+                ops: 1,
+                // What it read, and reached of the file, is not known from outside.
+                bytes: 0,
+                distinct_bytes: 0,
+                checksum: format!("{:016x}", if spec.compared { ended.sum() } else { 0 }),
+                threads: 1,
+                queue_depth: 1,
+            },
+            usage,
+            parts: None,
+        })
+    }
+}
+
+struct Ended {
+    status: ExitStatus,
+    when: Instant,
+    output: Fnv,
+    stderr: Vec<u8>,
+}
+
+impl Ended {
+    fn sum(&self) -> u64 {
+        let mut sum = self.output;
+        sum.add(&self.status.code().unwrap_or(-1).to_le_bytes());
+        sum.0
+    }
+
+    fn judge(&self, spec: &Spec, left: usize) -> Result<(), Fault> {
+        if left > 0 {
+            return Err(Fault::new(format!(
+                "{:?} left {left} processes behind when it ended; they were ended too. A command must wait for what it \
+                 starts",
+                spec.line
+            )));
+        }
+        let why = match (self.status.code(), self.status.signal()) {
+            (Some(0), _) => return Ok(()),
+            (Some(126), _) if spec.shell.is_some() => "ended with status 126 (it cannot be executed)".to_string(),
+            (Some(127), _) if spec.shell.is_some() => "ended with status 127 (no such command)".to_string(),
+            (Some(_), _) if !spec.compared => return Ok(()),
+            (Some(code), _) => format!("ended with status {code}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "ended in an unknown way".to_string(),
+        };
+        let said = String::from_utf8_lossy(&self.stderr).trim().to_string();
+        let said = if said.is_empty() { String::new() } else { format!(", saying: {said}") };
+        Err(Fault::new(format!("{:?} {why}{said}", spec.line)))
+    }
+}
+
+/// FNV-1a, 64 bits.
+#[derive(Clone, Copy)]
+struct Fnv(u64);
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// Reads what the command says until its process has ended, and then the rest.
+fn attend(child: &mut Child, limit: Duration) -> Result<Ended, Fault> {
+    let pid = Pid::from_child(child);
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
+    let mut stdout = child.stdout.take().expect("stdout is a pipe");
+    let mut stderr = child.stderr.take().expect("stderr is a pipe");
+    let mut output = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut words = Vec::new();
+    let mut open = [true, true];
+    let mut chunk = vec![0; 64 << 10];
+    let began = Instant::now();
+    let mut ended = None;
+    loop {
+        let left = match ended {
+            // What was written before the end is in the pipes; who still holds them is ended later.
+            Some(_) => Duration::ZERO,
+            None => limit.saturating_sub(began.elapsed()),
+        };
+        if left.is_zero() && ended.is_none() {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = child.wait();
+            return Err(Fault::new(format!(
+                "it did not end within {} s (--timeout) and was killed with everything it had started",
+                limit.as_secs()
+            )));
+        }
+        let mut waiting = Vec::new();
+        if ended.is_none() {
+            waiting.push((2, PollFd::new(&process, PollFlags::IN)));
+        }
+        if open[0] {
+            waiting.push((0, PollFd::new(&stdout, PollFlags::IN)));
+        }
+        if open[1] {
+            waiting.push((1, PollFd::new(&stderr, PollFlags::IN)));
+        }
+        let (which, mut fds): (Vec<usize>, Vec<PollFd>) = waiting.into_iter().unzip();
+        let patience = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        match poll(&mut fds, Some(&patience)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(at("poll")(error)),
+        }
+        let ready: Vec<usize> =
+            which.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(it, _)| it).collect();
+        drop(fds);
+        if ready.contains(&2) {
+            ended = Some((Instant::now(), child.wait().map_err(at("wait"))?));
+        }
+        if ready.contains(&0) {
+            let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;
+            output.add(&chunk[..read]);
+            open[0] = read > 0;
+        }
+        if ready.contains(&1) {
+            let read = stderr.read(&mut chunk).map_err(at("reading its errors"))?;
+            words.extend_from_slice(&chunk[..read.min(TAIL_BYTES.saturating_sub(words.len()))]);
+            open[1] = read > 0;
+        }
+        if let Some((when, status)) = ended
+            && (ready.is_empty() || open == [false, false])
+        {
+            return Ok(Ended { status, when, output, stderr: words });
+        }
+    }
+}
+
+/// Kills what a command left running, and waits for it; how many there were.
+fn end_the_rest() -> usize {
+    let mut left = 0;
+    while let Some(pid) = a_child() {
+        left += 1;
+        let _ = kill_process(pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+    }
+    left
+}
+
+fn a_child() -> Option<Pid> {
+    let me = getpid().as_raw_nonzero().get();
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    std::fs::read_dir("/proc")
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .find(|&pid| parent(pid) == Some(me))
+        .and_then(Pid::from_raw)
+}
+
+/// `--prepare` and `--cleanup`: outside the timing, and no part of the work.
+fn beside(spec: &Spec, line: &str, option: &str) -> Result<(), Fault> {
+    let mut command = command(spec, line)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    sys::process::tie_to_parent(&mut command);
+    let mut child = command.spawn().map_err(|error| unstartable(line, error))?;
+    let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(at("pidfd_open"))?;
+    let patience = Timespec { tv_sec: spec.timeout_s.into(), tv_nsec: 0 };
+    if poll(&mut [PollFd::new(&process.as_fd(), PollFlags::IN)], Some(&patience)) == Ok(0) {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(at(option))?;
+    end_the_rest();
+    match status.success() {
+        true => Ok(()),
+        false => Err(Fault::new(format!("{option} {line:?} failed ({status})"))),
+    }
+}
+
+fn command(spec: &Spec, line: &str) -> Result<Command, Fault> {
+    if let Some(shell) = &spec.shell {
+        let mut command = Command::new(shell);
+        command.args(["-c", line]);
+        return Ok(command);
+    }
+    let words = shlex::split(line).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| Fault::new(format!("{line:?} cannot be split into words: a quote is open")))?;
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    Ok(command)
+}
+
+fn unstartable(line: &str, error: io::Error) -> Fault {
+    at(format!("{line:?} cannot be started"))(error)
+}
