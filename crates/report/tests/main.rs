@@ -253,6 +253,8 @@ fn replace(value: &mut Value, text: &str) {
         "state",
         "descriptor",
         "durability",
+        "layout",
+        "metric",
         "status",
         "verdict",
         "variant",
