@@ -11,7 +11,7 @@ use schema::{
 use crate::{
     Target, host,
     link::{Link, Trouble},
-    runtime, state,
+    probe, runtime, state,
 };
 
 /// One thing that was looked at.
@@ -54,6 +54,9 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             format!("{}, read-ahead {kib} KiB{usual}", disk.name)
         }),
     );
+    for kind in probe::PROBES {
+        check(&format!("probe {}", kind.name), probe::try_out(kind, target));
+    }
     check("counting system calls and requests", crate::counted::tracefs(false).map(|_| "yes, with --counted".into()));
     check(
         "fault-around",
