@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn all_processors_are_summed_and_words_are_not() {
-        let text = "           CPU0       CPU1\n  1:   9  9  IO-APIC 1 timer\nTLB:    1402    1351   TLB shootdowns 2\n";
+        let text =
+            "           CPU0       CPU1\n  1:   9  9  IO-APIC 1 timer\nTLB:    1402    1351   TLB shootdowns 2\n";
         assert_eq!(sum(text), Some(2753));
         assert_eq!(between(text, &text.replace("1402", "1404"), "tlb_interrupts"), Ok(2.0));
         assert_eq!(sum("RES: 1 2\n"), None);

@@ -54,7 +54,9 @@ impl Probe for MemoryGroup {
     fn stop(&mut self, pid: u32) -> Vec<(&'static str, Reading<f64>)> {
         let after = cgroup::memory_of(pid);
         let field = |look: &Result<Memory, String>, of: fn(&Memory) -> Option<u64>| {
-            look.as_ref().map_err(String::clone).and_then(|it| of(it).ok_or_else(|| "not counted for this group".into()))
+            look.as_ref()
+                .map_err(String::clone)
+                .and_then(|it| of(it).ok_or_else(|| "not counted for this group".into()))
         };
         let levels = LEVELS.iter().map(|&(name, of)| (name, Reading::from(field(&after, of)).map(|it| it as f64)));
         let counters =

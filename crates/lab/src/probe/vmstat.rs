@@ -52,7 +52,8 @@ mod tests {
 
     #[test]
     fn a_counter_is_found_by_its_whole_name_and_its_rise_is_what_counts() {
-        let (before, after) = ("pgfault_old 9\npgfault 100\nnr_written 7\n", "pgfault_old 9\npgfault 164\nnr_written 7\n");
+        let (before, after) =
+            ("pgfault_old 9\npgfault 100\nnr_written 7\n", "pgfault_old 9\npgfault 164\nnr_written 7\n");
         assert_eq!(between(before, after, "vmstat_pgfault"), Ok(64.0));
         assert_eq!(between(before, after, "vmstat_nr_written"), Ok(0.0));
         assert_eq!(between(after, before, "vmstat_pgfault"), Err("the counter went back".into()));

@@ -187,7 +187,10 @@ fn counters_of_v1_and_v2_mean_the_same() {
     let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
     let write = |file: &str, text: &str| machine.write(&format!("{V2_OWN}/faultline-77-0/{file}"), text);
     // A kernel before 5.9 and 5.19: one counter for refaults, no peak.
-    write("memory.stat", "anon 135168\nfile 31485952\nfile_mapped 4096\nfile_dirty 8192\npgfault 217\npgmajfault 94\nworkingset_refault 6618\n");
+    write(
+        "memory.stat",
+        "anon 135168\nfile 31485952\nfile_mapped 4096\nfile_dirty 8192\npgfault 217\npgmajfault 94\nworkingset_refault 6618\n",
+    );
     write("memory.current", "33000000\n");
     write("memory.events", "low 0\nhigh 0\nmax 383\noom 1\noom_kill 1\n");
     write("io.stat", "253:0 rbytes=1 wbytes=0\n254:0 rbytes=268435456 wbytes=0 rios=200 wios=0 dbytes=0 dios=0\n");
