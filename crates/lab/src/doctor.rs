@@ -57,7 +57,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     for kind in probe::PROBES {
         check(&format!("probe {}", kind.name), probe::try_out(kind, target));
     }
-    check("counting system calls and requests", crate::counted::tracefs(false).map(|_| "yes, with --counted".into()));
+    check("counted passes", crate::counted::try_out(target));
     check("reclaim schemes", quiet_memory(sys::damon::schemes()));
     check(
         "fault-around",
