@@ -27,14 +27,9 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     let keep_cache = subject::keeps_cache(&before.experiment);
     let subject = Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?;
     let how = How {
-        seed: before.seed,
-        budget: budget(&before)?,
         rounds: args.rounds,
-        counted: None,
-        timeline: None,
         store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
+        ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&before.experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, false)?;
