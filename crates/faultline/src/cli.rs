@@ -243,6 +243,9 @@ pub struct PredictArgs {
     /// What happens to each byte: sum or touch
     #[arg(long, default_value = "sum")]
     pub consume: Consume,
+    /// How many threads share the blocks
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: u32,
     /// For these arms
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,

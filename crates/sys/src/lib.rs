@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod cgroup;
+pub mod damon;
 pub mod device;
 pub mod folio;
 pub mod memory_disk;

@@ -91,5 +91,6 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
         file_bytes,
         memory_bytes: args.memory.map_or(record.environment.memory_bytes, |it| it.0),
         state: args.state,
+        threads: args.threads,
     })
 }
