@@ -7,7 +7,7 @@ use schema::{
     record::Outcome,
 };
 
-use crate::support::{Output, Sandbox, failure};
+use crate::support::{Output, Running, Sandbox, failure, limit};
 
 /// Two commands on one file, in one state.
 fn ab(sandbox: &Sandbox, file: &str, commands: [&str; 2], more: &[&str]) -> Output {
@@ -128,6 +128,66 @@ fn a_command_that_writes_to_the_file_ends_the_run() {
 }
 
 #[test]
+fn a_folder_and_files_are_read_and_watched_together_within_few_open_files() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    for number in 0..200 {
+        sandbox.write(&format!("tree/{number}"), "some words\n".repeat(300));
+    }
+    std::os::unix::fs::symlink("/etc/passwd", sandbox.at("tree/link")).unwrap();
+    let file = sandbox.file("file", 10_000);
+    let commands = [format!("cat {folder}/* {file} | cksum"), format!("cat {file} {folder}/* > /dev/null")];
+    let mut command = sandbox.command(&[
+        "ab",
+        &commands[0],
+        &commands[1],
+        &format!("--dir={folder}"),
+        &format!("--file={file}"),
+        "--state=cached",
+        "--rounds=2",
+        "--budget=30s",
+        "--json",
+        "--anyway",
+    ]);
+    limit(&mut command, rustix::process::Resource::Nofile, 48);
+    let record = Running::new(command).end().document().record;
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_deref()) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let files = record.target.files.as_ref().unwrap();
+    assert_eq!((files.count, files.folders, files.first.len()), (201, 1, 20));
+    assert_eq!(record.target.bytes, 200 * 3300 + 10_000);
+    assert!(record.limits.iter().any(|it| it.contains("1 symbolic links were not followed")), "{:?}", record.limits);
+    let pages = |it: &schema::record::Sample| it.resident_before.value().map(|it| (it.pages, it.of));
+    assert!(record.samples.iter().all(|it| pages(it) == Some((203, 203))), "{:?}", record.samples);
+}
+
+#[test]
+fn folders_in_which_there_is_nothing_to_read_are_refused() {
+    let sandbox = Sandbox::new();
+    let folder = format!("--dir={}", sandbox.folder("tree"));
+    sandbox.run(&["ab", "true", "true", &folder]).refused(1, &["no file with anything in it"]);
+    sandbox.run(&["ab", "true", "true", "--dir=/no/such"]).refused(1, &["No such file"]);
+}
+
+#[test]
+fn a_command_that_makes_a_file_in_a_named_folder_ends_the_run() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    sandbox.write("tree/words", "some words");
+    let write = format!("echo x > {folder}/new");
+    let dir = format!("--dir={folder}");
+    let output =
+        sandbox.run(&["ab", "true", &write, &dir, "--state=as-is", "--rounds=2", "--budget=20s", "--json", "--anyway"]);
+    output.sane();
+    let record = output.document().record;
+    let skipped: Vec<&str> = record.cells.iter().filter_map(|it| it.skipped.as_deref()).collect();
+    assert!(skipped.iter().any(|it| it.contains("made, renamed or removed")), "{skipped:?}");
+    assert_eq!(record.samples.len(), 0, "it went on");
+}
+
+#[test]
 fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() {
     let sandbox = Sandbox::on(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
     let file = sandbox.file("file", 1 << 20);
@@ -141,7 +201,7 @@ fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() 
         return;
     }
     let never = |it: &schema::record::Sample| match &it.outcome {
-        Outcome::Invalid { reason } => reason.contains("never read the named file"),
+        Outcome::Invalid { reason } => reason.contains("never read a named file"),
         _ => false,
     };
     assert!(record.samples.iter().all(never), "{:?}", record.samples);
@@ -152,7 +212,11 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 4096);
     let named = format!("--file={file}");
-    sandbox.run(&["ab", "true", "true", "--file=."]).refused(2, &["folder"]);
+    sandbox.run(&["ab", "true", "true", "--file=."]).refused(2, &["folder", "--dir"]);
+    sandbox.run(&["ab", "true", "true", &format!("--dir={file}")]).refused(2, &["is a file", "--file"]);
+    assert_eq!(sandbox.run(&["ab", "true", "true"]).code(), Some(2));
+    let json = format!("--json={file}");
+    sandbox.run(&["ab", "true", "true", &named, &json, "--force"]).refused(2, &["never changed"]);
     sandbox.run(&["ab", "true", "true", &named, "--name=one"]).refused(2, &["--name"]);
     assert_eq!(sandbox.run(&["ab", "true", &named]).code(), Some(2));
     assert_eq!(sandbox.run(&["ab", "true", "true", &named, "--state=mapped"]).code(), Some(2));

@@ -110,12 +110,13 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
     bench.record.ceiling = ceiling::measure(&mut bench);
 
-    let plan = Plan::new(experiment, target.bytes, range_limit(&bench.record, settings.budget), |condition| {
+    let plan = Plan::new(experiment, target.all_bytes(), range_limit(&bench.record, settings.budget), |condition| {
         state::possible(condition.state, target)?;
         writing::possible(condition, target)?;
         bench.cages.possible(condition, target)
     });
     bench.record.limits.extend(lost(&bench.record, &plan));
+    bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));
     bench.record.conditions = plan.conditions;
     bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
@@ -706,6 +707,12 @@ impl Bench<'_> {
         if !self.target.file_system.is_memory() {
             cold::evict(self.target).map_err(Trouble::Failed)?;
         }
+        if let Some(named) = &self.target.named {
+            let began = Instant::now();
+            named.fill(self.interrupted).map_err(|reason| reason.map_or(Trouble::Interrupted, Trouble::Failed))?;
+            self.filled_with(wanted, began.elapsed().as_nanos() as u64);
+            return Ok(());
+        }
         let arm: Arm = "read".parse().expect("a method of ours");
         let block_bytes = 1 << 20;
         let condition = Condition {
@@ -719,17 +726,21 @@ impl Bench<'_> {
             ..self.any_condition()
         };
         let pass = self.pass(&arm, &condition)?;
+        self.filled_with(wanted, pass.done.phases.total_ns());
+        Ok(())
+    }
+
+    fn filled_with(&mut self, wanted: Span, elapsed_ns: u64) {
         self.filled = Some(wanted);
         self.record.fills.push(Fill {
             range: wanted,
             method: "evicted, then read(2) in ascending order, 1 MiB requests".into(),
-            elapsed_ns: pass.done.phases.total_ns(),
-            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes)
+            elapsed_ns,
+            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes.min(self.target.bytes))
                 .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
                 .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
                 .into(),
         });
-        Ok(())
     }
 
     fn any_condition(&self) -> Condition {

@@ -508,6 +508,7 @@ fn record() -> Record {
             bytes: GIB,
             allocated_bytes: GIB,
             made_here: false,
+            files: None,
             residency: Reading::Value("cachestat".into()),
             file_system: "ext4".into(),
             mount_options: "rw,relatime".into(),
