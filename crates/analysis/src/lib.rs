@@ -19,6 +19,7 @@ mod metric;
 mod noise;
 mod precision;
 mod runs;
+mod share;
 pub mod stats;
 mod traps;
 mod warnings;
@@ -30,6 +31,7 @@ pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
 pub use precision::{PRECISION, settled};
 pub use runs::across;
+pub use share::Spent;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
@@ -51,5 +53,6 @@ pub fn analyze(record: &Record) -> Findings {
         claims: claims::all(&run),
         figures: figures::all(&run),
         costs: costs.map(Box::new),
+        commands: share::all(&run),
     }
 }

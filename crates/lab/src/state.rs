@@ -171,6 +171,7 @@ mod tests {
                 queue_depth: 1,
             },
             parts: None,
+            seen: Default::default(),
             usage: Usage {
                 user_ns: 0,
                 system_ns: 0,
