@@ -115,13 +115,16 @@ fn says(name: &str, cell: &Cell, time: &Reading<CommandTime>, amplification: &Re
         Reading::Value(time) => time,
         Reading::Unavailable { unavailable } => return format!("{name}, {state}: {unavailable}"),
     };
-    let of = match (time.threads_at_once, time.threads_seen) {
-        (1, _) => "its time".to_string(),
-        (threads, true) => format!("the time of {threads} threads"),
-        (threads, false) => format!("the time of {threads} processors (it was too short to count its threads)"),
-    };
     let [user, system, waited] = [time.user_share, time.system_share, time.waited_share].map(percent);
-    let mut says = format!("{name}, {state}: of {of} {user} user, {system} system, {waited} waiting");
+    let threads = time.threads_at_once;
+    let of = match time.threads_seen {
+        false => {
+            format!("of what {threads} processors can do {user} user, {system} system (too short to count threads)")
+        }
+        true if threads == 1 => format!("of its time {user} user, {system} system, {waited} waiting"),
+        true => format!("of the time of {threads} threads {user} user, {system} system, {waited} waiting"),
+    };
+    let mut says = format!("{name}, {state}: {of}");
     let device_bytes = cell.count("device_read_bytes").filter(|&bytes| bytes > 0.0);
     if let (Some(bytes), Some(busy)) = (device_bytes, time.device_busy_share.value()) {
         let times_over = amplification.value().map_or(String::new(), |it| format!(", {it:.2} times the files"));

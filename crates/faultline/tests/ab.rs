@@ -315,6 +315,32 @@ fn a_folder_and_files_are_read_and_watched_together_within_few_open_files() {
 }
 
 #[test]
+fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
+    let sandbox = Sandbox::on(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let path = sandbox.file("file", 1 << 20);
+    let named = format!("--file={path}");
+    let look = || {
+        let args = ["ab", "cat", "cat", &named, "--state=cold", "--rounds=1", "--budget=20s", "--json"];
+        let record = sandbox.run(&args).document().record;
+        record.cells.iter().find_map(|it| it.skipped.clone())
+    };
+    if let Some(reason) = look() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let file = std::fs::File::open(&path).unwrap();
+    use std::os::fd::AsRawFd;
+    // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.
+    let address = unsafe {
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+    };
+    assert_ne!(address, libc::MAP_FAILED);
+    let reason = look().expect("skipped");
+    assert!(reason.contains(&format!("it is mapped by process {}", std::process::id())), "{reason}");
+}
+
+#[test]
 fn folders_in_which_there_is_nothing_to_read_are_refused() {
     let sandbox = Sandbox::new();
     let folder = format!("--dir={}", sandbox.folder("tree"));

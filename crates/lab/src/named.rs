@@ -172,28 +172,22 @@ impl Named {
                      cold; use a file on a disk"
                 ));
             }
-            let held = || match holders(&kind.tried) {
-                who if who.is_empty() => String::new(),
-                who => format!("; {who}"),
+            let believed = match &kind.way {
+                Ok(Way::Nowait) if state != State::Cached => Err(format!(
+                    "{shown} cannot be made cold for sure: whether its pages have left the page cache is told only to its \
+                     owner. Try a copy of your own, or root"
+                )),
+                Ok(_) => Ok(()),
+                Err(reason) => Err(format!(
+                    "{shown}: {reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a \
+                     copy of your own"
+                )),
             };
-            match &kind.way {
-                Err(reason) => {
-                    return Err(format!(
-                        "{shown}: {reason}{}; state {state} cannot be verified, so it is not measured. Try state as-is, \
-                         or a copy of your own",
-                        held()
-                    ));
-                }
-                // Asking would start read-ahead, and what a command reads is not known from outside.
-                Ok(Way::Nowait) if state != State::Cached => {
-                    return Err(format!(
-                        "{shown} cannot be made cold for sure: whether its pages have left the page cache is told only \
-                         to its owner{}. Try a copy of your own, or root",
-                        held()
-                    ));
-                }
-                Ok(_) => {}
-            }
+            // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
+            believed.map_err(|reason| match holders(&kind.tried) {
+                who if who.is_empty() => reason,
+                who => format!("{shown} stays in the page cache: {who}. End that process, or try a copy"),
+            })?;
         }
         Ok(())
     }
