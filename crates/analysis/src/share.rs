@@ -170,14 +170,14 @@ mod tests {
     #[test]
     fn what_is_not_user_time_may_be_reading_and_nothing_else() {
         // 96 of 100 s of user time: the ticks of so long a time leave no doubt worth the name.
-        assert!((at_most(100.0, 96.0, 2.0, 1.0) - 0.04).abs() < 0.002);
-        assert!((at_most(100.0, 20.0, 70.0, 1.0) - 0.80).abs() < 0.003);
+        assert!((at_most(100.0, 96.0, 2.0, 1.0) - 0.04).abs() < 0.004);
+        assert!((at_most(100.0, 20.0, 70.0, 1.0) - 0.80).abs() < 0.01);
     }
 
     #[test]
     fn two_threads_do_their_own_work_in_half_the_time() {
         // 100 s passed, 100 s of user time on two processors: reading could be what keeps them from taking 50 s.
-        assert!((at_most(100.0, 100.0, 20.0, 2.0) - 0.5).abs() < 0.003);
+        assert!((at_most(100.0, 100.0, 20.0, 2.0) - 0.5).abs() < 0.01);
     }
 
     #[test]

@@ -336,6 +336,9 @@ pub struct RerunArgs {
     /// Exactly so many rounds, instead of as many as precision and budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
+    /// Execute the commands that the record names; read them first, if it is not yours
+    #[arg(long)]
+    pub run_commands: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

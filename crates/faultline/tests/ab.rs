@@ -40,6 +40,21 @@ fn a_command_and_itself_are_measured_side_by_side_with_a_control() {
 }
 
 #[test]
+fn the_commands_of_a_record_are_shown_and_not_executed_until_the_user_says_so() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let trace = std::path::PathBuf::from(sandbox.at("trace"));
+    let command = format!("cat {file} && touch {}", trace.display());
+    let output = ab(&sandbox, &file, [&command, &command], &[]);
+    let saved = sandbox.write("saved.json", serde_json::to_string(&output.document().record).unwrap());
+    std::fs::remove_file(&trace).unwrap();
+    sandbox.run(&["rerun", &saved, "--rounds=2"]).refused(2, &["touch", "--run-commands"]);
+    assert!(!trace.exists());
+    sandbox.run(&["rerun", &saved, "--rounds=2", "--run-commands"]);
+    assert!(trace.exists());
+}
+
+#[test]
 fn commands_that_print_different_things_are_not_comparable_unless_told_so() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
@@ -239,7 +254,7 @@ fn a_run_of_commands_can_be_run_again_on_what_it_named() {
     let read = format!("cat {folder}/words");
     let dir = format!("--dir={folder}");
     sandbox.run(&["ab", &read, &read, &dir, "--state=as-is", "--rounds=2", "--budget=20s"]).sane();
-    let output = sandbox.run(&["rerun", "last", "--rounds=1", "--json"]);
+    let output = sandbox.run(&["rerun", "last", "--run-commands", "--rounds=1", "--json"]);
     output.sane();
     let record = output.document().record;
     assert_eq!(record.target.files.map(|it| (it.count, it.folders)), Some((1, 1)));
@@ -358,9 +373,10 @@ fn a_command_that_makes_a_file_in_a_named_folder_ends_the_run() {
     let output =
         sandbox.run(&["ab", "true", &write, &dir, "--state=as-is", "--rounds=2", "--budget=20s", "--json", "--anyway"]);
     output.sane();
+    assert_eq!(output.code(), Some(1));
     let record = output.document().record;
-    let skipped: Vec<&str> = record.cells.iter().filter_map(|it| it.skipped.as_deref()).collect();
-    assert!(skipped.iter().any(|it| it.contains("made, renamed or removed")), "{skipped:?}");
+    let partial = record.partial.as_deref().unwrap();
+    assert!(partial.contains("made, renamed or removed") && partial.contains("the run ends here"), "{partial}");
     assert_eq!(record.samples.len(), 0, "it went on");
 }
 

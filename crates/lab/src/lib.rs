@@ -23,7 +23,7 @@ pub mod target;
 mod timeline;
 mod writing;
 
-pub use execute::{Hooks, Progress, execute};
+pub use execute::{Hooks, INTERRUPTED, Progress, execute};
 pub use named::Named;
 pub use plan::Plan;
 pub use target::Target;

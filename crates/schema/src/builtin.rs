@@ -16,6 +16,7 @@ pub const STUDIES: &[(&str, &str)] = &[
     ("random-4k-2021", include_str!("../../../experiments/studies/random-4k-2021.toml")),
     ("line-count-boards", include_str!("../../../experiments/studies/line-count-boards.toml")),
     ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),
+    ("channel-vs-mapped-writing", include_str!("../../../experiments/studies/channel-vs-mapped-writing.toml")),
 ];
 
 /// The text of a built-in experiment or study.

@@ -178,7 +178,7 @@ pub(super) fn again(record: &Record) -> Markup {
 
 fn again_command(record: &Record) -> String {
     if record.conditions.iter().any(Condition::is_of_commands) {
-        return format!("faultline rerun {}", said(&record.id));
+        return format!("faultline rerun {} --run-commands", said(&record.id));
     }
     let target = if record.target.made_here {
         record.target.path.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder })
