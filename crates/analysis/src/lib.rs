@@ -20,6 +20,7 @@ mod metric;
 mod noise;
 mod precision;
 mod runs;
+mod share;
 pub mod stats;
 mod traps;
 mod warnings;
@@ -31,6 +32,7 @@ pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
 pub use precision::{PRECISION, settled};
 pub use runs::across;
+pub use share::Spent;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
@@ -53,5 +55,6 @@ pub fn analyze(record: &Record) -> Findings {
         claims: claims::all(&run),
         figures: figures::all(&run),
         costs: costs.map(Box::new),
+        commands: share::all(&run),
     }
 }

@@ -15,9 +15,11 @@
 //!
 //! `go` may be said several times. Nothing here assumes that both sides share a clock or a memory.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options};
+use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options, record::Reading};
 
 /// Spoken by this version; a worker that answers another number is not used.
 pub const PROTOCOL: u32 = 1;
@@ -109,6 +111,9 @@ pub struct Done {
     /// Of an `update`: where the time of its work went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// What the worker saw of processes that it started, by the names of readings; instead of what probes see of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<String, Reading<f64>>,
 }
 
 /// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.

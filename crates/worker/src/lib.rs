@@ -9,6 +9,7 @@ mod buffer;
 mod command;
 mod consume;
 mod drive;
+mod family;
 mod mapping;
 mod method;
 pub mod offsets;
@@ -100,8 +101,8 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage, parts } = measured;
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts }))
+                        let session::Measured { phases, tally, usage, parts, seen } = measured;
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),
