@@ -691,6 +691,7 @@ impl Bench<'_> {
             // The same offsets for every arm and round of a condition: part of equal work.
             seed: self.record.seed,
             hold: state::hold(condition.state),
+            watch: None,
         }
     }
 

@@ -17,7 +17,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options};
+use crate::{
+    Consume, Descriptor, Durability, Span, Workload,
+    arm::Options,
+    observation::{Observation, Watch},
+};
 
 /// Spoken by this version; a worker that answers another number is not used.
 pub const PROTOCOL: u32 = 1;
@@ -82,6 +86,9 @@ pub struct Job {
     /// Of the offsets and of what is written (docs/FORMATS.md, "Offsets", "What is written").
     pub seed: u64,
     pub hold: Hold,
+    /// Of a command: its execution is watched, and not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
 }
 
 /// What happens before `prepared`.
@@ -109,6 +116,9 @@ pub struct Done {
     /// Of an `update`: where the time of its work went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// Of an execution that was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Box<Observation>>,
 }
 
 /// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.

@@ -5,6 +5,7 @@ pub mod cache;
 pub mod cgroup;
 pub mod device;
 pub mod folio;
+pub mod follow;
 pub mod mount;
 pub mod pages;
 pub mod perf;

@@ -11,6 +11,7 @@ mod consume;
 mod drive;
 mod mapping;
 mod method;
+mod observe;
 pub mod offsets;
 mod session;
 mod task;
@@ -100,8 +101,8 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage, parts } = measured;
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts }))
+                        let session::Measured { phases, tally, usage, parts, observation } = measured;
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, observation }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),
