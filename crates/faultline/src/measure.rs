@@ -23,6 +23,7 @@ pub struct How<'a> {
     pub budget: Duration,
     pub rounds: Option<u32>,
     pub counted: Option<lab::counted::Setup>,
+    pub observed: Option<lab::observe::Setup>,
     pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
@@ -44,6 +45,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         budget: how.budget,
         rounds: how.rounds,
         counted: how.counted,
+        observed: how.observed.clone(),
         timeline: how.timeline,
         note: &|path| groups.note(path),
     };

@@ -23,6 +23,7 @@ use crate::{
     cage::{Cages, Note},
     calibrate, ceiling, cold, counted, host,
     link::{Link, Trouble},
+    observe,
     plan::{self, Plan, RANGE_BYTES_MAX, Stage},
     probe::Probes,
     runtime, scenario, sizing,
@@ -34,7 +35,7 @@ use crate::{
 };
 
 /// No pass takes longer than this; a disk that hangs does.
-const PASS_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const PASS_LIMIT: Duration = Duration::from_secs(60);
 /// After so many rounds precision is looked at. An interval that happens to be narrow is a little more often wrong,
 /// and looking after every round finds more of those (docs/METHODOLOGY.md, "Stopping on precision").
 const LOOKS: [u32; 4] = [8, 12, 20, 30];
@@ -76,6 +77,8 @@ pub struct Settings<'a> {
     pub rounds: Option<u32>,
     /// Passes under tracepoints after the timed ones.
     pub counted: Option<counted::Setup>,
+    /// One watched execution of every command before the rounds.
+    pub observed: Option<observe::Setup>,
     /// Looks at the whole machine a second, beside everything else.
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
@@ -120,6 +123,9 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
     bench.record.scenarios = scenario::observe(experiment, target, hooks.interrupted);
+    if let Some(setup) = &settings.observed {
+        bench.observe_commands(setup, hooks);
+    }
     for stage in Stage::ALL {
         bench.stage(stage, &plan.ops_given, hooks);
     }
@@ -510,6 +516,37 @@ impl Bench<'_> {
         }
     }
 
+    /// One watched execution of every command. One that does not read the named file is skipped, and after one that
+    /// writes to it nothing else is run.
+    fn observe_commands(&mut self, setup: &observe::Setup, hooks: &mut Hooks) {
+        let mut arms: Vec<Arm> = Vec::new();
+        for arm in self.record.cells.iter().map(|it| &it.arm).filter(|it| it.runtime == COMMAND) {
+            if !arms.contains(arm) {
+                arms.push(arm.clone());
+            }
+        }
+        for arm in arms {
+            if self.is_interrupted() {
+                return;
+            }
+            (hooks.progress)(&self.clock.progress(format!("watching how {} reaches its files", arm.short_name())));
+            self.passes += 1;
+            let job = self.job(&arm, &Condition { state: State::AsIs, ..self.any_condition() });
+            let named = vec![self.target.path.clone()];
+            let Ok(observed) = observe::observe(setup, &arm, named, job, self.interrupted) else { return };
+            let change = self.target.unchanged().err();
+            self.spoiled = change.is_some();
+            let refusal = change
+                .map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()))
+                .or_else(|| observe::refusal(&observed));
+            for cell in self.record.cells.iter_mut().filter(|it| refusal.is_some() && it.arm == arm) {
+                cell.skipped = cell.skipped.take().or(refusal.clone());
+            }
+            self.record.observations.push(observed);
+        }
+        (hooks.checkpoint)(&self.record);
+    }
+
     /// A pass for its numbers alone, outside the plan.
     ///
     /// # Errors
@@ -834,6 +871,7 @@ fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, e
         ceiling: Reading::unavailable("not measured"),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        observations: Vec::new(),
         timeline: None,
         limits: Vec::new(),
     }

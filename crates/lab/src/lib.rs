@@ -12,6 +12,7 @@ pub mod fixture;
 pub mod host;
 pub mod inspect;
 pub mod link;
+pub mod observe;
 pub mod plan;
 pub mod probe;
 pub mod runtime;

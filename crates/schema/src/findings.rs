@@ -31,6 +31,9 @@ pub struct Findings {
     /// What counted passes say, one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::CountedFinding>,
+    /// How commands reach their files, one entry for each that was observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mechanisms: Vec<crate::observation::MechanismFinding>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
 }

@@ -105,12 +105,13 @@ pub struct Access {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
     pub count: u64,
+    /// Asked for (delivered, where a vector hides that).
+    pub asked_bytes: u64,
     /// Delivered.
     pub bytes: u64,
     /// Calls that began where the one before on the same open file had ended, or at the start of the file.
     pub sequential: u64,
-    /// By the bytes that were asked for (delivered, where a vector hides that); each bin holds the sizes from its
-    /// value, a power of two, up to the next.
+    /// By the bytes that were asked for; each bin holds the sizes from its value, a power of two, up to the next.
     pub sizes: Vec<Bin>,
 }
 
@@ -122,6 +123,36 @@ pub struct Mapping {
     pub populate: bool,
     pub count: u64,
     pub bytes: u64,
+}
+
+/// What follows from an arm's observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MechanismFinding {
+    /// The arm's name.
+    pub arm: String,
+    /// How it reaches the named files, in words; or why that is not known.
+    pub says: String,
+    /// Held against the first arm's; absent for the first arm itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<Versus>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versus {
+    /// The first arm's name.
+    pub baseline: String,
+    pub likeness: Likeness,
+    pub says: String,
+}
+
+/// Whether two arms reach their files in the same way, whatever their times say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Likeness {
+    Identical,
+    Different,
+    /// One of them could not be observed, or not all of it.
+    Unknown,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -149,6 +180,7 @@ impl Access {
             None => self.calls.entry(name.to_string()).or_default(),
         };
         calls.count += 1;
+        calls.asked_bytes = calls.asked_bytes.saturating_add(asked);
         calls.bytes = calls.bytes.saturating_add(delivered);
         calls.sequential += u64::from(sequential);
         add_to(&mut calls.sizes, Bin { value: power_below(asked), events: 1 });
@@ -174,6 +206,7 @@ impl Access {
         for (name, theirs) in &other.calls {
             let calls = self.calls.entry(name.clone()).or_default();
             calls.count += theirs.count;
+            calls.asked_bytes = calls.asked_bytes.saturating_add(theirs.asked_bytes);
             calls.bytes = calls.bytes.saturating_add(theirs.bytes);
             calls.sequential += theirs.sequential;
             theirs.sizes.iter().for_each(|&bin| add_to(&mut calls.sizes, bin));

@@ -23,7 +23,7 @@ use schema::{
 };
 
 use crate::{
-    observe,
+    observe::{self, Watched},
     session::{Measured, Session},
     task::{Fault, Refusal, at},
     usage,
@@ -83,40 +83,56 @@ impl Session for Execution {
     }
 }
 
-/// One execution that is watched. Its phases say how long watching took, which nobody compares.
+/// One execution that is watched, by the first means that tell all. Its phases say how long watching took, which nobody
+/// compares.
 fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
-    let pipe = || io::pipe().map_err(at("a pipe"));
-    let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
-    let mut command = command(spec, &spec.line)?;
-    command.stdin(Stdio::null()).stdout(output).stderr(errors);
-    let before = usage::of_children();
-    let began = Instant::now();
-    // Both end when nobody holds the other side any more: with the command and all that it has started.
-    let (seen, output, stderr) = thread::scope(|scope| {
-        let output = scope.spawn(move || summed(&mut stdout));
-        let stderr = scope.spawn(move || begun(&mut stderr));
-        let seen = observe::observe(command, Duration::from_secs(spec.timeout_s.into()), watch);
-        (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
-    });
-    let when = Instant::now();
-    let left = end_the_rest();
-    let usage = usage::between(&before, &usage::of_children());
-    if let Some(line) = &spec.cleanup {
-        beside(spec, line, "--cleanup")?;
+    let mut given_up = Vec::new();
+    for &by in &watch.by {
+        let pipe = || io::pipe().map_err(at("a pipe"));
+        let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
+        let mut command = command(spec, &spec.line)?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let before = usage::of_children();
+        let began = Instant::now();
+        // Both end when nobody holds the other side any more: with the command and all that it has started.
+        let (seen, output, stderr) = thread::scope(|scope| {
+            let output = scope.spawn(move || summed(&mut stdout));
+            let stderr = scope.spawn(move || begun(&mut stderr));
+            let seen = observe::observe(command, Duration::from_secs(spec.timeout_s.into()), by, watch);
+            (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
+        });
+        let when = Instant::now();
+        let left = end_the_rest();
+        let usage = usage::between(&before, &usage::of_children());
+        let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
+        if let Some(line) = spec.cleanup.as_ref().filter(|_| ran) {
+            beside(spec, line, "--cleanup")?;
+        }
+        let (followed, mut observation) = match seen? {
+            Watched::Seen(followed, observation) => (followed, observation),
+            Watched::Nothing { why, ran } => {
+                given_up.push(why);
+                if let Some(line) = spec.prepare.as_ref().filter(|_| ran) {
+                    beside(spec, line, "--prepare")?;
+                }
+                continue;
+            }
+        };
+        if followed.expired {
+            return Err(too_long(spec.timeout_s));
+        }
+        let ended = Ended { status: followed.status, when, output, stderr };
+        ended.judge(spec, left + followed.left)?;
+        observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
+        return Ok(Measured {
+            phases: Phases { open_ns: None, work_ns: when.duration_since(began).as_nanos() as u64, close_ns: None },
+            tally: tally(spec, &ended),
+            usage,
+            parts: None,
+            observation: Some(observation),
+        });
     }
-    let (followed, observation) = seen?;
-    if followed.expired {
-        return Err(too_long(spec.timeout_s));
-    }
-    let ended = Ended { status: followed.status, when, output, stderr };
-    ended.judge(spec, left + followed.left)?;
-    Ok(Measured {
-        phases: Phases { open_ns: None, work_ns: when.duration_since(began).as_nanos() as u64, close_ns: None },
-        tally: tally(spec, &ended),
-        usage,
-        parts: None,
-        observation: Some(Box::new(observation)),
-    })
+    Err(Fault::new(format!("it cannot be watched: {}", given_up.join("; "))))
 }
 
 fn summed(stream: &mut impl Read) -> Fnv {
@@ -149,9 +165,7 @@ fn tally(spec: &Spec, ended: &Ended) -> Tally {
 }
 
 fn too_long(limit_s: impl std::fmt::Display) -> Fault {
-    Fault::new(format!(
-        "it did not end within {limit_s} s (--timeout) and was killed with everything it had started"
-    ))
+    Fault::new(format!("it did not end within {limit_s} s (--timeout) and was killed with everything it had started"))
 }
 
 struct Ended {

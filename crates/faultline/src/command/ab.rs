@@ -1,10 +1,14 @@
 //! `faultline ab`: the user's own commands, from a verified state.
 
 use anyhow::Result;
-use schema::command::{self, Spec};
+use lab::observe::Setup;
+use schema::{
+    command::{self, Spec},
+    observation::Means,
+};
 
 use crate::{
-    cli::AbArgs,
+    cli::{AbArgs, Observe},
     exit::{Outcome, Usage},
     measure::{self, How},
     output,
@@ -34,6 +38,7 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         budget: args.budget,
         rounds: args.rounds,
         counted: None,
+        observed: observed(args),
         timeline: None,
         store: store.as_ref(),
         interrupted: &interrupted,
@@ -47,6 +52,17 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         }
         other => other,
     })
+}
+
+/// What is asked for by name is not replaced by something else.
+fn observed(args: &AbArgs) -> Option<Setup> {
+    let by = match args.observe {
+        Observe::Auto => vec![Means::Tracepoints, Means::Ptrace],
+        Observe::Tracepoints => vec![Means::Tracepoints],
+        Observe::Ptrace => vec![Means::Ptrace],
+        Observe::None => return None,
+    };
+    Some(Setup { by, may_mount: args.allow_setup })
 }
 
 fn spec(args: &AbArgs, index: usize) -> Spec {

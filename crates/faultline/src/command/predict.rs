@@ -66,6 +66,7 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
         budget: lab::calibrate::BUDGET_MIN,
         rounds: None,
         counted: None,
+        observed: None,
         timeline: None,
         store: store.as_ref(),
         interrupted: &interrupted,

@@ -92,6 +92,7 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome
             budget: budget(args),
             rounds: args.rounds,
             counted: None,
+            observed: None,
             timeline: args.timeline,
             store: store.as_ref(),
             interrupted: &interrupted,

@@ -30,6 +30,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         budget: budget(&before)?,
         rounds: args.rounds,
         counted: None,
+        observed: None,
         timeline: None,
         store: store.as_ref(),
         interrupted: &interrupted,

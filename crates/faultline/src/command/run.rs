@@ -33,6 +33,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         budget: args.budget,
         rounds: args.rounds,
         counted: args.counted.then_some(lab::counted::Setup { may_mount: args.allow_setup }),
+        observed: None,
         timeline: args.timeline,
         store: store.as_ref(),
         interrupted: &interrupted,

@@ -536,6 +536,7 @@ fn record() -> Record {
         }),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        observations: vec![],
         timeline: None,
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
@@ -544,6 +545,7 @@ fn record() -> Record {
 fn findings() -> Findings {
     Findings {
         counted: vec![],
+        mechanisms: vec![],
         cells: vec![],
         comparisons: vec![],
         crossovers: vec![

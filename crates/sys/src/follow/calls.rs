@@ -21,9 +21,16 @@ pub enum Does {
     Control,
     Seek,
     /// From the descriptor of argument 0. Vectors say their size in memory; without an offset the file's position counts.
-    Read { size: Option<usize>, offset: Option<usize> },
+    Read {
+        size: Option<usize>,
+        offset: Option<usize>,
+    },
     /// Within the kernel, to another descriptor; `offset` is an address, 0 for the file's position.
-    Transfer { from: usize, offset: usize, size: usize },
+    Transfer {
+        from: usize,
+        offset: usize,
+        size: usize,
+    },
     Map,
     Unmap,
     Remap,
@@ -98,10 +105,7 @@ pub const CALLS: &[Call] = &[
     call(libc::SYS_io_setup, "io_setup", Does::Aio),
     call(libc::SYS_ptrace, "ptrace", Does::Trace),
     call(libc::SYS_seccomp, "seccomp", Does::Filter),
-    Call {
-        only: Only::With(0, &[libc::PR_SET_SECCOMP as u32]),
-        ..call(libc::SYS_prctl, "prctl", Does::Filter)
-    },
+    Call { only: Only::With(0, &[libc::PR_SET_SECCOMP as u32]), ..call(libc::SYS_prctl, "prctl", Does::Filter) },
 ];
 
 impl Call {

@@ -150,7 +150,10 @@ mod tests {
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_SETFL as u64), place("fcntl"));
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_SETLK as u64), SECCOMP_RET_ALLOW);
         assert_eq!(outcome(libc::SYS_execve, 0, 0), SECCOMP_RET_ALLOW);
-        assert_eq!(run(&program, ARCHITECTURE ^ 1, libc::SYS_read as u32, [0; 6]), SECCOMP_RET_TRACE | u32::from(FOREIGN));
+        assert_eq!(
+            run(&program, ARCHITECTURE ^ 1, libc::SYS_read as u32, [0; 6]),
+            SECCOMP_RET_TRACE | u32::from(FOREIGN)
+        );
     }
 
     proptest! {

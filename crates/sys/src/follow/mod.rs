@@ -9,6 +9,7 @@ mod calls;
 mod filter;
 mod opened;
 mod ptrace;
+mod recorded;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,18 +32,44 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub use calls::{CALLS, Call, Does};
 pub use opened::Opened;
 use ptrace::Stop;
+use recorded::{Recorder, Stops};
+
+use crate::perf::Tracefs;
+
+/// How calls become known.
+#[derive(Clone, Copy)]
+pub enum How<'a> {
+    /// The program is stopped at each of them.
+    Stopped,
+    /// Only at the rare ones; the kernel records the others.
+    Recorded(&'a Tracefs),
+}
 
 /// What happened. Numbers of threads are the kernel's; a process has that of its first thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The first one has no parent.
-    Began { thread: i32, process: i32, parent: Option<i32>, shares_files: bool },
+    Began {
+        thread: i32,
+        process: i32,
+        parent: Option<i32>,
+        shares_files: bool,
+    },
     /// A program took the process over; these are all the descriptors that it has.
-    Executed { thread: i32, path: String, runs_as_other: bool, files: Vec<(i32, Opened)> },
+    Executed {
+        thread: i32,
+        path: String,
+        runs_as_other: bool,
+        files: Vec<(i32, Opened)>,
+    },
     Called(Called),
-    Ended { thread: i32 },
+    Ended {
+        thread: i32,
+    },
     /// A call of a program for another architecture, which nobody understands here.
-    Foreign { thread: i32 },
+    Foreign {
+        thread: i32,
+    },
 }
 
 /// A call with its result (errors negative; 0 where it was not waited for).
@@ -81,6 +108,8 @@ pub enum Trouble {
     Unstartable(io::Error),
     /// What the kernel does not allow, and what would change that.
     Refused(String),
+    /// It ran to its end, and the recording has gaps: so many events are missing.
+    Lost(u64),
 }
 
 /// How long children that were about to end may take to do so.
@@ -92,46 +121,67 @@ const GRACE: Duration = Duration::from_millis(200);
 /// reads it.
 ///
 /// # Errors
-/// It cannot be started, or must not be traced here.
-pub fn follow(command: Command, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
-    let calls: Vec<&'static Call> = CALLS.iter().collect();
+/// It cannot be started, or must not be followed in this way here; or the recording has gaps.
+pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+    let calls: Vec<&'static Call> =
+        CALLS.iter().filter(|it| matches!(how, How::Stopped) || !it.is_frequent()).collect();
     let Started { process, mut gate, word } = start(command, filter::of(&calls))?;
-    let seized = ptrace::seize(process);
-    let held = pidfd_open(Pid::from_raw(process).expect("a child has a number"), PidfdFlags::empty());
-    let held = match (held, seized) {
-        (Ok(held), Ok(())) => held,
-        (held, seized) => {
+    let ready = || {
+        ptrace::seize(process).map_err(|error| explain(&error))?;
+        let pid = Pid::from_raw(process).expect("a child has a number");
+        let held = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
+        let recorder = match how {
+            How::Stopped => None,
+            How::Recorded(tracefs) => Some(Recorder::start(tracefs, process)?),
+        };
+        Ok((held, recorder))
+    };
+    let (held, recorder) = match ready() {
+        Ok(ready) => ready,
+        Err(reason) => {
             // The gate closes unopened, and the child ends.
             drop(gate);
-            let _ = ptrace::wait(true);
-            let why = seized.err().or(held.err().map(Into::into)).expect("one of them failed");
-            return Err(Trouble::Refused(explain(&why)));
+            while !matches!(ptrace::wait(true), Ok(Some((_, Stop::Ended(_)))) | Err(_)) {}
+            return Err(Trouble::Refused(reason));
         }
     };
-    let mut follower = Follower { calls, listener, tasks: BTreeMap::new(), early: BTreeSet::new() };
+    let mut stops = Stops::default();
+    let heard: &mut dyn Listener = if recorder.is_some() { &mut stops } else { &mut *listener };
+    let mut follower = Follower { calls, listener: heard, tasks: BTreeMap::new(), early: BTreeSet::new() };
     follower.begin(process, process, None, false);
-    let _ = gate.write_all(&[1]);
-    drop(gate);
-    let expired = AtomicBool::new(false);
+    let (expired, all_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, is_over) = mpsc::channel::<()>();
-    let (status, left) = std::thread::scope(|scope| {
-        let (expired, held) = (&expired, &held);
+    let (status, left, tape) = std::thread::scope(|scope| {
+        let (expired, all_ended, held) = (&expired, &all_ended, &held);
         scope.spawn(move || {
             if is_over.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 expired.store(true, Ordering::Relaxed);
                 let _ = pidfd_send_signal(held, Signal::KILL);
             }
         });
+        let recording = recorder.map(|it| scope.spawn(move || it.run(all_ended)));
+        let _ = gate.write_all(&[1]);
+        drop(gate);
         let status = follower.until_end(process);
         drop(over);
         let patience = if expired.load(Ordering::Relaxed) { Duration::ZERO } else { GRACE };
-        (status, follower.end_the_rest(patience))
+        let left = follower.end_the_rest(patience);
+        all_ended.store(true, Ordering::Release);
+        (status, left, recording.map(|it| it.join().expect("it does not panic")))
     });
     match said(word) {
-        Some(Word::Exec(error)) => Err(Trouble::Unstartable(error)),
-        Some(Word::Filter(error)) => Err(Trouble::Refused(format!("a seccomp filter cannot be set: {error}"))),
-        None => Ok(Followed { status, expired: expired.into_inner(), left }),
+        Some(Word::Exec(error)) => return Err(Trouble::Unstartable(error)),
+        Some(Word::Filter(error)) => return Err(Trouble::Refused(format!("a seccomp filter cannot be set: {error}"))),
+        None => {}
     }
+    let expired = expired.into_inner();
+    if let Some(tape) = tape.filter(|_| !expired) {
+        if tape.lost > 0 {
+            return Err(Trouble::Lost(tape.lost));
+        }
+        tape.replay(stops, listener);
+    }
+    Ok(Followed { status, expired, left })
 }
 
 fn explain(error: &io::Error) -> String {

@@ -23,7 +23,9 @@ pub(super) enum Stop {
     /// A call that was waited for has its result.
     Finished,
     /// It started another thread or process.
-    Started { process: bool },
+    Started {
+        process: bool,
+    },
     Executed,
     /// A signal is about to be delivered.
     Signal(i32),

@@ -114,7 +114,9 @@ impl Model {
 
     fn execute(&mut self, thread: i32, path: String, runs_as_other: bool, files: Vec<(i32, Opened)>) {
         if runs_as_other {
-            self.remark(format!("{path} is set-uid or set-gid: watched by an ordinary user it runs without those rights"));
+            self.remark(format!(
+                "{path} is set-uid or set-gid: watched by an ordinary user it runs without those rights"
+            ));
         }
         let Some(task) = self.tasks.get(&thread) else { return };
         let (process, before) = (task.process, Rc::clone(&task.table));
@@ -397,12 +399,8 @@ fn is_of_the_system(path: &str) -> bool {
 
 /// Those that have a byte within; ranges do not overlap each other.
 fn overlapping(maps: &Maps, from: u64, to: u64) -> Vec<(u64, (u64, usize))> {
-    let mut found: Vec<_> = maps
-        .range(..to)
-        .rev()
-        .map(|(&start, &it)| (start, it))
-        .take_while(|&(_, (end, _))| end > from)
-        .collect();
+    let mut found: Vec<_> =
+        maps.range(..to).rev().map(|(&start, &it)| (start, it)).take_while(|&(_, (end, _))| end > from).collect();
     found.reverse();
     found
 }
