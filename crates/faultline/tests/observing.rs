@@ -5,6 +5,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::LazyLock,
 };
 
 use schema::{
@@ -21,11 +22,27 @@ use crate::{
 
 const BOTH: [Means; 2] = [Means::Ptrace, Means::Tracepoints];
 
-/// The program of `examples/reader.rs`, which cargo builds beside the tests.
+/// The program of `programs/reader.rs`, compiled once.
 pub fn reader() -> String {
-    let tests = std::env::current_exe().unwrap();
-    let path = tests.parent().unwrap().parent().unwrap().join("examples/reader");
-    path.to_str().unwrap().to_string()
+    static READER: LazyLock<String> = LazyLock::new(|| {
+        let path = format!("{}/reader", env!("CARGO_TARGET_TMPDIR"));
+        compile(&path, &[]).unwrap_or_else(|error| panic!("the program of the tests cannot be compiled: {error}"));
+        path
+    });
+    READER.clone()
+}
+
+/// Into a file of another name first: another run of the tests may be using it.
+fn compile(path: &str, more: &[&str]) -> Result<(), String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/reader.rs");
+    let own = format!("{path}-{}", std::process::id());
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let output = Command::new(rustc).args(["--edition=2024", "-o", &own]).args(more).arg(source).output();
+    let output = output.map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => std::fs::rename(&own, path).map_err(|error| error.to_string()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
 }
 
 /// What a command does, as typed; `sh` if it is for a shell.
@@ -201,13 +218,8 @@ fn a_static_program_is_seen_like_any_other() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     let program = sandbox.at("static");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reader.rs");
-    let mut rustc = Command::new("rustc");
-    rustc.args(["--edition=2024", "-Ctarget-feature=+crt-static", "-o", &program]).arg(source);
-    match rustc.output() {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => return println!("skipped: no static program: {}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => return println!("skipped: no rustc: {error}"),
+    if let Err(reason) = compile(&program, &["-Ctarget-feature=+crt-static"]) {
+        return println!("skipped: no static program: {reason}");
     }
     for seen in observe(&words(&format!("{program} read {file} 4096 64")), &file) {
         assert_eq!(calls(&seen.named, "read"), (64, 64 * 4096, 64));

@@ -1,5 +1,5 @@
 //! A program that reads a file in a known way, for the tests: what is seen of it from outside can be held against what
-//! it does. It needs nothing but the standard library, so that it can be compiled statically too.
+//! it does. It needs nothing but the standard library: the tests compile it, statically too.
 
 use std::{
     env,
