@@ -16,6 +16,7 @@ mod equal_work;
 mod figures;
 mod map;
 mod measured;
+mod mechanism;
 mod metric;
 mod noise;
 mod precision;
@@ -50,6 +51,7 @@ pub fn analyze(record: &Record) -> Findings {
         map: map::lines(&run, &compared),
         warnings,
         counted,
+        mechanisms: mechanism::all(&record.observations),
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
         claims: claims::all(&run),

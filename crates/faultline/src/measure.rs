@@ -24,6 +24,7 @@ pub struct How<'a> {
     pub rounds: Option<u32>,
     pub counted: bool,
     pub may_set_up: bool,
+    pub observed: Option<lab::observe::Setup>,
     pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
@@ -39,6 +40,7 @@ impl<'a> How<'a> {
             rounds: None,
             counted: false,
             may_set_up: false,
+            observed: None,
             timeline: None,
             store: None,
             interrupted,
@@ -63,6 +65,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         rounds: how.rounds,
         counted: how.counted,
         may_set_up: how.may_set_up,
+        observed: how.observed.clone(),
         timeline: how.timeline,
         note: &|path| groups.note(path),
     };

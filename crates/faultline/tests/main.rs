@@ -14,6 +14,7 @@ mod history;
 mod inspect;
 mod interruption;
 mod limits;
+mod observing;
 mod outputs;
 mod predict;
 mod strangers;

@@ -100,6 +100,7 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
+        watch: None,
     };
     let asked = Link::start(runtime::find(&arm.runtime)?.worker()?, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;

@@ -47,6 +47,7 @@ fn job(method: &str, file: &Path, bytes: u64) -> Job {
         durability: Durability::None,
         seed: 0xF000_0000_0000_0007,
         hold: Hold::No,
+        watch: None,
     }
 }
 

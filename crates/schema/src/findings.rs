@@ -34,6 +34,9 @@ pub struct Findings {
     /// Of runs of commands: one entry for each and every condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandFinding>,
+    /// How commands reach their files, one entry for each that was observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mechanisms: Vec<crate::observation::MechanismFinding>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
 }

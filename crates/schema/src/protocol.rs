@@ -19,7 +19,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options, record::Reading};
+use crate::{
+    Consume, Descriptor, Durability, Span, Workload,
+    arm::Options,
+    observation::{Observation, Watch},
+    record::Reading,
+};
 
 /// Spoken by this version; a worker that answers another number is not used.
 pub const PROTOCOL: u32 = 1;
@@ -84,6 +89,9 @@ pub struct Job {
     /// Of the offsets and of what is written (docs/FORMATS.md, "Offsets", "What is written").
     pub seed: u64,
     pub hold: Hold,
+    /// Of a command: its execution is watched, and not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
 }
 
 /// What happens before `prepared`.
@@ -114,6 +122,9 @@ pub struct Done {
     /// What the worker saw of processes that it started, by the names of readings; instead of what probes see of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<String, Reading<f64>>,
+    /// Of an execution that was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Box<Observation>>,
 }
 
 /// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.

@@ -48,6 +48,9 @@ pub struct Record {
     /// Passes under tracepoints, made when asked for, apart from the timed ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::Counted>,
+    /// How commands reach their files: one execution of each, watched and not timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<crate::observation::Observed>,
     /// What the whole machine did meanwhile, when it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,

@@ -12,6 +12,7 @@ mod drive;
 mod family;
 mod mapping;
 mod method;
+mod observe;
 pub mod offsets;
 mod session;
 mod task;
@@ -101,8 +102,8 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage, parts, seen } = measured;
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen }))
+                        let session::Measured { phases, tally, usage, parts, seen, observation } = measured;
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen, observation }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),

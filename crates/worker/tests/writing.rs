@@ -122,6 +122,7 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
         durability,
         seed: SEED,
         hold: Hold::No,
+        watch: None,
     }
 }
 

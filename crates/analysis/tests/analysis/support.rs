@@ -308,6 +308,7 @@ pub(crate) fn empty_record() -> Record {
         scenarios: BTreeMap::new(),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        observations: Vec::new(),
         timeline: None,
         limits: Vec::new(),
     }

@@ -1,10 +1,14 @@
 //! `faultline ab`: the user's own commands, from a verified state.
 
 use anyhow::Result;
-use schema::command::{self, Spec};
+use lab::observe::Setup;
+use schema::{
+    command::{self, Spec},
+    observation::Means,
+};
 
 use crate::{
-    cli::AbArgs,
+    cli::{AbArgs, Observe},
     exit::{Outcome, Usage},
     measure::{self, How},
     output,
@@ -32,8 +36,12 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::of_named(&args.file, &args.dir, keep_cache)?;
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
-    let how =
-        How { rounds: args.rounds, store: store.as_ref(), ..How::new(args.seed, args.budget, &interrupted, &line) };
+    let how = How {
+        rounds: args.rounds,
+        observed: observed(args),
+        store: store.as_ref(),
+        ..How::new(args.seed, args.budget, &interrupted, &line)
+    };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
     Ok(match measured.outcome() {
@@ -42,6 +50,17 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         }
         other => other,
     })
+}
+
+/// What is asked for by name is not replaced by something else.
+fn observed(args: &AbArgs) -> Option<Setup> {
+    let by = match args.observe {
+        Observe::Auto => vec![Means::Tracepoints, Means::Ptrace],
+        Observe::Tracepoints => vec![Means::Tracepoints],
+        Observe::Ptrace => vec![Means::Ptrace],
+        Observe::None => return None,
+    };
+    Some(Setup { by, may_mount: args.allow_setup })
 }
 
 fn spec(args: &AbArgs, index: usize) -> Spec {

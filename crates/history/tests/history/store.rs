@@ -79,6 +79,7 @@ pub(crate) fn record(id: &str) -> Record {
         ceiling: Reading::unavailable("no cold cells"),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        observations: vec![],
         timeline: None,
         limits: vec![],
     }

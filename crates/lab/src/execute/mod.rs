@@ -1,6 +1,7 @@
 //! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass.rs` makes one.
 
 mod clock;
+mod commands;
 mod count;
 mod pass;
 mod record;
@@ -15,7 +16,7 @@ use schema::{Experiment, Record, timeline::Timeline};
 
 use crate::{
     cage::{Cages, Note},
-    ceiling, host,
+    ceiling, host, observe,
     plan::{Plan, Stage},
     scenario::{self, Scene},
     state,
@@ -26,6 +27,7 @@ use crate::{
 
 use clock::Clock;
 pub use pass::Bench;
+pub(crate) use pass::PASS_LIMIT;
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";
@@ -59,6 +61,8 @@ pub struct Settings<'a> {
     pub counted: bool,
     /// Tracefs and disks in memory may be set up; they go with this process.
     pub may_set_up: bool,
+    /// One watched execution of every command before the rounds.
+    pub observed: Option<observe::Setup>,
     /// Looks at the whole machine a second, beside everything else.
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
@@ -110,6 +114,9 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.cells = plan.cells;
     let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
     bench.record.scenarios = scenario::observe(experiment, &scene);
+    if let Some(setup) = &settings.observed {
+        bench.observe_commands(setup, hooks);
+    }
     for stage in Stage::ALL {
         bench.stage(stage, &plan.ops_given, hooks);
         // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a

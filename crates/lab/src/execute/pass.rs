@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// No pass takes longer than this; a disk that hangs does.
-const PASS_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const PASS_LIMIT: Duration = Duration::from_secs(60);
 
 /// Everything that passes need, and the record they go into.
 pub struct Bench<'a> {
@@ -221,7 +221,7 @@ impl Bench<'_> {
         }))
     }
 
-    fn job(&self, arm: &Arm, condition: &Condition) -> Job {
+    pub(super) fn job(&self, arm: &Arm, condition: &Condition) -> Job {
         Job {
             pass: self.passes,
             method: arm.method.clone(),
@@ -240,6 +240,7 @@ impl Bench<'_> {
             // The same offsets for every arm and round of a condition: part of equal work.
             seed: self.record.seed,
             hold: state::hold(condition.state),
+            watch: None,
         }
     }
 
@@ -278,7 +279,7 @@ impl Bench<'_> {
     }
 
     /// In ascending order, 1 MiB at a time, from whatever state.
-    fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
+    pub(super) fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
         let block_bytes = 1 << 20;
         Condition {
             workload: Workload::Scan,

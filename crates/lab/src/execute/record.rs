@@ -71,6 +71,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         ceiling: Reading::unavailable("not measured"),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        observations: Vec::new(),
         timeline: None,
         limits: Vec::new(),
     }

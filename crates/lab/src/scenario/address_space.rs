@@ -94,6 +94,7 @@ fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &
         durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
+        watch: None,
     };
     let (mut link, _) = Link::start(command, interrupted)?;
     link.prepare(&job)?;

@@ -42,6 +42,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         seed: 1,
         // Mapped before the file gets shorter.
         hold: Hold::Warm,
+        watch: None,
     };
     let command = runtime::find(&arm.runtime).and_then(|it| it.worker())?;
     let in_words = |trouble| match trouble {

@@ -540,6 +540,7 @@ fn record() -> Record {
         }),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        observations: vec![],
         timeline: None,
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
@@ -549,6 +550,7 @@ fn findings() -> Findings {
     Findings {
         commands: vec![],
         counted: vec![],
+        mechanisms: vec![],
         cells: vec![],
         comparisons: vec![],
         crossovers: vec![
