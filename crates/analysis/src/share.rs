@@ -88,7 +88,8 @@ fn time(run: &Run, cell: &Cell) -> Reading<CommandTime> {
     }
     let cpus = f64::from(run.record.environment.cpus.max(1));
     let busy = (user_ns + system_ns) / wall_ns;
-    let seen = cell.reading("threads_at_once", |sample| sample.quantile(1.0));
+    // A look that catches a program while it starts or ends may see one too many, so no single execution decides.
+    let seen = cell.reading("threads_at_once", |sample| sample.median().ceil());
     // Not seen: as many as there are processors, which bounds least.
     let at_once = seen.value().map_or(cpus, |seen| seen.max((busy - 0.02).ceil()).clamp(1.0, cpus));
     let spent = Spent { wall_ns, user_ns, system_ns, at_once };
@@ -116,14 +117,18 @@ fn says(name: &str, cell: &Cell, time: &Reading<CommandTime>, amplification: &Re
     let [user, system] = [time.user_share, time.system_share].map(percent);
     let also = match (time.waited_share.value(), time.threads_seen) {
         (Some(&waited), _) => format!(", {} waiting", percent(waited)),
-        (None, true) => format!(" (up to {} threads at work)", time.threads_at_once),
-        (None, false) => " (too short to see how many threads work at once)".to_string(),
+        (None, true) => format!(" ({} threads at work)", time.threads_at_once),
+        (None, false) => " (too short to see how many threads are at work)".to_string(),
     };
     let mut says = format!("{name}, {state}: of its time {user} user, {system} system{also}");
     let device_bytes = cell.count("device_read_bytes").filter(|&bytes| bytes > 0.0);
     if let (Some(bytes), Some(busy)) = (device_bytes, time.device_busy_share.value()) {
         let times_over = amplification.value().map_or(String::new(), |it| format!(", {it:.2} times the files"));
-        says.push_str(&format!(" ({} from the device{times_over}; disk busy {} of it)", size(bytes), percent(*busy)));
+        says.push_str(&format!(
+            "; {} from the device{times_over}, the disk busy {} of it",
+            size(bytes),
+            percent(*busy)
+        ));
     }
     let most = time.reading_at_most;
     says.push_str(&match most {
