@@ -37,11 +37,6 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The time of all threads that were at work.
-    fn whole_ns(&self) -> f64 {
-        self.wall_ns * self.at_once
-    }
-
     /// The share of the time that passed which reading can be at most.
     pub fn reading_at_most(&self) -> f64 {
         let cpu = self.user_ns + self.system_ns;
@@ -49,7 +44,7 @@ impl Spent {
         let (ticks, share) = (cpu / TICK_NS, self.user_ns / cpu.max(1.0));
         let doubt = TICK_DEVIATIONS * (ticks * share * (1.0 - share)).max(1.0).sqrt() * TICK_NS;
         let own = (self.user_ns - doubt).max(0.0);
-        (1.0 - own / self.whole_ns()).clamp(0.0, 1.0)
+        (1.0 - own / (self.wall_ns * self.at_once)).clamp(0.0, 1.0)
     }
 }
 
@@ -93,7 +88,8 @@ fn time(run: &Run, cell: &Cell) -> Reading<CommandTime> {
     }
     let cpus = f64::from(run.record.environment.cpus.max(1));
     let busy = (user_ns + system_ns) / wall_ns;
-    let seen = cell.reading("threads_at_once", |sample| sample.quantile(1.0));
+    // A look that catches a program while it starts or ends may see one too many, so no single execution decides.
+    let seen = cell.reading("threads_at_once", |sample| sample.median().ceil());
     // Not seen: as many as there are processors, which bounds least.
     let at_once = seen.value().map_or(cpus, |seen| seen.max((busy - 0.02).ceil()).clamp(1.0, cpus));
     let spent = Spent { wall_ns, user_ns, system_ns, at_once };
@@ -101,9 +97,12 @@ fn time(run: &Run, cell: &Cell) -> Reading<CommandTime> {
     Reading::Value(CommandTime {
         threads_at_once: at_once as u32,
         threads_seen: seen.value().is_some(),
-        user_share: (user_ns / spent.whole_ns()).min(1.0),
-        system_share: (system_ns / spent.whole_ns()).min(1.0),
-        waited_share: (1.0 - (user_ns + system_ns) / spent.whole_ns()).max(0.0),
+        user_share: user_ns / wall_ns,
+        system_share: system_ns / wall_ns,
+        waited_share: match at_once > 1.0 {
+            true => Reading::unavailable("while one thread waits, others may work"),
+            false => Reading::Value((1.0 - busy).max(0.0)),
+        },
         device_busy_share: Reading::from(device.ok_or("the disk's counters cannot be read")),
         reading_at_most: spent.reading_at_most(),
     })
@@ -115,20 +114,21 @@ fn says(name: &str, cell: &Cell, time: &Reading<CommandTime>, amplification: &Re
         Reading::Value(time) => time,
         Reading::Unavailable { unavailable } => return format!("{name}, {state}: {unavailable}"),
     };
-    let [user, system, waited] = [time.user_share, time.system_share, time.waited_share].map(percent);
-    let threads = time.threads_at_once;
-    let of = match time.threads_seen {
-        false => {
-            format!("of what {threads} processors can do {user} user, {system} system (too short to count threads)")
-        }
-        true if threads == 1 => format!("of its time {user} user, {system} system, {waited} waiting"),
-        true => format!("of the time of {threads} threads {user} user, {system} system, {waited} waiting"),
+    let [user, system] = [time.user_share, time.system_share].map(percent);
+    let also = match (time.waited_share.value(), time.threads_seen) {
+        (Some(&waited), _) => format!(", {} waiting", percent(waited)),
+        (None, true) => format!(" ({} threads at work)", time.threads_at_once),
+        (None, false) => " (too short to see how many threads are at work)".to_string(),
     };
-    let mut says = format!("{name}, {state}: {of}");
+    let mut says = format!("{name}, {state}: of its time {user} user, {system} system{also}");
     let device_bytes = cell.count("device_read_bytes").filter(|&bytes| bytes > 0.0);
     if let (Some(bytes), Some(busy)) = (device_bytes, time.device_busy_share.value()) {
         let times_over = amplification.value().map_or(String::new(), |it| format!(", {it:.2} times the files"));
-        says.push_str(&format!(" ({} from the device{times_over}; disk busy {} of it)", size(bytes), percent(*busy)));
+        says.push_str(&format!(
+            "; {} from the device{times_over}, the disk busy {} of it",
+            size(bytes),
+            percent(*busy)
+        ));
     }
     let most = time.reading_at_most;
     says.push_str(&match most {

@@ -120,7 +120,7 @@ pub struct CommandFinding {
     pub cgroup_anonymous_bytes: Reading<f64>,
 }
 
-/// Shares of the time that passed, times the threads that were at work at once.
+/// Shares of the time that passed; with several threads at work those of processor time may add up to more than all of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandTime {
     pub threads_at_once: u32,
@@ -128,8 +128,8 @@ pub struct CommandTime {
     pub threads_seen: bool,
     pub user_share: f64,
     pub system_share: f64,
-    /// For the device, or for anything else.
-    pub waited_share: f64,
+    /// For the device, or for anything else; of one thread only, because others work meanwhile.
+    pub waited_share: Reading<f64>,
     /// How long the disk had requests in flight, anybody's, as a share of the time that passed.
     pub device_busy_share: Reading<f64>,
     /// System time and waiting: reading is this share of the time that passed at most.
