@@ -8,6 +8,7 @@
 mod ab;
 mod answers;
 mod compare;
+mod evidence;
 mod experiments;
 mod files;
 mod history;

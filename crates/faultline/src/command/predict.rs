@@ -6,7 +6,7 @@ use schema::{Experiment, Record, builtin};
 
 use crate::{
     cli::PredictArgs,
-    exit::{Outcome, Usage},
+    exit::{Outcome, Stopped, Usage},
     measure::{self, How},
     output,
     progress::Line,
@@ -43,9 +43,10 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
 fn newest(host: &str) -> Result<Option<Record>> {
     let store = history::Store::open(None)?;
     for (id, _) in store.list()? {
-        // A damaged record is no reason not to answer from the next one.
+        // A damaged record, or one whose run was stopped, is no reason not to answer from the next one.
         if let Ok(record) = store.load(&id)
             && record.environment.host == host
+            && record.partial.is_none()
             && record.calibration.value().is_some()
         {
             return Ok(Some(record));
@@ -62,7 +63,13 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let store = history::Store::open(None).ok();
     let subject = Subject::open(&args.dir, Some(SIZE.min(free(args)?)), 1, false, &interrupted, &line)?;
     let how = How { store: store.as_ref(), ..How::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
-    Ok(measure::measure(&experiment, &subject, &how).record)
+    let record = measure::measure(&experiment, &subject, &how).record;
+    if record.partial.is_some() {
+        return Err(
+            Stopped("interrupted before the unit costs of this machine were known; nothing is predicted").into()
+        );
+    }
+    Ok(record)
 }
 
 /// Larger than last-level caches, and written in seconds.

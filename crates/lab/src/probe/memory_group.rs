@@ -6,8 +6,11 @@ use sys::cgroup::{self, Memory};
 
 use super::{Kind, Probe, difference};
 
+/// A reading, and where its number stands.
+type Row = (&'static str, fn(&Memory) -> Option<u64>);
+
 /// What a group holds.
-const LEVELS: &[(&str, fn(&Memory) -> Option<u64>)] = &[
+const LEVELS: &[Row] = &[
     ("group_used_bytes", |it| it.used_bytes),
     ("group_cache_bytes", |it| it.file_bytes),
     ("group_anonymous_bytes", |it| it.anonymous_bytes),
@@ -17,7 +20,7 @@ const LEVELS: &[(&str, fn(&Memory) -> Option<u64>)] = &[
 ];
 
 /// What happened in it.
-const COUNTERS: &[(&str, fn(&Memory) -> Option<u64>)] = &[
+const COUNTERS: &[Row] = &[
     ("group_faults", |it| it.faults),
     ("group_major_faults", |it| it.major_faults),
     ("group_refaulted_pages", |it| it.refaulted_pages),
