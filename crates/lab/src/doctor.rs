@@ -96,8 +96,9 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
+        times_its_loop: false,
     };
-    let asked = Link::start(runtime::find(&arm.runtime)?.worker()?, interrupted).and_then(|(mut link, _)| {
+    let asked = Link::start(runtime::find(&arm.runtime)?.worker(&arm)?, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;
         link.bye()
     });

@@ -554,8 +554,11 @@ impl Bench<'_> {
         }
         let began = Instant::now();
         self.passes += 1;
-        let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
-        let (mut link, _) = Link::start(command, self.interrupted)?;
+        let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
+        let (mut link, hello) = Link::start(command, self.interrupted)?;
+        if !hello.about.is_empty() {
+            self.record.runtimes.insert(hello.runtime, hello.about);
+        }
         let mut invalid = None;
         if condition.state == State::Limited {
             // Pages that are there already belong to nobody's limit.
@@ -610,6 +613,7 @@ impl Bench<'_> {
                 return Err(Trouble::Failed(format!("{change}, while {} ran; the run ends here", arm.short_name())));
             }
         }
+        readings.extend(std::mem::take(&mut done.readings).into_iter().map(|(name, it)| (name, Reading::Value(it))));
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
         let resident_after = resident();
@@ -691,6 +695,9 @@ impl Bench<'_> {
             // The same offsets for every arm and round of a condition: part of equal work.
             seed: self.record.seed,
             hold: state::hold(condition.state),
+            times_its_loop: condition.consume.looks_at_all()
+                && !condition.workload.writes()
+                && self.record.cells.iter().any(|it| !["native", COMMAND].contains(&it.arm.runtime.as_str())),
         }
     }
 
@@ -834,6 +841,7 @@ fn empty_record(experiment: &Experiment, target: &Target, settings: &Settings, e
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
         timeline: None,
+        runtimes: BTreeMap::new(),
         limits: Vec::new(),
     }
 }

@@ -165,6 +165,7 @@ mod tests {
                 queue_depth: 1,
             },
             parts: None,
+            readings: Default::default(),
             usage: Usage {
                 user_ns: 0,
                 system_ns: 0,

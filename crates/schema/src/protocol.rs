@@ -15,6 +15,8 @@
 //!
 //! `go` may be said several times. Nothing here assumes that both sides share a clock or a memory.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options};
@@ -54,6 +56,9 @@ pub struct Hello {
     /// `native`, and for other runtimes their version too: `jvm 25.0.3`.
     pub runtime: String,
     pub methods: Vec<String>,
+    /// What a runtime that is not this executable is: `vm`, `home`, `flags`, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, String>,
 }
 
 /// One arm under one condition, as a worker needs to know it.
@@ -82,6 +87,9 @@ pub struct Job {
     /// Of the offsets and of what is written (docs/FORMATS.md, "Offsets", "What is written").
     pub seed: u64,
     pub hold: Hold,
+    /// After the pass, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub times_its_loop: bool,
 }
 
 /// What happens before `prepared`.
@@ -109,6 +117,9 @@ pub struct Done {
     /// Of an `update`: where the time of its work went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// What the worker noticed about itself (docs/FORMATS.md, "Readings").
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub readings: BTreeMap<String, f64>,
 }
 
 /// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.

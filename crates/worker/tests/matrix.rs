@@ -195,6 +195,7 @@ fn job(arm: &Arm, file: &TestFile, block_bytes: u64) -> Job {
         durability: schema::Durability::None,
         seed: 7,
         hold: Hold::No,
+        times_its_loop: false,
     }
 }
 

@@ -118,6 +118,7 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
         durability,
         seed: SEED,
         hold: Hold::No,
+        times_its_loop: false,
     }
 }
 
