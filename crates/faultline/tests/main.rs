@@ -13,6 +13,7 @@ mod files;
 mod history;
 mod inspect;
 mod interruption;
+mod jvm;
 mod limits;
 mod outputs;
 mod predict;

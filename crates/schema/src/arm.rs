@@ -322,9 +322,13 @@ mod tests {
 
     #[test]
     fn an_arm_is_known_by_its_name_and_its_name_reads_back() {
-        for name in
-            ["native/read", "jvm/mapped", "jvm/mapped+get+jdk=17", "native/mmap+sequential+populate-read", "native/uring+queue_depth=4+direct"]
-        {
+        for name in [
+            "native/read",
+            "jvm/mapped",
+            "jvm/mapped+get+jdk=17",
+            "native/mmap+sequential+populate-read",
+            "native/uring+queue_depth=4+direct",
+        ] {
             let arm: Arm = name.parse().unwrap();
             assert_eq!(arm.name, name);
             assert_eq!(arm.name.parse::<Arm>().unwrap(), arm);

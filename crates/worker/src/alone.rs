@@ -30,8 +30,16 @@ pub(crate) fn reading(job: &Job) -> Option<(String, f64)> {
     let mut destination = Buffer::new(0).ok()?;
     let ops = (STRETCH_BYTES / block).max(1);
     let range = Span { offset: 0, bytes: block };
-    let pattern =
-        Pattern { workload: Workload::Scan, range, block, ops, aligned: true, threads: 1, consumed_percent: 100, seed: 0 };
+    let pattern = Pattern {
+        workload: Workload::Scan,
+        range,
+        block,
+        ops,
+        aligned: true,
+        threads: 1,
+        consumed_percent: 100,
+        seed: 0,
+    };
     let fastest = (0..STRETCHES).filter_map(|_| {
         let begun = Instant::now();
         let count = drive::pass(&mut Memory(&buffer), &pattern, 0, job.consume, &mut destination).ok()?;

@@ -2,7 +2,6 @@ package faultline;
 
 import java.io.FileInputStream;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Random;
@@ -12,8 +11,9 @@ import java.util.Random;
  * quiet. The first is what a cold JVM does; the last ones are what this JVM has come to, which another need not.
  */
 final class Warmth {
-    private static final int TWIN_BYTES = 4 << 20, PASSES_MAX = 30, QUIET = 3;
-    private static final long LIMIT_NS = 3_000_000_000L;
+    private static final int TWIN_BYTES = 4 << 20, QUIET_PASSES = 3;
+    /** A pass may take a millisecond, and a method many to compile: no news for so long, too. */
+    private static final long QUIET_NS = 60_000_000, LIMIT_NS = 3_000_000_000L;
     /** A sync waits for the device; so many are enough to have its code compiled as far as it ever will be. */
     private static final int SYNCED_OPS = 16;
     final long passes, firstNs, warmNs, ops;
@@ -34,9 +34,9 @@ final class Warmth {
                 // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
                 same = new Job(job, job.file, Math.min(job.bytes, TWIN_BYTES), Long.MAX_VALUE);
             }
-            long begin = System.nanoTime(), last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
+            long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
             int pass = 0, still = 0;
-            for (; pass < PASSES_MAX && still < QUIET && now - begin < LIMIT_NS; pass++) {
+            for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 long began = now;
                 try (Opened it = way.open(same)) {
                     it.pass(same, new Opened.Count());
@@ -44,6 +44,7 @@ final class Warmth {
                 now = System.nanoTime();
                 long compiled = Usage.compiledNs();
                 still = compiled == last ? still + 1 : 0;
+                if (still == 0) news = now;
                 last = compiled;
                 if (pass == 0) first = now - began;
                 // Of the quiet ones alone: before, it was other code.
@@ -51,7 +52,7 @@ final class Warmth {
                 now = System.nanoTime();
             }
             passes = pass;
-            quiet = still >= QUIET;
+            quiet = still >= QUIET_PASSES && now - news >= QUIET_NS;
             firstNs = first;
             warmNs = fastest;
             ops = same.ops;

@@ -307,6 +307,7 @@ pub(crate) fn empty_record() -> Record {
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
         timeline: None,
+        runtimes: Default::default(),
         limits: Vec::new(),
     }
 }

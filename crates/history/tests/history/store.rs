@@ -78,6 +78,7 @@ pub(crate) fn record(id: &str) -> Record {
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec![],
     }
 }

@@ -60,6 +60,20 @@ pub fn find(version: Option<u32>) -> Result<Jdk, String> {
     }
 }
 
+/// The JDK that is used, and what else could be asked for.
+///
+/// # Errors
+/// As `find`.
+pub fn described() -> Result<String, String> {
+    let used = find(None)?;
+    let mut others: Vec<u32> =
+        all().into_iter().filter(|it| it.fits().is_ok() && it.feature != used.feature).map(|it| it.feature).collect();
+    others.dedup();
+    let others: Vec<String> = others.into_iter().map(|version| format!("+jdk={version}")).collect();
+    let also = if others.is_empty() { String::new() } else { format!("; also {}", others.join(", ")) };
+    Ok(format!("Java {} in {}{also}", used.version, used.home.display()))
+}
+
 fn newest(found: Vec<Jdk>) -> Result<Jdk, String> {
     let Some(first) = found.first() else {
         return Err(format!("no Java was found; install a JDK of version {FLOOR} or later, or name one with --java"));
@@ -74,10 +88,9 @@ fn of_version(version: u32, found: Vec<Jdk>) -> Result<Jdk, String> {
         here.dedup();
         return Err(match here.as_slice() {
             [] => format!("no JDK {version} was found, nor any other; install it, or name it with --java"),
-            here => format!(
-                "no JDK {version} was found (there is {}); install it, or name it with --java",
-                here.join(", ")
-            ),
+            here => {
+                format!("no JDK {version} was found (there is {}); install it, or name it with --java", here.join(", "))
+            }
         });
     }
     newest(same)
@@ -92,7 +105,10 @@ fn preferred() -> Result<Option<Jdk>, String> {
     };
     let home = home_of(&named).unwrap_or(named.clone());
     look(&home).map(Some).ok_or_else(|| {
-        format!("{} ({by}) is no Java; name the folder of a JDK of version {FLOOR} or later, or its bin/java", named.display())
+        format!(
+            "{} ({by}) is no Java; name the folder of a JDK of version {FLOOR} or later, or its bin/java",
+            named.display()
+        )
     })
 }
 

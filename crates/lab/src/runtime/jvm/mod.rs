@@ -10,7 +10,7 @@ use super::Runtime;
 mod classes;
 mod jdk;
 
-pub use jdk::{FLOOR, Jdk, all, find, prefer};
+pub use jdk::{FLOOR, Jdk, all, described, find, prefer};
 
 pub struct Jvm;
 
