@@ -4,6 +4,7 @@
 //! Nothing in here knows a method, a study or an experiment by name; what can be said about a comparison follows from
 //! what was counted. The one exception is whether an arm goes around the page cache, which its options say.
 
+mod around;
 mod because;
 mod cells;
 mod claims;
@@ -40,6 +41,7 @@ pub fn analyze(record: &Record) -> Findings {
     let noise_floor = noise::floor(&run);
     let counted = counted::all(&run);
     let mut warnings = warnings::of_run(&run, &noise_floor);
+    warnings.extend(around::of_passes(&run));
     warnings.extend(traps::of_counts(&run, &counted));
     let splits = forks::splits(&run);
     warnings.extend(forks::warning(&splits));

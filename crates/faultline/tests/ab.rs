@@ -40,6 +40,21 @@ fn a_command_and_itself_are_measured_side_by_side_with_a_control() {
 }
 
 #[test]
+fn the_commands_of_a_record_are_shown_and_not_executed_until_the_user_says_so() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let trace = std::path::PathBuf::from(sandbox.at("trace"));
+    let command = format!("cat {file} && touch {}", trace.display());
+    let output = ab(&sandbox, &file, [&command, &command], &[]);
+    let saved = sandbox.write("saved.json", serde_json::to_string(&output.document().record).unwrap());
+    std::fs::remove_file(&trace).unwrap();
+    sandbox.run(&["rerun", &saved, "--rounds=2"]).refused(2, &["touch", "--run-commands"]);
+    assert!(!trace.exists());
+    sandbox.run(&["rerun", &saved, "--rounds=2", "--run-commands"]);
+    assert!(trace.exists());
+}
+
+#[test]
 fn commands_that_print_different_things_are_not_comparable_unless_told_so() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

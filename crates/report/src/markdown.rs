@@ -6,7 +6,7 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, counted, details, environment, map, number, runtimes,
+    claim, costs, counted, details, environment, map, number, runtimes,
     study::{self, Intervals},
     summary,
     table::Table,
@@ -167,6 +167,10 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
     }
     if let Some(table) = counted::table(record, findings) {
         push(out, format_args!("\n**{}** ({})\n\n", counted::TITLE, escape(counted::ABOUT)));
+        a_table(out, &table);
+    }
+    if let Some(table) = costs::held_out(findings) {
+        push(out, format_args!("\n**{}** ({})\n\n", costs::HELD_OUT, escape(costs::ABOUT_HELD_OUT)));
         a_table(out, &table);
     }
     let without = summary::without_crossover(findings);

@@ -132,6 +132,13 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
             page.paragraph(2, Paint::Plain, &line);
         }
     }
+    if let Some(table) = costs::held_out(findings) {
+        page.blank();
+        page.paragraph(0, Paint::Heading, costs::HELD_OUT);
+        page.paragraph(0, Paint::Quiet, costs::ABOUT_HELD_OUT);
+        page.blank();
+        page.table(0, &table);
+    }
     if let Ok(facts) = costs::facts(record, findings) {
         page.blank();
         page.paragraph(0, Paint::Heading, "Unit costs");

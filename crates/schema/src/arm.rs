@@ -79,7 +79,7 @@ const SHARING: OptionSpec =
 const QUEUE_DEPTH: OptionSpec = OptionSpec {
     name: "queue_depth",
     values: Values::Number { min: 1, max: 4096, default: 32 },
-    about: "reads kept in flight",
+    about: "blocks kept in flight",
 };
 const IO: OptionSpec = OptionSpec {
     name: "io",
@@ -89,7 +89,7 @@ const IO: OptionSpec = OptionSpec {
 const BUFFERS: OptionSpec = OptionSpec {
     name: "buffers",
     values: Values::Words(&["plain", "registered"]),
-    about: "buffers pinned once with io_uring_register(2), or at every read",
+    about: "buffers pinned once with io_uring_register(2), or at every request",
 };
 
 const SYNC: OptionSpec = OptionSpec {
@@ -133,9 +133,9 @@ pub const METHODS: &[MethodSpec] = &[
     },
     MethodSpec {
         name: "uring",
-        about: "io_uring reads with a full queue",
-        options: &[QUEUE_DEPTH, IO, BUFFERS],
-        can: Can::Read,
+        about: "io_uring with a full queue",
+        options: &[QUEUE_DEPTH, IO, BUFFERS, SYNC],
+        can: Can::Both,
     },
     MethodSpec {
         name: "dontcache",

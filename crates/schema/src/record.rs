@@ -248,6 +248,9 @@ pub struct Environment {
     pub transparent_hugepage: Reading<String>,
     pub fault_around_bytes: Reading<u64>,
     pub lru_gen: Reading<String>,
+    /// Schemes by which the kernel pushes memory out that nobody touches, also where there is plenty.
+    #[serde(default = "not_looked_at")]
+    pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
     pub clocksource: Reading<String>,
     pub governor: Reading<String>,
     pub c_library: Reading<String>,
@@ -256,4 +259,21 @@ pub struct Environment {
     pub steal_share: Reading<f64>,
     /// Load average over one minute when the run began.
     pub load: f64,
+}
+
+fn not_looked_at() -> Reading<Vec<ReclaimScheme>> {
+    Reading::unavailable("made by a version that does not look")
+}
+
+/// A scheme of DAMON whose kernel thread was running when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReclaimScheme {
+    /// The number of its thread: kdamond.N.
+    pub kdamond: u32,
+    /// `pageout`, `cold`, `lru_deprio`, …
+    pub action: String,
+    /// What nobody touched for so long.
+    pub idle_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes_per_s: Option<f64>,
 }

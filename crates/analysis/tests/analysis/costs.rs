@@ -298,6 +298,7 @@ fn asked(file_bytes: u64, memory_bytes: u64) -> analysis::Asked {
         file_bytes,
         memory_bytes,
         state: State::Cached,
+        threads: 1,
     }
 }
 
@@ -470,4 +471,23 @@ proptest! {
         serde_json::from_str::<Findings>(&json).unwrap();
         let _ = analysis::forecast(&lab.record, &asked(page, page >> 1));
     }
+}
+
+#[test]
+fn threads_share_the_work_and_the_answer_says_that_this_is_the_least() {
+    let record: schema::Record = serde_json::from_str(include_str!("../records/crossover.json")).unwrap();
+    let forecast = |threads| {
+        let asked = analysis::Asked { threads, ..asked(40 * GIB, 16 * GIB) };
+        analysis::forecast(&record, &asked).unwrap()
+    };
+    let (one, four) = (forecast(1), forecast(4));
+    for (one, four) in one.arms.iter().zip(&four.arms) {
+        let (Some(one), Some(four)) = (one.seconds.value(), four.seconds.value()) else { continue };
+        assert!(four.median < one.median, "{one:?} {four:?}");
+        assert!(four.ci_high / four.ci_low >= one.ci_high / one.ci_low, "{one:?} {four:?}");
+    }
+    assert!(four.arms.iter().all(|it| it.condition.threads == 4));
+    assert_eq!(four.arms.iter().filter(|it| it.seconds.value().is_some()).count(), 2);
+    assert!(four.remarks.iter().any(|it| it.contains("the least it takes")), "{:?}", four.remarks);
+    assert!(!one.remarks.iter().any(|it| it.contains("the least it takes")));
 }

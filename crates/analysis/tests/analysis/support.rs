@@ -271,6 +271,7 @@ pub(crate) fn empty_record() -> Record {
             transparent_hugepage: unknown(),
             fault_around_bytes: Reading::unavailable("needs debugfs"),
             lru_gen: unknown(),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: unknown(),
             governor: unknown(),
             c_library: unknown(),

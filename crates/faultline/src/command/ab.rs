@@ -29,16 +29,8 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::open(&args.file, None, args.seed, keep_cache, &interrupted, &line)?;
-    let how = How {
-        seed: args.seed,
-        budget: args.budget,
-        rounds: args.rounds,
-        counted: None,
-        timeline: None,
-        store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
-    };
+    let how =
+        How { rounds: args.rounds, store: store.as_ref(), ..How::new(args.seed, args.budget, &interrupted, &line) };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
     Ok(match measured.outcome() {

@@ -61,16 +61,7 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let line = Line::new(args.json);
     let store = history::Store::open(None).ok();
     let subject = Subject::open(&args.dir, Some(SIZE.min(free(args)?)), 1, false, &interrupted, &line)?;
-    let how = How {
-        seed: 1,
-        budget: lab::calibrate::BUDGET_MIN,
-        rounds: None,
-        counted: None,
-        timeline: None,
-        store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
-    };
+    let how = How { store: store.as_ref(), ..How::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
     Ok(measure::measure(&experiment, &subject, &how).record)
 }
 
@@ -100,5 +91,6 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
         file_bytes,
         memory_bytes: args.memory.map_or(record.environment.memory_bytes, |it| it.0),
         state: args.state,
+        threads: args.threads,
     })
 }

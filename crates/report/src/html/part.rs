@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 use schema::{Findings, Record, findings::Status};
 
-use crate::{claim, counted, details, map, page::Paint, runtimes, study, study::Intervals, summary, table::Table};
+use crate::{
+    claim, costs, counted, details, map, page::Paint, runtimes, study, study::Intervals, summary, table::Table,
+};
 
 use super::said;
 
@@ -153,6 +155,11 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 summary { b { (counted::TITLE) } }
                 p.about { (counted::ABOUT) }
                 (table(&counts))
+            } }
+            @if let Some(cells) = costs::held_out(findings) { details {
+                summary { b { (costs::HELD_OUT) } }
+                p.about { (costs::ABOUT_HELD_OUT) }
+                (table(&cells))
             } }
             @let without = summary::without_crossover(findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }

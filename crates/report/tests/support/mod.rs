@@ -496,6 +496,7 @@ fn record() -> Record {
             transparent_hugepage: Reading::Value("madvise".into()),
             fault_around_bytes: Reading::unavailable("debugfs is locked down"),
             lru_gen: Reading::Value("0x0007".into()),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: Reading::Value("kvm-clock".into()),
             governor: unknown(),
             c_library: Reading::Value("glibc 2.39".into()),
