@@ -33,6 +33,8 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         device_read_bytes: cell.reading("device_read_bytes", Sample::median),
         device_write_bytes: cell.reading("device_write_bytes", Sample::median),
         peak_memory_bytes: cell.reading("peak_memory_bytes", Sample::median),
+        peak_anonymous_bytes: cell.reading("peak_anonymous_bytes", Sample::median),
+        peak_file_bytes: cell.reading("peak_file_bytes", Sample::median),
         ceiling_share: cell.ceiling_share(run),
     }
 }

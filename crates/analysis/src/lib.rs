@@ -21,6 +21,7 @@ mod metric;
 mod noise;
 mod precision;
 mod runs;
+mod share;
 pub mod stats;
 mod traps;
 mod warnings;
@@ -32,6 +33,7 @@ pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
 pub use precision::{PRECISION, settled};
 pub use runs::across;
+pub use share::Spent;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
@@ -58,5 +60,6 @@ pub fn analyze(record: &Record) -> Findings {
         runtimes: forks::runtimes(&run),
         splits,
         costs: costs.map(Box::new),
+        commands: share::all(&run),
     }
 }

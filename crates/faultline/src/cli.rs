@@ -154,10 +154,13 @@ pub struct AbArgs {
     /// Command lines; the first is the baseline, and is entered twice as the A/A control
     #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
     pub commands: Vec<String>,
-    /// The file they read: only ever opened for reading, and evicted from the cache for state cold
+    /// A file they read (may be said again): only ever opened for reading, and evicted from the cache for state cold
+    #[arg(long, value_name = "PATH", required_unless_present = "dir")]
+    pub file: Vec<PathBuf>,
+    /// A folder whose files they read, with everything below it (may be said again); what links lead to is not followed
     #[arg(long, value_name = "PATH")]
-    pub file: PathBuf,
-    /// Where its pages are when a command starts: cold, cached, limited, as-is
+    pub dir: Vec<PathBuf>,
+    /// Where the pages of all these files are when a command starts: cold, cached, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
     /// What reports call the commands, in their order

@@ -93,9 +93,13 @@ impl Measured {
                 .claims
                 .iter()
                 .any(|it| !matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere));
-        if record.partial.is_some() {
-            Outcome::Interrupted
-        } else if !record.samples.is_empty() && record.samples.iter().all(failed) {
+        match record.partial.as_deref() {
+            Some(lab::INTERRUPTED) => return Outcome::Interrupted,
+            // What was measured changed meanwhile.
+            Some(_) => return Outcome::EveryPassFailed,
+            None => {}
+        }
+        if !record.samples.is_empty() && record.samples.iter().all(failed) {
             Outcome::EveryPassFailed
         } else if decided {
             Outcome::Answered

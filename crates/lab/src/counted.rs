@@ -174,7 +174,7 @@ impl Kit {
 /// # Errors
 /// Nothing can be counted, or no tracepoint: why, and what would change that.
 pub fn try_out(target: &Target) -> Result<String, String> {
-    let (kit, limit) = Kit::new(Setup { may_mount: false }, target);
+    let (kit, limit) = Kit::new(false, target);
     if let Some(limit) = limit {
         return Err(limit);
     }

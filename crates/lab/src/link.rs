@@ -17,6 +17,8 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const TAIL_BYTES: usize = 2000;
 /// How often a wait looks at the interrupt flag.
 const GLANCE: Duration = Duration::from_millis(100);
+/// What ending other processes may take.
+const CLEANING_UP: Duration = Duration::from_secs(3);
 /// How long anything but a pass may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -47,6 +49,8 @@ pub struct Link<'a> {
     stderr: Vec<u8>,
     stderr_open: bool,
     interrupted: &'a AtomicBool,
+    /// How long a worker whose input ends has, before it is killed, to end what it started itself.
+    grace: Duration,
 }
 
 impl<'a> Link<'a> {
@@ -72,7 +76,15 @@ impl<'a> Link<'a> {
         let mut child =
             command.spawn().map_err(|error| Trouble::Failed(format!("the worker cannot be started: {error}")))?;
         let input = child.stdin.take();
-        let mut link = Link { child, input, pending: Vec::new(), stderr: Vec::new(), stderr_open: true, interrupted };
+        let mut link = Link {
+            child,
+            input,
+            pending: Vec::new(),
+            stderr: Vec::new(),
+            stderr_open: true,
+            interrupted,
+            grace: Duration::ZERO,
+        };
         match link.ask(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
             Reply::Hello(hello) => Err(Trouble::Failed(format!(
@@ -129,6 +141,11 @@ impl<'a> Link<'a> {
                 }
             }
         }
+    }
+
+    /// For a worker with processes of its own.
+    pub fn let_it_clean_up(&mut self) {
+        self.grace = CLEANING_UP;
     }
 
     pub fn pid(&self) -> u32 {
@@ -276,6 +293,11 @@ impl<'a> Link<'a> {
 
 impl Drop for Link<'_> {
     fn drop(&mut self) {
+        drop(self.input.take());
+        let deadline = Instant::now() + self.grace;
+        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if let Ok(None) = self.child.try_wait() {
             let _ = self.child.kill();
             let _ = self.child.wait();

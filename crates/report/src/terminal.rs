@@ -69,7 +69,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
     if !sections.is_empty() {
         page.blank();
         page.paragraph(0, Paint::Heading, "Details");
-        page.paragraph(0, Paint::Quiet, details::LEGEND);
+        page.paragraph(0, Paint::Quiet, details::legend(record));
     }
     for section in sections {
         page.blank();

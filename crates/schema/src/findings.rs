@@ -37,6 +37,9 @@ pub struct Findings {
     /// Cells whose forks disagree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splits: Vec<ForkSplit>,
+    /// Of runs of commands: one entry for each and every condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandFinding>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
 }
@@ -86,8 +89,54 @@ pub struct CellFinding {
     pub device_read_bytes: Reading<f64>,
     pub device_write_bytes: Reading<f64>,
     pub peak_memory_bytes: Reading<f64>,
+    /// Of commands: the two kinds that peak is made of, each at its own peak.
+    #[serde(default = "not_observed")]
+    pub peak_anonymous_bytes: Reading<f64>,
+    #[serde(default = "not_observed")]
+    pub peak_file_bytes: Reading<f64>,
     /// Of the measured device ceiling; only for cold cells.
     pub ceiling_share: Option<f64>,
+}
+
+fn not_observed() -> Reading<f64> {
+    Reading::unavailable("not observed in this run")
+}
+
+/// Where the time of a command went, and what it needed beside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandFinding {
+    pub arm: String,
+    pub condition: Condition,
+    /// Where its time went, in one sentence.
+    pub says: String,
+    /// What its memory group held, in another; only in state `limited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    pub time: Reading<CommandTime>,
+    /// Bytes from the device over those of all named files; of states that begin without the pages.
+    pub amplification: Reading<f64>,
+    /// In state `limited`, as the kernel counts the group: page cache and all.
+    pub cgroup_limit_bytes: Reading<f64>,
+    pub cgroup_memory_bytes: Reading<f64>,
+    pub cgroup_peak_bytes: Reading<f64>,
+    pub cgroup_file_bytes: Reading<f64>,
+    pub cgroup_anonymous_bytes: Reading<f64>,
+}
+
+/// Shares of the time that passed, times the threads that were at work at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandTime {
+    pub threads_at_once: u32,
+    /// They were counted; otherwise all processors are taken for busy, which bounds least.
+    pub threads_seen: bool,
+    pub user_share: f64,
+    pub system_share: f64,
+    /// For the device, or for anything else.
+    pub waited_share: f64,
+    /// How long the disk had requests in flight, anybody's, as a share of the time that passed.
+    pub device_busy_share: Reading<f64>,
+    /// System time and waiting: reading is this share of the time that passed at most.
+    pub reading_at_most: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options};
+use crate::{Consume, Descriptor, Durability, Span, Workload, arm::Options, record::Reading};
 
 /// Spoken by this version; a worker that answers another number is not used.
 pub const PROTOCOL: u32 = 1;
@@ -117,9 +117,10 @@ pub struct Done {
     /// Of an `update`: where the time of its work went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
-    /// What the worker noticed about itself (docs/FORMATS.md, "Readings").
+    /// What the worker saw, by the names of readings, and where probes see that too, instead of them: of processes that it
+    /// started, of its own runtime (docs/FORMATS.md, "Readings").
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub readings: BTreeMap<String, f64>,
+    pub seen: BTreeMap<String, Reading<f64>>,
 }
 
 /// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.

@@ -183,11 +183,34 @@ pub struct Target {
     pub allocated_bytes: u64,
     /// faultline made the file, and removed it.
     pub made_here: bool,
+    /// Of a run of commands: what was named, when it is more than one file. `path` is then the first of it, `bytes` the
+    /// sum of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Files>,
     /// How residency was verified: `cachestat`, `mincore`, `preadv2-nowait`.
     pub residency: Reading<String>,
     pub file_system: String,
     pub mount_options: String,
     pub device: Reading<Device>,
+}
+
+/// Files that commands are said to read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Files {
+    /// As on the command line, with full paths; the first twenty.
+    pub named: Vec<NamedPath>,
+    pub count: u64,
+    /// Folders that they were found in.
+    pub folders: u64,
+    /// Paths of the first twenty.
+    pub first: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedPath {
+    pub path: String,
+    /// Everything in it was meant.
+    pub folder: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 
 use std::{io, time::Instant};
 
-use schema::{Span, Workload, protocol::Job};
+use schema::{Reading, Span, Workload, protocol::Job};
 
 use crate::{
     buffer::Buffer,
@@ -19,7 +19,7 @@ const STRETCH_BYTES: u64 = 1 << 20;
 const STRETCHES: u32 = 8;
 
 /// The name of the reading and its value; nothing where memory is short.
-pub(crate) fn reading(job: &Job) -> Option<(String, f64)> {
+pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
     let block = job.block_bytes.clamp(1, BYTES);
     let mut buffer = Buffer::new(block as usize).ok()?;
     let mut words = SplitMix64::new(job.seed);
@@ -45,7 +45,7 @@ pub(crate) fn reading(job: &Job) -> Option<(String, f64)> {
         let count = drive::pass(&mut Memory(&buffer), &pattern, 0, job.consume, &mut destination).ok()?;
         Some(count.bytes as f64 / begun.elapsed().as_secs_f64().max(1e-9))
     });
-    fastest.max_by(f64::total_cmp).map(|rate| ("loop_bytes_per_s".to_string(), rate))
+    fastest.max_by(f64::total_cmp).map(|rate| ("loop_bytes_per_s".to_string(), Reading::Value(rate)))
 }
 
 /// The same bytes again and again.

@@ -10,6 +10,7 @@ mod buffer;
 mod command;
 mod consume;
 mod drive;
+mod family;
 mod mapping;
 mod method;
 pub mod offsets;
@@ -105,9 +106,9 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage, parts } = measured;
-                        let readings = self.alone.as_ref().and_then(alone::reading).into_iter().collect();
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, readings }))
+                        let session::Measured { phases, tally, usage, parts, mut seen } = measured;
+                        seen.extend(self.alone.as_ref().and_then(alone::reading));
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),

@@ -40,6 +40,8 @@ pub(crate) struct Measured {
     pub tally: Tally,
     pub usage: Usage,
     pub parts: Option<schema::protocol::Parts>,
+    /// Of processes that the session started.
+    pub seen: std::collections::BTreeMap<String, schema::Reading<f64>>,
 }
 
 /// Allocates, and opens and warms what is to be held.
@@ -101,7 +103,7 @@ impl<W: Way> Session for Reading<W> {
             threads: pattern.threads,
             queue_depth: self.way.queue_depth(),
         };
-        Ok(Measured { phases, tally, usage, parts: None })
+        Ok(Measured { phases, tally, usage, parts: None, seen: Default::default() })
     }
 }
 

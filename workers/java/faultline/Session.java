@@ -94,7 +94,7 @@ final class Session {
         long checksum = job.writes() ? 0 : count.checksum;
         return String.format(
             "{\"done\":{\"pass\":%d,\"phases\":{\"open_ns\":%s,\"work_ns\":%d,\"close_ns\":%s},\"tally\":{\"ops\":%d,\"bytes\":%d,"
-                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s%s,\"readings\":{%s%s%s}}}",
+                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s%s,\"seen\":{%s%s%s}}}",
             job.pass, open, work, close, count.ops, count.bytes, distinct, checksum, after.since(before), parts(count),
             after.engineSince(before), warmth(), loop());
     }

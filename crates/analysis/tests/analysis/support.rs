@@ -284,6 +284,7 @@ pub(crate) fn empty_record() -> Record {
             bytes: 64 * MIB,
             allocated_bytes: 64 * MIB,
             made_here: true,
+            files: None,
             residency: Reading::Value("cachestat".to_string()),
             file_system: "ext4".to_string(),
             mount_options: "rw".to_string(),

@@ -18,14 +18,20 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.check()?;
     let before = history::Store::open(None)?.load(&args.run)?;
     check(&before, args)?;
-    let (target, size) = target(&before, args)?;
-    subject::spare(&before.experiment, &target)?;
-    args.output.spare(&target)?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&before.experiment);
-    let subject = Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?;
+    let subject = if !commands(&before).is_empty() {
+        let (files, folders) = named(&before, args)?;
+        Subject::of_named(&files, &folders, keep_cache)?
+    } else {
+        let (target, size) = target(&before, args)?;
+        subject::spare(&before.experiment, &target)?;
+        args.output.spare(&target)?;
+        Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?
+    };
+    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
         rounds: args.rounds,
         store: store.as_ref(),
@@ -40,6 +46,25 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         output::print(&report::across(&across, output::style(true)))?;
     }
     Ok(measured.outcome())
+}
+
+/// The files and the folders that the commands of a run read.
+fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let paths: Vec<PathBuf> = match (&args.target, &before.target.files) {
+        (Some(target), _) => vec![target.clone()],
+        (None, None) => vec![before.target.path.clone().into()],
+        (None, Some(files)) if files.folders == 0 && files.count > files.named.len() as u64 => {
+            return Err(Usage(format!(
+                "the run {} had {} files named, and its record keeps the first {}; run `faultline ab` with them again",
+                before.id,
+                files.count,
+                files.named.len()
+            ))
+            .into());
+        }
+        (None, Some(files)) => files.named.iter().map(|it| PathBuf::from(&it.path)).collect(),
+    };
+    Ok(paths.into_iter().partition(|it| !it.is_dir()))
 }
 
 /// A record may come from anybody: what it asks for must make sense, and its commands need a word of the user's.

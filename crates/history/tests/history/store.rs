@@ -64,6 +64,7 @@ pub(crate) fn record(id: &str) -> Record {
             bytes: 1 << 30,
             allocated_bytes: 1 << 30,
             made_here: false,
+            files: None,
             residency: text("cachestat"),
             file_system: "ext4".into(),
             mount_options: "rw".into(),

@@ -27,6 +27,9 @@ use crate::{
 use clock::Clock;
 pub use pass::Bench;
 
+/// Why a record is partial when the user stopped its run.
+pub const INTERRUPTED: &str = "interrupted";
+
 /// What the caller is told, and asked, while a run goes on.
 pub struct Hooks<'a> {
     pub interrupted: &'a AtomicBool,
@@ -65,6 +68,10 @@ pub struct Settings<'a> {
 /// Runs an experiment on a target.
 pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, hooks: &mut Hooks) -> Record {
     let started = Instant::now();
+    if target.named.is_some() {
+        // Fails on no kernel that this runs on (Linux 3.4); what it is for is a second line of defence.
+        let _ = sys::process::adopt_orphans();
+    }
     let ticks = host::cpu_ticks();
     let record = record::begin(experiment, target, settings, host::detect());
     let mut bench = Bench {
@@ -78,7 +85,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         cages: Cages::new(settings.note),
         clock: Clock { started, budget: settings.budget },
         passings: Vec::new(),
-        spoiled: false,
+        spoiled: None,
     };
     let sampler = settings.timeline.and_then(|per_second| {
         let sampler = Sampler::start(target.disk.clone(), per_second, started);
@@ -90,12 +97,14 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
     bench.record.ceiling = ceiling::measure(&mut bench);
 
-    let plan = Plan::new(experiment, target.bytes, record::range_limit(&bench.record, settings.budget), |condition| {
-        state::possible(condition.state, target)?;
-        writing::possible(condition, target)?;
-        bench.cages.possible(condition, target)
-    });
+    let plan =
+        Plan::new(experiment, target.all_bytes(), record::range_limit(&bench.record, settings.budget), |condition| {
+            state::possible(condition.state, target)?;
+            writing::possible(condition, target)?;
+            bench.cages.possible(condition, target)
+        });
     bench.record.limits.extend(record::lost(&bench.record, &plan));
+    bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));
     bench.record.conditions = plan.conditions;
     bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
@@ -118,9 +127,9 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         bench.record.timeline = Some(Timeline { per_second, moments, passes });
     }
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
-    bench.record.partial = None;
+    bench.record.partial = bench.spoiled.take();
     if hooks.interrupted.load(Ordering::Relaxed) {
-        bench.record.partial = Some("interrupted".into());
+        bench.record.partial = Some(INTERRUPTED.into());
     }
     let wrote = bench.record.conditions.iter().any(|it| it.workload.writes());
     if let Err(change) = if wrote { target.in_place() } else { target.unchanged() } {

@@ -44,8 +44,8 @@ pub struct Bench<'a> {
     pub(super) clock: Clock,
     /// When timed passes were, for the timeline.
     pub(super) passings: Vec<Passing>,
-    /// A command changed the file.
-    pub(super) spoiled: bool,
+    /// What a command changed of what it was said to read.
+    pub(super) spoiled: Option<String>,
 }
 
 /// A pass that ran, before anybody judged it.
@@ -85,7 +85,12 @@ impl Bench<'_> {
 
     /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
     pub(super) fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
-        self.watched_pass(arm, condition, None)
+        let pass = self.watched_pass(arm, condition, None);
+        if pass.is_err() && arm.runtime == COMMAND {
+            // A worker that was killed, for lack of memory say, could not end what it had started.
+            sys::process::end_children(Duration::ZERO);
+        }
+        pass
     }
 
     /// As `pass`; with a kit, events are counted between `go` and `done`.
@@ -110,6 +115,9 @@ impl Bench<'_> {
         let (mut link, hello) = Link::start(command, self.interrupted)?;
         if !hello.about.is_empty() {
             self.record.runtimes.insert(hello.runtime, hello.about);
+        }
+        if arm.runtime == COMMAND {
+            link.let_it_clean_up();
         }
         let mut invalid = None;
         if condition.state == State::Limited {
@@ -156,16 +164,17 @@ impl Bench<'_> {
             watch.stop();
         }
         let mut readings = probes.stop(link.pid());
+        // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
+        readings.append(&mut done.seen);
         if arm.runtime == COMMAND {
-            // The worker's own; the command was another process, and is gone.
-            readings.insert("peak_memory_bytes".into(), Reading::unavailable("the peak of a command is not measured"));
+            readings.extend(self.cages.readings(condition));
             // The last word of a run: nothing is measured on a file that changes.
             if let Err(change) = self.target.unchanged() {
-                self.spoiled = true;
-                return Err(Trouble::Failed(format!("{change}, while {} ran; the run ends here", arm.short_name())));
+                let said = format!("{change}, while {} ran; the run ends here", arm.short_name());
+                self.spoiled = Some(said.clone());
+                return Err(Trouble::Failed(said));
             }
         }
-        readings.extend(std::mem::take(&mut done.readings).into_iter().map(|(name, it)| (name, Reading::Value(it))));
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
         let resident_after = resident();
@@ -252,14 +261,21 @@ impl Bench<'_> {
         if !self.target.file_system.is_memory() {
             cold::evict(self.target).map_err(Trouble::Failed)?;
         }
-        let arm: Arm = "read".parse().expect("a method of ours");
-        let pass = self.pass(&arm, &self.plain_scan(wanted, Consume::Touch))?;
+        let elapsed_ns = if let Some(named) = &self.target.named {
+            let began = Instant::now();
+            named.fill(self.interrupted).map_err(|reason| reason.map_or(Trouble::Interrupted, Trouble::Failed))?;
+            began.elapsed().as_nanos() as u64
+        } else {
+            let arm: Arm = "read".parse().expect("a method of ours");
+            self.pass(&arm, &self.plain_scan(wanted, Consume::Touch))?.done.phases.total_ns()
+        };
         self.filled = Some(wanted);
         self.record.fills.push(Fill {
             range: wanted,
             method: "evicted, then read(2) in ascending order, 1 MiB requests".into(),
-            elapsed_ns: pass.done.phases.total_ns(),
-            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes)
+            elapsed_ns,
+            // Of several files, the largest stands for all.
+            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes.min(self.target.bytes))
                 .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
                 .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
                 .into(),
@@ -300,7 +316,7 @@ impl Bench<'_> {
     }
 
     pub fn is_interrupted(&self) -> bool {
-        self.spoiled || self.interrupted.load(Ordering::Relaxed)
+        self.spoiled.is_some() || self.interrupted.load(Ordering::Relaxed)
     }
 }
 

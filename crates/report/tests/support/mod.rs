@@ -95,6 +95,8 @@ impl Run {
             },
             device_write_bytes: Reading::Value(0.0),
             peak_memory_bytes: Reading::Value(3_400_000.0),
+            peak_anonymous_bytes: Reading::unavailable("not observed in this run"),
+            peak_file_bytes: Reading::unavailable("not observed in this run"),
             ceiling_share: cold.then_some(0.912),
             condition,
         });
@@ -509,6 +511,7 @@ fn record() -> Record {
             bytes: GIB,
             allocated_bytes: GIB,
             made_here: false,
+            files: None,
             residency: Reading::Value("cachestat".into()),
             file_system: "ext4".into(),
             mount_options: "rw,relatime".into(),
@@ -545,6 +548,7 @@ fn record() -> Record {
 
 fn findings() -> Findings {
     Findings {
+        commands: vec![],
         counted: vec![],
         cells: vec![],
         comparisons: vec![],

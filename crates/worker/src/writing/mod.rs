@@ -208,7 +208,7 @@ impl<W: Writer> Session for Writing<W> {
             threads: 1,
             queue_depth,
         };
-        Ok(Measured { phases: Phases { open_ns, work_ns, close_ns }, tally, usage, parts })
+        Ok(Measured { phases: Phases { open_ns, work_ns, close_ns }, tally, usage, parts, seen: Default::default() })
     }
 }
 
