@@ -32,6 +32,8 @@ pub const FLAGS: &[&str] = &[
 
 /// From here on the JDK has the foreign-function API, which wants to be allowed by name.
 const FOREIGN: u32 = 22;
+/// From here on sun.misc.Unsafe does too; its `invokeCleaner` is the only way to unmap a MappedByteBuffer.
+const GUARDED: u32 = 23;
 
 impl Runtime for Jvm {
     fn name(&self) -> &'static str {
@@ -64,6 +66,9 @@ fn java(jdk: &Jdk) -> Command {
     command.args(FLAGS);
     if jdk.feature >= FOREIGN {
         command.arg("--enable-native-access=ALL-UNNAMED");
+    }
+    if jdk.feature >= GUARDED {
+        command.arg("--sun-misc-unsafe-memory-access=allow");
     }
     command
 }
