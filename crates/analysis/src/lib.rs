@@ -14,6 +14,7 @@ mod counted;
 mod crossover;
 mod equal_work;
 mod figures;
+mod forks;
 mod map;
 mod measured;
 mod mechanism;
@@ -45,6 +46,8 @@ pub fn analyze(record: &Record) -> Findings {
     let mut warnings = warnings::of_run(&run, &noise_floor);
     warnings.extend(around::of_passes(&run));
     warnings.extend(traps::of_counts(&run, &counted));
+    let splits = forks::splits(&run);
+    warnings.extend(forks::warning(&splits));
     Findings {
         cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
         crossovers: crossover::all(&run, &compared),
@@ -56,6 +59,8 @@ pub fn analyze(record: &Record) -> Findings {
         noise_floor,
         claims: claims::all(&run),
         figures: figures::all(&run),
+        runtimes: forks::runtimes(&run),
+        splits,
         costs: costs.map(Box::new),
         commands: share::all(&run),
     }

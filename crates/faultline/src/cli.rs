@@ -11,6 +11,9 @@ use schema::{Arm, Bytes, Consume, State, Workload};
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest that fits]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub java: Option<PathBuf>,
 }
 
 const AFTER: &str = "\

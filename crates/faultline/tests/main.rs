@@ -14,6 +14,7 @@ mod files;
 mod history;
 mod inspect;
 mod interruption;
+mod jvm;
 mod limits;
 mod observing;
 mod outputs;

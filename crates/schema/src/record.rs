@@ -54,6 +54,9 @@ pub struct Record {
     /// What the whole machine did meanwhile, when it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,
+    /// What ran the arms of other runtimes than native, by what it calls itself (`jvm 25.0.3`): `vm`, `home`, `flags`, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runtimes: BTreeMap<String, BTreeMap<String, String>>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
 }

@@ -123,6 +123,7 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
         seed: SEED,
         hold: Hold::No,
         watch: None,
+        times_its_loop: false,
     }
 }
 

@@ -310,6 +310,7 @@ pub(crate) fn empty_record() -> Record {
         counted: Vec::new(),
         observations: Vec::new(),
         timeline: None,
+        runtimes: Default::default(),
         limits: Vec::new(),
     }
 }

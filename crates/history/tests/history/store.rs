@@ -81,6 +81,7 @@ pub(crate) fn record(id: &str) -> Record {
         counted: vec![],
         observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec![],
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         counted: Vec::new(),
         observations: Vec::new(),
         timeline: None,
+        runtimes: BTreeMap::new(),
         limits: Vec::new(),
     }
 }

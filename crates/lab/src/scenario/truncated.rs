@@ -43,8 +43,9 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         // Mapped before the file gets shorter.
         hold: Hold::Warm,
         watch: None,
+        times_its_loop: false,
     };
-    let command = runtime::find(&arm.runtime).and_then(|it| it.worker())?;
+    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm))?;
     let in_words = |trouble| match trouble {
         Trouble::Failed(reason) | Trouble::Unavailable(reason) => reason,
         Trouble::Interrupted => "interrupted".to_string(),

@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 use schema::{Condition, Findings, Record, findings::Status};
 
-use crate::{claim, costs, counted, details, map, page::Paint, study, study::Intervals, summary, table::Table};
+use crate::{
+    claim, costs, counted, details, map, page::Paint, runtimes, study, study::Intervals, summary, table::Table,
+};
 
 use super::said;
 
@@ -142,6 +144,12 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 (table(&section.table))
                 @if let Some(alike) = &section.alike { p { (said(alike)) } }
                 ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
+            } }
+            @if let Some(tables) = runtimes::tables(findings) { details open[!tables.splits.is_empty()] {
+                summary { b { (runtimes::TITLE) } }
+                p.about { (runtimes::ABOUT) }
+                (table(&tables.arms))
+                @for (says, forks) in &tables.splits { p { (said(says)) } (table(forks)) }
             } }
             @if let Some(counts) = counted::table(record, findings) { details {
                 summary { b { (counted::TITLE) } }

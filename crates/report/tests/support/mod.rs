@@ -542,6 +542,7 @@ fn record() -> Record {
         counted: vec![],
         observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }
@@ -576,6 +577,8 @@ fn findings() -> Findings {
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
         claims: vec![],
         figures: vec![],
+        runtimes: vec![],
+        splits: vec![],
         costs: None,
         map: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
