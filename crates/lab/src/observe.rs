@@ -51,7 +51,7 @@ pub(crate) fn observe(
 }
 
 fn watched(arm: &schema::Arm, job: &Job, interrupted: &AtomicBool) -> Result<Observation, Trouble> {
-    let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
+    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
     let (mut link, _) = Link::start(command, interrupted)?;
     link.prepare(job)?;
     let done = link.go(job.pass, PASS_LIMIT)?;
