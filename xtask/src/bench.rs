@@ -181,6 +181,8 @@ fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> R
         durability: schema::Durability::None,
         seed: SEED,
         hold: Hold::Warm,
+        watch: None,
+        times_its_loop: false,
     };
     let mut child = Command::new(tool).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));

@@ -133,6 +133,8 @@ fn one(tool: &Path, target: &Target, pass: &Pass, with_probes: bool) -> Result<(
         durability: Durability::None,
         seed: SEED,
         hold: pass.hold,
+        watch: None,
+        times_its_loop: false,
     };
     let interrupted = AtomicBool::new(false);
     let mut command = Command::new(tool);

@@ -14,12 +14,15 @@ mod counted;
 mod crossover;
 mod equal_work;
 mod figures;
+mod forks;
 mod map;
 mod measured;
+mod mechanism;
 mod metric;
 mod noise;
 mod precision;
 mod runs;
+mod share;
 pub mod stats;
 mod traps;
 mod warnings;
@@ -31,6 +34,7 @@ pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
 pub use precision::{PRECISION, settled};
 pub use runs::across;
+pub use share::Spent;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
@@ -42,16 +46,22 @@ pub fn analyze(record: &Record) -> Findings {
     let mut warnings = warnings::of_run(&run, &noise_floor);
     warnings.extend(around::of_passes(&run));
     warnings.extend(traps::of_counts(&run, &counted));
+    let splits = forks::splits(&run);
+    warnings.extend(forks::warning(&splits));
     Findings {
         cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
         crossovers: crossover::all(&run, &compared),
         map: map::lines(&run, &compared),
         warnings,
         counted,
+        mechanisms: mechanism::all(&record.observations),
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
         claims: claims::all(&run),
         figures: figures::all(&run),
+        runtimes: forks::runtimes(&run),
+        splits,
         costs: costs.map(Box::new),
+        commands: share::all(&run),
     }
 }

@@ -14,13 +14,6 @@ use sys::perf::{Counter, Event, Field, Format, Recording, Tracefs, Tracepoint};
 
 use crate::Target;
 
-/// What the user allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
-    /// Mounting tracefs where it is not mounted, attached nowhere.
-    pub may_mount: bool,
-}
-
 /// Per CPU and histogram: some ten thousand events.
 const RING_BYTES: usize = 1 << 20;
 
@@ -134,8 +127,8 @@ pub struct Kit {
 
 impl Kit {
     /// The kit, and what is missing in one sentence.
-    pub fn new(setup: Setup, target: &Target) -> (Kit, Option<String>) {
-        let tracefs = tracefs(setup.may_mount);
+    pub fn new(may_set_up: bool, target: &Target) -> (Kit, Option<String>) {
+        let tracefs = tracefs(may_set_up);
         let names =
             TRACEPOINTS.iter().map(|&(_, group, event)| (group, event)).chain(SPREADS.iter().map(Spread::event));
         let tracepoints = names
@@ -181,7 +174,7 @@ impl Kit {
 /// # Errors
 /// Nothing can be counted, or no tracepoint: why, and what would change that.
 pub fn try_out(target: &Target) -> Result<String, String> {
-    let (kit, limit) = Kit::new(Setup { may_mount: false }, target);
+    let (kit, limit) = Kit::new(false, target);
     if let Some(limit) = limit {
         return Err(limit);
     }

@@ -32,6 +32,13 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     }
     check("method uring+direct", supports(target, "uring+direct", interrupted));
     check("method mmap+populate-read", supports(target, "mmap+populate-read", interrupted));
+    let java = runtime::jvm::described();
+    let has_java = java.is_ok();
+    check("runtime jvm", java);
+    // The other methods need nothing but a JDK.
+    for arm in ["jvm/mapped", "jvm/segment", "jvm/channel-odirect"].iter().filter(|_| has_java) {
+        check(&format!("method {arm}"), supports(target, arm, interrupted));
+    }
     for &it in State::ALL {
         let possible =
             state::possible(it, target).and_then(|()| if it == State::Locked { lockable() } else { Ok(String::new()) });
@@ -100,8 +107,10 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
+        watch: None,
+        times_its_loop: false,
     };
-    let asked = Link::start(runtime::find(&arm.runtime)?.worker()?, interrupted).and_then(|(mut link, _)| {
+    let asked = Link::start(runtime::find(&arm.runtime)?.worker(&arm)?, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;
         link.bye()
     });

@@ -48,6 +48,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ),
         ("file system", format!("{} ({})", target.file_system, target.mount_options)),
     ];
+    facts.extend(crate::runtimes::used(record).into_iter().map(|it| ("runtime", it)));
     match &target.device {
         Reading::Value(device) => facts.push((
             "device",

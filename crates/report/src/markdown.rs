@@ -6,7 +6,7 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, costs, counted, details, environment, map, number,
+    claim, costs, counted, details, environment, map, number, runtimes,
     study::{self, Intervals},
     summary,
     table::Table,
@@ -140,7 +140,7 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
     if sections.is_empty() {
         return;
     }
-    push(out, format_args!("\n<details><summary>Every arm</summary>\n\n{}\n", escape(details::LEGEND)));
+    push(out, format_args!("\n<details><summary>Every arm</summary>\n\n{}\n", escape(details::legend(record))));
     for section in &sections {
         push(out, format_args!("\n**{}** ({})\n\n", escape(&section.title), escape(&section.about)));
         if let Some(says) = &section.says {
@@ -155,6 +155,14 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
         }
         for note in &section.notes {
             push(out, format_args!("* {}: {}\n", escape(&note.about), escape(&note.text)));
+        }
+    }
+    if let Some(tables) = runtimes::tables(findings) {
+        push(out, format_args!("\n**{}** ({})\n\n", runtimes::TITLE, escape(runtimes::ABOUT)));
+        a_table(out, &tables.arms);
+        for (says, forks) in &tables.splits {
+            push(out, format_args!("\n{}\n\n", escape(says)));
+            a_table(out, forks);
         }
     }
     if let Some(table) = counted::table(record, findings) {

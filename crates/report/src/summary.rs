@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schema::{
     Bytes, Findings, Record, State,
     findings::{ClaimVerdict, Comparison, Verdict},
-    record::{Outcome, Reading},
+    observation::MechanismFinding,
+    record::{Files, Outcome, Reading},
 };
 
 use crate::{costs, map::Names, number, study::without_numbers, text::shortened};
@@ -27,10 +28,13 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
             entries.push(Entry { label, lines, warning });
         }
     };
+    add("Mechanism", mechanism(findings), false);
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(findings), false);
     add("Accounted", costs::summary(findings), false);
+    add("Time", findings.commands.iter().map(|it| it.says.clone()).collect(), false);
+    add("Memory", findings.commands.iter().filter_map(|it| it.memory.clone()).collect(), false);
     add("Skipped", skipped(record, &Names::of(record, findings)), true);
     add(
         "Invalid",
@@ -132,6 +136,16 @@ fn no_valid_pass(record: &Record) -> String {
 
 pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+/// How each command reaches its files, and whether two do it in the same way.
+fn mechanism(findings: &Findings) -> Vec<String> {
+    let of_arm = |it: &MechanismFinding| {
+        let name = it.arm.split_once('/').map_or(it.arm.as_str(), |(_, name)| name);
+        let says = [Some(format!("{name}: {}", it.says)), it.versus.as_ref().map(|versus| versus.says.clone())];
+        says.into_iter().flatten()
+    };
+    findings.mechanisms.iter().flat_map(of_arm).collect()
 }
 
 fn noise_floor(findings: &Findings) -> String {
@@ -297,11 +311,24 @@ pub(crate) fn title(record: &Record) -> String {
     let size = Bytes(target.bytes).to_string().replace(' ', "\u{a0}");
     let path = shortened(&target.path, 200);
     // A file that is gone is known by the folder it was in.
+    let path = match &target.files {
+        None => path.into_owned(),
+        Some(files) => named(files),
+    };
     let file = match path.rsplit_once('/').filter(|_| target.made_here) {
         Some((folder, _)) => format!("a test file of {size} in {}", if folder.is_empty() { "/" } else { folder }),
         None => format!("{path} · {size}"),
     };
     format!("{file} · {}{device} · {kernel}", target.file_system)
+}
+
+/// `10,000 files of tree, big.log`
+fn named(files: &Files) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<&str> = files.named.iter().take(SHOWN).map(|it| it.path.as_str()).collect();
+    let more = if files.named.len() > SHOWN { ", …" } else { "" };
+    let count = number::count(files.count as f64);
+    shortened(&format!("{count} file{} of {}{more}", plural(files.count as usize), names.join(", ")), 300).into_owned()
 }
 
 /// Which run this is: experiment, how long, id.

@@ -48,9 +48,15 @@ pub struct Record {
     /// Passes under tracepoints, made when asked for, apart from the timed ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::Counted>,
+    /// How commands reach their files: one execution of each, watched and not timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<crate::observation::Observed>,
     /// What the whole machine did meanwhile, when it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,
+    /// What ran the arms of other runtimes than native, by what it calls itself (`jvm 25.0.3`): `vm`, `home`, `flags`, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runtimes: BTreeMap<String, BTreeMap<String, String>>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
 }
@@ -180,11 +186,34 @@ pub struct Target {
     pub allocated_bytes: u64,
     /// faultline made the file, and removed it.
     pub made_here: bool,
+    /// Of a run of commands: what was named, when it is more than one file. `path` is then the first of it, `bytes` the
+    /// sum of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Files>,
     /// How residency was verified: `cachestat`, `mincore`, `preadv2-nowait`.
     pub residency: Reading<String>,
     pub file_system: String,
     pub mount_options: String,
     pub device: Reading<Device>,
+}
+
+/// Files that commands are said to read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Files {
+    /// As on the command line, with full paths; the first twenty.
+    pub named: Vec<NamedPath>,
+    pub count: u64,
+    /// Folders that they were found in.
+    pub folders: u64,
+    /// Paths of the first twenty.
+    pub first: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedPath {
+    pub path: String,
+    /// Everything in it was meant.
+    pub folder: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

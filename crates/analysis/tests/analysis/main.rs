@@ -6,5 +6,6 @@ mod costs;
 mod counted;
 mod equal_work;
 mod findings;
+mod forks;
 mod properties;
 mod support;

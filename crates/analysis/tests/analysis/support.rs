@@ -284,6 +284,7 @@ pub(crate) fn empty_record() -> Record {
             bytes: 64 * MIB,
             allocated_bytes: 64 * MIB,
             made_here: true,
+            files: None,
             residency: Reading::Value("cachestat".to_string()),
             file_system: "ext4".to_string(),
             mount_options: "rw".to_string(),
@@ -307,7 +308,9 @@ pub(crate) fn empty_record() -> Record {
         scenarios: BTreeMap::new(),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        observations: Vec::new(),
         timeline: None,
+        runtimes: Default::default(),
         limits: Vec::new(),
     }
 }

@@ -62,16 +62,7 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let line = Line::new(args.json);
     let store = history::Store::open(None).ok();
     let subject = Subject::open(&args.dir, Some(SIZE.min(free(args)?)), 1, false, &interrupted, &line)?;
-    let how = How {
-        seed: 1,
-        budget: lab::calibrate::BUDGET_MIN,
-        rounds: None,
-        counted: None,
-        timeline: None,
-        store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
-    };
+    let how = How { store: store.as_ref(), ..How::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
     let record = measure::measure(&experiment, &subject, &how).record;
     if record.partial.is_some() {
         return Err(

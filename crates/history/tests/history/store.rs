@@ -64,6 +64,7 @@ pub(crate) fn record(id: &str) -> Record {
             bytes: 1 << 30,
             allocated_bytes: 1 << 30,
             made_here: false,
+            files: None,
             residency: text("cachestat"),
             file_system: "ext4".into(),
             mount_options: "rw".into(),
@@ -78,7 +79,9 @@ pub(crate) fn record(id: &str) -> Record {
         ceiling: Reading::unavailable("no cold cells"),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec![],
     }
 }
