@@ -49,6 +49,7 @@ fn job() -> Job {
         seed: 1,
         hold: Hold::No,
         times_its_loop: false,
+        watch: None,
     }
 }
 
