@@ -1,10 +1,10 @@
 //! What is observed around passes, and counted in passes of their own: there, or a reason; and nothing stays behind.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use schema::Reading;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, short};
 
 #[test]
 fn every_pass_has_every_reading_or_its_reason_and_the_table_has_their_columns() {
@@ -27,12 +27,30 @@ fn every_pass_has_every_reading_or_its_reason_and_the_table_has_their_columns() 
     assert!(record.samples.iter().all(|it| it.readings["run_ns"].value().is_none_or(|&ns| ns > 0.0)));
 }
 
+/// The kernel's tables of tracepoints that are mounted where anybody sees them.
+fn tracefs() -> usize {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.lines().filter(|line| line.contains(" - tracefs ")).count()
+}
+
+#[test]
+fn a_counted_run_that_is_killed_at_any_moment_leaves_no_mount() {
+    let before = tracefs();
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    for ms in [100, 400, 800] {
+        let running = sandbox.start(&short(&file, &["--counted", "--allow-setup"]));
+        std::thread::sleep(Duration::from_millis(ms));
+        running.signal(libc::SIGKILL);
+        running.end();
+        assert_eq!(tracefs(), before);
+    }
+    sandbox.run(&["clean"]).expect(0);
+    assert_eq!(sandbox.noted(), 0);
+}
+
 #[test]
 fn a_counted_run_leaves_no_mount_and_nothing_to_clean() {
-    let tracefs = || {
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        mounts.lines().filter(|line| line.contains(" - tracefs ")).count()
-    };
     let before = tracefs();
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
