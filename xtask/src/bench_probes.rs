@@ -17,7 +17,7 @@ use lab::{
     probe::Probes,
 };
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Durability, Span, Workload,
+    Arm, Bytes, Consume, Span, Workload,
     protocol::{Done, Hold, Job},
 };
 
