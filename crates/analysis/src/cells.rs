@@ -6,9 +6,10 @@ use schema::{
 };
 
 use crate::{
+    forks,
     measured::{Cell, Run, most_frequent},
     stats::{self, Sample},
-    words::{amount, count},
+    words::{amount, count, times},
 };
 
 pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
@@ -50,6 +51,10 @@ fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
     if !cell.passes.is_empty() {
         let mut reasons: Vec<String> = main_reason(&mut lost()).into_iter().collect();
         reasons.extend(inconsistent_work(cell));
+        reasons.extend(forks::split(run, cell).map(|it| {
+            let slow = it.forks.iter().filter(|fork| fork.slow).count();
+            format!("its forks disagree: {slow} of {} took {} as long as the others", it.forks.len(), times(it.factor))
+        }));
         if cell.passes.len() == 1 {
             reasons.push("a single pass has no interval, so there is no number".to_string());
         }

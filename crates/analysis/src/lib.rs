@@ -4,6 +4,7 @@
 //! Nothing in here knows a method, a study or an experiment by name; what can be said about a comparison follows from
 //! what was counted. The one exception is whether an arm goes around the page cache, which its options say.
 
+mod around;
 mod because;
 mod cells;
 mod claims;
@@ -13,8 +14,10 @@ mod counted;
 mod crossover;
 mod equal_work;
 mod figures;
+mod forks;
 mod map;
 mod measured;
+mod mechanism;
 mod metric;
 mod noise;
 mod precision;
@@ -41,17 +44,23 @@ pub fn analyze(record: &Record) -> Findings {
     let noise_floor = noise::floor(&run);
     let counted = counted::all(&run);
     let mut warnings = warnings::of_run(&run, &noise_floor);
+    warnings.extend(around::of_passes(&run));
     warnings.extend(traps::of_counts(&run, &counted));
+    let splits = forks::splits(&run);
+    warnings.extend(forks::warning(&splits));
     Findings {
         cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
         crossovers: crossover::all(&run, &compared),
         map: map::lines(&run, &compared),
         warnings,
         counted,
+        mechanisms: mechanism::all(&record.observations),
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
         claims: claims::all(&run),
         figures: figures::all(&run),
+        runtimes: forks::runtimes(&run),
+        splits,
         costs: costs.map(Box::new),
         commands: share::all(&run),
     }

@@ -11,6 +11,9 @@ use schema::{Arm, Bytes, Consume, State, Workload};
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest that fits]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub java: Option<PathBuf>,
 }
 
 const AFTER: &str = "\
@@ -88,8 +91,8 @@ pub struct RunArgs {
     /// After the timed passes, one more of every arm in which its system calls, faults and requests are counted
     #[arg(long)]
     pub counted: bool,
-    /// With --counted, as root: reach the kernel's tracepoints by a mount that nobody else sees and that ends with the run
-    #[arg(long, requires = "counted")]
+    /// As root: tracepoints for --counted and a disk in memory for scenarios; nobody else sees them, they end with the run
+    #[arg(long)]
     pub allow_setup: bool,
     /// About how long the run may take
     #[arg(long, default_value = "60s", value_parser = budget)]
@@ -130,6 +133,9 @@ pub struct ReproduceArgs {
     /// Of the order of passes, the random offsets and the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// As root: a disk in memory for scenarios that need one; nobody else sees it, it ends with the run
+    #[arg(long)]
+    pub allow_setup: bool,
     /// What the whole machine does meanwhile, so many times a second: bytes of the disk, shares of CPU time, dirty pages
     #[arg(long, value_name = "PER_SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub timeline: Option<u32>,
@@ -175,6 +181,12 @@ pub struct AbArgs {
     /// Compare also when exit codes or standard output differ
     #[arg(long)]
     pub anyway: bool,
+    /// How one execution of each command is watched before the rounds: auto, tracepoints, ptrace, none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub observe: Observe,
+    /// With --observe, as root: reach the kernel's tracepoints by a mount that nobody else sees and that ends with the run
+    #[arg(long)]
+    pub allow_setup: bool,
     /// Exactly so many rounds, instead of as many as precision and budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
@@ -186,6 +198,15 @@ pub struct AbArgs {
     pub seed: u64,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// How a command is watched.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Observe {
+    Auto,
+    Tracepoints,
+    Ptrace,
+    None,
 }
 
 #[derive(Args)]
@@ -243,6 +264,9 @@ pub struct PredictArgs {
     /// What happens to each byte: sum or touch
     #[arg(long, default_value = "sum")]
     pub consume: Consume,
+    /// How many threads share the blocks
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: u32,
     /// For these arms
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,

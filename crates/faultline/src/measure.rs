@@ -22,11 +22,31 @@ pub struct How<'a> {
     pub seed: u64,
     pub budget: Duration,
     pub rounds: Option<u32>,
-    pub counted: Option<lab::counted::Setup>,
+    pub counted: bool,
+    pub may_set_up: bool,
+    pub observed: Option<lab::observe::Setup>,
     pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
     pub line: &'a Line,
+}
+
+impl<'a> How<'a> {
+    /// Within a budget, not saved, with nothing beside the timed passes.
+    pub fn new(seed: u64, budget: Duration, interrupted: &'a AtomicBool, line: &'a Line) -> How<'a> {
+        How {
+            seed,
+            budget,
+            rounds: None,
+            counted: false,
+            may_set_up: false,
+            observed: None,
+            timeline: None,
+            store: None,
+            interrupted,
+            line,
+        }
+    }
 }
 
 /// What came of it.
@@ -44,6 +64,8 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         budget: how.budget,
         rounds: how.rounds,
         counted: how.counted,
+        may_set_up: how.may_set_up,
+        observed: how.observed.clone(),
         timeline: how.timeline,
         note: &|path| groups.note(path),
     };

@@ -13,6 +13,7 @@ pub mod host;
 pub mod inspect;
 pub mod link;
 pub mod named;
+pub mod observe;
 pub mod plan;
 pub mod probe;
 pub mod runtime;

@@ -22,6 +22,10 @@ const CLEANING_UP: Duration = Duration::from_secs(3);
 /// How long anything but a pass may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long a worker that said something wrong is listened to, and how much of it is repeated.
+const AFTERTHOUGHT: Duration = Duration::from_millis(300);
+const BABBLE_BYTES: usize = 200;
+
 /// How the reason begins when a mapped page could not be had.
 pub(crate) const NO_PAGE: &str = "the worker was killed by SIGBUS";
 
@@ -159,10 +163,21 @@ impl<'a> Link<'a> {
             }
             Ok(reply) => Ok(reply),
             Err(_) => {
-                let shown = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+                let shown = self.babble(line);
                 Err(Trouble::Failed(format!("the worker said something that is no reply: {shown:?}")))
             }
         }
+    }
+
+    /// The beginning of what is no reply. A runtime that crashes prints its last words to stdout, and its first line
+    /// there is no more than a rule.
+    fn babble(&mut self, mut said: Vec<u8>) -> String {
+        let until = Instant::now() + AFTERTHOUGHT;
+        while said.len() + self.pending.len() < BABBLE_BYTES && Instant::now() < until && self.receive(GLANCE) {}
+        said.push(b'\n');
+        said.append(&mut self.pending);
+        said.truncate(BABBLE_BYTES);
+        String::from_utf8_lossy(&said).trim_end().to_string()
     }
 
     fn say(&mut self, request: &Request) -> io::Result<()> {

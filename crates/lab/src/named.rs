@@ -90,6 +90,11 @@ impl Seen {
 }
 
 impl Named {
+    /// Every file's path, for people and for comparing.
+    pub fn files(&self) -> Vec<String> {
+        self.files.iter().map(|it| it.path.display().to_string()).collect()
+    }
+
     /// Looks at every file, and proves how residency can be verified, which evicts one file of each kind unless
     /// `keep_cache`.
     ///

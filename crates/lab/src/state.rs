@@ -172,6 +172,7 @@ mod tests {
             },
             parts: None,
             seen: Default::default(),
+            observation: None,
             usage: Usage {
                 user_ns: 0,
                 system_ns: 0,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schema::{
     Bytes, Findings, Record, State,
     findings::{ClaimVerdict, Comparison, Verdict},
+    observation::MechanismFinding,
     record::{Files, Outcome, Reading},
 };
 
@@ -27,6 +28,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
             entries.push(Entry { label, lines, warning });
         }
     };
+    add("Mechanism", mechanism(findings), false);
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(findings), false);
@@ -134,6 +136,16 @@ fn no_valid_pass(record: &Record) -> String {
 
 pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+/// How each command reaches its files, and whether two do it in the same way.
+fn mechanism(findings: &Findings) -> Vec<String> {
+    let of_arm = |it: &MechanismFinding| {
+        let name = it.arm.split_once('/').map_or(it.arm.as_str(), |(_, name)| name);
+        let says = [Some(format!("{name}: {}", it.says)), it.versus.as_ref().map(|versus| versus.says.clone())];
+        says.into_iter().flatten()
+    };
+    findings.mechanisms.iter().flat_map(of_arm).collect()
 }
 
 fn noise_floor(findings: &Findings) -> String {

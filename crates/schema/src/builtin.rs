@@ -6,6 +6,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("survey", include_str!("../../../experiments/survey.toml")),
     ("crossover", include_str!("../../../experiments/crossover.toml")),
     ("calibrate", include_str!("../../../experiments/calibrate.toml")),
+    ("write-back", include_str!("../../../experiments/write-back.toml")),
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 

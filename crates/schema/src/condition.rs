@@ -82,6 +82,13 @@ words! {
     }
 }
 
+impl Consume {
+    /// Its loop goes over every byte: runtimes differ in that.
+    pub fn looks_at_all(self) -> bool {
+        !matches!(self, Consume::Touch | Consume::Copy)
+    }
+}
+
 words! {
     /// Where the pages are when the pass starts.
     State {

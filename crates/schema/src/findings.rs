@@ -31,9 +31,18 @@ pub struct Findings {
     /// What counted passes say, one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::CountedFinding>,
+    /// Where runtimes stand beside each other: their loops by themselves, and what else they were doing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<RuntimeFinding>,
+    /// Cells whose forks disagree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splits: Vec<ForkSplit>,
     /// Of runs of commands: one entry for each and every condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandFinding>,
+    /// How commands reach their files, one entry for each that was observed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mechanisms: Vec<crate::observation::MechanismFinding>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
 }
@@ -184,6 +193,48 @@ pub struct Comparison {
     pub because: Option<String>,
     /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
     pub explained_share: Option<f64>,
+}
+
+/// One arm with one consume, over all its conditions. Shares are of the passes' time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeFinding {
+    pub arm: String,
+    pub consume: crate::Consume,
+    pub passes: u32,
+    /// The consume's loop alone, over bytes that the processor holds.
+    pub loop_bytes_per_s: Option<f64>,
+    /// How many times longer the first pass of a process took over its twin than the last ones: a cold runtime.
+    pub first_pass: Option<f64>,
+    /// Time that compilers spent meanwhile, on whatever processor.
+    pub compile_share: Option<f64>,
+    pub collections: Option<f64>,
+    pub collection_share: Option<f64>,
+    /// Passes whose warm-up ended before compilation was quiet.
+    pub not_quiet: u32,
+}
+
+/// Processes of one cell that fall into two groups.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForkSplit {
+    pub arm: String,
+    pub condition: Condition,
+    /// In the order of rounds.
+    pub forks: Vec<Fork>,
+    /// How many times longer the slow ones took.
+    pub factor: f64,
+    /// The slow ones were slow over the twin of their warm-up as well: it is how they were compiled.
+    pub in_code: bool,
+    pub says: String,
+}
+
+/// One process of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    pub round: u32,
+    pub ns_per_op: f64,
+    pub warm_pass_ns_per_op: Option<f64>,
+    pub loop_bytes_per_s: Option<f64>,
+    pub slow: bool,
 }
 
 /// Where the faster of two arms changes along an axis.

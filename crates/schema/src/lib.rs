@@ -13,6 +13,7 @@ pub mod findings;
 pub mod inspection;
 pub mod jvm;
 pub mod leftover;
+pub mod observation;
 pub mod protocol;
 pub mod record;
 pub mod saved;

@@ -48,9 +48,15 @@ pub struct Record {
     /// Passes under tracepoints, made when asked for, apart from the timed ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::Counted>,
+    /// How commands reach their files: one execution of each, watched and not timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<crate::observation::Observed>,
     /// What the whole machine did meanwhile, when it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,
+    /// What ran the arms of other runtimes than native, by what it calls itself (`jvm 25.0.3`): `vm`, `home`, `flags`, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runtimes: BTreeMap<String, BTreeMap<String, String>>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
 }
@@ -268,6 +274,9 @@ pub struct Environment {
     pub transparent_hugepage: Reading<String>,
     pub fault_around_bytes: Reading<u64>,
     pub lru_gen: Reading<String>,
+    /// Schemes by which the kernel pushes memory out that nobody touches, also where there is plenty.
+    #[serde(default = "not_looked_at")]
+    pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
     pub clocksource: Reading<String>,
     pub governor: Reading<String>,
     pub c_library: Reading<String>,
@@ -276,4 +285,21 @@ pub struct Environment {
     pub steal_share: Reading<f64>,
     /// Load average over one minute when the run began.
     pub load: f64,
+}
+
+fn not_looked_at() -> Reading<Vec<ReclaimScheme>> {
+    Reading::unavailable("made by a version that does not look")
+}
+
+/// A scheme of DAMON whose kernel thread was running when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReclaimScheme {
+    /// The number of its thread: kdamond.N.
+    pub kdamond: u32,
+    /// `pageout`, `cold`, `lru_deprio`, …
+    pub action: String,
+    /// What nobody touched for so long.
+    pub idle_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes_per_s: Option<f64>,
 }

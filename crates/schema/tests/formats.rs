@@ -53,6 +53,11 @@ fn every_example_of_an_inspection_is_one() {
 }
 
 #[test]
+fn every_example_of_an_observed_command_is_one() {
+    assert_eq!(each::<schema::observation::Observed>("json observed"), 1);
+}
+
+#[test]
 fn every_example_of_an_experiment_is_one() {
     let examples = examples("toml experiment");
     assert_eq!(examples.len(), 3);
@@ -65,8 +70,16 @@ fn every_example_of_an_experiment_is_one() {
 fn every_marked_fence_is_of_a_known_kind() {
     let heads = FORMATS.split("```").skip(1).step_by(2).filter_map(|block| block.lines().next());
     for head in heads {
-        let known = ["json request", "json reply", "json sample", "json arm", "json inspection", "toml experiment"]
-            .contains(&head);
+        let known = [
+            "json request",
+            "json reply",
+            "json sample",
+            "json arm",
+            "json inspection",
+            "json observed",
+            "toml experiment",
+        ]
+        .contains(&head);
         assert!(known, "```{head}");
     }
 }

@@ -9,9 +9,11 @@
 //! at the first match then (grep, ripgrep).
 
 use std::{
+    collections::BTreeMap,
     io::{self, Read},
     os::unix::process::ExitStatusExt,
     process::{Child, Command, ExitStatus, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -21,6 +23,7 @@ use rustix::{
 };
 use schema::{
     command::Spec,
+    observation::Watch,
     protocol::{Hold, Job, Phases, Tally},
     record::Reading,
 };
@@ -28,6 +31,7 @@ use sys::process::{adopt_orphans, end_children};
 
 use crate::{
     family::Family,
+    observe::{self, Watched},
     session::{Measured, Session},
     task::{Fault, Refusal, at},
     usage,
@@ -41,18 +45,21 @@ const TAIL_BYTES: usize = 400;
 
 struct Execution {
     spec: Spec,
+    watch: Option<Watch>,
 }
 
 pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
     let spec = Spec::of(&job.options).map_err(Fault::new)?;
     // Children of children come to this process when their parents end, so that none is left behind.
     adopt_orphans().map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
-    // When the controller goes, this process has something to do first; see `Leash`.
-    set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
+    // When the controller goes, this process has something to do first; see `Leash`. What is watched goes with this one.
+    if job.watch.is_none() {
+        set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
+    }
     if let Some(line) = &spec.prepare {
         beside(&spec, line, "--prepare")?;
     }
-    let mut execution = Execution { spec };
+    let mut execution = Execution { spec, watch: job.watch.clone() };
     if job.hold == Hold::Warm {
         execution.pass().map_err(|(_, fault)| fault)?;
     }
@@ -62,6 +69,9 @@ pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
 impl Session for Execution {
     fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
         let spec = &self.spec;
+        if let Some(watch) = &self.watch {
+            return watched(spec, watch).map_err(|fault| ("work", fault));
+        }
         let mut command = command(spec, &spec.line).map_err(|fault| ("open", fault))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         sys::process::tie_in_own_session(&mut command);
@@ -83,20 +93,101 @@ impl Session for Execution {
         let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         Ok(Measured {
             phases: Phases { open_ns: Some(ns(began, started)), work_ns: ns(started, ended.when), close_ns: Some(0) },
-            tally: Tally {
-                ops: 1,
-                // What it read, and reached of the file, is not known from outside.
-                bytes: 0,
-                distinct_bytes: 0,
-                checksum: format!("{:016x}", if spec.compared { ended.sum() } else { 0 }),
-                threads: 1,
-                queue_depth: 1,
-            },
+            tally: tally(spec, &ended),
             usage,
             parts: None,
             seen,
+            observation: None,
         })
     }
+}
+
+/// One execution that is watched, by the first means that tell all. Its phases say how long watching took, which nobody
+/// compares.
+fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
+    let mut given_up = Vec::new();
+    for &by in &watch.by {
+        let pipe = || io::pipe().map_err(at("a pipe"));
+        let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
+        let mut command = command(spec, &spec.line)?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        sys::process::tie_to_parent(&mut command);
+        let before = usage::of_children();
+        let began = Instant::now();
+        // Both end when nobody holds the other side any more: with the command and all that it has started.
+        let (seen, output, stderr) = thread::scope(|scope| {
+            let output = scope.spawn(move || summed(&mut stdout));
+            let stderr = scope.spawn(move || begun(&mut stderr));
+            let seen = observe::observe(command, Duration::from_secs(spec.timeout_s.into()), by, watch);
+            (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
+        });
+        let when = Instant::now();
+        let mut left = end_children(GRACE);
+        let usage = usage::between(&before, &usage::of_children());
+        let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
+        if let Some(line) = spec.cleanup.as_ref().filter(|_| ran) {
+            beside(spec, line, "--cleanup")?;
+        }
+        let (followed, mut observation) = match seen? {
+            Watched::Seen(followed, observation) => (followed, observation),
+            Watched::Nothing { why, ran } => {
+                given_up.push(why);
+                if let Some(line) = spec.prepare.as_ref().filter(|_| ran) {
+                    beside(spec, line, "--prepare")?;
+                }
+                continue;
+            }
+        };
+        if followed.expired {
+            return Err(too_long(spec.timeout_s));
+        }
+        let ended = Ended { status: followed.status, when, output, stderr };
+        left.extend((followed.left > 0).then(|| format!("{} that were watched", followed.left)));
+        ended.judge(spec, &left)?;
+        observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
+        return Ok(Measured {
+            phases: Phases { open_ns: None, work_ns: when.duration_since(began).as_nanos() as u64, close_ns: None },
+            tally: tally(spec, &ended),
+            usage,
+            parts: None,
+            seen: BTreeMap::new(),
+            observation: Some(observation),
+        });
+    }
+    Err(Fault::new(format!("it cannot be watched: {}", given_up.join("; "))))
+}
+
+fn summed(stream: &mut impl Read) -> Fnv {
+    let mut sum = Fnv::new();
+    let mut chunk = vec![0; 64 << 10];
+    while let Ok(read @ 1..) = stream.read(&mut chunk) {
+        sum.add(&chunk[..read]);
+    }
+    sum
+}
+
+/// The beginning of what is said; the rest is read too, so that nobody waits.
+fn begun(stream: &mut impl Read) -> Vec<u8> {
+    let mut words = Vec::new();
+    let _ = stream.take(TAIL_BYTES as u64).read_to_end(&mut words);
+    let _ = io::copy(stream, &mut io::sink());
+    words
+}
+
+fn tally(spec: &Spec, ended: &Ended) -> Tally {
+    Tally {
+        ops: 1,
+        // What it read, and reached of the file, is not known from outside.
+        bytes: 0,
+        distinct_bytes: 0,
+        checksum: format!("{:016x}", if spec.compared { ended.sum() } else { 0 }),
+        threads: 1,
+        queue_depth: 1,
+    }
+}
+
+fn too_long(limit_s: impl std::fmt::Display) -> Fault {
+    Fault::new(format!("it did not end within {limit_s} s (--timeout) and was killed with everything it had started"))
 }
 
 struct Ended {
@@ -146,6 +237,10 @@ impl Ended {
 struct Fnv(u64);
 
 impl Fnv {
+    fn new() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
     fn add(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -198,7 +293,7 @@ fn attend(child: &mut Child, family: &mut Family, limit: Duration) -> Result<End
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
     let mut stdout = child.stdout.take().expect("stdout is a pipe");
     let mut stderr = child.stderr.take().expect("stderr is a pipe");
-    let mut output = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut output = Fnv::new();
     let mut words = Vec::new();
     let mut open = [true, true];
     let mut chunk = vec![0; 64 << 10];
@@ -213,10 +308,7 @@ fn attend(child: &mut Child, family: &mut Family, limit: Duration) -> Result<End
         if left.is_zero() && ended.is_none() {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = child.wait();
-            return Err(Fault::new(format!(
-                "it did not end within {} s (--timeout) and was killed with everything it had started",
-                limit.as_secs()
-            )));
+            return Err(too_long(limit.as_secs()));
         }
         let left = left.min(family.due_in());
         let mut waiting = vec![(3, leash.fd())];

@@ -195,6 +195,8 @@ fn job(arm: &Arm, file: &TestFile, block_bytes: u64) -> Job {
         durability: schema::Durability::None,
         seed: 7,
         hold: Hold::No,
+        watch: None,
+        times_its_loop: false,
     }
 }
 

@@ -122,6 +122,8 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
         durability,
         seed: SEED,
         hold: Hold::No,
+        watch: None,
+        times_its_loop: false,
     }
 }
 

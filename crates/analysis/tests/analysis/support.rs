@@ -271,6 +271,7 @@ pub(crate) fn empty_record() -> Record {
             transparent_hugepage: unknown(),
             fault_around_bytes: Reading::unavailable("needs debugfs"),
             lru_gen: unknown(),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: unknown(),
             governor: unknown(),
             c_library: unknown(),
@@ -307,7 +308,9 @@ pub(crate) fn empty_record() -> Record {
         scenarios: BTreeMap::new(),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        observations: Vec::new(),
         timeline: None,
+        runtimes: Default::default(),
         limits: Vec::new(),
     }
 }

@@ -1,10 +1,14 @@
 //! `faultline ab`: the user's own commands, from a verified state.
 
 use anyhow::Result;
-use schema::command::{self, Spec};
+use lab::observe::Setup;
+use schema::{
+    command::{self, Spec},
+    observation::Means,
+};
 
 use crate::{
-    cli::AbArgs,
+    cli::{AbArgs, Observe},
     exit::{Outcome, Usage},
     measure::{self, How},
     output,
@@ -33,14 +37,10 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let subject = Subject::of_named(&args.file, &args.dir, keep_cache)?;
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
-        seed: args.seed,
-        budget: args.budget,
         rounds: args.rounds,
-        counted: None,
-        timeline: None,
+        observed: observed(args),
         store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
+        ..How::new(args.seed, args.budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
@@ -50,6 +50,17 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         }
         other => other,
     })
+}
+
+/// What is asked for by name is not replaced by something else.
+fn observed(args: &AbArgs) -> Option<Setup> {
+    let by = match args.observe {
+        Observe::Auto => vec![Means::Tracepoints, Means::Ptrace],
+        Observe::Tracepoints => vec![Means::Tracepoints],
+        Observe::Ptrace => vec![Means::Ptrace],
+        Observe::None => return None,
+    };
+    Some(Setup { by, may_mount: args.allow_setup })
 }
 
 fn spec(args: &AbArgs, index: usize) -> Spec {

@@ -33,14 +33,9 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     };
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
-        seed: before.seed,
-        budget: budget(&before)?,
         rounds: args.rounds,
-        counted: None,
-        timeline: None,
         store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
+        ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&before.experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, false)?;

@@ -51,6 +51,7 @@ pub(crate) fn record(id: &str) -> Record {
             transparent_hugepage: text("madvise"),
             fault_around_bytes: Reading::Value(65_536),
             lru_gen: text("0x0007"),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: text("tsc"),
             governor: text("performance"),
             c_library: text("glibc 2.39"),
@@ -78,7 +79,9 @@ pub(crate) fn record(id: &str) -> Record {
         ceiling: Reading::unavailable("no cold cells"),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec![],
     }
 }

@@ -7,8 +7,8 @@ use crate::{counted, link::Trouble, plan::Stage, writing};
 
 impl Bench<'_> {
     /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
-    pub(super) fn count(&mut self, setup: counted::Setup, hooks: &mut Hooks) {
-        let kit = match counted::Kit::new(setup, self.target) {
+    pub(super) fn count(&mut self, hooks: &mut Hooks) {
+        let kit = match counted::Kit::new(self.settings.may_set_up, self.target) {
             (kit, None) => kit,
             (kit, Some(limit)) => {
                 self.record.limits.push(limit);

@@ -1,6 +1,7 @@
 //! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass.rs` makes one.
 
 mod clock;
+mod commands;
 mod count;
 mod pass;
 mod record;
@@ -15,9 +16,10 @@ use schema::{Experiment, Record, timeline::Timeline};
 
 use crate::{
     cage::{Cages, Note},
-    ceiling, counted, host,
+    ceiling, host, observe,
     plan::{Plan, Stage},
-    scenario, state,
+    scenario::{self, Scene},
+    state,
     target::Target,
     timeline::Sampler,
     writing,
@@ -25,6 +27,7 @@ use crate::{
 
 use clock::Clock;
 pub use pass::Bench;
+pub(crate) use pass::PASS_LIMIT;
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";
@@ -55,7 +58,11 @@ pub struct Settings<'a> {
     /// Exactly so many rounds, instead of as many as precision and budget say.
     pub rounds: Option<u32>,
     /// Passes under tracepoints after the timed ones.
-    pub counted: Option<counted::Setup>,
+    pub counted: bool,
+    /// Tracefs and disks in memory may be set up; they go with this process.
+    pub may_set_up: bool,
+    /// One watched execution of every command before the rounds.
+    pub observed: Option<observe::Setup>,
     /// Looks at the whole machine a second, beside everything else.
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
@@ -105,7 +112,11 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.conditions = plan.conditions;
     bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
-    bench.record.scenarios = scenario::observe(experiment, target, hooks.interrupted);
+    let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
+    bench.record.scenarios = scenario::observe(experiment, &scene);
+    if let Some(setup) = &settings.observed {
+        bench.observe_commands(setup, hooks);
+    }
     for stage in Stage::ALL {
         bench.stage(stage, &plan.ops_given, hooks);
         // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a
@@ -115,8 +126,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
             bench.record.ceiling = ceiling::larger(bench.record.ceiling.clone(), ceiling::measure(&mut bench));
         }
     }
-    if let Some(setup) = settings.counted {
-        bench.count(setup, hooks);
+    if settings.counted {
+        bench.count(hooks);
     }
     if let Some((per_second, sampler)) = sampler {
         let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.passings));

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// No pass takes longer than this; a disk that hangs does.
-const PASS_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const PASS_LIMIT: Duration = Duration::from_secs(60);
 
 /// Everything that passes need, and the record they go into.
 pub struct Bench<'a> {
@@ -111,8 +111,11 @@ impl Bench<'_> {
         }
         let began = Instant::now();
         self.passes += 1;
-        let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
-        let (mut link, _) = Link::start(command, self.interrupted)?;
+        let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
+        let (mut link, hello) = Link::start(command, self.interrupted)?;
+        if !hello.about.is_empty() {
+            self.record.runtimes.insert(hello.runtime, hello.about);
+        }
         if arm.runtime == COMMAND {
             link.let_it_clean_up();
         }
@@ -161,9 +164,9 @@ impl Bench<'_> {
             watch.stop();
         }
         let mut readings = probes.stop(link.pid());
+        // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
+        readings.append(&mut done.seen);
         if arm.runtime == COMMAND {
-            // What probes saw is the worker's own; the command was another process, and is gone.
-            readings.append(&mut done.seen);
             readings.extend(self.cages.readings(condition));
             // The last word of a run: nothing is measured on a file that changes.
             if let Err(change) = self.target.unchanged() {
@@ -221,7 +224,7 @@ impl Bench<'_> {
         }))
     }
 
-    fn job(&self, arm: &Arm, condition: &Condition) -> Job {
+    pub(super) fn job(&self, arm: &Arm, condition: &Condition) -> Job {
         Job {
             pass: self.passes,
             method: arm.method.clone(),
@@ -240,6 +243,10 @@ impl Bench<'_> {
             // The same offsets for every arm and round of a condition: part of equal work.
             seed: self.record.seed,
             hold: state::hold(condition.state),
+            watch: None,
+            times_its_loop: condition.consume.looks_at_all()
+                && !condition.workload.writes()
+                && self.record.cells.iter().any(|it| !["native", COMMAND].contains(&it.arm.runtime.as_str())),
         }
     }
 
@@ -278,7 +285,7 @@ impl Bench<'_> {
     }
 
     /// In ascending order, 1 MiB at a time, from whatever state.
-    fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
+    pub(super) fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
         let block_bytes = 1 << 20;
         Condition {
             workload: Workload::Scan,

@@ -71,7 +71,9 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         ceiling: Reading::unavailable("not measured"),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
+        observations: Vec::new(),
         timeline: None,
+        runtimes: BTreeMap::new(),
         limits: Vec::new(),
     }
 }

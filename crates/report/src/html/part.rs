@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 use schema::{Condition, Findings, Record, findings::Status};
 
-use crate::{claim, counted, details, map, page::Paint, study, study::Intervals, summary, table::Table};
+use crate::{
+    claim, costs, counted, details, map, page::Paint, runtimes, study, study::Intervals, summary, table::Table,
+};
 
 use super::said;
 
@@ -143,10 +145,21 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 @if let Some(alike) = &section.alike { p { (said(alike)) } }
                 ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
             } }
+            @if let Some(tables) = runtimes::tables(findings) { details open[!tables.splits.is_empty()] {
+                summary { b { (runtimes::TITLE) } }
+                p.about { (runtimes::ABOUT) }
+                (table(&tables.arms))
+                @for (says, forks) in &tables.splits { p { (said(says)) } (table(forks)) }
+            } }
             @if let Some(counts) = counted::table(record, findings) { details {
                 summary { b { (counted::TITLE) } }
                 p.about { (counted::ABOUT) }
                 (table(&counts))
+            } }
+            @if let Some(cells) = costs::held_out(findings) { details {
+                summary { b { (costs::HELD_OUT) } }
+                p.about { (costs::ABOUT_HELD_OUT) }
+                (table(&cells))
             } }
             @let without = summary::without_crossover(findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }

@@ -498,6 +498,7 @@ fn record() -> Record {
             transparent_hugepage: Reading::Value("madvise".into()),
             fault_around_bytes: Reading::unavailable("debugfs is locked down"),
             lru_gen: Reading::Value("0x0007".into()),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: Reading::Value("kvm-clock".into()),
             governor: unknown(),
             c_library: Reading::Value("glibc 2.39".into()),
@@ -539,7 +540,9 @@ fn record() -> Record {
         }),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
+        observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }
@@ -548,6 +551,7 @@ fn findings() -> Findings {
     Findings {
         commands: vec![],
         counted: vec![],
+        mechanisms: vec![],
         cells: vec![],
         comparisons: vec![],
         crossovers: vec![
@@ -573,6 +577,8 @@ fn findings() -> Findings {
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
         claims: vec![],
         figures: vec![],
+        runtimes: vec![],
+        splits: vec![],
         costs: None,
         map: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],

@@ -208,7 +208,14 @@ impl<W: Writer> Session for Writing<W> {
             threads: 1,
             queue_depth,
         };
-        Ok(Measured { phases: Phases { open_ns, work_ns, close_ns }, tally, usage, parts, seen: Default::default() })
+        Ok(Measured {
+            phases: Phases { open_ns, work_ns, close_ns },
+            tally,
+            usage,
+            parts,
+            seen: Default::default(),
+            observation: None,
+        })
     }
 }
 

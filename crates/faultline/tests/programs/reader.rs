@@ -1,0 +1,117 @@
+//! A program that reads a file in a known way, for the tests: what is seen of it from outside can be held against what
+//! it does. It needs nothing but the standard library: the tests compile it, statically too.
+
+use std::{
+    env,
+    ffi::{c_int, c_long, c_void},
+    fs::File,
+    io::{self, Read},
+    os::{fd::AsRawFd, unix::fs::FileExt},
+    process::{Command, ExitCode, Stdio},
+    ptr, thread,
+};
+
+unsafe extern "C" {
+    fn mmap(at: *mut c_void, bytes: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
+    fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+const PROT_READ: c_int = 1;
+const MAP_SHARED: c_int = 1;
+const MAP_POPULATE: c_int = 0x8000;
+const MADV_RANDOM: c_int = 1;
+/// The same on all architectures that this is compiled for.
+const IO_URING_SETUP: c_long = 425;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args[..] {
+        ["read", path, size, times] => File::open(path).and_then(|file| reads(file, number(size), number(times))),
+        ["backwards", path, size, times] => backwards(path, number(size), number(times)),
+        ["map", path] => map(path),
+        ["threads", path, size, count] => threads(path, number(size), number(count)),
+        ["hand-on", path, size, times] => hand_on(path, size, times),
+        ["stdin", size, times] => reads(io::stdin(), number(size), number(times)),
+        ["ring"] => ring(),
+        _ => Err(io::Error::other(format!("{args:?} is nothing that this program does"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn number(text: &str) -> usize {
+    text.parse().unwrap_or(0)
+}
+
+/// So many calls of read(2).
+fn reads(mut file: impl Read, size: usize, times: usize) -> io::Result<()> {
+    let mut block = vec![0; size];
+    (0..times).try_for_each(|_| file.read_exact(&mut block))
+}
+
+/// So many calls of pread(2), the last block first.
+fn backwards(path: &str, size: usize, times: usize) -> io::Result<()> {
+    let file = File::open(path)?;
+    let mut block = vec![0; size];
+    (0..times).rev().try_for_each(|at| file.read_exact_at(&mut block, (at * size) as u64))
+}
+
+/// A shared mapping, populated and advised.
+fn map(path: &str) -> io::Result<()> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len() as usize;
+    // SAFETY: a fresh mapping that is only read, within its bounds.
+    unsafe {
+        let at = mmap(ptr::null_mut(), bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file.as_raw_fd(), 0);
+        if at as isize == -1 || madvise(at, bytes, MADV_RANDOM) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        println!("{}", at.cast::<u8>().add(bytes - 1).read_volatile());
+    }
+    Ok(())
+}
+
+/// Each thread reads its part of the file through one descriptor.
+fn threads(path: &str, size: usize, threads: usize) -> io::Result<()> {
+    let file = File::open(path)?;
+    let blocks = file.metadata()?.len() as usize / size;
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads)
+            .map(|part| {
+                let file = &file;
+                scope.spawn(move || {
+                    let mut block = vec![0; size];
+                    let own = blocks * part / threads..blocks * (part + 1) / threads;
+                    own.into_iter().try_for_each(|at| file.read_exact_at(&mut block, (at * size) as u64))
+                })
+            })
+            .collect();
+        parts.into_iter().try_for_each(|part| part.join().expect("a thread that only reads"))
+    })
+}
+
+/// Half of the reads here, the other half by a child through the same open file.
+fn hand_on(path: &str, size: &str, times: &str) -> io::Result<()> {
+    let half = number(times) / 2;
+    let file = File::open(path)?;
+    reads(&file, number(size), half)?;
+    let mut child = Command::new(env::current_exe()?);
+    let status = child.args(["stdin", size, &half.to_string()]).stdin(Stdio::from(file)).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other("the child failed")) }
+}
+
+fn ring() -> io::Result<()> {
+    let mut parameters = [0u64; 32];
+    // SAFETY: the kernel writes 120 bytes of parameters at most.
+    match unsafe { syscall(IO_URING_SETUP, 2 as c_long, parameters.as_mut_ptr()) } {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

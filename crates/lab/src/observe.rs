@@ -1,0 +1,110 @@
+//! How commands reach their files: before the rounds each one is executed once more, watched and not timed. It is the
+//! time to find out that a command does not read the named files at all, or writes to them.
+
+use std::sync::atomic::AtomicBool;
+
+use schema::{
+    Reading,
+    observation::{FileAccess, Means, Observation, Observed, Watch},
+    protocol::Job,
+};
+
+use crate::{
+    Target,
+    execute::PASS_LIMIT,
+    link::{Link, Trouble},
+    named::Named,
+    runtime,
+};
+
+/// What the user allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// The means to try, in this order.
+    pub by: Vec<Means>,
+    /// Mounting tracefs where it is not mounted, attached nowhere.
+    pub may_mount: bool,
+}
+
+/// Of the files that were touched instead of the named ones, so many are told.
+const TOLD: usize = 5;
+
+/// One watched execution of a command.
+///
+/// # Errors
+/// The user wants to stop.
+pub(crate) fn observe(
+    setup: &Setup,
+    arm: &schema::Arm,
+    target: &Target,
+    mut job: Job,
+    interrupted: &AtomicBool,
+) -> Result<Observed, Trouble> {
+    let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
+    job.watch = Some(Watch { by: setup.by.clone(), may_mount: setup.may_mount, named });
+    let seen = match watched(arm, &job, interrupted) {
+        Ok(observation) => Reading::Value(observation),
+        Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Reading::unavailable(reason),
+    };
+    Ok(Observed { arm: arm.name.clone(), seen })
+}
+
+fn watched(arm: &schema::Arm, job: &Job, interrupted: &AtomicBool) -> Result<Observation, Trouble> {
+    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
+    let (mut link, _) = Link::start(command, interrupted)?;
+    link.prepare(job)?;
+    let done = link.go(job.pass, PASS_LIMIT)?;
+    link.bye()?;
+    done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker was asked to watch, and did not".into()))
+}
+
+/// Why a command is not worth measuring: it never opened what it is said to read.
+pub(crate) fn refusal(observed: &Observed) -> Option<String> {
+    let seen = observed.seen.value()?;
+    // What goes through a ring may be opened there too.
+    if seen.named_opened > 0 || seen.rings > 0 || !seen.incomplete.is_empty() {
+        return None;
+    }
+    let told: Vec<&str> = seen.files.iter().take(TOLD).map(|FileAccess { path, .. }| path.as_str()).collect();
+    let others = seen.files.len() as u64 + seen.files_left_out - told.len() as u64;
+    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+    Some(match told.is_empty() {
+        true => "it never opened what was named, or any other file".into(),
+        false => format!("it never opened what was named; it opened {}{others}", told.join(", ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::observation::Access;
+
+    use super::*;
+
+    fn observed(named_opened: u64, files: &[&str], rings: u64) -> Observed {
+        let file = |path: &&str| FileAccess { path: path.to_string(), named: false, access: Access::default() };
+        let seen = Observation {
+            by: Means::Ptrace,
+            processes: 1,
+            threads: 1,
+            named_opened,
+            named: Access::default(),
+            files: files.iter().map(file).collect(),
+            files_left_out: 0,
+            rings,
+            incomplete: Vec::new(),
+            remarks: Vec::new(),
+        };
+        Observed { arm: "command/x".into(), seen: Reading::Value(seen) }
+    }
+
+    #[test]
+    fn a_command_that_never_opened_the_named_file_is_told_what_it_opened() {
+        let reason = refusal(&observed(0, &["/a", "/b", "/c", "/d", "/e", "/f", "/g"], 0)).unwrap();
+        assert!(reason.contains("/a, /b, /c, /d, /e and 2 more"), "{reason}");
+        assert!(refusal(&observed(0, &[], 0)).unwrap().contains("or any other file"));
+        assert_eq!(refusal(&observed(1, &["/a"], 0)), None);
+        assert_eq!(refusal(&observed(0, &["/a"], 1)), None, "a ring may have opened it");
+        assert_eq!(refusal(&Observed { arm: String::new(), seen: Reading::unavailable("no") }), None);
+    }
+}

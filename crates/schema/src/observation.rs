@@ -1,0 +1,271 @@
+//! What a command did to its files in one execution that was watched and not timed: which calls, which mappings, which
+//! hints, file by file. It says how a command reaches its bytes, never how long that takes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Reading, counted::Bin};
+
+/// How many files an observation tells one by one; of the others only how many they were.
+pub const FILES_MAX: usize = 64;
+
+/// How system calls are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Means {
+    /// The kernel's recording of the frequent calls; the rare ones by ptrace.
+    Tracepoints,
+    /// ptrace(2) with a seccomp filter.
+    Ptrace,
+}
+
+impl Means {
+    pub fn word(self) -> &'static str {
+        match self {
+            Means::Tracepoints => "tracepoints",
+            Means::Ptrace => "ptrace",
+        }
+    }
+}
+
+/// What a worker is asked to watch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// The means to try, in this order.
+    pub by: Vec<Means>,
+    /// Mounting tracefs where it is not mounted, attached nowhere.
+    pub may_mount: bool,
+    /// Paths of the named files.
+    pub named: Vec<String>,
+}
+
+/// One arm's observed execution, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// The arm's name.
+    pub arm: String,
+    pub seen: Reading<Observation>,
+}
+
+/// One execution, its children and threads included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    pub by: Means,
+    pub processes: u64,
+    /// Of all processes together.
+    pub threads: u64,
+    /// How many of the named files were opened at least once, and what was done to all of them together.
+    pub named_opened: u64,
+    pub named: Access,
+    /// File by file, the named ones first, then by bytes; at most 64.
+    pub files: Vec<FileAccess>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files_left_out: u64,
+    /// Rings that were set up (io_uring, Linux AIO): what was read through them cannot be told by file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rings: u64,
+    /// Why this is less than the truth, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
+    /// What else a reader should know: a program ran without rights that it usually has, a means was given up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// What was done to one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileAccess {
+    pub path: String,
+    pub named: bool,
+    #[serde(flatten)]
+    pub access: Access,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    pub opens: u64,
+    /// Of these, how many allowed writing, and how many went around the page cache (O_DIRECT).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub opens_for_writing: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub opens_direct: u64,
+    /// Calls that read, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, Calls>,
+    /// Mappings, those of one kind together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<Mapping>,
+    /// How often each advice was given: `madvise(MADV_RANDOM)`, `posix_fadvise(POSIX_FADV_WILLNEED)`, `readahead`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hints: BTreeMap<String, u64>,
+}
+
+/// Calls of one name on one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    pub count: u64,
+    /// Asked for (delivered, where a vector hides that).
+    pub asked_bytes: u64,
+    /// Delivered.
+    pub bytes: u64,
+    /// Calls that began where the one before on the same open file had ended, or at the start of the file.
+    pub sequential: u64,
+    /// By the bytes that were asked for; each bin holds the sizes from its value, a power of two, up to the next.
+    pub sizes: Vec<Bin>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    pub shared: bool,
+    pub writable: bool,
+    pub executable: bool,
+    pub populate: bool,
+    pub count: u64,
+    pub bytes: u64,
+}
+
+/// What follows from an arm's observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MechanismFinding {
+    /// The arm's name.
+    pub arm: String,
+    /// How it reaches the named files, in words; or why that is not known.
+    pub says: String,
+    /// Held against the first arm's; absent for the first arm itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versus: Option<Versus>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versus {
+    /// The first arm's name.
+    pub baseline: String,
+    pub likeness: Likeness,
+    pub says: String,
+}
+
+/// Whether two arms reach their files in the same way, whatever their times say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Likeness {
+    Identical,
+    Different,
+    /// One of them could not be observed, or not all of it.
+    Unknown,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Access {
+    /// Bytes that calls delivered.
+    pub fn read_bytes(&self) -> u64 {
+        self.calls.values().map(|it| it.bytes).fold(0, u64::saturating_add)
+    }
+
+    pub fn read_calls(&self) -> u64 {
+        self.calls.values().map(|it| it.count).sum()
+    }
+
+    pub fn mapped_bytes(&self) -> u64 {
+        self.mappings.iter().map(|it| it.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// One call that read.
+    pub fn count_call(&mut self, name: &str, asked: u64, delivered: u64, sequential: bool) {
+        let calls = match self.calls.get_mut(name) {
+            Some(calls) => calls,
+            None => self.calls.entry(name.to_string()).or_default(),
+        };
+        calls.count += 1;
+        calls.asked_bytes = calls.asked_bytes.saturating_add(asked);
+        calls.bytes = calls.bytes.saturating_add(delivered);
+        calls.sequential += u64::from(sequential);
+        add_to(&mut calls.sizes, Bin { value: power_below(asked), events: 1 });
+    }
+
+    /// A mapping, or several of one kind.
+    pub fn count_mapping(&mut self, one: &Mapping) {
+        let kind = |it: &Mapping| (it.shared, it.writable, it.executable, it.populate);
+        match self.mappings.iter_mut().find(|it| kind(it) == kind(one)) {
+            Some(known) => {
+                known.count += one.count;
+                known.bytes = known.bytes.saturating_add(one.bytes);
+            }
+            None => self.mappings.push(one.clone()),
+        }
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: &Access) {
+        self.opens += other.opens;
+        self.opens_for_writing += other.opens_for_writing;
+        self.opens_direct += other.opens_direct;
+        for (name, theirs) in &other.calls {
+            let calls = self.calls.entry(name.clone()).or_default();
+            calls.count += theirs.count;
+            calls.asked_bytes = calls.asked_bytes.saturating_add(theirs.asked_bytes);
+            calls.bytes = calls.bytes.saturating_add(theirs.bytes);
+            calls.sequential += theirs.sequential;
+            theirs.sizes.iter().for_each(|&bin| add_to(&mut calls.sizes, bin));
+        }
+        other.mappings.iter().for_each(|it| self.count_mapping(it));
+        for (hint, times) in &other.hints {
+            *self.hints.entry(hint.clone()).or_default() += times;
+        }
+    }
+}
+
+/// The largest power of two that is not larger; 0 for 0.
+fn power_below(bytes: u64) -> u64 {
+    bytes.checked_ilog2().map_or(0, |log| 1 << log)
+}
+
+fn add_to(bins: &mut Vec<Bin>, one: Bin) {
+    match bins.binary_search_by_key(&one.value, |bin| bin.value) {
+        Ok(at) => bins[at].events += one.events,
+        Err(at) => bins.insert(at, one),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_one_name_are_one_entry_with_its_sizes_in_powers_of_two() {
+        let mut access = Access::default();
+        access.count_call("read", 4096, 4096, true);
+        access.count_call("read", 5000, 904, true);
+        access.count_call("read", 65_536, 0, false);
+        access.count_call("pread64", 0, 0, false);
+        let bins = |name: &str| -> Vec<(u64, u64)> {
+            access.calls[name].sizes.iter().map(|bin| (bin.value, bin.events)).collect()
+        };
+        assert_eq!(bins("read"), [(4096, 2), (65_536, 1)]);
+        assert_eq!(bins("pread64"), [(0, 1)]);
+        assert_eq!((access.calls["read"].count, access.calls["read"].sequential), (3, 2));
+        assert_eq!((access.read_bytes(), access.read_calls()), (5000, 4));
+    }
+
+    #[test]
+    fn two_accesses_together_are_what_one_would_have_counted() {
+        let mut parts = [Access::default(), Access::default()];
+        let mut whole = Access::default();
+        for (at, size) in [1u64, 4096, 4097, 70_000, 1].into_iter().enumerate() {
+            for access in [&mut parts[at % 2], &mut whole] {
+                access.count_call("read", size, size, at % 3 == 0);
+                access.count_mapping(&Mapping { shared: size == 1, count: 1, bytes: size, ..Mapping::default() });
+                *access.hints.entry("readahead".into()).or_default() += 1;
+                access.opens += 1;
+            }
+        }
+        let [mut sum, other] = parts;
+        sum.add(&other);
+        sum.mappings.sort_by_key(|it| it.shared);
+        whole.mappings.sort_by_key(|it| it.shared);
+        assert_eq!(sum, whole);
+    }
+}

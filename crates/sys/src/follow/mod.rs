@@ -1,0 +1,434 @@
+//! Follows a command and everything that it starts through its system calls on files, by ptrace(2) and a seccomp filter:
+//! it stops at calls of interest only. No root is needed, nothing is loaded into the program, and nothing of it outlives
+//! the thread that follows.
+//!
+//! What a descriptor is, is asked of the kernel while the program stands still; what follows from the calls is for the
+//! listener to work out.
+
+mod calls;
+mod filter;
+mod opened;
+mod ptrace;
+mod recorded;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    io::{Read, Write},
+    os::unix::{
+        fs::MetadataExt,
+        process::{CommandExt, ExitStatusExt},
+    },
+    process::{Command, ExitStatus},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+pub use calls::{CALLS, Call, Does};
+pub use opened::Opened;
+use ptrace::Stop;
+use recorded::{Recorder, Stops};
+
+use crate::perf::Tracefs;
+
+/// How calls become known.
+#[derive(Clone, Copy)]
+pub enum How<'a> {
+    /// The program is stopped at each of them.
+    Stopped,
+    /// Only at the rare ones; the kernel records the others.
+    Recorded(&'a Tracefs),
+}
+
+/// What happened. Numbers of threads are the kernel's; a process has that of its first thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The first one has no parent.
+    Began {
+        thread: i32,
+        process: i32,
+        parent: Option<i32>,
+        shares_files: bool,
+    },
+    /// A program took the process over; these are all the descriptors that it has.
+    Executed {
+        thread: i32,
+        path: String,
+        runs_as_other: bool,
+        files: Vec<(i32, Opened)>,
+    },
+    Called(Called),
+    Ended {
+        thread: i32,
+    },
+    /// A call of a program for another architecture, which nobody understands here.
+    Foreign {
+        thread: i32,
+    },
+}
+
+/// A call with its result (errors negative; 0 where it was not waited for).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Called {
+    pub thread: i32,
+    pub call: &'static Call,
+    pub arguments: [u64; 6],
+    pub result: i64,
+    /// What the new descriptor of an opening call is, or one that the listener did not know.
+    pub opened: Option<Opened>,
+}
+
+/// Who is told.
+pub trait Listener {
+    fn hear(&mut self, event: Event);
+
+    /// Whether it is known what a descriptor is; if not, it is looked up.
+    fn knows(&self, thread: i32, descriptor: i32) -> bool;
+}
+
+/// How the command ended.
+#[derive(Debug)]
+pub struct Followed {
+    pub status: ExitStatus,
+    /// It was killed, for it took too long.
+    pub expired: bool,
+    /// Processes that were still there when it had ended, and were ended too.
+    pub left: usize,
+}
+
+/// Why a command was not followed.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It cannot be started, followed or not.
+    Unstartable(io::Error),
+    /// What the kernel does not allow, and what would change that.
+    Refused(String),
+    /// It ran to its end, and the recording has gaps: so many events are missing.
+    Lost(u64),
+}
+
+/// How long children that were about to end may take to do so.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Runs a command to its end. Its streams are as it says; nothing of it is left when this returns.
+///
+/// The caller's process should have no other threads that change the environment: between fork and exec the child
+/// reads it.
+///
+/// # Errors
+/// It cannot be started, or must not be followed in this way here; or the recording has gaps.
+pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+    let calls: Vec<&'static Call> =
+        CALLS.iter().filter(|it| matches!(how, How::Stopped) || !it.is_frequent()).collect();
+    let Started { process, mut gate, word } = start(command, filter::of(&calls))?;
+    let ready = || {
+        ptrace::seize(process).map_err(|error| explain(&error))?;
+        let pid = Pid::from_raw(process).expect("a child has a number");
+        let held = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
+        let recorder = match how {
+            How::Stopped => None,
+            How::Recorded(tracefs) => Some(Recorder::start(tracefs, process)?),
+        };
+        Ok((held, recorder))
+    };
+    let (held, recorder) = match ready() {
+        Ok(ready) => ready,
+        Err(reason) => {
+            // The gate closes unopened, and the child ends.
+            drop(gate);
+            while !matches!(ptrace::wait(true), Ok(Some((_, Stop::Ended(_)))) | Err(_)) {}
+            return Err(Trouble::Refused(reason));
+        }
+    };
+    let mut stops = Stops::default();
+    let heard: &mut dyn Listener = if recorder.is_some() { &mut stops } else { &mut *listener };
+    let mut follower = Follower { calls, listener: heard, tasks: BTreeMap::new(), early: BTreeSet::new() };
+    follower.begin(process, process, None, false);
+    let (expired, all_ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (over, is_over) = mpsc::channel::<()>();
+    let (status, left, tape) = std::thread::scope(|scope| {
+        let (expired, all_ended, held) = (&expired, &all_ended, &held);
+        scope.spawn(move || {
+            if is_over.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                expired.store(true, Ordering::Relaxed);
+                let _ = pidfd_send_signal(held, Signal::KILL);
+            }
+        });
+        let recording = recorder.map(|it| scope.spawn(move || it.run(all_ended)));
+        let _ = gate.write_all(&[1]);
+        drop(gate);
+        let status = follower.until_end(process);
+        drop(over);
+        let patience = if expired.load(Ordering::Relaxed) { Duration::ZERO } else { GRACE };
+        let left = follower.end_the_rest(patience);
+        all_ended.store(true, Ordering::Release);
+        (status, left, recording.map(|it| it.join().expect("it does not panic")))
+    });
+    match said(word) {
+        Some(Word::Exec(error)) => return Err(Trouble::Unstartable(error)),
+        Some(Word::Filter(error)) => return Err(Trouble::Refused(format!("a seccomp filter cannot be set: {error}"))),
+        None => {}
+    }
+    let expired = expired.into_inner();
+    if let Some(tape) = tape.filter(|_| !expired) {
+        if tape.lost > 0 {
+            return Err(Trouble::Lost(tape.lost));
+        }
+        tape.replay(stops, listener);
+    }
+    Ok(Followed { status, expired, left })
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+            let scope = if scope.trim().is_empty() { "not there" } else { scope.trim() };
+            format!(
+                "this user may not trace a child of its own (kernel.yama.ptrace_scope is {scope}; a container may forbid \
+                 it too, then --cap-add=SYS_PTRACE helps)"
+            )
+        }
+        _ => format!("ptrace: {error}"),
+    }
+}
+
+/// A child that waits before its gate.
+struct Started {
+    process: i32,
+    gate: io::PipeWriter,
+    /// Where it says why it did not get to its program.
+    word: io::PipeReader,
+}
+
+enum Word {
+    Exec(io::Error),
+    Filter(io::Error),
+}
+
+/// An error's number with this added is one of the filter's.
+const OF_FILTER: i32 = 1 << 16;
+
+fn start(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started, Trouble> {
+    let pipe = || io::pipe().map_err(Trouble::Unstartable);
+    let ((mut waits, gate), (word, mut tells)) = (pipe()?, pipe()?);
+    command.process_group(0);
+    // SAFETY: fork(2) touches no memory of ours. The child, which has one thread, is left by exec or _exit only.
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        drop(gate);
+        // Nobody to follow it: the parent is gone, or may not.
+        if waits.read_exact(&mut [0]).is_ok() {
+            let filter = move || {
+                filter::install(&program).map_err(|error| {
+                    io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EINVAL) | OF_FILTER)
+                })
+            };
+            // SAFETY: the filter is set by system calls alone; nothing is allocated before it is in force.
+            let error = unsafe { command.pre_exec(filter) }.exec();
+            let _ = tells.write_all(&error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes());
+        }
+        // SAFETY: ends the child without running what the parent wants to run at its own end.
+        unsafe { libc::_exit(127) }
+    }
+    if process < 0 {
+        return Err(Trouble::Unstartable(io::Error::last_os_error()));
+    }
+    Ok(Started { process, gate, word })
+}
+
+/// What the child said, if it did not get to its program.
+fn said(mut word: io::PipeReader) -> Option<Word> {
+    let mut number = [0; 4];
+    word.read_exact(&mut number).ok()?;
+    let number = i32::from_ne_bytes(number);
+    Some(match number & OF_FILTER != 0 {
+        true => Word::Filter(io::Error::from_raw_os_error(number & !OF_FILTER)),
+        false => Word::Exec(io::Error::from_raw_os_error(number)),
+    })
+}
+
+/// A traced thread.
+struct Task {
+    process: i32,
+    /// The call whose result is waited for.
+    inside: Option<(&'static Call, [u64; 6])>,
+}
+
+struct Follower<'a> {
+    /// In the filter's order.
+    calls: Vec<&'static Call>,
+    listener: &'a mut dyn Listener,
+    tasks: BTreeMap<i32, Task>,
+    /// Threads that stopped before their parent's stop told of them.
+    early: BTreeSet<i32>,
+}
+
+impl Follower<'_> {
+    /// Until the command's own process has ended.
+    fn until_end(&mut self, process: i32) -> ExitStatus {
+        loop {
+            match ptrace::wait(true) {
+                Ok(Some((thread, Stop::Ended(status)))) => {
+                    self.forget(thread);
+                    if thread == process {
+                        return ExitStatus::from_raw(status);
+                    }
+                }
+                Ok(Some((thread, stop))) => self.attend(thread, stop),
+                // Nobody is left to wait for, although the process was never reported: it cannot be.
+                Ok(None) | Err(_) => return ExitStatus::from_raw(libc::SIGKILL),
+            }
+        }
+    }
+
+    /// Waits a moment for children that are about to end, and ends the others; how many processes those were.
+    fn end_the_rest(&mut self, patience: Duration) -> usize {
+        let deadline = Instant::now() + patience;
+        while !self.tasks.is_empty() && Instant::now() < deadline {
+            match ptrace::wait(false) {
+                Ok(Some((thread, Stop::Ended(_)))) => self.forget(thread),
+                Ok(Some((thread, stop))) => self.attend(thread, stop),
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Err(_) => break,
+            }
+        }
+        let left: BTreeSet<i32> = self.tasks.values().map(|task| task.process).collect();
+        let kill = |thread: i32| {
+            let _ = Pid::from_raw(thread).map(|pid| rustix::process::kill_process(pid, Signal::KILL));
+        };
+        left.iter().copied().for_each(kill);
+        self.early.iter().copied().for_each(kill);
+        // What they have started in their last moment is traced too, and ends here.
+        while let Ok(Some((thread, stop))) = ptrace::wait(true) {
+            match stop {
+                Stop::Ended(_) => self.forget(thread),
+                _ => kill(thread),
+            }
+        }
+        left.len()
+    }
+
+    fn attend(&mut self, thread: i32, stop: Stop) {
+        if !self.tasks.contains_key(&thread) && stop != Stop::Executed {
+            self.early.insert(thread);
+            return;
+        }
+        match stop {
+            Stop::Ended(_) => self.forget(thread),
+            Stop::Filtered => return self.enter(thread),
+            Stop::Finished => self.leave(thread),
+            Stop::Started { process } => self.tell_of_child(thread, process),
+            Stop::Executed => self.execute(thread),
+            Stop::Halted => return ptrace::let_halt(thread),
+            Stop::Signal(signal) => return self.resume(thread, signal),
+            Stop::New => {}
+        }
+        self.resume(thread, 0);
+    }
+
+    fn resume(&self, thread: i32, signal: i32) {
+        match self.tasks.get(&thread).is_some_and(|task| task.inside.is_some()) {
+            true => ptrace::go_on_to_result(thread, signal),
+            false => ptrace::go_on(thread, signal),
+        }
+    }
+
+    fn enter(&mut self, thread: i32) {
+        if let Ok((arguments, said)) = ptrace::asked(thread) {
+            match self.calls.get(usize::from(said)) {
+                Some(call) if call.known_at_entry() => {
+                    self.listener.hear(Event::Called(Called { thread, call, arguments, result: 0, opened: None }));
+                }
+                Some(call) => {
+                    if let Some(task) = self.tasks.get_mut(&thread) {
+                        task.inside = Some((call, arguments));
+                    }
+                }
+                None => self.listener.hear(Event::Foreign { thread }),
+            }
+        }
+        self.resume(thread, 0);
+    }
+
+    fn leave(&mut self, thread: i32) {
+        let inside = self.tasks.get_mut(&thread).and_then(|task| task.inside.take());
+        let (Some((call, arguments)), Ok(result)) = (inside, ptrace::result(thread)) else { return };
+        let opened = match call.does {
+            Does::Open if result >= 0 => Opened::of(thread, result as i32),
+            // The position is the one after the call; what it was before follows from the result.
+            _ => call
+                .descriptor(&arguments)
+                .filter(|&descriptor| descriptor >= 0 && !self.listener.knows(thread, descriptor))
+                .and_then(|descriptor| Opened::of(thread, descriptor)),
+        };
+        self.listener.hear(Event::Called(Called { thread, call, arguments, result, opened }));
+    }
+
+    fn tell_of_child(&mut self, parent: i32, is_process: bool) {
+        let Ok(child) = ptrace::message(parent) else { return };
+        let of_parent = self.tasks[&parent].process;
+        let process = match is_process {
+            true => child,
+            false => process_of(child).unwrap_or(of_parent),
+        };
+        let shares_files = shares_files(parent, child).unwrap_or(process == of_parent);
+        self.begin(child, process, Some(parent), shares_files);
+        if self.early.remove(&child) {
+            self.resume(child, 0);
+        }
+    }
+
+    fn begin(&mut self, thread: i32, process: i32, parent: Option<i32>, shares_files: bool) {
+        self.tasks.insert(thread, Task { process, inside: None });
+        self.listener.hear(Event::Began { thread, process, parent, shares_files });
+    }
+
+    /// All other threads of the process are gone, and the one that did it has the process's number from now on.
+    fn execute(&mut self, thread: i32) {
+        let before = ptrace::message(thread).unwrap_or(thread);
+        let gone: Vec<i32> =
+            self.tasks.iter().filter(|(_, task)| task.process == thread).map(|(&thread, _)| thread).collect();
+        for other in gone.into_iter().filter(|&other| other != before) {
+            self.forget(other);
+        }
+        if before != thread {
+            // The one that lives on began under another number.
+            self.begin(thread, thread, Some(before), true);
+            self.forget(before);
+        } else {
+            self.tasks.insert(thread, Task { process: thread, inside: None });
+        }
+        let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());
+        let runs_as_other = fs::metadata(format!("/proc/{thread}/exe")).is_ok_and(|it| it.mode() & 0o6000 != 0);
+        let files = Opened::all(thread);
+        let path = path.unwrap_or_default();
+        self.listener.hear(Event::Executed { thread, path, runs_as_other, files });
+    }
+
+    fn forget(&mut self, thread: i32) {
+        self.early.remove(&thread);
+        if self.tasks.remove(&thread).is_some() {
+            self.listener.hear(Event::Ended { thread });
+        }
+    }
+}
+
+/// The process that a thread belongs to.
+fn process_of(thread: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}
+
+/// Whether two threads have one table of descriptors (kcmp(2), KCMP_FILES); unknown where the kernel has no kcmp.
+fn shares_files(one: i32, other: i32) -> Option<bool> {
+    const FILES: libc::c_int = 2;
+    // SAFETY: the call touches no memory.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, FILES, 0, 0) };
+    (order >= 0).then_some(order == 0)
+}

@@ -1,0 +1,76 @@
+//! What a descriptor of another process is, through /proc.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+/// An open file of a process that is standing still.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// Pipes, sockets, terminals and folders are none.
+    pub is_file: bool,
+    pub device: u64,
+    pub inode: u64,
+    pub path: String,
+    /// As in open(2): O_DIRECT, and whether it may be written to.
+    pub flags: i32,
+    pub position: u64,
+}
+
+impl Opened {
+    /// `None` when the process is gone, or has no such descriptor.
+    pub(super) fn of(thread: i32, descriptor: i32) -> Option<Opened> {
+        let link = format!("/proc/{thread}/fd/{descriptor}");
+        let metadata = fs::metadata(&link).ok()?;
+        let path = fs::read_link(&link).ok()?.to_string_lossy().into_owned();
+        let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
+        let (position, flags) = parse(&info);
+        let is_file = metadata.is_file();
+        Some(Opened { is_file, device: metadata.dev(), inode: metadata.ino(), path, flags, position })
+    }
+
+    /// All that a thread has open.
+    pub(super) fn all(thread: i32) -> Vec<(i32, Opened)> {
+        let Ok(entries) = fs::read_dir(format!("/proc/{thread}/fd")) else { return Vec::new() };
+        let descriptors = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        descriptors.filter_map(|it| Some((it, Opened::of(thread, it)?))).collect()
+    }
+}
+
+/// `pos:` is decimal, `flags:` octal (proc_pid_fdinfo(5)).
+fn parse(info: &str) -> (u64, i32) {
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let position = field("pos:").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let flags = field("flags:").and_then(|it| i32::from_str_radix(it, 8).ok()).unwrap_or(0);
+    (position, flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Seek, SeekFrom},
+        os::fd::AsRawFd,
+    };
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_ones_own_is_seen_with_its_position_and_flags() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.seek(SeekFrom::Start(4711)).unwrap();
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        let seen = Opened::of(me, file.as_raw_fd()).unwrap();
+        let metadata = file.metadata().unwrap();
+        assert!(seen.is_file);
+        assert_eq!((seen.device, seen.inode, seen.position), (metadata.dev(), metadata.ino(), 4711));
+        assert_eq!(seen.flags & libc::O_ACCMODE, libc::O_RDWR);
+        assert_eq!(Opened::of(me, 1 << 30), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_can_make_it_fail(info in "((pos|flags):\t?-?[0-9]{0,25}.{0,5}\n|.{0,20}\n){0,6}") {
+            let _ = parse(&info);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! ptrace(2) and waitpid(2), as little of them as is needed. (`nix` has wrappers; its waitpid fails on real-time signals,
+//! which threads of glibc send each other.)
+
+use std::{io, ptr};
+
+/// linux/ptrace.h; `libc` has it for some systems only.
+const EVENT_STOP: i32 = 128;
+/// Words of `struct ptrace_syscall_info`, with room to spare.
+const INFO_WORDS: usize = 12;
+/// Its two kinds of interest.
+const INFO_EXIT: u8 = 2;
+const INFO_SECCOMP: u8 = 3;
+/// What a stop within a system call is told from a signal by (PTRACE_O_TRACESYSGOOD).
+const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// What the kernel says of a traced thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It ended, with this status of wait(2).
+    Ended(i32),
+    /// At a call that the filter knows.
+    Filtered,
+    /// A call that was waited for has its result.
+    Finished,
+    /// It started another thread or process.
+    Started {
+        process: bool,
+    },
+    Executed,
+    /// A signal is about to be delivered.
+    Signal(i32),
+    /// It is stopped, as SIGSTOP does it; or it is new.
+    Halted,
+    New,
+}
+
+/// The next thing that happens to any thread that this thread traces, or to its children; nothing when `patient` is
+/// false and nothing has happened; an error (ECHILD) when there is nobody any more.
+pub(super) fn wait(patient: bool) -> io::Result<Option<(i32, Stop)>> {
+    let mut status = 0;
+    let flags = libc::__WALL | libc::__WNOTHREAD | if patient { 0 } else { libc::WNOHANG };
+    loop {
+        // SAFETY: the status is written to a variable of ours.
+        let thread = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+        match thread {
+            0 => return Ok(None),
+            1.. => return Ok(Some((thread, stop(status)))),
+            _ => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+fn stop(status: i32) -> Stop {
+    if !libc::WIFSTOPPED(status) {
+        return Stop::Ended(status);
+    }
+    let signal = libc::WSTOPSIG(status);
+    match status >> 16 {
+        0 if signal == SYSCALL_STOP => Stop::Finished,
+        0 => Stop::Signal(signal),
+        libc::PTRACE_EVENT_SECCOMP => Stop::Filtered,
+        libc::PTRACE_EVENT_CLONE => Stop::Started { process: false },
+        libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => Stop::Started { process: true },
+        libc::PTRACE_EVENT_EXEC => Stop::Executed,
+        EVENT_STOP if signal == libc::SIGTRAP => Stop::New,
+        EVENT_STOP => Stop::Halted,
+        _ => Stop::New,
+    }
+}
+
+fn request(request: libc::c_uint, thread: i32, address: usize, data: usize) -> io::Result<()> {
+    // SAFETY: the kernel writes at most to `data`, which is an address only where the callers below pass one of theirs.
+    let result = unsafe { libc::ptrace(request as _, thread, address as *mut libc::c_void, data as *mut libc::c_void) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Begins to trace a process, and with it all that it will start; when the tracing thread ends, all of them do.
+pub(super) fn seize(process: i32) -> io::Result<()> {
+    let options = libc::PTRACE_O_TRACESECCOMP
+        | libc::PTRACE_O_TRACESYSGOOD
+        | libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEFORK
+        | libc::PTRACE_O_TRACEVFORK
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_EXITKILL;
+    request(libc::PTRACE_SEIZE as _, process, 0, options as usize)
+}
+
+// A thread that was killed meanwhile cannot be told to go on, and does not need to be: its end is reported.
+
+/// On to the next stop, with a signal that it gets (0: none).
+pub(super) fn go_on(thread: i32, signal: i32) {
+    let _ = request(libc::PTRACE_CONT as _, thread, 0, signal as usize);
+}
+
+/// On to the end of the call it is in.
+pub(super) fn go_on_to_result(thread: i32, signal: i32) {
+    let _ = request(libc::PTRACE_SYSCALL as _, thread, 0, signal as usize);
+}
+
+/// Lets it stand still, as the signal that stopped it wants.
+pub(super) fn let_halt(thread: i32) {
+    let _ = request(libc::PTRACE_LISTEN as _, thread, 0, 0);
+}
+
+/// The thread that was started, or the number that a thread had before it executed a program.
+pub(super) fn message(thread: i32) -> io::Result<i32> {
+    let mut message: libc::c_ulong = 0;
+    request(libc::PTRACE_GETEVENTMSG as _, thread, 0, ptr::from_mut(&mut message) as usize)?;
+    Ok(message as i32)
+}
+
+/// What a thread asks for: the arguments, and what the filter said.
+pub(super) fn asked(thread: i32) -> io::Result<([u64; 6], u16)> {
+    let info = info(thread, INFO_SECCOMP)?;
+    let mut arguments = [0; 6];
+    arguments.copy_from_slice(&info[4..10]);
+    Ok((arguments, info[10] as u16))
+}
+
+/// What it got: as the kernel returns it, errors being negative.
+pub(super) fn result(thread: i32) -> io::Result<i64> {
+    Ok(info(thread, INFO_EXIT)?[3] as i64)
+}
+
+/// The first byte says the kind; the data of the kind begin with the fourth word (linux/ptrace.h).
+fn info(thread: i32, kind: u8) -> io::Result<[u64; INFO_WORDS]> {
+    let mut info = [0u64; INFO_WORDS];
+    let bytes = size_of_val(&info);
+    request(libc::PTRACE_GET_SYSCALL_INFO as _, thread, bytes, ptr::from_mut(&mut info) as usize)?;
+    match info[0].to_ne_bytes()[0] == kind {
+        true => Ok(info),
+        false => Err(io::Error::other("the thread is elsewhere than it was said to be")),
+    }
+}
