@@ -93,6 +93,7 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
         seed: 1,
         hold: Hold::No,
         watch,
+        times_its_loop: false,
     };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_faultline"));
     let mut worker = worker.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
