@@ -92,6 +92,7 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
         durability: Durability::None,
         seed: 1,
         hold: Hold::No,
+        times_its_loop: false,
         watch,
         times_its_loop: false,
     };
