@@ -63,7 +63,9 @@ fn every_example_of_an_experiment_is_one() {
 fn every_marked_fence_is_of_a_known_kind() {
     let heads = FORMATS.split("```").skip(1).step_by(2).filter_map(|block| block.lines().next());
     for head in heads {
-        let known = ["json request", "json reply", "json sample", "json inspection", "json observed", "toml experiment"].contains(&head);
+        let known =
+            ["json request", "json reply", "json sample", "json inspection", "json observed", "toml experiment"]
+                .contains(&head);
         assert!(known, "```{head}");
     }
 }
