@@ -19,10 +19,12 @@ use schema::{
 };
 use xshell::{Shell, cmd};
 
-const FILE_BYTES: u64 = 256 << 20;
+use crate::bench_probes;
+
+pub(crate) const FILE_BYTES: u64 = 256 << 20;
 const ROUNDS: usize = 31;
 const CONTROL_RUNS: u64 = 5;
-const SEED: u64 = 7;
+pub(crate) const SEED: u64 = 7;
 
 pub fn run() -> Result<()> {
     let shell = Shell::new()?;
@@ -35,22 +37,25 @@ pub fn run() -> Result<()> {
     let file = folder.path().join("file");
     std::fs::write(&file, noise(FILE_BYTES))?;
 
-    if std::env::args().nth(2).as_deref() == Some("loops") {
-        print!("{}", against_bare_loop(&tool, &bare, &file)?);
-        return Ok(());
+    match std::env::args().nth(2).as_deref() {
+        Some("loops") => return against_bare_loop(&tool, &bare, &file).map(|table| print!("{table}")),
+        Some("probes") => return bench_probes::table(&tool, &file).map(|table| print!("{table}")),
+        _ => {}
     }
     let mut page = String::from(
         "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one sitting on the machine below.\n\n",
     );
     let survey = |seed: u64| document(&tool, folder.path(), &[&"run", &file.display(), &"--seed", &seed]);
-    eprintln!("1/4  cells against the bare loop");
+    eprintln!("1/5  cells against the bare loop");
     let loops = against_bare_loop(&tool, &bare, &file)?;
-    eprintln!("2/4  the survey, twice");
+    eprintln!("2/5  passes with and without probes");
+    let probes = bench_probes::table(&tool, &file)?;
+    eprintln!("3/5  the survey, twice");
     let (first, cost) = costs(&tool, &file, survey)?;
     let (second, _) = survey(2)?;
-    eprintln!("3/4  controls");
+    eprintln!("4/5  controls");
     let controls = controls(&tool, folder.path(), &file)?;
-    eprintln!("4/4  start-up");
+    eprintln!("5/5  start-up");
     let startup = startup(&tool)?;
 
     let environment = &first.record.environment;
@@ -65,6 +70,7 @@ pub fn run() -> Result<()> {
         &first.record.started[..10],
     )?;
     page += &loops;
+    page += &probes;
     page += &controls;
     page += &agreement(&first.findings, &second.findings)?;
     writeln!(page, "## What it costs\n\n| | measured | target |\n|---|---|---|")?;
@@ -175,6 +181,8 @@ fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> R
         durability: schema::Durability::None,
         seed: SEED,
         hold: Hold::Warm,
+        watch: None,
+        times_its_loop: false,
     };
     let mut child = Command::new(tool).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -350,7 +358,7 @@ fn startup(tool: &Path) -> Result<Duration> {
     Ok(Duration::from_secs_f64(median(&mut times)))
 }
 
-fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
 mod bench;
+mod bench_probes;
 mod test;
 
 use std::process::ExitCode;
@@ -14,6 +15,9 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
             eprintln!("       cargo xtask bench   measures the tool itself and writes docs/BENCHMARKS.md");
+            eprintln!(
+                "       cargo xtask bench probes  only passes with probes against passes without, written to stdout"
+            );
             eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
             return ExitCode::from(2);
         }

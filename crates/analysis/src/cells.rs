@@ -6,9 +6,10 @@ use schema::{
 };
 
 use crate::{
+    forks,
     measured::{Cell, Run, most_frequent},
     stats::{self, Sample},
-    words::{amount, count},
+    words::{amount, count, times},
 };
 
 pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
@@ -32,6 +33,8 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         device_read_bytes: cell.reading("device_read_bytes", Sample::median),
         device_write_bytes: cell.reading("device_write_bytes", Sample::median),
         peak_memory_bytes: cell.reading("peak_memory_bytes", Sample::median),
+        peak_anonymous_bytes: cell.reading("peak_anonymous_bytes", Sample::median),
+        peak_file_bytes: cell.reading("peak_file_bytes", Sample::median),
         ceiling_share: cell.ceiling_share(run),
     }
 }
@@ -48,6 +51,10 @@ fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
     if !cell.passes.is_empty() {
         let mut reasons: Vec<String> = main_reason(&mut lost()).into_iter().collect();
         reasons.extend(inconsistent_work(cell));
+        reasons.extend(forks::split(run, cell).map(|it| {
+            let slow = it.forks.iter().filter(|fork| fork.slow).count();
+            format!("its forks disagree: {slow} of {} took {} as long as the others", it.forks.len(), times(it.factor))
+        }));
         if cell.passes.len() == 1 {
             reasons.push("a single pass has no interval, so there is no number".to_string());
         }

@@ -3,7 +3,7 @@
 use schema::findings::{Comparison, Estimate, Verdict};
 
 use crate::{
-    because, equal_work,
+    because, equal_work, forks,
     measured::{Cell, Run},
     stats,
     words::{percent, times},
@@ -49,6 +49,13 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         let (verdict, reason) = verdict(speedup, rounds);
         (speedup, verdict, reason)
     };
+    let mut warnings = work.warnings;
+    let (split, undecided) = forks::judge(run, baseline, arm);
+    warnings.extend(split);
+    let (verdict, reason) = match undecided {
+        Some(why) if verdict.is_decided() => (Verdict::Undecided, Some(why)),
+        _ => (verdict, reason),
+    };
     Comparison {
         condition: baseline.condition.clone(),
         baseline: baseline.arm().name.clone(),
@@ -58,7 +65,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         pairs: pairs.len() as u32,
         verdict,
         reason,
-        warnings: work.warnings,
+        warnings,
         explained_share: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use schema::{
     Reading, Record,
-    counted::{Counted, CountedFinding},
+    counted::{Counted, CountedFinding, Histogram},
 };
 
 use crate::measured::Run;
@@ -45,7 +45,21 @@ fn finding(record: &Record, counted: &Counted) -> CountedFinding {
         amplification: amplification.into(),
         folio_orders: histogram("folio_order"),
         request_bytes: histogram("request_bytes"),
+        read_request_bytes: histogram("request_bytes_read"),
+        write_request_bytes: histogram("request_bytes_write"),
+        flush_requests: histogram("request_bytes_flush").map(|it| events(&it)),
+        durable_requests: histogram("request_bytes_fua").map(|it| events(&it)),
+        lost_events: lost(counted),
     }
+}
+
+fn events(histogram: &Histogram) -> f64 {
+    histogram.bins.iter().map(|bin| bin.events as f64).sum()
+}
+
+/// Histograms of one tracepoint share a ring and lose the same events, so that the most of any is counted once.
+fn lost(counted: &Counted) -> u64 {
+    counted.histograms.values().filter_map(|it| it.value()).map(|it| it.lost).max().unwrap_or(0)
 }
 
 fn valid(counted: &Counted) -> Result<(), String> {

@@ -4,6 +4,7 @@
 //! Nothing in here knows a method, a study or an experiment by name; what can be said about a comparison follows from
 //! what was counted. The one exception is whether an arm goes around the page cache, which its options say.
 
+mod around;
 mod because;
 mod cells;
 mod claims;
@@ -13,6 +14,7 @@ mod counted;
 mod crossover;
 mod equal_work;
 mod figures;
+mod forks;
 mod map;
 mod measured;
 mod mechanism;
@@ -20,6 +22,7 @@ mod metric;
 mod noise;
 mod precision;
 mod runs;
+mod share;
 pub mod stats;
 mod traps;
 mod warnings;
@@ -31,6 +34,7 @@ pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
 pub use precision::{PRECISION, settled};
 pub use runs::across;
+pub use share::Spent;
 
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
@@ -40,7 +44,10 @@ pub fn analyze(record: &Record) -> Findings {
     let noise_floor = noise::floor(&run);
     let counted = counted::all(&run);
     let mut warnings = warnings::of_run(&run, &noise_floor);
+    warnings.extend(around::of_passes(&run));
     warnings.extend(traps::of_counts(&run, &counted));
+    let splits = forks::splits(&run);
+    warnings.extend(forks::warning(&splits));
     Findings {
         cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
         crossovers: crossover::all(&run, &compared),
@@ -52,6 +59,9 @@ pub fn analyze(record: &Record) -> Findings {
         noise_floor,
         claims: claims::all(&run),
         figures: figures::all(&run),
+        runtimes: forks::runtimes(&run),
+        splits,
         costs: costs.map(Box::new),
+        commands: share::all(&run),
     }
 }

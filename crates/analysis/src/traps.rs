@@ -6,7 +6,7 @@ use schema::{
     record::Reading,
 };
 
-use crate::measured::Run;
+use crate::{measured::Run, words::thousands};
 
 /// More than this many bytes read for each byte used.
 const AMPLIFICATION: f64 = 4.0;
@@ -15,7 +15,10 @@ const AMPLIFICATION: f64 = 4.0;
 const SAME: f64 = 0.01;
 
 pub(crate) fn of_counts(run: &Run, counted: &[CountedFinding]) -> Vec<String> {
-    [amplified(run, counted), idle_advice(run, counted), other_folios(run, counted)].into_iter().flatten().collect()
+    [amplified(run, counted), idle_advice(run, counted), other_folios(run, counted), lossy(run, counted)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn cell<'a>(run: &'a Run, finding: &CountedFinding) -> Option<&'a schema::record::Cell> {
@@ -110,4 +113,17 @@ fn other_folios(run: &Run, counted: &[CountedFinding]) -> Option<String> {
             )
         })
     })
+}
+
+fn lossy(run: &Run, counted: &[CountedFinding]) -> Option<String> {
+    let worst = counted.iter().max_by_key(|it| it.lost_events).filter(|it| it.lost_events > 0)?;
+    let passes = counted.iter().filter(|it| it.lost_events > 0).count();
+    Some(format!(
+        "{} of {} counted passes had more events than their rings could hold: their histograms are a part of the truth (most \
+         in {}: {} lost); totals are exact all the same",
+        passes,
+        counted.len(),
+        cell(run, worst).map_or("an unknown arm", |it| run.name(&it.arm)),
+        thousands(worst.lost_events)
+    ))
 }

@@ -11,6 +11,9 @@ use schema::{Arm, Bytes, Consume, State, Workload};
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest that fits]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub java: Option<PathBuf>,
 }
 
 const AFTER: &str = "\
@@ -88,8 +91,8 @@ pub struct RunArgs {
     /// After the timed passes, one more of every arm in which its system calls, faults and requests are counted
     #[arg(long)]
     pub counted: bool,
-    /// With --counted, as root: reach the kernel's tracepoints by a mount that nobody else sees and that ends with the run
-    #[arg(long, requires = "counted")]
+    /// As root: tracepoints for --counted and a disk in memory for scenarios; nobody else sees them, they end with the run
+    #[arg(long)]
     pub allow_setup: bool,
     /// About how long the run may take
     #[arg(long, default_value = "60s", value_parser = budget)]
@@ -130,6 +133,9 @@ pub struct ReproduceArgs {
     /// Of the order of passes, the random offsets and the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// As root: a disk in memory for scenarios that need one; nobody else sees it, it ends with the run
+    #[arg(long)]
+    pub allow_setup: bool,
     /// What the whole machine does meanwhile, so many times a second: bytes of the disk, shares of CPU time, dirty pages
     #[arg(long, value_name = "PER_SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub timeline: Option<u32>,
@@ -148,10 +154,13 @@ pub struct AbArgs {
     /// Command lines; the first is the baseline, and is entered twice as the A/A control
     #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
     pub commands: Vec<String>,
-    /// The file they read: only ever opened for reading, and evicted from the cache for state cold
+    /// A file they read (may be said again): only ever opened for reading, and evicted from the cache for state cold
+    #[arg(long, value_name = "PATH", required_unless_present = "dir")]
+    pub file: Vec<PathBuf>,
+    /// A folder whose files they read, with everything below it (may be said again); what links lead to is not followed
     #[arg(long, value_name = "PATH")]
-    pub file: PathBuf,
-    /// Where its pages are when a command starts: cold, cached, limited, as-is
+    pub dir: Vec<PathBuf>,
+    /// Where the pages of all these files are when a command starts: cold, cached, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
     /// What reports call the commands, in their order
@@ -255,6 +264,9 @@ pub struct PredictArgs {
     /// What happens to each byte: sum or touch
     #[arg(long, default_value = "sum")]
     pub consume: Consume,
+    /// How many threads share the blocks
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: u32,
     /// For these arms
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,
@@ -348,6 +360,9 @@ pub struct RerunArgs {
     /// Exactly so many rounds, instead of as many as precision and budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
+    /// Execute the commands that the record names; read them first, if it is not yours
+    #[arg(long)]
+    pub run_commands: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

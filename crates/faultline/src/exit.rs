@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub enum Outcome {
     /// The question was answered.
     Answered = 0,
-    /// Every pass failed; the report says why.
+    /// Every pass failed, or what was measured changed meanwhile; the report says why.
     EveryPassFailed = 1,
     /// It ran, and no comparison was decided.
     NothingDecided = 3,

@@ -20,7 +20,11 @@ use cli::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    if let Some(java) = cli.java {
+        lab::runtime::jvm::prefer(java);
+    }
+    let result = match cli.command {
         Command::Run(args) => command::run::run(&args),
         Command::Reproduce(args) => command::reproduce::run(&args),
         Command::Ab(args) => command::ab::run(&args),

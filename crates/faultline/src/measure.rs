@@ -22,12 +22,31 @@ pub struct How<'a> {
     pub seed: u64,
     pub budget: Duration,
     pub rounds: Option<u32>,
-    pub counted: Option<lab::counted::Setup>,
+    pub counted: bool,
+    pub may_set_up: bool,
     pub observed: Option<lab::observe::Setup>,
     pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
     pub line: &'a Line,
+}
+
+impl<'a> How<'a> {
+    /// Within a budget, not saved, with nothing beside the timed passes.
+    pub fn new(seed: u64, budget: Duration, interrupted: &'a AtomicBool, line: &'a Line) -> How<'a> {
+        How {
+            seed,
+            budget,
+            rounds: None,
+            counted: false,
+            may_set_up: false,
+            observed: None,
+            timeline: None,
+            store: None,
+            interrupted,
+            line,
+        }
+    }
 }
 
 /// What came of it.
@@ -45,6 +64,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         budget: how.budget,
         rounds: how.rounds,
         counted: how.counted,
+        may_set_up: how.may_set_up,
         observed: how.observed.clone(),
         timeline: how.timeline,
         note: &|path| groups.note(path),
@@ -76,9 +96,13 @@ impl Measured {
                 .claims
                 .iter()
                 .any(|it| !matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere));
-        if record.partial.is_some() {
-            Outcome::Interrupted
-        } else if !record.samples.is_empty() && record.samples.iter().all(failed) {
+        match record.partial.as_deref() {
+            Some(lab::INTERRUPTED) => return Outcome::Interrupted,
+            // What was measured changed meanwhile.
+            Some(_) => return Outcome::EveryPassFailed,
+            None => {}
+        }
+        if !record.samples.is_empty() && record.samples.iter().all(failed) {
             Outcome::EveryPassFailed
         } else if decided {
             Outcome::Answered

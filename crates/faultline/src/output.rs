@@ -40,7 +40,15 @@ impl OutputArgs {
     /// Which one.
     pub fn spare(&self, target: &Path) -> Result<()> {
         let Ok(target) = target.canonicalize() else { return Ok(()) };
-        match self.files().find(|path| path.canonicalize().is_ok_and(|it| it == target)) {
+        self.spare_all(|path| path.canonicalize().is_ok_and(|it| it == target))
+    }
+
+    /// As `spare`, of several.
+    ///
+    /// # Errors
+    /// Which one.
+    pub fn spare_all(&self, is_measured: impl Fn(&Path) -> bool) -> Result<()> {
+        match self.files().find(|path| is_measured(path)) {
             Some(path) => {
                 Err(Usage(format!("{} is the file to be measured; it is never changed", path.display())).into())
             }

@@ -1,7 +1,7 @@
 //! What is measured: the user's file, or one of our own in the user's directory. And what a run leaves in the meantime.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use lab::{Target, fixture};
+use lab::{Named, Target, fixture};
 use schema::{Experiment, State, leftover::LeftoverKind};
 
 use crate::{
@@ -77,6 +77,17 @@ impl Subject {
             fixture => made.fixture.insert(fixture?),
         };
         Ok(Subject { target: Target::open(&fixture.path, true, keep_cache)?, _made: Some(made) })
+    }
+}
+
+impl Subject {
+    /// Everything that commands are said to read.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn of_named(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool) -> Result<Subject> {
+        let named = Named::gather(files, folders, keep_cache)?;
+        Ok(Subject { target: Target::of_named(named, keep_cache)?, _made: None })
     }
 }
 

@@ -7,7 +7,7 @@ use schema::{
     record::Outcome,
 };
 
-use crate::support::{Output, Sandbox, failure};
+use crate::support::{Output, Running, Sandbox, failure, limit};
 
 /// Two commands on one file, in one state.
 fn ab(sandbox: &Sandbox, file: &str, commands: [&str; 2], more: &[&str]) -> Output {
@@ -37,6 +37,21 @@ fn a_command_and_itself_are_measured_side_by_side_with_a_control() {
         })
         .collect();
     assert!(sums.iter().all(|it| *it == sums[0] && *it != "0000000000000000"), "{sums:?}");
+}
+
+#[test]
+fn the_commands_of_a_record_are_shown_and_not_executed_until_the_user_says_so() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let trace = std::path::PathBuf::from(sandbox.at("trace"));
+    let command = format!("cat {file} && touch {}", trace.display());
+    let output = ab(&sandbox, &file, [&command, &command], &[]);
+    let saved = sandbox.write("saved.json", serde_json::to_string(&output.document().record).unwrap());
+    std::fs::remove_file(&trace).unwrap();
+    sandbox.run(&["rerun", &saved, "--rounds=2"]).refused(2, &["touch", "--run-commands"]);
+    assert!(!trace.exists());
+    sandbox.run(&["rerun", &saved, "--rounds=2", "--run-commands"]);
+    assert!(trace.exists());
 }
 
 #[test]
@@ -91,22 +106,175 @@ fn a_command_that_hangs_is_killed_with_all_it_started() {
 }
 
 #[test]
-fn a_command_that_leaves_processes_behind_is_refused_and_they_are_ended() {
-    unavailable("setsid sleep 3119 & true", &[], &["left", "behind"]);
+fn a_command_that_leaves_processes_behind_is_refused_and_they_are_named_and_ended() {
+    unavailable("setsid sleep 3119 & true", &[], &["left processes behind", "(sleep)"]);
     assert!(!anybody_runs("3119"));
+}
+
+#[test]
+fn nothing_runs_on_when_the_user_stops_the_run_or_somebody_kills_it() {
+    for (signal, code, seconds) in [(libc::SIGINT, Some(130), "3121"), (libc::SIGKILL, None, "3122")] {
+        let sandbox = Sandbox::new();
+        let file = sandbox.file("file", 4096);
+        let (waits, detached) = (format!("sleep {seconds} | cat"), format!("(setsid sleep {seconds}; true) & wait"));
+        let named = format!("--file={file}");
+        let mut running = sandbox.start(&["ab", &waits, &detached, &named, "--state=as-is", "--budget=30s"]);
+        running.until(|| is_there(seconds).then_some(())).expect("it started");
+        running.signal(signal);
+        let output = running.end();
+        assert_eq!(output.code(), code, "{output:?}");
+        assert!(!anybody_runs(seconds), "{signal}");
+    }
+}
+
+#[test]
+fn a_preparation_that_hangs_is_ended_too() {
+    unavailable("true", &["--prepare=sleep 3123 | cat", "--timeout=1s"], &["--prepare", "did not end within 1 s"]);
+    assert!(!anybody_runs("3123"));
+}
+
+#[test]
+fn a_command_that_wants_a_terminal_gets_none_and_the_reason_says_so() {
+    unavailable("cat /dev/tty", &[], &["/dev/tty", "commands have no terminal here"]);
+}
+
+#[test]
+fn a_command_finds_nothing_on_its_standard_input() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    // What is named is opened too, or there would be nothing to measure.
+    let [given, nothing] = ["cat | cksum", "cksum < /dev/null"].map(|it| format!("{it}; : < {file}"));
+    let record = ab(&sandbox, &file, [&given, &nothing], &[]).document().record;
+    let sums = record.samples.iter().map(|it| match &it.outcome {
+        Outcome::Ok { tally, .. } => tally.checksum.clone(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(sums.collect::<std::collections::BTreeSet<String>>().len(), 1);
+}
+
+/// A command that works for a third of a second, in the user's time and with memory of its own.
+const BUSY: &str = "awk 'BEGIN { for (i = 0; i < 2000000; i++) { n += i % 7; a[i % 300000] = i } }'";
+
+#[test]
+fn what_a_command_used_is_its_own_and_its_childrens_and_bounds_what_reading_can_be() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let work = format!("cat {file} > /dev/null; {BUSY}");
+    let document = ab(&sandbox, &file, [&work, &work], &["--name=one", "--name=other"]).document();
+    let of = |name: &str| -> Vec<f64> {
+        document
+            .record
+            .samples
+            .iter()
+            .map(|it| *it.readings[name].value().unwrap_or_else(|| panic!("{name}")))
+            .collect()
+    };
+    // cat reads the file in some calls; this program's own reading of /proc and of pipes is not in it.
+    assert!(
+        of("read_call_bytes").iter().all(|&it| (1048576.0..1200000.0).contains(&it)),
+        "{:?}",
+        of("read_call_bytes")
+    );
+    assert!(of("peak_anonymous_bytes").iter().all(|&it| it > 5e6), "{:?}", of("peak_anonymous_bytes"));
+    let sums = of("peak_anonymous_bytes").into_iter().zip(of("peak_file_bytes")).zip(of("peak_memory_bytes"));
+    assert!(sums.into_iter().all(|((anonymous, file), all)| all <= anonymous + file && all >= anonymous.max(file)));
+    let commands = &document.findings.commands;
+    assert_eq!(commands.len(), 2);
+    for command in commands {
+        let time = command.time.value().unwrap();
+        assert!(time.user_share > 0.1 && (0.0..1.0).contains(&time.reading_at_most), "{time:?}");
+        assert!(command.says.contains("reading is at most"), "{}", command.says);
+    }
+}
+
+#[test]
+fn a_limit_on_memory_is_seen_in_the_group_of_the_command() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 32 << 20);
+    let read = format!("cat {file} | cksum");
+    let record = ab(&sandbox, &file, [&read, &read], &["--state=limited"]).document().record;
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_deref()) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let limited = |it: &&schema::record::Sample| {
+        let condition = &record.conditions[record.cells[it.cell].condition];
+        condition.state == schema::State::Limited && matches!(it.outcome, Outcome::Ok { .. })
+    };
+    let samples: Vec<_> = record.samples.iter().filter(limited).collect();
+    assert!(!samples.is_empty(), "{:?}", record.samples);
+    for sample in samples {
+        let reading = |name: &str| *sample.readings[name].value().unwrap();
+        assert_eq!(reading("cgroup_limit_bytes"), f64::from((16 + 8) << 20));
+        assert!(reading("cgroup_memory_bytes") <= reading("cgroup_limit_bytes"), "{sample:?}");
+        assert!(reading("device_read_bytes") > 0.0, "{sample:?}");
+    }
+}
+
+#[test]
+fn every_report_of_commands_names_them_and_no_block() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let [html, markdown, csv] = ["page.html", "report.md", "samples.csv"].map(|it| sandbox.at(it));
+    let args = [
+        "ab",
+        &format!("cksum {file}"),
+        &format!("cksum < {file}; true"),
+        "--name=by name",
+        "--name=by input",
+        &format!("--file={file}"),
+        "--state=as-is",
+        "--rounds=5",
+        "--budget=20s",
+        "--anyway",
+        &format!("--html={html}"),
+        &format!("--markdown={markdown}"),
+        &format!("--csv={csv}"),
+    ];
+    let output = sandbox.run(&args);
+    output.sane();
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let page = read(&html);
+    let page = page.split("<footer").next().unwrap().to_string();
+    for text in [&output.stdout, &read(&markdown), &page] {
+        assert!(text.contains("by name") && text.contains("by input"), "{text}");
+        for wrong in ["1 B ", "1\u{a0}B", "block, with its share", "time/op", "1 ops"] {
+            assert!(!text.contains(wrong), "{wrong:?} in {text}");
+        }
+    }
+    assert!(page.contains("faultline rerun "));
+    let csv = read(&csv);
+    let row = csv.lines().nth(1).unwrap();
+    assert!(row.contains(",command/by ") && row.contains(",command,,,as-is,"), "{row}");
+}
+
+#[test]
+fn a_run_of_commands_can_be_run_again_on_what_it_named() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    sandbox.write("tree/words", "some words");
+    let read = format!("cat {folder}/words");
+    let dir = format!("--dir={folder}");
+    sandbox.run(&["ab", &read, &read, &dir, "--state=as-is", "--rounds=2", "--budget=20s"]).sane();
+    let output = sandbox.run(&["rerun", "last", "--run-commands", "--rounds=1", "--json"]);
+    output.sane();
+    let record = output.document().record;
+    assert_eq!(record.target.files.map(|it| (it.count, it.folders)), Some((1, 1)));
+    assert_eq!(record.samples.len(), 3);
 }
 
 /// Whether a sleep of so many seconds is alive, for a moment of patience: it is killed, not yet gone.
 pub fn anybody_runs(seconds: &str) -> bool {
-    let runs = || {
-        std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            line == format!("sleep\0{seconds}\0").into_bytes()
-        })
-    };
     (0..50).all(|_| {
         std::thread::sleep(Duration::from_millis(20));
-        runs()
+        is_there(seconds)
+    })
+}
+
+fn is_there(seconds: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line == format!("sleep\0{seconds}\0").into_bytes()
     })
 }
 
@@ -128,6 +296,93 @@ fn a_command_that_writes_to_the_file_ends_the_run() {
 }
 
 #[test]
+fn a_folder_and_files_are_read_and_watched_together_within_few_open_files() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    for number in 0..200 {
+        sandbox.write(&format!("tree/{number}"), "some words\n".repeat(300));
+    }
+    std::os::unix::fs::symlink("/etc/passwd", sandbox.at("tree/link")).unwrap();
+    let file = sandbox.file("file", 10_000);
+    let commands = [format!("cat {folder}/* {file} | cksum"), format!("cat {file} {folder}/* > /dev/null")];
+    let mut command = sandbox.command(&[
+        "ab",
+        &commands[0],
+        &commands[1],
+        &format!("--dir={folder}"),
+        &format!("--file={file}"),
+        "--state=cached",
+        "--rounds=2",
+        "--budget=30s",
+        "--json",
+        "--anyway",
+    ]);
+    limit(&mut command, rustix::process::Resource::Nofile, 48);
+    let record = Running::new(command).end().document().record;
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_deref()) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let files = record.target.files.as_ref().unwrap();
+    assert_eq!((files.count, files.folders, files.first.len()), (201, 1, 20));
+    assert_eq!(record.target.bytes, 200 * 3300 + 10_000);
+    assert!(record.limits.iter().any(|it| it.contains("1 symbolic links were not followed")), "{:?}", record.limits);
+    let pages = |it: &schema::record::Sample| it.resident_before.value().map(|it| (it.pages, it.of));
+    assert!(record.samples.iter().all(|it| pages(it) == Some((203, 203))), "{:?}", record.samples);
+}
+
+#[test]
+fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
+    let sandbox = Sandbox::on(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let path = sandbox.file("file", 1 << 20);
+    let named = format!("--file={path}");
+    let look = || {
+        let args = ["ab", "cat", "cat", &named, "--state=cold", "--rounds=1", "--budget=20s", "--json"];
+        let record = sandbox.run(&args).document().record;
+        record.cells.iter().find_map(|it| it.skipped.clone())
+    };
+    if let Some(reason) = look() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let file = std::fs::File::open(&path).unwrap();
+    use std::os::fd::AsRawFd;
+    // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.
+    let address = unsafe {
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+    };
+    assert_ne!(address, libc::MAP_FAILED);
+    let reason = look().expect("skipped");
+    assert!(reason.contains(&format!("it is mapped by process {}", std::process::id())), "{reason}");
+}
+
+#[test]
+fn folders_in_which_there_is_nothing_to_read_are_refused() {
+    let sandbox = Sandbox::new();
+    let folder = format!("--dir={}", sandbox.folder("tree"));
+    sandbox.run(&["ab", "true", "true", &folder]).refused(1, &["no file with anything in it"]);
+    sandbox.run(&["ab", "true", "true", "--dir=/no/such"]).refused(1, &["No such file"]);
+}
+
+#[test]
+fn a_command_that_makes_a_file_in_a_named_folder_ends_the_run() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("tree");
+    sandbox.write("tree/words", "some words");
+    let write = format!("echo x > {folder}/new");
+    let dir = format!("--dir={folder}");
+    let output =
+        sandbox.run(&["ab", "true", &write, &dir, "--state=as-is", "--rounds=2", "--budget=20s", "--json", "--anyway"]);
+    output.sane();
+    assert_eq!(output.code(), Some(1));
+    let record = output.document().record;
+    let partial = record.partial.as_deref().unwrap();
+    assert!(partial.contains("made, renamed or removed") && partial.contains("the run ends here"), "{partial}");
+    assert_eq!(record.samples.len(), 0, "it went on");
+}
+
+#[test]
 fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() {
     let sandbox = Sandbox::on(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
     let file = sandbox.file("file", 1 << 20);
@@ -141,7 +396,7 @@ fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() 
         return;
     }
     let never = |it: &schema::record::Sample| match &it.outcome {
-        Outcome::Invalid { reason } => reason.contains("never read the named file"),
+        Outcome::Invalid { reason } => reason.contains("never read a named file"),
         _ => false,
     };
     assert!(record.samples.iter().all(never), "{:?}", record.samples);
@@ -152,7 +407,11 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 4096);
     let named = format!("--file={file}");
-    sandbox.run(&["ab", "true", "true", "--file=."]).refused(2, &["folder"]);
+    sandbox.run(&["ab", "true", "true", "--file=."]).refused(2, &["folder", "--dir"]);
+    sandbox.run(&["ab", "true", "true", &format!("--dir={file}")]).refused(2, &["is a file", "--file"]);
+    assert_eq!(sandbox.run(&["ab", "true", "true"]).code(), Some(2));
+    let json = format!("--json={file}");
+    sandbox.run(&["ab", "true", "true", &named, &json, "--force"]).refused(2, &["never changed"]);
     sandbox.run(&["ab", "true", "true", &named, "--name=one"]).refused(2, &["--name"]);
     assert_eq!(sandbox.run(&["ab", "true", &named]).code(), Some(2));
     assert_eq!(sandbox.run(&["ab", "true", "true", &named, "--state=mapped"]).code(), Some(2));

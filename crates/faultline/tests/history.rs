@@ -66,4 +66,8 @@ fn what_was_measured_elsewhere_needs_a_target() {
     let saved = sandbox.write("saved.json", serde_json::to_string(&record).unwrap());
     let file = sandbox.file("input", 300_000);
     sandbox.run(&["rerun", &saved, "--target", &file]).refused(2, &["budget"]);
+    record.budget_s = 10.0;
+    record.experiment.comparisons[0].threads = vec![u32::MAX];
+    let saved = sandbox.write("saved.json", serde_json::to_string(&record).unwrap());
+    sandbox.run(&["rerun", &saved, "--target", &file]).refused(2, &["threads", "1024"]);
 }

@@ -8,11 +8,13 @@
 mod ab;
 mod answers;
 mod compare;
+mod evidence;
 mod experiments;
 mod files;
 mod history;
 mod inspect;
 mod interruption;
+mod jvm;
 mod limits;
 mod observing;
 mod outputs;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use std::path::Path;
+
+use crate::support::{Sandbox, test_file};
 
 /// A measured run with unit costs.
 const MEASURED: &str = include_str!("../../analysis/tests/records/crossover.json");
@@ -50,4 +52,32 @@ fn a_run_that_was_not_calibrated_is_refused_with_its_reason() {
     let saved = sandbox.write("saved.json", record.to_string());
     let output = ask(&sandbox, &["--run", &saved]).expect(1);
     assert!(output.stderr.contains("a budget of 5 s leaves no time for it"), "{output:?}");
+}
+
+#[test]
+fn threads_are_part_of_the_question() {
+    let sandbox = Sandbox::new();
+    let saved = sandbox.write("saved.json", MEASURED);
+    let seconds = |threads: &str| {
+        let json = ask(&sandbox, &["--run", &saved, "--json", threads]).expect(0).stdout;
+        serde_json::from_str::<Value>(&json).unwrap()["arms"][0]["seconds"]["median"].as_f64().unwrap()
+    };
+    assert!(seconds("--threads=8") < seconds("--threads=1"));
+    let text = ask(&sandbox, &["--run", &saved, "--threads=8"]).expect(0).stdout;
+    assert!(text.contains("8 threads"), "{text}");
+    ask(&sandbox, &["--run", &saved, "--threads=0"]).expect(2);
+}
+
+#[test]
+fn a_machine_without_unit_costs_is_calibrated_first_and_stopping_that_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let dir = format!("--dir={folder}");
+    let mut running = sandbox.start(&["predict", "--file-size=40GB", &dir]);
+    assert!(running.until(|| test_file(Path::new(&folder))).is_some(), "it makes a file to calibrate on");
+    running.signal(libc::SIGINT);
+    let output = running.end().expect(130);
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert!(test_file(Path::new(&folder)).is_none());
+    assert_eq!(sandbox.noted(), 0);
 }

@@ -2,10 +2,10 @@
 //! of the kernel's, below the one this process is in; the cache is filled inside, because pages belong to the group that
 //! brought them in.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-use schema::{Condition, State};
-use sys::cgroup::{self, Hierarchy, Limits};
+use schema::{Condition, State, record::Reading};
+use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
 use crate::{Target, link::Trouble};
 
@@ -64,6 +64,29 @@ impl<'a> Cages<'a> {
         }
         let (_, cage) = self.current.as_ref().expect("it was just made");
         cage.admit(pid).map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
+    }
+
+    /// What the kernel counted of the memory group, page cache and all; nothing without one.
+    pub fn readings(&self, condition: &Condition) -> BTreeMap<String, Reading<f64>> {
+        let Some((limits, cage)) = self.current.as_ref().filter(|_| condition.memory_bytes.is_some()) else {
+            return BTreeMap::new();
+        };
+        let memory = cage.statistics().memory;
+        let field = |name: &str, of: fn(&Memory) -> Option<u64>| {
+            let counted = memory.as_ref().map_err(String::clone);
+            let counted = counted.and_then(|it| of(it).ok_or_else(|| "this kernel does not count it".to_string()));
+            (name.to_string(), Reading::from(counted.map(|it| it as f64)))
+        };
+        let limit = limits.memory_bytes.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64)));
+        [
+            field("cgroup_memory_bytes", |it| it.used_bytes),
+            field("cgroup_peak_bytes", |it| it.peak_bytes),
+            field("cgroup_file_bytes", |it| it.file_bytes),
+            field("cgroup_anonymous_bytes", |it| it.anonymous_bytes),
+        ]
+        .into_iter()
+        .chain(limit)
+        .collect()
     }
 
     /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file

@@ -31,10 +31,12 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Block, and how many of them make a pass of some milliseconds.
-const BLOCKS: [(u64, u64); 7] = [
+const BLOCKS: [(u64, u64); 8] = [
     (64, 131_072),
     (2 * KIB, 16_384),
     (32 * KIB, 2048),
+    // Where a buffer is about to share a second-level cache with what is copied into it, the curve bends.
+    (96 * KIB, 683),
     (320 * KIB, 205),
     (2560 * KIB, 26),
     (8 * MIB, 16),
@@ -44,6 +46,8 @@ const BLOCKS: [(u64, u64); 7] = [
 const FEW: u64 = 1024;
 /// Parts of the file that fit the caches of one level after the other.
 const SPANS: [u64; 4] = [32 * KIB, 512 * KIB, 8 * MIB, 64 * MIB];
+/// Blocks that are read from the device through the page cache, at random places.
+const PAGED_IN: (u64, u64) = (640 * KIB, 16);
 /// Request sizes and depths for the device.
 const REQUESTS: [u64; 3] = [4 * KIB, 64 * KIB, MIB];
 const DEEP: u32 = 32;
@@ -98,6 +102,8 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
         // What the device gives through read-ahead, of the same first part of the file as cold cells.
         let stream = whole.min(16 * MIB);
         add("read", Scan, Touch, Cold, (320 * KIB, stream / (320 * KIB)), stream);
+        // What a page that comes in costs beyond the device's work: it is allocated, entered and mapped into a request.
+        add("pread", Random, Touch, Cold, PAGED_IN, whole);
         for request in REQUESTS {
             let all = whole / request * request;
             add("direct", Random, Touch, AsIs, (request, (8 * MIB / request).clamp(16, 256)), all);

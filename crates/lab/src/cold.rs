@@ -21,11 +21,14 @@ const EVICTION_PAUSE: Duration = Duration::from_millis(4);
 /// The fence is read in requests of this size.
 const REQUEST: usize = 1 << 20;
 
-/// Drops every page of the file.
+/// Drops every page of the file, or of all that were named.
 ///
 /// # Errors
 /// How many stayed, and who holds them.
 pub(crate) fn evict(target: &Target) -> Result<(), String> {
+    if let Some(named) = &target.named {
+        return named.evict();
+    }
     evict_around(target, &[])
 }
 
@@ -34,6 +37,9 @@ pub(crate) fn evict(target: &Target) -> Result<(), String> {
 /// # Errors
 /// How many pages stayed, and who holds them; or that the fence cannot be read.
 pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
+    if let Some(named) = &target.named {
+        return named.evict();
+    }
     let fence = fence(window, target.bytes, target.read_ahead_bytes());
     let stands = |post: &Span| matches!(state::residency(target, *post), Reading::Value(resident) if resident.pages == resident.of);
     let may_ask = target.way != Ok(Way::Nowait);

@@ -10,16 +10,9 @@ use schema::{
     counted::{Bin, Counted, Histogram},
     protocol::Done,
 };
-use sys::perf::{Counter, Event, Recording, Tracefs, Tracepoint};
+use sys::perf::{Counter, Event, Field, Format, Recording, Tracefs, Tracepoint};
 
 use crate::Target;
-
-/// What the user allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
-    /// Mounting tracefs where it is not mounted, attached nowhere.
-    pub may_mount: bool,
-}
 
 /// Per CPU and histogram: some ten thousand events.
 const RING_BYTES: usize = 1 << 20;
@@ -50,13 +43,22 @@ const TRACEPOINTS: &[(&str, &str, &str)] = &[
 ];
 
 /// A histogram of one field of a tracepoint.
+#[derive(Debug)]
 struct Spread {
     name: &'static str,
     group: &'static str,
     event: &'static str,
     field: &'static str,
-    /// Of the measured file alone; other events name no file.
-    of_the_file: bool,
+    only: Only,
+}
+
+/// Which occurrences go into it.
+#[derive(Debug, Clone, Copy)]
+enum Only {
+    All,
+    /// Of the measured file; other events name no file.
+    OfTheFile,
+    Requests(fn(Request) -> bool),
 }
 
 const SPREADS: &[Spread] = &[
@@ -65,10 +67,53 @@ const SPREADS: &[Spread] = &[
         group: "filemap",
         event: "mm_filemap_add_to_page_cache",
         field: "order",
-        of_the_file: true,
+        only: Only::OfTheFile,
     },
-    Spread { name: "request_bytes", group: "block", event: "block_rq_issue", field: "bytes", of_the_file: false },
+    Spread::of_requests("request_bytes", Only::All),
+    Spread::of_requests("request_bytes_read", Only::Requests(|it| it.reads)),
+    Spread::of_requests("request_bytes_write", Only::Requests(|it| it.writes)),
+    Spread::of_requests("request_bytes_flush", Only::Requests(|it| it.flushes)),
+    Spread::of_requests("request_bytes_fua", Only::Requests(|it| it.durable)),
+    Spread { name: "tlb_flush_reason", group: "tlb", event: "tlb_flush", field: "reason", only: Only::All },
 ];
+
+impl Spread {
+    const fn of_requests(name: &'static str, only: Only) -> Spread {
+        Spread { name, group: "block", event: "block_rq_issue", field: "bytes", only }
+    }
+
+    fn event(&self) -> (&'static str, &'static str) {
+        (self.group, self.event)
+    }
+}
+
+/// What a block request is for, from the letters that the kernel gives it: an F for a flush before it, one for what it does,
+/// an F for data that must be durable when it ends (FUA), and more (`blk_fill_rwbs` in kernel/trace/blktrace.c).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Request {
+    reads: bool,
+    writes: bool,
+    flushes: bool,
+    durable: bool,
+}
+
+impl Request {
+    fn parse(letters: &[u8]) -> Request {
+        // A flush alone has the F of what it does, and mostly the other one too.
+        let does = |letter: &u8| matches!(letter, b'R' | b'W' | b'D' | b'F' | b'N' | b'Z');
+        let (before, rest) = match letters {
+            [b'F', rest @ ..] if rest.first().is_some_and(does) => (true, rest),
+            _ => (false, letters),
+        };
+        let (what, after) = rest.split_first().map_or((b'N', [].as_slice()), |(&what, after)| (what, after));
+        Request {
+            reads: what == b'R',
+            writes: what == b'W',
+            flushes: before || what == b'F',
+            durable: what == b'W' && after.contains(&b'F'),
+        }
+    }
+}
 
 /// The worker's own call that ends a pass: it writes `done`. It may also be seen waiting for the next line.
 const PROTOCOL: &str = "system_calls";
@@ -82,20 +127,23 @@ pub struct Kit {
 
 impl Kit {
     /// The kit, and what is missing in one sentence.
-    pub fn new(setup: Setup, target: &Target) -> (Kit, Option<String>) {
-        let tracefs = tracefs(setup.may_mount);
-        let names = TRACEPOINTS
-            .iter()
-            .map(|&(_, group, event)| (group, event))
-            .chain(SPREADS.iter().map(|it| (it.group, it.event)));
+    pub fn new(may_set_up: bool, target: &Target) -> (Kit, Option<String>) {
+        let tracefs = tracefs(may_set_up);
+        let names =
+            TRACEPOINTS.iter().map(|&(_, group, event)| (group, event)).chain(SPREADS.iter().map(Spread::event));
         let tracepoints = names
             .map(|(group, event)| {
                 let found = tracefs.as_ref().map_err(String::clone).and_then(|it| it.tracepoint(group, event));
                 ((group, event), found)
             })
             .collect();
-        let limit = tracefs.err().map(|reason| format!("tracepoints were not counted: {reason}"));
-        (Kit { inode: target.inode, tracepoints }, limit)
+        let nothing = Counter::of(Event::MinorFaults, std::process::id()).err();
+        let limits = [
+            tracefs.err().map(|reason| format!("tracepoints were not counted: {reason}")),
+            nothing.map(|reason| format!("faults and switches were not counted: {reason}")),
+        ];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        (Kit { inode: target.inode, tracepoints }, (!limits.is_empty()).then(|| limits.join("; ")))
     }
 
     /// Attaches to a worker that has not started any thread yet.
@@ -108,13 +156,35 @@ impl Kit {
         let traced = TRACEPOINTS.iter().map(|&(name, group, event)| {
             (name, tracepoint(group, event).and_then(|it| Counter::of(Event::Tracepoint(it.id), pid)))
         });
-        let spreads = SPREADS.iter().map(|spread| {
+        let mut events: Vec<_> = SPREADS.iter().map(Spread::event).collect();
+        events.sort_unstable();
+        events.dedup();
+        let recordings = events.into_iter().map(|event| {
             let recording =
-                tracepoint(spread.group, spread.event).and_then(|it| Ok((Recording::of(it.id, pid, RING_BYTES)?, it)));
-            (spread, recording)
+                tracepoint(event.0, event.1).and_then(|it| Ok((Recording::of(it.id, pid, RING_BYTES)?, it.format)));
+            (event, recording)
         });
-        Watch { counters: software.chain(traced).collect(), spreads: spreads.collect(), inode: self.inode }
+        let counters = software.chain(traced).collect();
+        Watch { counters, recordings: recordings.collect(), inode: self.inode }
     }
+}
+
+/// What a counted pass could see of this very process, and for the rest why not; nothing is mounted for it.
+///
+/// # Errors
+/// Nothing can be counted, or no tracepoint: why, and what would change that.
+pub fn try_out(target: &Target) -> Result<String, String> {
+    let (kit, limit) = Kit::new(false, target);
+    if let Some(limit) = limit {
+        return Err(limit);
+    }
+    let watch = kit.watch(std::process::id());
+    let counters = watch.counters.iter().filter_map(|(name, it)| Some((*name, it.as_ref().err()?)));
+    let recordings = watch.recordings.iter().filter_map(|((_, event), it)| Some((*event, it.as_ref().err()?)));
+    let missing: Vec<(&str, &String)> = counters.chain(recordings).collect();
+    let Some((_, first)) = missing.first() else { return Ok("yes, with --counted".into()) };
+    let names: Vec<&str> = missing.iter().map(|it| it.0).collect();
+    Ok(format!("yes, with --counted, without {}: {first}", names.join(", ")))
 }
 
 /// Where the kernel's tracepoints can be looked up.
@@ -132,12 +202,13 @@ pub fn tracefs(may_mount: bool) -> Result<Tracefs, String> {
 }
 
 /// A running recording and how to read it, or why there is none.
-type Recorded = Result<(Recording, Tracepoint), String>;
+type Recorded = Result<(Recording, Format), String>;
 
 /// Counters around one pass.
 pub struct Watch {
     counters: Vec<(&'static str, Result<Counter, String>)>,
-    spreads: Vec<(&'static Spread, Recorded)>,
+    /// By group and event.
+    recordings: Vec<((&'static str, &'static str), Recorded)>,
     inode: u64,
 }
 
@@ -161,7 +232,7 @@ impl Watch {
                 *it = Err(reason);
             }
         }
-        for (_, it) in &mut self.spreads {
+        for (_, it) in &mut self.recordings {
             if let Err(reason) = it.as_mut().map_or(Ok(()), |(it, _)| recording(it)) {
                 *it = Err(reason);
             }
@@ -182,9 +253,16 @@ impl Watch {
             let read = read.map(|count| if name == PROTOCOL { count.saturating_sub(PROTOCOL_CALLS) } else { count });
             (name.to_string(), Reading::from(read))
         };
-        let histogram = |(spread, recording): (&Spread, Recorded)| {
-            let seen = recording.and_then(|(recording, tracepoint)| spread.histogram(recording, &tracepoint, inode));
-            (spread.name.to_string(), Reading::from(seen))
+        let histograms = |((group, event), recording): ((&str, &str), Recorded)| {
+            let spreads = SPREADS.iter().filter(|it| it.event() == (group, event));
+            match recording {
+                Err(reason) => spreads.map(|it| (it.name.to_string(), Reading::unavailable(reason.clone()))).collect(),
+                Ok((mut recording, format)) => {
+                    let mut sorted = Sorted::new(spreads, &format, inode);
+                    recording.drain(|it| sorted.take(it.fields));
+                    sorted.finish(recording.lost())
+                }
+            }
         };
         Counted {
             cell,
@@ -193,27 +271,62 @@ impl Watch {
             device_read_bytes,
             invalid,
             counts: self.counters.into_iter().map(count).collect(),
-            histograms: self.spreads.into_iter().map(histogram).collect(),
+            histograms: self.recordings.into_iter().flat_map(histograms).collect(),
         }
     }
 }
 
-impl Spread {
-    fn histogram(&self, mut recording: Recording, tracepoint: &Tracepoint, inode: u64) -> Result<Histogram, String> {
-        let field = tracepoint.format.field(self.field)?;
-        let file = match self.of_the_file {
-            true => Some(tracepoint.format.field("i_ino")?),
-            false => None,
+/// Occurrences of one tracepoint, sorted into the histograms that are made of it.
+struct Sorted {
+    parts: Vec<Part>,
+    inode: u64,
+}
+
+struct Part {
+    spread: &'static Spread,
+    /// Of the value, and of what decides whether it is wanted; or what this kernel's tracepoint lacks.
+    fields: Result<(Field, Option<Field>), String>,
+    bins: BTreeMap<u64, u64>,
+}
+
+impl Sorted {
+    fn new(spreads: impl Iterator<Item = &'static Spread>, format: &Format, inode: u64) -> Sorted {
+        let fields = |spread: &Spread| -> Result<(Field, Option<Field>), String> {
+            let of = |name: &str| format.field(name).cloned();
+            let decides = match spread.only {
+                Only::All => None,
+                Only::OfTheFile => Some(of("i_ino")?),
+                Only::Requests(_) => Some(of("rwbs")?),
+            };
+            Ok((of(spread.field)?, decides))
         };
-        let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
-        recording.drain(|it| {
-            let is_of_the_file = file.is_none_or(|file| file.number(it.fields) == Some(inode));
-            if let Some(value) = field.number(it.fields).filter(|_| is_of_the_file) {
-                *bins.entry(value).or_default() += 1;
+        let parts = spreads.map(|spread| Part { spread, fields: fields(spread), bins: BTreeMap::new() });
+        Sorted { parts: parts.collect(), inode }
+    }
+
+    fn take(&mut self, record: &[u8]) {
+        for part in &mut self.parts {
+            let Ok((field, decides)) = &part.fields else { continue };
+            let wanted = match (part.spread.only, decides) {
+                (Only::OfTheFile, Some(file)) => file.number(record) == Some(self.inode),
+                (Only::Requests(wanted), Some(letters)) => {
+                    letters.text(record).is_some_and(|letters| wanted(Request::parse(letters)))
+                }
+                _ => true,
+            };
+            if let Some(value) = field.number(record).filter(|_| wanted) {
+                *part.bins.entry(value).or_default() += 1;
             }
-        });
-        let bins = bins.into_iter().map(|(value, events)| Bin { value, events }).collect();
-        Ok(Histogram { bins, lost: recording.lost() })
+        }
+    }
+
+    /// What was lost is lost to each of them: nobody saw what it was.
+    fn finish(self, lost: u64) -> Vec<(String, Reading<Histogram>)> {
+        let histogram = |part: Part| {
+            let bins = part.bins.into_iter().map(|(value, events)| Bin { value, events }).collect();
+            (part.spread.name.to_string(), Reading::from(part.fields.map(|_| Histogram { bins, lost })))
+        };
+        self.parts.into_iter().map(histogram).collect()
     }
 }
 
@@ -235,6 +348,90 @@ mod tests {
     fn without_permission_nothing_is_mounted_and_the_reason_says_what_would_change_it() {
         if let Err(reason) = tracefs(false) {
             assert!(reason.contains("--allow-setup"), "{reason}");
+        }
+    }
+
+    /// As a kernel of 6.18 describes it.
+    const ISSUED: &str = "field:unsigned int bytes;\toffset:28;\tsize:4;\tsigned:0;\n\
+        field:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n";
+    const ADDED: &str = "field:unsigned long i_ino;\toffset:8;\tsize:8;\tsigned:0;\n\
+        field:unsigned char order;\toffset:16;\tsize:1;\tsigned:0;\n";
+
+    fn sorted(event: &str, format: &str) -> Sorted {
+        Sorted::new(SPREADS.iter().filter(|it| it.event == event), &Format::parse(format), 42)
+    }
+
+    fn request(bytes: u32, letters: &str) -> Vec<u8> {
+        let mut record = vec![0; 44];
+        record[28..32].copy_from_slice(&bytes.to_ne_bytes());
+        record[34..34 + letters.len()].copy_from_slice(letters.as_bytes());
+        record
+    }
+
+    fn bins(histograms: &[(String, Reading<Histogram>)], name: &str) -> Vec<(u64, u64)> {
+        let (_, histogram) = histograms.iter().find(|it| it.0 == name).unwrap();
+        histogram.value().unwrap().bins.iter().map(|it| (it.value, it.events)).collect()
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_what_they_are_for() {
+        let mut sorted = sorted("block_rq_issue", ISSUED);
+        for (bytes, letters) in [
+            (4096, "RA"),
+            (4096, "R"),
+            (8192, "WS"),
+            (8192, "WFS"),
+            (512, "FWFS"),
+            (0, "FF"),
+            (0, "F"),
+            (1, "D"),
+            (2, ""),
+        ] {
+            sorted.take(&request(bytes, letters));
+        }
+        let histograms = sorted.finish(7);
+        assert_eq!(bins(&histograms, "request_bytes"), [(0, 2), (1, 1), (2, 1), (512, 1), (4096, 2), (8192, 2)]);
+        assert_eq!(bins(&histograms, "request_bytes_read"), [(4096, 2)]);
+        assert_eq!(bins(&histograms, "request_bytes_write"), [(512, 1), (8192, 2)]);
+        assert_eq!(bins(&histograms, "request_bytes_flush"), [(0, 2), (512, 1)]);
+        assert_eq!(bins(&histograms, "request_bytes_fua"), [(512, 1), (8192, 1)]);
+        assert!(histograms.iter().all(|it| it.1.value().unwrap().lost == 7), "a lossy pass says so everywhere");
+    }
+
+    #[test]
+    fn folios_of_other_files_are_left_out() {
+        let mut sorted = sorted("mm_filemap_add_to_page_cache", ADDED);
+        for (inode, order) in [(42u64, 4u8), (43, 4), (42, 9), (42, 4)] {
+            let mut record = vec![0; 17];
+            record[8..16].copy_from_slice(&inode.to_ne_bytes());
+            record[16] = order;
+            sorted.take(&record);
+        }
+        assert_eq!(bins(&sorted.finish(0), "folio_order"), [(4, 2), (9, 1)]);
+    }
+
+    #[test]
+    fn a_tracepoint_of_another_shape_is_a_reason_for_what_it_lacks_and_for_nothing_else() {
+        let mut sorted = sorted("block_rq_issue", "field:unsigned int bytes;\toffset:28;\tsize:4;\tsigned:0;\n");
+        sorted.take(&request(4096, "R"));
+        let histograms = sorted.finish(0);
+        assert_eq!(bins(&histograms, "request_bytes"), [(4096, 1)]);
+        let (_, reads) = histograms.iter().find(|it| it.0 == "request_bytes_read").unwrap();
+        assert_eq!(reads, &Reading::unavailable("this kernel's tracepoint has no field \"rwbs\""));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_record_and_no_letters_can_make_it_fail(
+            record in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..64),
+            letters in "[FRWDAS]{0,12}",
+        ) {
+            let mut sorted = sorted("block_rq_issue", ISSUED);
+            sorted.take(&record);
+            let events: u64 = bins(&sorted.finish(0), "request_bytes").iter().map(|it| it.1).sum();
+            proptest::prop_assert_eq!(events, u64::from(record.len() >= 32));
+            let request = Request::parse(letters.as_bytes());
+            proptest::prop_assert!(!(request.reads && request.writes));
         }
     }
 }

@@ -11,7 +11,7 @@ use schema::{
 use crate::{
     Target, host,
     link::{Link, Trouble},
-    runtime, state,
+    probe, runtime, state,
 };
 
 /// One thing that was looked at.
@@ -32,6 +32,13 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     }
     check("method uring+direct", supports(target, "uring+direct", interrupted));
     check("method mmap+populate-read", supports(target, "mmap+populate-read", interrupted));
+    let java = runtime::jvm::described();
+    let has_java = java.is_ok();
+    check("runtime jvm", java);
+    // The other methods need nothing but a JDK.
+    for arm in ["jvm/mapped", "jvm/segment", "jvm/channel-odirect"].iter().filter(|_| has_java) {
+        check(&format!("method {arm}"), supports(target, arm, interrupted));
+    }
     for &it in State::ALL {
         let possible =
             state::possible(it, target).and_then(|()| if it == State::Locked { lockable() } else { Ok(String::new()) });
@@ -54,7 +61,11 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             format!("{}, read-ahead {kib} KiB{usual}", disk.name)
         }),
     );
-    check("counting system calls and requests", crate::counted::tracefs(false).map(|_| "yes, with --counted".into()));
+    for kind in probe::PROBES {
+        check(&format!("probe {}", kind.name), probe::try_out(kind, target));
+    }
+    check("counted passes", crate::counted::try_out(target));
+    check("reclaim schemes", quiet_memory(sys::damon::schemes()));
     check(
         "fault-around",
         match environment.fault_around_bytes.value() {
@@ -97,8 +108,9 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         seed: 1,
         hold: Hold::No,
         watch: None,
+        times_its_loop: false,
     };
-    let asked = Link::start(runtime::find(&arm.runtime)?.worker()?, interrupted).and_then(|(mut link, _)| {
+    let asked = Link::start(runtime::find(&arm.runtime)?.worker(&arm)?, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;
         link.bye()
     });
@@ -109,10 +121,46 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
     }
 }
 
+/// Whether memory stays where passes left it.
+fn quiet_memory(schemes: Result<Vec<sys::damon::Scheme>, String>) -> Result<String, String> {
+    let schemes =
+        schemes.map_err(|reason| format!("{reason}; run as root to see whether DAMON pushes idle memory out"))?;
+    let Some(it) = schemes.iter().find(|it| matches!(it.action.as_str(), "pageout" | "cold")) else {
+        return Ok("none at work".into());
+    };
+    let quota =
+        it.quota_bytes_per_s.map(|rate| format!(", up to {}/s", schema::Bytes(rate as u64))).unwrap_or_default();
+    Err(format!(
+        "DAMON (kdamond.{}, action {}) pushes out what nobody touched for {:.0} s{quota}: pages can leave the cache between \
+         passes, which then do not count; who set {} up can switch it off there",
+        it.kdamond, it.action, it.idle_s, it.folder
+    ))
+}
+
 fn lockable() -> Result<String, String> {
     match rustix::process::getrlimit(rustix::process::Resource::Memlock).current {
         None => Ok("yes".into()),
         Some(_) if rustix::process::geteuid().is_root() => Ok("yes".into()),
         Some(bytes) => Ok(format!("up to {} (RLIMIT_MEMLOCK; raise it with `ulimit -l`)", schema::Bytes(bytes))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_that_pushes_memory_out_is_named_with_what_it_does_and_others_are_not() {
+        let scheme = |action: &str| sys::damon::Scheme {
+            folder: "/sys/kernel/mm/damon/admin/kdamonds/0/contexts/0/schemes/0".into(),
+            kdamond: 0,
+            action: action.into(),
+            idle_s: 60.0,
+            quota_bytes_per_s: Some(134_217_728.0),
+        };
+        let reason = quiet_memory(Ok(vec![scheme("stat"), scheme("pageout")])).unwrap_err();
+        assert!(reason.contains("for 60 s, up to 128 MiB/s") && reason.contains("kdamonds/0"), "{reason}");
+        assert_eq!(quiet_memory(Ok(vec![scheme("stat")])), Ok("none at work".into()));
+        assert!(quiet_memory(Err("denied".into())).unwrap_err().contains("as root"));
     }
 }

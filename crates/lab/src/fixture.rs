@@ -2,13 +2,14 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use anyhow::{Context, Result, bail};
-use schema::Bytes;
+use schema::{Bytes, Span};
 
 /// The default size: 1 GiB, or a tenth of what is free, whichever is less.
 ///
@@ -71,14 +72,14 @@ impl Fixture {
                 Bytes(free)
             )
         }
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&path)
             .with_context(|| format!("cannot make a test file in {}", folder.display()))?;
         created();
         let fixture = Fixture { path };
-        fixture.write(&mut file, bytes, seed, interrupted, &mut progress).with_context(|| {
+        fixture.write(&file, bytes, seed, interrupted, &mut progress).with_context(|| {
             format!("cannot write a test file of {} in {}; it was removed again", Bytes(bytes), folder.display())
         })?;
         Ok(fixture)
@@ -86,32 +87,46 @@ impl Fixture {
 
     fn write(
         &self,
-        file: &mut File,
+        file: &File,
         bytes: u64,
         seed: u64,
         interrupted: &AtomicBool,
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<()> {
-        match rustix::fs::fallocate(&*file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
             // Not every file system can reserve space; writing finds out then.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut chunk = vec![0u8; 1 << 20];
-        let mut written = 0;
-        while written < bytes {
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"));
-            }
-            let length = (bytes - written).min(chunk.len() as u64) as usize;
-            random.fill(&mut chunk[..length]);
-            file.write_all(&chunk[..length])?;
-            written += length as u64;
+        fill(file, Span { offset: 0, bytes }, seed, |written| {
             progress(written);
-        }
+            match interrupted.load(Ordering::Relaxed) {
+                true => Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")),
+                false => Ok(()),
+            }
+        })?;
         file.sync_all()
     }
+}
+
+/// Random bytes of a seed, from the start of a range to its end. `go_on` is told how many there are before each MiB.
+pub(crate) fn fill(
+    file: &File,
+    range: Span,
+    seed: u64,
+    mut go_on: impl FnMut(u64) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut chunk = vec![0u8; 1 << 20];
+    let mut at = range.offset;
+    while at < range.end() {
+        go_on(at - range.offset)?;
+        let length = (range.end() - at).min(chunk.len() as u64) as usize;
+        random.fill(&mut chunk[..length]);
+        file.write_all_at(&chunk[..length], at)?;
+        at += length as u64;
+    }
+    go_on(range.bytes)
 }
 
 impl Drop for Fixture {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, io};
 
-use schema::record::{Environment, Reading};
+use schema::record::{Environment, Reading, ReclaimScheme};
 
 /// Reads everything that a record says of the machine.
 pub fn detect() -> Environment {
@@ -27,6 +27,7 @@ pub fn detect() -> Environment {
                 .and_then(|text| text.parse().map_err(|_| io::Error::other(format!("odd value {text:?}")))),
         ),
         lru_gen: Reading::from(line("/sys/kernel/mm/lru_gen/enabled")),
+        reclaim_schemes: Reading::from(reclaim_schemes()),
         clocksource: Reading::from(line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         governor: Reading::from(line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         c_library: Reading::from(c_library()),
@@ -138,6 +139,16 @@ fn memory_limit() -> io::Result<u64> {
     });
     // v1 writes "no limit" as the largest page-aligned number.
     limits.min().filter(|&bytes: &u64| bytes < 1 << 60).ok_or_else(|| io::Error::other("no memory limit is set"))
+}
+
+fn reclaim_schemes() -> Result<Vec<ReclaimScheme>, String> {
+    let of = |it: sys::damon::Scheme| ReclaimScheme {
+        kdamond: it.kdamond,
+        action: it.action,
+        idle_s: it.idle_s,
+        quota_bytes_per_s: it.quota_bytes_per_s,
+    };
+    sys::damon::schemes().map(|all| all.into_iter().map(of).collect())
 }
 
 fn c_library() -> io::Result<String> {

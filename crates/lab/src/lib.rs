@@ -1,5 +1,5 @@
 //! The controller: turns an experiment into a record. It sets and verifies states, starts workers and watches them
-//! from outside. It never reads the measured bytes, and never computes a statistic.
+//! from outside. It never reads the measured bytes but to fill the page cache with them, and never computes a statistic.
 
 pub mod cage;
 pub mod calibrate;
@@ -12,6 +12,7 @@ pub mod fixture;
 pub mod host;
 pub mod inspect;
 pub mod link;
+pub mod named;
 pub mod observe;
 pub mod plan;
 pub mod probe;
@@ -23,6 +24,7 @@ pub mod target;
 mod timeline;
 mod writing;
 
-pub use execute::{Hooks, Progress, execute};
+pub use execute::{Hooks, INTERRUPTED, Progress, execute};
+pub use named::Named;
 pub use plan::Plan;
 pub use target::Target;

@@ -17,8 +17,14 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const TAIL_BYTES: usize = 2000;
 /// How often a wait looks at the interrupt flag.
 const GLANCE: Duration = Duration::from_millis(100);
+/// What ending other processes may take.
+const CLEANING_UP: Duration = Duration::from_secs(3);
 /// How long anything but a pass may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a worker that said something wrong is listened to, and how much of it is repeated.
+const AFTERTHOUGHT: Duration = Duration::from_millis(300);
+const BABBLE_BYTES: usize = 200;
 
 /// How the reason begins when a mapped page could not be had.
 pub(crate) const NO_PAGE: &str = "the worker was killed by SIGBUS";
@@ -43,6 +49,8 @@ pub struct Link<'a> {
     stderr: Vec<u8>,
     stderr_open: bool,
     interrupted: &'a AtomicBool,
+    /// How long a worker whose input ends has, before it is killed, to end what it started itself.
+    grace: Duration,
 }
 
 impl<'a> Link<'a> {
@@ -68,7 +76,15 @@ impl<'a> Link<'a> {
         let mut child =
             command.spawn().map_err(|error| Trouble::Failed(format!("the worker cannot be started: {error}")))?;
         let input = child.stdin.take();
-        let mut link = Link { child, input, pending: Vec::new(), stderr: Vec::new(), stderr_open: true, interrupted };
+        let mut link = Link {
+            child,
+            input,
+            pending: Vec::new(),
+            stderr: Vec::new(),
+            stderr_open: true,
+            interrupted,
+            grace: Duration::ZERO,
+        };
         match link.ask(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
             Reply::Hello(hello) => Err(Trouble::Failed(format!(
@@ -127,6 +143,11 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// For a worker with processes of its own.
+    pub fn let_it_clean_up(&mut self) {
+        self.grace = CLEANING_UP;
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -142,10 +163,21 @@ impl<'a> Link<'a> {
             }
             Ok(reply) => Ok(reply),
             Err(_) => {
-                let shown = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
+                let shown = self.babble(line);
                 Err(Trouble::Failed(format!("the worker said something that is no reply: {shown:?}")))
             }
         }
+    }
+
+    /// The beginning of what is no reply. A runtime that crashes prints its last words to stdout, and its first line
+    /// there is no more than a rule.
+    fn babble(&mut self, mut said: Vec<u8>) -> String {
+        let until = Instant::now() + AFTERTHOUGHT;
+        while said.len() + self.pending.len() < BABBLE_BYTES && Instant::now() < until && self.receive(GLANCE) {}
+        said.push(b'\n');
+        said.append(&mut self.pending);
+        said.truncate(BABBLE_BYTES);
+        String::from_utf8_lossy(&said).trim_end().to_string()
     }
 
     fn say(&mut self, request: &Request) -> io::Result<()> {
@@ -261,6 +293,11 @@ impl<'a> Link<'a> {
 
 impl Drop for Link<'_> {
     fn drop(&mut self) {
+        drop(self.input.take());
+        let deadline = Instant::now() + self.grace;
+        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if let Ok(None) = self.child.try_wait() {
             let _ = self.child.kill();
             let _ = self.child.wait();

@@ -10,8 +10,10 @@ use schema::{
 };
 
 use crate::{
+    Target,
     execute::PASS_LIMIT,
     link::{Link, Trouble},
+    named::Named,
     runtime,
 };
 
@@ -34,10 +36,11 @@ const TOLD: usize = 5;
 pub(crate) fn observe(
     setup: &Setup,
     arm: &schema::Arm,
-    named: Vec<String>,
+    target: &Target,
     mut job: Job,
     interrupted: &AtomicBool,
 ) -> Result<Observed, Trouble> {
+    let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
     job.watch = Some(Watch { by: setup.by.clone(), may_mount: setup.may_mount, named });
     let seen = match watched(arm, &job, interrupted) {
         Ok(observation) => Reading::Value(observation),
@@ -48,7 +51,7 @@ pub(crate) fn observe(
 }
 
 fn watched(arm: &schema::Arm, job: &Job, interrupted: &AtomicBool) -> Result<Observation, Trouble> {
-    let command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
+    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
     let (mut link, _) = Link::start(command, interrupted)?;
     link.prepare(job)?;
     let done = link.go(job.pass, PASS_LIMIT)?;
@@ -67,8 +70,8 @@ pub(crate) fn refusal(observed: &Observed) -> Option<String> {
     let others = seen.files.len() as u64 + seen.files_left_out - told.len() as u64;
     let others = if others > 0 { format!(" and {others} more") } else { String::new() };
     Some(match told.is_empty() {
-        true => "it never opened the named file, or any other".into(),
-        false => format!("it never opened the named file; it opened {}{others}", told.join(", ")),
+        true => "it never opened what was named, or any other file".into(),
+        false => format!("it never opened what was named; it opened {}{others}", told.join(", ")),
     })
 }
 
@@ -99,7 +102,7 @@ mod tests {
     fn a_command_that_never_opened_the_named_file_is_told_what_it_opened() {
         let reason = refusal(&observed(0, &["/a", "/b", "/c", "/d", "/e", "/f", "/g"], 0)).unwrap();
         assert!(reason.contains("/a, /b, /c, /d, /e and 2 more"), "{reason}");
-        assert!(refusal(&observed(0, &[], 0)).unwrap().contains("or any other"));
+        assert!(refusal(&observed(0, &[], 0)).unwrap().contains("or any other file"));
         assert_eq!(refusal(&observed(1, &["/a"], 0)), None);
         assert_eq!(refusal(&observed(0, &["/a"], 1)), None, "a ring may have opened it");
         assert_eq!(refusal(&Observed { arm: String::new(), seen: Reading::unavailable("no") }), None);

@@ -24,20 +24,22 @@ pub struct Plan {
 }
 
 /// Stages of a run, in order: what is there is looked at before anything disturbs it, and the cache is filled once for
-/// all states that live in it.
+/// all states that live in it. What writes comes last, because afterwards the file holds other bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     AsIs,
     Warm,
     Limited,
     Cold,
+    Writing,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 4] = [Stage::AsIs, Stage::Warm, Stage::Limited, Stage::Cold];
+    pub const ALL: [Stage; 5] = [Stage::AsIs, Stage::Warm, Stage::Limited, Stage::Cold, Stage::Writing];
 
-    pub fn of(state: State) -> Stage {
-        match state {
+    pub fn of(condition: &Condition) -> Stage {
+        match condition.state {
+            _ if condition.workload.writes() => Stage::Writing,
             State::AsIs => Stage::AsIs,
             State::Cached | State::Mapped | State::Locked => Stage::Warm,
             State::Limited => Stage::Limited,
@@ -51,6 +53,7 @@ impl Stage {
             Stage::Warm => "cached",
             Stage::Limited => "limited",
             Stage::Cold => "cold",
+            Stage::Writing => "writing",
         }
     }
 }

@@ -31,6 +31,9 @@ pub fn hold(state: State) -> Hold {
 /// # Errors
 /// Why not, and what would help.
 pub fn possible(state: State, target: &Target) -> Result<(), String> {
+    if let Some(named) = &target.named {
+        return named.possible(state);
+    }
     match state {
         State::AsIs => Ok(()),
         State::Cold if target.file_system.is_memory() => Err(format!(
@@ -45,8 +48,11 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
     }
 }
 
-/// Residency of a window, as the target's proven way sees it.
+/// Residency of a window, as the target's proven way sees it; of named files always the whole.
 pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
+    if let Some(named) = &target.named {
+        return named.residency();
+    }
     let page = sys::page_bytes();
     let first = range.offset / page;
     let of = range.end().div_ceil(page) - first;
@@ -141,7 +147,7 @@ pub fn verify_touched(seen: &Seen) -> Result<(), String> {
     let Reading::Value(Resident { pages: 0, .. }) = seen.resident_after else { return Ok(()) };
     match seen.device_read_bytes {
         Some(bytes) if bytes > 0.0 => Ok(()),
-        _ => Err("the command never read the named file: it started cold, none of its pages is in the page cache \
+        _ => Err("the command never read a named file: it started cold, no page of one is in the page cache \
                   afterwards, and nothing came from the device"
             .into()),
     }
@@ -165,6 +171,7 @@ mod tests {
                 queue_depth: 1,
             },
             parts: None,
+            seen: Default::default(),
             observation: None,
             usage: Usage {
                 user_ns: 0,

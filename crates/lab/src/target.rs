@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use schema::record::{self, Device, Reading};
 use sys::{cache::Way, device::Disk, mount::FileSystem};
 
+use crate::named::Named;
+
 /// An open target and what is known of it.
 pub struct Target {
     pub path: String,
@@ -22,6 +24,8 @@ pub struct Target {
     pub disk: Result<Disk, String>,
     /// The way of verifying residency that was proved on this file, or why there is none.
     pub way: Result<Way, String>,
+    /// Of a run of commands: every file that was named, this one among them.
+    pub named: Option<Named>,
     allocated_bytes: u64,
     modified: (i64, i64),
 }
@@ -37,14 +41,7 @@ impl Target {
         let Some(utf8) = path.to_str() else {
             bail!("{shown} has a name that is not valid UTF-8; try a symbolic link with a plainer name")
         };
-        // Before opening: opening a pipe would wait for a writer, opening a device can do anything.
-        let kind = fs::metadata(path).with_context(|| format!("cannot look at {shown}"))?.file_type();
-        if kind.is_block_device() || kind.is_char_device() {
-            bail!("{shown} is a device; faultline measures files, and never touches a device itself. Try a file on it")
-        }
-        if kind.is_fifo() || kind.is_socket() {
-            bail!("{shown} is a pipe or socket; it has no offsets to read at. Try a regular file")
-        }
+        measurable(path)?;
         let file = File::open(path).with_context(|| format!("cannot open {shown} for reading"))?;
         let metadata = file.metadata().with_context(|| format!("cannot look at {shown}"))?;
         if !metadata.is_file() {
@@ -74,18 +71,28 @@ impl Target {
             way: Err("not asked yet".into()),
             allocated_bytes: metadata.blocks() * 512,
             modified: (metadata.mtime(), metadata.mtime_nsec()),
+            named: None,
             file,
             file_system,
         };
-        target.way = if keep_cache || target.file_system.is_memory() {
-            Way::ALL
-                .into_iter()
-                .find(|way| *way != Way::Nowait && way.resident_pages(&target.file, 0, 1).is_ok())
-                .ok_or_else(|| "neither cachestat nor mincore answers for this file".to_string())
-        } else {
-            prove(&target.file)
-        };
+        let may_evict = !keep_cache && !target.file_system.is_memory();
+        target.way = if may_evict { prove(&target.file) } else { believe(&target.file) };
         Ok(target)
+    }
+
+    /// What commands are said to read: the largest file stands for the others where one is enough.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn of_named(named: Named, keep_cache: bool) -> Result<Target> {
+        let mut target = Target::open(named.largest(), false, keep_cache)?;
+        target.named = Some(named);
+        Ok(target)
+    }
+
+    /// Of everything that was named.
+    pub fn all_bytes(&self) -> u64 {
+        self.named.as_ref().map_or(self.bytes, Named::bytes)
     }
 
     /// The largest read-ahead of the disk under the file, in bytes; 0 where nobody says it.
@@ -99,6 +106,9 @@ impl Target {
     /// # Errors
     /// What changed.
     pub fn unchanged(&self) -> Result<(), String> {
+        if let Some(named) = &self.named {
+            return named.unchanged();
+        }
         let now = self.file.metadata().map_err(|error| format!("the file cannot be looked at any more: {error}"))?;
         if now.len() != self.bytes {
             return Err(format!("the file changed its size from {} to {} bytes during the run", self.bytes, now.len()));
@@ -126,10 +136,16 @@ impl Target {
 
     /// As the record says it.
     pub fn describe(&self) -> record::Target {
+        let files = self.named.as_ref().and_then(Named::describe);
         record::Target {
-            path: self.path.clone(),
-            bytes: self.bytes,
-            allocated_bytes: self.allocated_bytes,
+            path: files.as_ref().and_then(|it| it.named.first()).map_or(&self.path, |it| &it.path).clone(),
+            bytes: self.all_bytes(),
+            allocated_bytes: match files {
+                // A few bytes may lie in the inode itself, which is no hole.
+                Some(_) => self.all_bytes(),
+                None => self.allocated_bytes,
+            },
+            files,
             made_here: self.made_here,
             residency: self.way.clone().map(|way| way.word().to_string()).into(),
             file_system: self.file_system.kind.clone(),
@@ -144,7 +160,32 @@ impl Target {
     }
 }
 
-fn prove(file: &File) -> Result<Way, String> {
+/// Whether a path leads to something with pages of its own; asked before opening, for opening a pipe would wait for a
+/// writer, and opening a device can do anything.
+///
+/// # Errors
+/// In words for people.
+pub(crate) fn measurable(path: &Path) -> Result<()> {
+    let shown = path.display();
+    let kind = fs::metadata(path).with_context(|| format!("cannot look at {shown}"))?.file_type();
+    if kind.is_block_device() || kind.is_char_device() {
+        bail!("{shown} is a device; faultline measures files, and never touches a device itself. Try a file on it")
+    }
+    if kind.is_fifo() || kind.is_socket() {
+        bail!("{shown} is a pipe or socket; it has no offsets to read at. Try a regular file")
+    }
+    Ok(())
+}
+
+/// A way that answers, where nothing may be evicted to prove it.
+pub(crate) fn believe(file: &File) -> Result<Way, String> {
+    Way::ALL
+        .into_iter()
+        .find(|way| *way != Way::Nowait && way.resident_pages(file, 0, 1).is_ok())
+        .ok_or_else(|| "neither cachestat nor mincore answers for this file".to_string())
+}
+
+pub(crate) fn prove(file: &File) -> Result<Way, String> {
     let mut reasons = Vec::new();
     for way in Way::ALL {
         match way.prove(file) {

@@ -1,11 +1,7 @@
 //! The file that a pass writes to: one that faultline made itself, and nothing else ever. How it is laid before a pass,
 //! so that every pass begins with the same bytes on the device, and settled after it.
 
-use std::{
-    fs::File,
-    os::unix::fs::{FileExt, MetadataExt},
-    path::Path,
-};
+use std::{fs::File, os::unix::fs::MetadataExt, path::Path};
 
 use rustix::fs::FallocateFlags;
 use schema::{Bytes, Condition, Layout, Span, Workload};
@@ -41,7 +37,7 @@ pub(crate) fn lay(target: &Target, condition: &Condition, seed: u64) -> Result<(
     match condition.layout.unwrap_or(Layout::Written) {
         Layout::Written => {
             file.set_len(target.bytes).map_err(laid)?;
-            fill(&file, condition.range, seed).map_err(laid)?;
+            fixture::fill(&file, condition.range, seed, |_| Ok(())).map_err(laid)?;
         }
         Layout::Preallocated => {
             file.set_len(0).map_err(laid)?;
@@ -54,6 +50,16 @@ pub(crate) fn lay(target: &Target, condition: &Condition, seed: u64) -> Result<(
         }
     }
     file.sync_all().map_err(laid)
+}
+
+/// Brings the whole file back to what it was when it was made.
+pub(crate) fn restore(target: &Target, seed: u64) -> Result<(), String> {
+    let refill = |file: &File| {
+        file.set_len(target.bytes)?;
+        fixture::fill(file, Span { offset: 0, bytes: target.bytes }, seed, |_| Ok(()))?;
+        file.sync_all()
+    };
+    refill(&own(target)?).map_err(|error| format!("the file could not be brought back to what it was: {error}"))
 }
 
 /// Everything that was written is on the device afterwards.
@@ -95,20 +101,6 @@ fn own(target: &Target) -> Result<File, String> {
         File::options().read(true).write(true).open(&target.path).map_err(|error| refused(&error.to_string()))?;
     let inode = file.metadata().map_err(|error| refused(&error.to_string()))?.ino();
     if inode == target.inode { Ok(file) } else { Err(refused("another file took its name during the run")) }
-}
-
-/// The bytes that a pass finds: of the seed, the same for all arms.
-fn fill(file: &File, range: Span, seed: u64) -> std::io::Result<()> {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut chunk = vec![0u8; 1 << 20];
-    let mut at = range.offset;
-    while at < range.end() {
-        let length = (range.end() - at).min(chunk.len() as u64) as usize;
-        random.fill(&mut chunk[..length]);
-        file.write_all_at(&chunk[..length], at)?;
-        at += length as u64;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,39 +1,67 @@
-//! The worker in Java against the native one: the same tallies, with every JDK of this machine that fits.
+//! The worker in Java against the native one: the same tallies and the same bytes written, with every JDK of this machine
+//! that fits; and what becomes of one that misbehaves.
 
-use std::{path::Path, process::Command, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
 
 use lab::{
     link::{Link, Trouble},
     runtime::jvm,
 };
 use schema::{
-    Consume, Descriptor, Durability, Span, Workload,
-    arm::Options,
-    protocol::{Hold, Job, Tally},
+    Arm, Consume, Descriptor, Durability, Span, Workload,
+    arm::Can,
+    protocol::{Done, Hold, Job, Tally},
 };
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 const MIB: u64 = 1 << 20;
 
-/// Runs `test` with each JDK; says so when there is none.
-fn with_each_jdk(test: impl Fn(&jvm::Jdk, &dyn Fn() -> Command)) {
-    let cache = tempfile::tempdir().unwrap();
-    let mut tried = 0;
-    for jdk in jvm::all() {
-        let Ok(_) = jvm::worker_of(&jdk, cache.path()) else { continue };
-        tried += 1;
-        test(&jdk, &|| jvm::worker_of(&jdk, cache.path()).unwrap());
-    }
-    if tried == 0 {
-        eprintln!("skipped: no JDK of version 17 or later on this machine");
-    }
+/// Compiled once for all tests of a build, and kept for the next.
+fn command(jdk: &jvm::Jdk) -> Result<Command, String> {
+    jvm::worker_of(jdk, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-fn job(method: &str, file: &Path, bytes: u64) -> Job {
+/// Runs `test` with each JDK that fits, side by side; says so when there is none.
+fn with_each_jdk(test: impl Fn(&jvm::Jdk) + Sync) {
+    let fitting: Vec<jvm::Jdk> = jvm::all().into_iter().filter(|jdk| jdk.fits().is_ok()).collect();
+    for version in [17, 25] {
+        if !fitting.iter().any(|jdk| jdk.feature == version) {
+            println!("skipped: no JDK {version} on this machine");
+        }
+    }
+    std::thread::scope(|scope| {
+        for jdk in &fitting {
+            let test = &test;
+            scope.spawn(move || {
+                command(jdk).unwrap();
+                test(jdk);
+            });
+        }
+    });
+}
+
+fn start(jdk: &jvm::Jdk) -> Link<'static> {
+    Link::start(command(jdk).unwrap(), &NEVER).unwrap().0
+}
+
+fn start_with(jdk: &jvm::Jdk, options: &str) -> Result<Link<'static>, Trouble> {
+    let mut command = command(jdk).unwrap();
+    // Unlike JDK_JAVA_OPTIONS, these come after what is on the command line.
+    command.env("_JAVA_OPTIONS", options);
+    Link::start(command, &NEVER).map(|(link, _)| link)
+}
+
+fn job(arm: &str, file: &Path, bytes: u64) -> Job {
+    let arm: Arm = format!("jvm/{arm}").parse().unwrap();
     Job {
         pass: 1,
-        method: method.into(),
-        options: Options::default(),
+        method: arm.method,
+        options: arm.options,
         workload: Workload::Scan,
         consume: Consume::Sum,
         file: file.to_str().unwrap().into(),
@@ -48,10 +76,16 @@ fn job(method: &str, file: &Path, bytes: u64) -> Job {
         seed: 0xF000_0000_0000_0007,
         hold: Hold::No,
         watch: None,
+        times_its_loop: false,
     }
 }
 
-fn file_of(folder: &Path, bytes: u64) -> std::path::PathBuf {
+/// On the disk that holds the build: O_DIRECT needs one.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn file_of(folder: &Path, bytes: u64) -> PathBuf {
     let path = folder.join(bytes.to_string());
     let mut random = fastrand::Rng::with_seed(bytes);
     std::fs::write(&path, (0..bytes).map(|_| random.u8(..)).collect::<Vec<u8>>()).unwrap();
@@ -63,9 +97,10 @@ fn tally(link: &mut Link, job: &Job) -> Result<Tally, Trouble> {
     Ok(link.go(job.pass, Duration::from_secs(60))?.tally)
 }
 
-fn native(job: &Job) -> Tally {
+fn native(method: &str, job: &Job) -> Done {
     let mut output = Vec::new();
-    let job = Job { method: "pread".into(), ..job.clone() };
+    let arm: Arm = method.parse().unwrap();
+    let job = Job { method: arm.method, options: arm.options, ..job.clone() };
     let input = [
         serde_json::to_string(&schema::protocol::Request::Prepare(Box::new(job))).unwrap(),
         r#"{"go":{"pass":1}}"#.into(),
@@ -73,91 +108,285 @@ fn native(job: &Job) -> Tally {
     worker::serve(format!("{}\n", input.join("\n")).as_bytes(), &mut output);
     let last = output.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
     match serde_json::from_slice(last).unwrap() {
-        schema::protocol::Reply::Done(done) => done.tally,
+        schema::protocol::Reply::Done(done) => *done,
         other => panic!("{other:?}"),
+    }
+}
+
+/// Every way of reading that takes blocks anywhere.
+const READING: &[&str] = &[
+    "stream",
+    "random-access-file",
+    "channel-direct",
+    "channel-heap",
+    "channel-positional",
+    "channel-odirect",
+    "mapped",
+    "mapped+get",
+    "mapped+load+window_mib=1",
+    "segment",
+    "segment+populate-read",
+    "segment+random",
+];
+
+/// What a JDK or a rule of the method keeps it from, and says so.
+fn is_excused(jdk: &jvm::Jdk, job: &Job, why: &str) -> bool {
+    match job.method.as_str() {
+        "segment" => jdk.feature < 22 && why.contains("needs JDK 22"),
+        "channel-odirect" => why.contains("O_DIRECT"),
+        _ => false,
     }
 }
 
 #[test]
 fn every_method_in_java_does_the_same_work_as_the_native_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let files: Vec<(u64, std::path::PathBuf)> =
+    let folder = folder();
+    let files: Vec<(u64, PathBuf)> =
         [1, 4095, 4096, 4097, 64 * MIB + 3].into_iter().map(|bytes| (bytes, file_of(folder.path(), bytes))).collect();
-    with_each_jdk(|jdk, start| {
-        for spec in schema::jvm::METHODS {
-            let (mut link, hello) = Link::start(start(), &NEVER).unwrap();
-            let names: Vec<&str> = schema::jvm::METHODS.iter().map(|it| it.name).collect();
-            assert_eq!(hello.methods, names);
+    with_each_jdk(|jdk| {
+        let mut measured = 0;
+        for arm in READING {
+            let mut link = start(jdk);
             for (bytes, file) in &files {
                 for (workload, aligned) in [(Workload::Scan, true), (Workload::Random, true), (Workload::Random, false)]
                 {
-                    let consumes = match *bytes {
-                        4097 => Consume::ALL,
-                        _ => &[Consume::Sum],
-                    };
+                    let consumes = if *bytes == 4097 { Consume::ALL } else { &[Consume::Sum] };
                     for &consume in consumes {
-                        let job = Job { workload, aligned, consume, ..job(spec.name, file, *bytes) };
-                        let found = tally(&mut link, &job);
-                        let wanted = native(&job);
-                        assert_eq!(
-                            found,
-                            Ok(wanted),
-                            "JDK {} {} {bytes} {workload:?} {consume:?}",
-                            jdk.version,
-                            spec.name
-                        );
+                        let job = Job { workload, aligned, consume, ..job(arm, file, *bytes) };
+                        match tally(&mut link, &job) {
+                            Err(Trouble::Unavailable(why)) if is_excused(jdk, &job, &why) => {}
+                            found => {
+                                let what = format!("JDK {} {arm} {bytes} {workload:?} {consume:?}", jdk.version);
+                                assert_eq!(found, Ok(native("pread", &job).tally), "{what}");
+                                measured += 1;
+                            }
+                        }
                     }
                 }
             }
             link.bye().unwrap();
         }
+        assert!(measured > 200, "{measured} of JDK {}", jdk.version);
     });
 }
 
 #[test]
-fn an_empty_file_and_a_lock_are_refused_with_a_reason() {
-    let folder = tempfile::tempdir().unwrap();
+fn the_worker_and_the_vocabulary_name_the_same_methods() {
+    with_each_jdk(|jdk| {
+        let (link, hello) = Link::start(command(jdk).unwrap(), &NEVER).unwrap();
+        let names: Vec<&str> = schema::jvm::METHODS.iter().map(|it| it.name).collect();
+        assert_eq!(hello.methods, names);
+        assert_eq!(hello.runtime, format!("jvm {}", jdk.version));
+        assert!(hello.about["flags"].contains("-XX:+UseSerialGC"), "{:?}", hello.about);
+        assert!(!hello.about["vm"].is_empty() && !hello.about["home"].is_empty());
+        link.bye().unwrap();
+    });
+}
+
+#[test]
+fn lines_of_a_reader_are_those_of_a_text_whose_last_line_ends() {
+    let folder = folder();
+    let mut random = fastrand::Rng::with_seed(7);
+    for bytes in [1, 4095, 4096, 4097, 4 * MIB + 3] {
+        let mut text: Vec<u8> =
+            (0..bytes).map(|_| if random.u8(..) < 4 { b'\n' } else { random.u8(b' '..b'~') }).collect();
+        *text.last_mut().unwrap() = b'\n';
+        std::fs::write(folder.path().join(format!("{bytes}")), text).unwrap();
+    }
+    with_each_jdk(|jdk| {
+        let mut link = start(jdk);
+        for bytes in [1, 4095, 4096, 4097, 4 * MIB + 3] {
+            let file = folder.path().join(format!("{bytes}"));
+            for arm in ["reader-lines", "reader-lines+utf-8"] {
+                // More blocks than the file has: it is read once more.
+                for ops in [bytes.div_ceil(4096), 2 * bytes.div_ceil(4096)] {
+                    let job = Job { consume: Consume::Lines, ops, ..job(arm, &file, bytes) };
+                    assert_eq!(
+                        tally(&mut link, &job),
+                        Ok(native("read", &job).tally),
+                        "JDK {} {arm} {bytes}",
+                        jdk.version
+                    );
+                }
+            }
+        }
+        let random = Job { workload: Workload::Random, ..job("reader-lines", &folder.path().join("4096"), 4096) };
+        let refused = link.prepare(&random);
+        assert!(matches!(&refused, Err(Trouble::Unavailable(why)) if why.contains("workload scan")), "{refused:?}");
+    });
+}
+
+#[test]
+fn what_java_writes_is_what_the_native_worker_writes() {
+    let workloads = [Workload::Overwrite, Workload::OverwriteRandom, Workload::Append, Workload::Update];
+    let durabilities = [Durability::None, Durability::SyncEach, Durability::SyncEnd];
+    with_each_jdk(|jdk| {
+        let folder = folder();
+        let mut link = start(jdk);
+        for workload in workloads {
+            for (arm, durability) in ["channel-write", "mapped-put", "mapped-put+window_mib=1"]
+                .into_iter()
+                .flat_map(|arm| durabilities.map(|durability| (arm, durability)))
+                .chain([("channel-write+o-dsync", Durability::SyncEach)])
+            {
+                for bytes in [4097, 2 * MIB + 1029] {
+                    let file = folder.path().join("data");
+                    let content: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+                    let ops = bytes.div_ceil(64 << 10);
+                    let job = Job { workload, durability, block_bytes: 64 << 10, ops, ..job(arm, &file, bytes) };
+                    let write = |by: &mut dyn FnMut() -> Tally| {
+                        std::fs::write(&file, if workload == Workload::Append { &[] } else { &content[..] }).unwrap();
+                        (by(), std::fs::read(&file).unwrap())
+                    };
+                    let found = write(&mut || tally(&mut link, &job).unwrap());
+                    let wanted = write(&mut || native("pwrite", &job).tally);
+                    assert!(found == wanted, "JDK {} {arm} {workload} {durability} {bytes}", jdk.version);
+                }
+            }
+        }
+        let reads = schema::jvm::METHODS.iter().filter(|it| it.can == Can::Read);
+        for spec in reads {
+            let file = folder.path().join("data");
+            let refused = link.prepare(&Job { workload: Workload::Overwrite, ..job(spec.name, &file, 4096) });
+            assert!(matches!(&refused, Err(Trouble::Unavailable(why)) if why.contains("only reads")), "{refused:?}");
+        }
+    });
+}
+
+#[test]
+fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
+    let folder = folder();
+    with_each_jdk(|jdk| {
+        let file = folder.path().join(jdk.version.clone());
+        std::fs::write(&file, vec![1; MIB as usize]).unwrap();
+        let mut link = start(jdk);
+        link.prepare(&Job { workload: Workload::Update, ..job("mapped-put", &file, MIB) }).unwrap();
+        let parts = link.go(1, Duration::from_secs(60)).unwrap().parts.unwrap();
+        assert!(parts.loop_ns > 0 && parts.clock_ns > 0, "{parts:?}");
+        link.prepare(&Job { times_its_loop: true, ..job("mapped", &file, MIB) }).unwrap();
+        let readings = link.go(1, Duration::from_secs(60)).unwrap().seen;
+        for name in [
+            "collections",
+            "collection_ns",
+            "compile_ns",
+            "warm_up_passes",
+            "warm_up_quiet",
+            "first_pass_ns_per_op",
+            "warm_pass_ns_per_op",
+            "loop_bytes_per_s",
+        ] {
+            assert!(readings.contains_key(name), "{name} is not in {readings:?}");
+        }
+        assert!(*readings["loop_bytes_per_s"].value().unwrap() > 1e6, "{readings:?}");
+    });
+}
+
+#[test]
+fn an_empty_file_and_what_needs_a_newer_jdk_are_refused_with_a_reason() {
+    let folder = folder();
     let (empty, page) = (file_of(folder.path(), 0), file_of(folder.path(), 4096));
-    with_each_jdk(|_, start| {
-        let (mut link, _) = Link::start(start(), &NEVER).unwrap();
+    with_each_jdk(|jdk| {
+        let mut link = start(jdk);
         let refused = link.prepare(&job("mapped", &empty, 1));
         assert!(matches!(&refused, Err(Trouble::Failed(why)) if why.contains("the file is empty")), "{refused:?}");
-        let locked = link.prepare(&Job { hold: Hold::Locked, ..job("mapped", &page, 4096) });
-        assert!(matches!(&locked, Err(Trouble::Unavailable(why)) if why.contains("mlock")), "{locked:?}");
+        for (arm, hold) in [("mapped", Hold::Locked), ("stream", Hold::Locked), ("segment", Hold::No)] {
+            match link.prepare(&Job { hold, ..job(arm, &page, 4096) }) {
+                Ok(()) => assert!(jdk.feature >= 22),
+                Err(Trouble::Unavailable(why)) => {
+                    assert!(why.contains("JDK 22") || why.contains("mlock"), "{why}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     });
 }
 
 #[test]
 fn a_truncated_mapping_is_named_and_the_worker_lives_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = file_of(folder.path(), MIB);
+    let folder = folder();
     let other = file_of(folder.path(), 4096);
-    with_each_jdk(|_, start| {
-        std::fs::write(&file, vec![1; MIB as usize]).unwrap();
-        let (mut link, _) = Link::start(start(), &NEVER).unwrap();
-        let held = Job { hold: Hold::Warm, ..job("mapped", &file, MIB) };
-        link.prepare(&held).unwrap();
-        std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(4096).unwrap();
-        let failed = link.go(1, Duration::from_secs(60));
-        assert!(matches!(&failed, Err(Trouble::Failed(why)) if why.contains("truncated")), "{failed:?}");
-        assert!(tally(&mut link, &job("mapped", &other, 4096)).is_ok());
+    with_each_jdk(|jdk| {
+        let file = folder.path().join(jdk.version.clone());
+        let mut link = start(jdk);
+        for arm in ["mapped", "mapped+get", "segment"] {
+            std::fs::write(&file, vec![1; MIB as usize]).unwrap();
+            let held = Job { hold: Hold::Warm, ..job(arm, &file, MIB) };
+            match link.prepare(&held) {
+                Err(Trouble::Unavailable(why)) if is_excused(jdk, &held, &why) => continue,
+                prepared => prepared.unwrap(),
+            }
+            std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(4096).unwrap();
+            let failed = link.go(1, Duration::from_secs(60));
+            assert!(matches!(&failed, Err(Trouble::Failed(why)) if why.contains("truncated")), "{arm}: {failed:?}");
+            assert!(tally(&mut link, &job("mapped", &other, 4096)).is_ok());
+        }
     });
 }
 
 #[test]
 fn a_worker_out_of_heap_fails_with_its_last_words() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let file = file_of(folder.path(), 4 * MIB);
-    with_each_jdk(|_, start| {
-        let mut command = start();
-        command.env("JDK_JAVA_OPTIONS", "-XX:MaxDirectMemorySize=1m");
-        let (mut link, _) = Link::start(command, &NEVER).unwrap();
+    with_each_jdk(|jdk| {
+        let small = "-XX:MaxDirectMemorySize=1m";
+        let mut link = start_with(jdk, small).unwrap();
         let failed = link.prepare(&Job { block_bytes: 4 * MIB, ops: 1, ..job("channel-direct", &file, 4 * MIB) });
         assert!(matches!(&failed, Err(Trouble::Failed(why)) if why.contains("OutOfMemoryError")), "{failed:?}");
         // A mapping needs none of that memory.
-        let mut command = start();
-        command.env("JDK_JAVA_OPTIONS", "-XX:MaxDirectMemorySize=1m");
-        let (mut link, _) = Link::start(command, &NEVER).unwrap();
+        let mut link = start_with(jdk, small).unwrap();
         assert!(tally(&mut link, &job("mapped", &file, 4 * MIB)).is_ok());
+    });
+}
+
+#[test]
+fn a_worker_that_babbles_stalls_or_is_killed_is_a_failure_in_words() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        // The JVM's own log on stdout, where replies belong.
+        let babbled = start_with(jdk, "-Xlog:class+load=info:stdout").map(|_| ());
+        assert!(matches!(&babbled, Err(Trouble::Failed(why)) if why.contains("no reply")), "{babbled:?}");
+
+        let signal = |link: &Link, signal: &str| {
+            let status = Command::new("kill").args([signal, &link.pid().to_string()]).status();
+            assert!(status.unwrap().success());
+        };
+        let mut link = start(jdk);
+        link.prepare(&job("stream", &file, MIB)).unwrap();
+        signal(&link, "-STOP");
+        let stalled = link.go(1, Duration::from_millis(300));
+        assert!(matches!(&stalled, Err(Trouble::Failed(why)) if why.contains("did not answer")), "{stalled:?}");
+
+        let mut link = start(jdk);
+        link.prepare(&job("stream", &file, MIB)).unwrap();
+        signal(&link, "-KILL");
+        let killed = link.go(1, Duration::from_secs(10));
+        assert!(matches!(&killed, Err(Trouble::Failed(why)) if why.contains("SIGKILL")), "{killed:?}");
+
+        // A crash of the JVM itself: what it had to say, and no file of it.
+        let mut link = start(jdk);
+        link.prepare(&job("stream", &file, MIB)).unwrap();
+        signal(&link, "-SEGV");
+        let crashed = link.go(1, Duration::from_secs(20));
+        assert!(matches!(&crashed, Err(Trouble::Failed(why)) if why.contains("SIGSEGV")), "{crashed:?}");
+        assert!(!Path::new(&format!("hs_err_pid{}.log", link.pid())).exists());
+    });
+}
+
+#[test]
+fn a_mapping_that_is_still_alive_is_found_and_named() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    std::fs::File::open(&file).unwrap().sync_all().unwrap();
+    with_each_jdk(|jdk| {
+        let mut link = start(jdk);
+        link.prepare(&Job { hold: Hold::Warm, ..job("mapped", &file, MIB) }).unwrap();
+        let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file).unwrap());
+        let holders = sys::process::mappers(inode, file.to_str().unwrap());
+        let named = format!("{} (java)", link.pid());
+        assert!(holders.contains(&named), "{holders:?}");
+        link.bye().unwrap();
+        let holders = sys::process::mappers(inode, file.to_str().unwrap());
+        assert!(!holders.contains(&named), "{holders:?}");
     });
 }

@@ -48,6 +48,7 @@ fn job() -> Job {
         durability: schema::Durability::None,
         seed: 1,
         hold: Hold::No,
+        times_its_loop: false,
     }
 }
 

@@ -57,6 +57,28 @@ fn worst_cell(cells: &[PredictedCell], of: impl Fn(&PredictedCell) -> bool) -> S
     worst.map_or_else(String::new, |it| format!(" ({}, {})", short(&it.arm), it.condition.label()))
 }
 
+pub(crate) const HELD_OUT: &str = "Held-out cells";
+
+pub(crate) const ABOUT_HELD_OUT: &str = "A tenth of the run's cells, drawn by its seed, as unit costs predict them with \
+    nothing counted or timed of the cells themselves.";
+
+/// The cells that were held out, the worst first; nothing where there are none.
+pub(crate) fn held_out(findings: &Findings) -> Option<Table> {
+    let cells = &findings.costs.as_ref()?.predictions.cells;
+    let mut held_out: Vec<&PredictedCell> = cells.iter().filter(|it| it.held_out).collect();
+    held_out.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
+    let mut columns = vec![Column::left("arm"), Column::left("condition")];
+    columns.extend(["predicted", "measured", "error"].map(Column::right));
+    let row = |it: &&PredictedCell| {
+        let [predicted, measured] = [it.predicted_ns_per_op, it.measured_ns_per_op].map(number::duration);
+        let sign = if it.error < 0.0 { "−" } else { "+" };
+        let error = format!("{sign}{}", number::percent(it.error.abs()));
+        [short(&it.arm).to_string(), it.condition.label(), predicted, measured, error].map(Cell::plain).to_vec()
+    };
+    let rows: Vec<Vec<Cell>> = held_out.iter().map(row).collect();
+    (!rows.is_empty()).then_some(Table { columns, rows })
+}
+
 /// The unit costs, as a list of names and values; or the one reason why there are none.
 pub(crate) fn facts(record: &Record, findings: &Findings) -> Result<Vec<(String, String)>, String> {
     let costs = findings.costs.as_ref().map(|it| &it.unit_costs);
@@ -157,14 +179,15 @@ pub fn forecast_json(forecast: &Forecast) -> String {
 fn question(forecast: &Forecast, arm: &ForecastArm) -> String {
     let condition = &arm.condition;
     format!(
-        "{} {} blocks of {} ({}), in a file of {}, {} of memory, {}",
+        "{} {} blocks of {} ({}), in a file of {}, {} of memory, {}{}",
         number::count(condition.ops as f64),
         condition.workload,
         Bytes(condition.block_bytes),
         condition.consume,
         Bytes(condition.file_bytes),
         Bytes(forecast.memory_bytes),
-        condition.state
+        condition.state,
+        if condition.threads > 1 { format!(", {} threads", condition.threads) } else { String::new() }
     )
 }
 

@@ -41,7 +41,7 @@ fn row(record: &Record, it: &CountedFinding) -> Option<Vec<Cell>> {
         amount(&it.pages_per_fault),
         amount(&it.amplification),
         spread(&it.folio_orders, |order| order.to_string()),
-        spread(&it.request_bytes, |bytes| number::bytes_glued(bytes as f64)),
+        requests(it),
     ])
 }
 
@@ -57,6 +57,24 @@ fn amount(reading: &Reading<f64>) -> Cell {
             value => format!("{value:.2}"),
         })
     })
+}
+
+/// Sizes of all requests; where some wrote or flushed, what they were.
+fn requests(it: &CountedFinding) -> Cell {
+    let sizes = |reading| spread(reading, |bytes| number::bytes_glued(bytes as f64));
+    let some = |reading: &Reading<Histogram>| reading.value().is_some_and(|it| !it.bins.is_empty());
+    if !some(&it.write_request_bytes) && it.flush_requests.value().is_none_or(|&flushes| flushes == 0.0) {
+        return sizes(&it.request_bytes);
+    }
+    let mut parts = Vec::new();
+    for (reading, does) in [(&it.read_request_bytes, "read"), (&it.write_request_bytes, "write")] {
+        parts.extend(some(reading).then(|| format!("{does} {}", sizes(reading).text)));
+    }
+    for (reading, what) in [(&it.flush_requests, "flush"), (&it.durable_requests, "FUA")] {
+        let count = reading.value().copied().filter(|&count| count > 0.0);
+        parts.extend(count.map(|count| format!("{what} ×{}", number::count(count))));
+    }
+    Cell::plain(parts.join(", "))
 }
 
 /// The three most frequent values.

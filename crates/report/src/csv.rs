@@ -79,11 +79,16 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     let condition = cell.and_then(|cell| cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition)));
     let of_cell = |show: &dyn Fn(&schema::record::Cell) -> String| cell.map_or(String::new(), show);
     let of_condition = |show: &dyn Fn(&schema::Condition) -> String| condition.map_or(String::new(), show);
+    // A command has none of these.
+    let of_method = |show: &dyn Fn(&schema::Condition) -> String| {
+        condition.filter(|it| !it.is_of_commands()).map_or(String::new(), show)
+    };
     let (status, reason, phases, tally) = match &sample.outcome {
         Outcome::Ok { phases, tally } => ("ok", None, Some(phases), Some(tally)),
         Outcome::Invalid { reason } => ("invalid", Some(reason), None, None),
         Outcome::Failed { reason } => ("failed", Some(reason), None, None),
     };
+    let of_reader = tally.filter(|_| condition.is_none_or(|it| !it.is_of_commands()));
     let (before, after) = (sample.resident_before.value(), sample.resident_after.value());
     vec![
         visible(&record.id),
@@ -97,30 +102,30 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
         of_cell(&|cell| cell.baseline.to_string()),
         of_cell(&|cell| cell.control.to_string()),
         of_condition(&|it| it.workload.to_string()),
-        of_condition(&|it| it.consume.to_string()),
-        of_condition(&|it| it.block_bytes.to_string()),
+        of_method(&|it| it.consume.to_string()),
+        of_method(&|it| it.block_bytes.to_string()),
         of_condition(&|it| it.state.to_string()),
         of_condition(&|it| it.file_bytes.to_string()),
-        of_condition(&|it| it.threads.to_string()),
-        of_condition(&|it| it.descriptor.to_string()),
-        of_condition(&|it| it.durability.to_string()),
+        of_method(&|it| it.threads.to_string()),
+        of_method(&|it| it.descriptor.to_string()),
+        of_method(&|it| it.durability.to_string()),
         of_condition(&|it| optional(it.storage.and_then(|storage| storage.read_bytes_per_s))),
         of_condition(&|it| optional(it.storage.and_then(|storage| storage.read_ops_per_s))),
-        of_condition(&|it| it.range.offset.to_string()),
-        of_condition(&|it| it.range.bytes.to_string()),
-        of_condition(&|it| it.aligned.to_string()),
-        of_condition(&|it| it.ops.to_string()),
+        of_method(&|it| it.range.offset.to_string()),
+        of_method(&|it| it.range.bytes.to_string()),
+        of_method(&|it| it.aligned.to_string()),
+        of_method(&|it| it.ops.to_string()),
         status.to_string(),
         reason.map_or(String::new(), |reason| visible(reason)),
         optional(phases.and_then(|phases| phases.open_ns)),
         optional(phases.map(|phases| phases.work_ns)),
         optional(phases.and_then(|phases| phases.close_ns)),
         optional(phases.map(|phases| phases.total_ns())),
-        optional(tally.map(|tally| tally.ops)),
-        optional(tally.map(|tally| tally.bytes)),
-        optional(tally.map(|tally| tally.distinct_bytes)),
-        optional(tally.map(|tally| tally.threads)),
-        optional(tally.map(|tally| tally.queue_depth)),
+        optional(of_reader.map(|tally| tally.ops)),
+        optional(of_reader.map(|tally| tally.bytes)),
+        optional(of_reader.map(|tally| tally.distinct_bytes)),
+        optional(of_reader.map(|tally| tally.threads)),
+        optional(of_reader.map(|tally| tally.queue_depth)),
         tally.map_or(String::new(), |tally| visible(&tally.checksum)),
         optional(before.map(|resident| resident.pages)),
         optional(before.map(|resident| resident.of)),

@@ -57,6 +57,8 @@ const PROBES: &[Probe] = &[
     probe("from device", |cell| &cell.device_read_bytes, number::bytes_glued),
     Probe { only_if_any: true, ..probe("to device", |cell| &cell.device_write_bytes, number::bytes_glued) },
     probe("peak memory", |cell| &cell.peak_memory_bytes, number::bytes_glued),
+    Probe { only_if_any: true, ..probe("anonymous", |cell| &cell.peak_anonymous_bytes, number::bytes_glued) },
+    Probe { only_if_any: true, ..probe("file pages", |cell| &cell.peak_file_bytes, number::bytes_glued) },
 ];
 
 const fn probe(title: &'static str, reading: fn(&CellFinding) -> &Reading<f64>, show: fn(f64) -> String) -> Probe {
@@ -64,9 +66,21 @@ const fn probe(title: &'static str, reading: fn(&CellFinding) -> &Reading<f64>, 
 }
 
 /// How to read the tables, once.
-pub(crate) const LEGEND: &str = "Per op: one block, with its share of open and close. Intervals are 95 %. \
-    A speedup above 1 means faster than the baseline. \
-    A share after the throughput is that of the device ceiling. CPU times are means, the columns after them medians per pass.";
+pub(crate) fn legend(record: &Record) -> &'static str {
+    match record.conditions.iter().any(Condition::is_of_commands) {
+        false => {
+            "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster than \
+             the baseline. A share after the throughput is that of the device ceiling. CPU times are means, the columns \
+             after them medians per pass."
+        }
+        true => {
+            "Per execution, with every process that it started. Intervals are 95 %. A speedup above 1 means faster than \
+             the baseline. CPU times are means, the columns after them medians. Peaks of memory are the largest that was \
+             seen every few milliseconds, summed over processes: anonymous memory, and mapped pages of files. Which \
+             faults were on files, no counter of the kernel tells, only tracepoints."
+        }
+    }
+}
 
 /// Every table of the run. In a study the two forms of a comparison may have a condition in common, so each has tables of
 /// its own.
@@ -147,6 +161,10 @@ fn section(
         vec![Column::left("arm"), Column::right("time/op"), Column::left(versus), Column::right("throughput")];
     let probed = columns.len();
     columns.extend(probes.iter().map(|probe| Column::right(probe.title)));
+    if condition.is_of_commands() {
+        // A command is one operation, and how many bytes it handed on nobody knows.
+        columns.iter_mut().for_each(|column| column.title = column.title.replace("/op", ""));
+    }
     if let Some(column) = columns.get_mut(probed) {
         column.begins_group = true;
     }
@@ -165,6 +183,14 @@ fn section(
     let mut table = Table { columns, rows };
     let measured: Vec<bool> = cells.iter().map(|entry| entry.cell.status == Status::Ok).collect();
     let alike = hoist(&mut table, &measured);
+    if condition.is_of_commands() {
+        table.columns.remove(THROUGHPUT);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(THROUGHPUT)));
+        // The group begins with the column that comes after it.
+        if let Some(column) = table.columns.get_mut(THROUGHPUT) {
+            column.begins_group = true;
+        }
+    }
     let also = map::also(condition, all);
     let also = if also.is_empty() { also } else { format!(", {also}") };
     Section {
@@ -189,10 +215,13 @@ fn together(notes: Vec<Note>) -> Vec<Note> {
     merged
 }
 
+/// The column of the throughput; those after it are what probes saw.
+const THROUGHPUT: usize = 3;
+
 /// Takes out the columns after the throughput in which all measured rows agree, and says them in words.
 fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
     let mut said = Vec::new();
-    for column in (4..table.columns.len()).rev() {
+    for column in (THROUGHPUT + 1..table.columns.len()).rev() {
         let mut texts: Vec<&str> = table
             .rows
             .iter()
@@ -227,6 +256,10 @@ fn says(condition: &Condition, findings: &Findings, notes: &[Note]) -> Option<St
 
 fn about(condition: &Condition) -> String {
     let bytes = |bytes: u64| number::bytes_glued(bytes as f64);
+    if condition.is_of_commands() {
+        let limit = condition.memory_bytes.map_or(String::new(), |it| format!(", {} of memory for them", bytes(it)));
+        return format!("one execution a pass · {} of named files{limit}", bytes(condition.file_bytes));
+    }
     let range = if condition.range.bytes == condition.file_bytes {
         format!("a file of {}", bytes(condition.file_bytes))
     } else {

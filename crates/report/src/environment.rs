@@ -48,6 +48,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ),
         ("file system", format!("{} ({})", target.file_system, target.mount_options)),
     ];
+    facts.extend(crate::runtimes::used(record).into_iter().map(|it| ("runtime", it)));
     match &target.device {
         Reading::Value(device) => facts.push((
             "device",
@@ -74,6 +75,15 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("stolen CPU time", read(&environment.steal_share, |&share| number::plain(&number::percent(share)))),
         ("load at the start", format!("{:.2}", environment.load)),
     ]);
+    for scheme in environment.reclaim_schemes.value().into_iter().flatten() {
+        let quota =
+            scheme.quota_bytes_per_s.map(|rate| format!(", up to {}/s", number::bytes(rate))).unwrap_or_default();
+        let idle = number::seconds(scheme.idle_s);
+        facts.push((
+            "reclaim scheme",
+            format!("DAMON, kdamond.{}: {} of what is idle for {idle}{quota}", scheme.kdamond, scheme.action),
+        ));
+    }
     let mitigations: Vec<String> = environment
         .mitigations
         .iter()

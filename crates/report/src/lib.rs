@@ -24,6 +24,7 @@ mod markdown;
 mod number;
 mod page;
 mod plan;
+mod runtimes;
 mod saved;
 mod study;
 mod summary;

@@ -84,7 +84,7 @@ fn row(line: &MapLine, conditions: &[&Condition], findings: &Findings, record: &
     why.extend(line.because.clone());
     Row {
         workload: line.condition.workload.to_string(),
-        block: Bytes(line.condition.block_bytes).to_string(),
+        block: line.condition.block(),
         also: also(&line.condition, conditions),
         fastest,
         paint,
@@ -283,7 +283,7 @@ pub(crate) fn write(page: &mut Page, sections: &[Section]) {
                     beneath(page, INDENT + workload + 2, &both.join(": "), lines_of_why);
                 }
                 Layout::Stacked => {
-                    let mut first = format!("{} {}", row.workload, row.block.replace(' ', "\u{a0}"));
+                    let mut first = format!("{} {}", row.workload, row.block.replace(' ', "\u{a0}")).trim().to_string();
                     if !row.also.is_empty() {
                         first.push_str(&format!(", {}", row.also));
                     }

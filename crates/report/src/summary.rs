@@ -6,7 +6,7 @@ use schema::{
     Bytes, Findings, Record, State,
     findings::{ClaimVerdict, Comparison, Verdict},
     observation::MechanismFinding,
-    record::{Outcome, Reading},
+    record::{Files, Outcome, Reading},
 };
 
 use crate::{costs, map::Names, number, study::without_numbers, text::shortened};
@@ -33,6 +33,8 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(findings), false);
     add("Accounted", costs::summary(findings), false);
+    add("Time", findings.commands.iter().map(|it| it.says.clone()).collect(), false);
+    add("Memory", findings.commands.iter().filter_map(|it| it.memory.clone()).collect(), false);
     add("Skipped", skipped(record, &Names::of(record, findings)), true);
     add(
         "Invalid",
@@ -309,11 +311,24 @@ pub(crate) fn title(record: &Record) -> String {
     let size = Bytes(target.bytes).to_string().replace(' ', "\u{a0}");
     let path = shortened(&target.path, 200);
     // A file that is gone is known by the folder it was in.
+    let path = match &target.files {
+        None => path.into_owned(),
+        Some(files) => named(files),
+    };
     let file = match path.rsplit_once('/').filter(|_| target.made_here) {
         Some((folder, _)) => format!("a test file of {size} in {}", if folder.is_empty() { "/" } else { folder }),
         None => format!("{path} · {size}"),
     };
     format!("{file} · {}{device} · {kernel}", target.file_system)
+}
+
+/// `10,000 files of tree, big.log`
+fn named(files: &Files) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<&str> = files.named.iter().take(SHOWN).map(|it| it.path.as_str()).collect();
+    let more = if files.named.len() > SHOWN { ", …" } else { "" };
+    let count = number::count(files.count as f64);
+    shortened(&format!("{count} file{} of {}{more}", plural(files.count as usize), names.join(", ")), 300).into_owned()
 }
 
 /// Which run this is: experiment, how long, id.

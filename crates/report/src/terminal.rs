@@ -6,7 +6,7 @@ use crate::{
     Style, claim, costs, counted, details, environment,
     map::{self, Section},
     page::{Page, Paint},
-    study, summary, timeline,
+    runtimes, study, summary, timeline,
 };
 
 /// The report as text. `saved` is where the record lies, if it was saved.
@@ -69,7 +69,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
     if !sections.is_empty() {
         page.blank();
         page.paragraph(0, Paint::Heading, "Details");
-        page.paragraph(0, Paint::Quiet, details::LEGEND);
+        page.paragraph(0, Paint::Quiet, details::legend(record));
     }
     for section in sections {
         page.blank();
@@ -97,6 +97,18 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         page.blank();
         page.table(0, &table);
     }
+    if let Some(tables) = runtimes::tables(findings) {
+        page.blank();
+        page.paragraph(0, Paint::Heading, runtimes::TITLE);
+        page.paragraph(0, Paint::Quiet, runtimes::ABOUT);
+        page.blank();
+        page.table(0, &tables.arms);
+        for (says, forks) in &tables.splits {
+            page.blank();
+            page.paragraph(0, Paint::Unsure, says);
+            page.table(2, forks);
+        }
+    }
     if let Some(table) = counted::table(record, findings) {
         page.blank();
         page.paragraph(0, Paint::Heading, counted::TITLE);
@@ -119,6 +131,13 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         for line in without {
             page.paragraph(2, Paint::Plain, &line);
         }
+    }
+    if let Some(table) = costs::held_out(findings) {
+        page.blank();
+        page.paragraph(0, Paint::Heading, costs::HELD_OUT);
+        page.paragraph(0, Paint::Quiet, costs::ABOUT_HELD_OUT);
+        page.blank();
+        page.table(0, &table);
     }
     if let Ok(facts) = costs::facts(record, findings) {
         page.blank();

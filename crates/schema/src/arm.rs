@@ -25,7 +25,7 @@ pub enum Values {
     /// One of these words; the first is the default. Words are unique over a method's options, so that a name
     /// may say `mmap+sequential` for `advice = "sequential"`.
     Words(&'static [&'static str]),
-    /// A whole number between `min` and `max`.
+    /// A whole number between `min` and `max`, or the default, which may lie outside.
     Number { min: u32, max: u32, default: u32 },
 }
 
@@ -57,7 +57,9 @@ impl MethodSpec {
             (Can::Write, false) => ("only writes", |it| it != Can::Write),
             _ => return Ok(()),
         };
-        let fitting: Vec<&str> = METHODS.iter().filter(|it| others(it.can)).map(|it| it.name).collect();
+        let of_runtime = RUNTIMES.iter().map(|it| methods_of(it)).find(|it| it.iter().any(|it| it.name == self.name));
+        let methods = of_runtime.unwrap_or(METHODS).iter();
+        let fitting: Vec<&str> = methods.filter(|it| others(it.can)).map(|it| it.name).collect();
         Err(format!("method {} {does}; for workload {workload} there are {}", self.name, fitting.join(", ")))
     }
 }
@@ -77,7 +79,7 @@ const SHARING: OptionSpec =
 const QUEUE_DEPTH: OptionSpec = OptionSpec {
     name: "queue_depth",
     values: Values::Number { min: 1, max: 4096, default: 32 },
-    about: "reads kept in flight",
+    about: "blocks kept in flight",
 };
 const IO: OptionSpec = OptionSpec {
     name: "io",
@@ -87,7 +89,7 @@ const IO: OptionSpec = OptionSpec {
 const BUFFERS: OptionSpec = OptionSpec {
     name: "buffers",
     values: Values::Words(&["plain", "registered"]),
-    about: "buffers pinned once with io_uring_register(2), or at every read",
+    about: "buffers pinned once with io_uring_register(2), or at every request",
 };
 
 const SYNC: OptionSpec = OptionSpec {
@@ -131,9 +133,9 @@ pub const METHODS: &[MethodSpec] = &[
     },
     MethodSpec {
         name: "uring",
-        about: "io_uring reads with a full queue",
-        options: &[QUEUE_DEPTH, IO, BUFFERS],
-        can: Can::Read,
+        about: "io_uring with a full queue",
+        options: &[QUEUE_DEPTH, IO, BUFFERS, SYNC],
+        can: Can::Both,
     },
     MethodSpec {
         name: "dontcache",
@@ -264,7 +266,9 @@ impl OptionSpec {
                 Err(format!("option {} cannot be {other}; {}", self.name, expected(&other.to_string(), words)))
             }
             (Values::Number { default, .. }, None) => Ok((Setting::Number(default), None)),
-            (Values::Number { min, max, default }, Some(Setting::Number(number))) if (min..=max).contains(number) => {
+            (Values::Number { min, max, default }, Some(Setting::Number(number)))
+                if (min..=max).contains(number) || *number == default =>
+            {
                 Ok((Setting::Number(*number), (*number != default).then(|| format!("{}={number}", self.name))))
             }
             (Values::Number { min, max, .. }, Some(other)) => {
@@ -318,9 +322,13 @@ mod tests {
 
     #[test]
     fn an_arm_is_known_by_its_name_and_its_name_reads_back() {
-        for name in
-            ["native/read", "jvm/mapped", "native/mmap+sequential+populate-read", "native/uring+queue_depth=4+direct"]
-        {
+        for name in [
+            "native/read",
+            "jvm/mapped",
+            "jvm/mapped+get+jdk=17",
+            "native/mmap+sequential+populate-read",
+            "native/uring+queue_depth=4+direct",
+        ] {
             let arm: Arm = name.parse().unwrap();
             assert_eq!(arm.name, name);
             assert_eq!(arm.name.parse::<Arm>().unwrap(), arm);

@@ -6,6 +6,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("survey", include_str!("../../../experiments/survey.toml")),
     ("crossover", include_str!("../../../experiments/crossover.toml")),
     ("calibrate", include_str!("../../../experiments/calibrate.toml")),
+    ("write-back", include_str!("../../../experiments/write-back.toml")),
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 
@@ -16,6 +17,7 @@ pub const STUDIES: &[(&str, &str)] = &[
     ("random-4k-2021", include_str!("../../../experiments/studies/random-4k-2021.toml")),
     ("line-count-boards", include_str!("../../../experiments/studies/line-count-boards.toml")),
     ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),
+    ("channel-vs-mapped-writing", include_str!("../../../experiments/studies/channel-vs-mapped-writing.toml")),
 ];
 
 /// The text of a built-in experiment or study.

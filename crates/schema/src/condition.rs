@@ -82,6 +82,13 @@ words! {
     }
 }
 
+impl Consume {
+    /// Its loop goes over every byte: runtimes differ in that.
+    pub fn looks_at_all(self) -> bool {
+        !matches!(self, Consume::Touch | Consume::Copy)
+    }
+}
+
 words! {
     /// Where the pages are when the pass starts.
     State {
@@ -189,6 +196,16 @@ pub(crate) fn whole() -> u32 {
 }
 
 impl Condition {
+    /// It is about commands: there is no block, no consume and no thread that faultline could say anything about.
+    pub fn is_of_commands(&self) -> bool {
+        self.workload == Workload::Command
+    }
+
+    /// The size of a block; nothing where there is none.
+    pub fn block(&self) -> String {
+        if self.is_of_commands() { String::new() } else { crate::Bytes(self.block_bytes).to_string() }
+    }
+
     /// `scan 4 KiB cached`: what tells conditions of one run apart at a glance.
     pub fn label(&self) -> String {
         let mut label = match self.workload {

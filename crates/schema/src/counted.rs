@@ -53,4 +53,12 @@ pub struct CountedFinding {
     pub amplification: Reading<f64>,
     pub folio_orders: Reading<Histogram>,
     pub request_bytes: Reading<Histogram>,
+    /// The same, of requests that read, and of those that write.
+    pub read_request_bytes: Reading<Histogram>,
+    pub write_request_bytes: Reading<Histogram>,
+    /// Requests that made durable what was written before them, and those that were durable themselves (FUA).
+    pub flush_requests: Reading<f64>,
+    pub durable_requests: Reading<f64>,
+    /// Events that did not fit the rings: the histograms are then a part.
+    pub lost_events: u64,
 }

@@ -633,36 +633,24 @@ impl WrittenCompare {
             durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
         };
-        if let Some(threads) = &self.threads
-            && compare.threads.iter().any(|&threads| threads == 0 || threads > 1024)
-        {
-            return Err(problem(threads.span(), "threads must lie between 1 and 1024".into()));
-        }
-        if let Some(range) = &self.range {
-            let written = range.get_ref();
-            let told = [written.bytes.is_some(), written.share.is_some(), written.blocks.is_some()];
-            if told.into_iter().filter(|it| *it).count() > 1 {
-                return Err(problem(range.span(), "a range has bytes, a share or blocks, and one of them only".into()));
-            }
-            if written.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-                return Err(problem(range.span(), "a share lies above 0 and is at most 1".into()));
-            }
-        }
-        if let Some(memory) = self.memory.as_ref().filter(|it| !(*it.get_ref() > 0.0 && *it.get_ref() <= 1.0)) {
-            return Err(problem(memory.span(), "memory is a share of the range, above 0 and at most 1".into()));
-        }
-        if let Some(ops) = self.ops.as_ref().filter(|ops| *ops.get_ref() == 0) {
-            return Err(problem(ops.span(), "a pass has at least one op".into()));
-        }
-        compare
-            .validate()
-            .map_err(|(what, message)| problem(if what == "block" { block_span } else { workload_span }, message))?;
+        let spans = [
+            ("block", Some(block_span)),
+            ("threads", self.threads.as_ref().map(Spanned::span)),
+            ("range", self.range.as_ref().map(Spanned::span)),
+            ("memory", self.memory.as_ref().map(Spanned::span)),
+            ("ops", self.ops.as_ref().map(Spanned::span)),
+        ];
+        compare.validate().map_err(|(what, message)| {
+            let written = spans.into_iter().find(|(key, _)| *key == what).and_then(|(_, span)| span);
+            problem(written.unwrap_or(workload_span), message)
+        })?;
         Ok(compare)
     }
 }
 
 impl Compare {
-    /// Whether the lists make sense together; also asked after command-line filters were applied.
+    /// Whether the lists make sense, each and together; also asked after command-line filters were applied, and of what
+    /// a saved run says.
     ///
     /// # Errors
     /// Which key is at fault, and a sentence.
@@ -683,6 +671,24 @@ impl Compare {
             crate::arm::method_spec(&arm.arm.method)
                 .map_or(Ok(()), |spec| spec.fits(workload))
                 .map_err(|message| ("workload", message))?;
+        }
+        if self.threads.iter().any(|threads| !(1..=1024).contains(threads)) {
+            return Err(("threads", "threads must lie between 1 and 1024".into()));
+        }
+        if let Some(range) = &self.range {
+            let told = [range.bytes.is_some(), range.share.is_some(), range.blocks.is_some()];
+            if told.into_iter().filter(|it| *it).count() > 1 {
+                return Err(("range", "a range has bytes, a share or blocks, and one of them only".into()));
+            }
+            if range.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+                return Err(("range", "a share lies above 0 and is at most 1".into()));
+            }
+        }
+        if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
+        }
+        if self.ops == Some(0) {
+            return Err(("ops", "a pass has at least one op".into()));
         }
         let writes = self.workload.iter().any(|it| it.writes());
         if !writes && (self.durability != nothing_synced() || self.layout != written_before()) {

@@ -31,6 +31,15 @@ pub struct Findings {
     /// What counted passes say, one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::CountedFinding>,
+    /// Where runtimes stand beside each other: their loops by themselves, and what else they were doing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<RuntimeFinding>,
+    /// Cells whose forks disagree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splits: Vec<ForkSplit>,
+    /// Of runs of commands: one entry for each and every condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandFinding>,
     /// How commands reach their files, one entry for each that was observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanisms: Vec<crate::observation::MechanismFinding>,
@@ -83,8 +92,54 @@ pub struct CellFinding {
     pub device_read_bytes: Reading<f64>,
     pub device_write_bytes: Reading<f64>,
     pub peak_memory_bytes: Reading<f64>,
+    /// Of commands: the two kinds that peak is made of, each at its own peak.
+    #[serde(default = "not_observed")]
+    pub peak_anonymous_bytes: Reading<f64>,
+    #[serde(default = "not_observed")]
+    pub peak_file_bytes: Reading<f64>,
     /// Of the measured device ceiling; only for cold cells.
     pub ceiling_share: Option<f64>,
+}
+
+fn not_observed() -> Reading<f64> {
+    Reading::unavailable("not observed in this run")
+}
+
+/// Where the time of a command went, and what it needed beside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandFinding {
+    pub arm: String,
+    pub condition: Condition,
+    /// Where its time went, in one sentence.
+    pub says: String,
+    /// What its memory group held, in another; only in state `limited`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    pub time: Reading<CommandTime>,
+    /// Bytes from the device over those of all named files; of states that begin without the pages.
+    pub amplification: Reading<f64>,
+    /// In state `limited`, as the kernel counts the group: page cache and all.
+    pub cgroup_limit_bytes: Reading<f64>,
+    pub cgroup_memory_bytes: Reading<f64>,
+    pub cgroup_peak_bytes: Reading<f64>,
+    pub cgroup_file_bytes: Reading<f64>,
+    pub cgroup_anonymous_bytes: Reading<f64>,
+}
+
+/// Shares of the time that passed; with several threads at work those of processor time may add up to more than all of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandTime {
+    pub threads_at_once: u32,
+    /// They were counted; otherwise all processors are taken for busy, which bounds least.
+    pub threads_seen: bool,
+    pub user_share: f64,
+    pub system_share: f64,
+    /// For the device, or for anything else; of one thread only, because others work meanwhile.
+    pub waited_share: Reading<f64>,
+    /// How long the disk had requests in flight, anybody's, as a share of the time that passed.
+    pub device_busy_share: Reading<f64>,
+    /// System time and waiting: reading is this share of the time that passed at most.
+    pub reading_at_most: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -136,6 +191,48 @@ pub struct Comparison {
     pub because: Option<String>,
     /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
     pub explained_share: Option<f64>,
+}
+
+/// One arm with one consume, over all its conditions. Shares are of the passes' time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuntimeFinding {
+    pub arm: String,
+    pub consume: crate::Consume,
+    pub passes: u32,
+    /// The consume's loop alone, over bytes that the processor holds.
+    pub loop_bytes_per_s: Option<f64>,
+    /// How many times longer the first pass of a process took over its twin than the last ones: a cold runtime.
+    pub first_pass: Option<f64>,
+    /// Time that compilers spent meanwhile, on whatever processor.
+    pub compile_share: Option<f64>,
+    pub collections: Option<f64>,
+    pub collection_share: Option<f64>,
+    /// Passes whose warm-up ended before compilation was quiet.
+    pub not_quiet: u32,
+}
+
+/// Processes of one cell that fall into two groups.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForkSplit {
+    pub arm: String,
+    pub condition: Condition,
+    /// In the order of rounds.
+    pub forks: Vec<Fork>,
+    /// How many times longer the slow ones took.
+    pub factor: f64,
+    /// The slow ones were slow over the twin of their warm-up as well: it is how they were compiled.
+    pub in_code: bool,
+    pub says: String,
+}
+
+/// One process of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fork {
+    pub round: u32,
+    pub ns_per_op: f64,
+    pub warm_pass_ns_per_op: Option<f64>,
+    pub loop_bytes_per_s: Option<f64>,
+    pub slow: bool,
 }
 
 /// Where the faster of two arms changes along an axis.

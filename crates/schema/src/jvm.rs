@@ -1,17 +1,88 @@
-//! What the JVM worker can do: the names are those of `workers/java/faultline/Access.java`.
+//! What the JVM worker can do: the names are those of `workers/java/faultline/Methods.java`.
 
-use crate::arm::{Can, MethodSpec};
+use crate::arm::{Can, MethodSpec, OptionSpec, Values};
+
+const JDK: OptionSpec = OptionSpec {
+    name: "jdk",
+    values: Values::Number { min: 17, max: 99, default: 0 },
+    about: "the version of Java that runs it; 0 is the newest that fits, or the one of --java",
+};
+const CHARSET: OptionSpec = OptionSpec {
+    name: "charset",
+    values: Values::Words(&["latin1", "utf-8"]),
+    about: "how bytes are decoded: ISO 8859-1, in which every byte is a character, or UTF-8",
+};
+const USE: OptionSpec = OptionSpec {
+    name: "use",
+    values: Values::Words(&["in-place", "get"]),
+    about: "bytes consumed where they are mapped, or got into an array first",
+};
+const LOAD: OptionSpec = OptionSpec {
+    name: "load",
+    values: Values::Words(&["no", "load"]),
+    about: "MappedByteBuffer.load while opening: madvise(2) WILLNEED, and a byte of each page",
+};
+const WINDOW: OptionSpec = OptionSpec {
+    name: "window_mib",
+    values: Values::Number { min: 1, max: 2047, default: 512 },
+    about: "MiB of the file in one MappedByteBuffer, which ends at 2 GiB; a block more overlaps the next",
+};
+const ADVICE: OptionSpec = OptionSpec {
+    name: "advice",
+    values: Values::Words(&["normal", "sequential", "random", "willneed", "hugepage"]),
+    about: "madvise(2) after mapping",
+};
+const POPULATE: OptionSpec = OptionSpec {
+    name: "populate",
+    values: Values::Words(&["no", "populate-read"]),
+    about: "fill the page table while opening: MADV_POPULATE_READ (Linux 5.14)",
+};
+const SYNC: OptionSpec = OptionSpec {
+    name: "sync",
+    values: Values::Words(&["force", "o-dsync", "o-sync"]),
+    about: "how a write gets to the device when the durability asks for it: FileChannel.force, or DSYNC or SYNC when opening",
+};
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-    MethodSpec { name, about, options: &[], can: Can::Read }
+    MethodSpec { name, about, options: &[JDK], can: Can::Read }
 }
 
 /// In the order of the worker's greeting.
 pub const METHODS: &[MethodSpec] = &[
     reads("stream", "FileInputStream.read into an array"),
-    reads("random-access-file", "RandomAccessFile.readFully into an array; seek when the workload jumps"),
+    MethodSpec {
+        name: "reader-lines",
+        about: "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
+        options: &[CHARSET, JDK],
+        can: Can::Read,
+    },
+    reads("random-access-file", "RandomAccessFile.read into an array; seek when the workload jumps"),
     reads("channel-direct", "FileChannel.read into a direct buffer, at the channel's own position"),
     reads("channel-heap", "FileChannel.read into a heap buffer, at the channel's own position"),
     reads("channel-positional", "FileChannel.read into a direct buffer, at an explicit offset"),
-    reads("mapped", "MappedByteBuffer in windows of 512 MiB, bytes consumed in place"),
+    reads("channel-odirect", "FileChannel.read with ExtendedOpenOption.DIRECT, at an explicit offset"),
+    MethodSpec {
+        name: "mapped",
+        about: "MappedByteBuffer, in windows",
+        options: &[USE, LOAD, WINDOW, JDK],
+        can: Can::Read,
+    },
+    MethodSpec {
+        name: "segment",
+        about: "MemorySegment of a confined Arena, bytes consumed in place (JDK 22)",
+        options: &[ADVICE, POPULATE, JDK],
+        can: Can::Read,
+    },
+    MethodSpec {
+        name: "channel-write",
+        about: "FileChannel.write from a direct buffer, at the channel's own position",
+        options: &[SYNC, JDK],
+        can: Can::Write,
+    },
+    MethodSpec {
+        name: "mapped-put",
+        about: "MappedByteBuffer.put from a direct buffer; force when the durability asks for it",
+        options: &[WINDOW, JDK],
+        can: Can::Write,
+    },
 ];

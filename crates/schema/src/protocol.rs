@@ -15,12 +15,15 @@
 //!
 //! `go` may be said several times. Nothing here assumes that both sides share a clock or a memory.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Consume, Descriptor, Durability, Span, Workload,
     arm::Options,
     observation::{Observation, Watch},
+    record::Reading,
 };
 
 /// Spoken by this version; a worker that answers another number is not used.
@@ -58,6 +61,9 @@ pub struct Hello {
     /// `native`, and for other runtimes their version too: `jvm 25.0.3`.
     pub runtime: String,
     pub methods: Vec<String>,
+    /// What a runtime that is not this executable is: `vm`, `home`, `flags`, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, String>,
 }
 
 /// One arm under one condition, as a worker needs to know it.
@@ -89,6 +95,9 @@ pub struct Job {
     /// Of a command: its execution is watched, and not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
+    /// After the pass, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub times_its_loop: bool,
 }
 
 /// What happens before `prepared`.
@@ -116,6 +125,10 @@ pub struct Done {
     /// Of an `update`: where the time of its work went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
+    /// What the worker saw, by the names of readings, and where probes see that too, instead of them: of processes that it
+    /// started, of its own runtime (docs/FORMATS.md, "Readings").
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<String, Reading<f64>>,
     /// Of an execution that was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Box<Observation>>,

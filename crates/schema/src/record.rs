@@ -54,6 +54,9 @@ pub struct Record {
     /// What the whole machine did meanwhile, when it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,
+    /// What ran the arms of other runtimes than native, by what it calls itself (`jvm 25.0.3`): `vm`, `home`, `flags`, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runtimes: BTreeMap<String, BTreeMap<String, String>>,
     /// What could not be had on this machine or for this user, one sentence each.
     pub limits: Vec<String>,
 }
@@ -183,11 +186,34 @@ pub struct Target {
     pub allocated_bytes: u64,
     /// faultline made the file, and removed it.
     pub made_here: bool,
+    /// Of a run of commands: what was named, when it is more than one file. `path` is then the first of it, `bytes` the
+    /// sum of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Files>,
     /// How residency was verified: `cachestat`, `mincore`, `preadv2-nowait`.
     pub residency: Reading<String>,
     pub file_system: String,
     pub mount_options: String,
     pub device: Reading<Device>,
+}
+
+/// Files that commands are said to read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Files {
+    /// As on the command line, with full paths; the first twenty.
+    pub named: Vec<NamedPath>,
+    pub count: u64,
+    /// Folders that they were found in.
+    pub folders: u64,
+    /// Paths of the first twenty.
+    pub first: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedPath {
+    pub path: String,
+    /// Everything in it was meant.
+    pub folder: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -248,6 +274,9 @@ pub struct Environment {
     pub transparent_hugepage: Reading<String>,
     pub fault_around_bytes: Reading<u64>,
     pub lru_gen: Reading<String>,
+    /// Schemes by which the kernel pushes memory out that nobody touches, also where there is plenty.
+    #[serde(default = "not_looked_at")]
+    pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
     pub clocksource: Reading<String>,
     pub governor: Reading<String>,
     pub c_library: Reading<String>,
@@ -256,4 +285,21 @@ pub struct Environment {
     pub steal_share: Reading<f64>,
     /// Load average over one minute when the run began.
     pub load: f64,
+}
+
+fn not_looked_at() -> Reading<Vec<ReclaimScheme>> {
+    Reading::unavailable("made by a version that does not look")
+}
+
+/// A scheme of DAMON whose kernel thread was running when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReclaimScheme {
+    /// The number of its thread: kdamond.N.
+    pub kdamond: u32,
+    /// `pageout`, `cold`, `lru_deprio`, …
+    pub action: String,
+    /// What nobody touched for so long.
+    pub idle_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes_per_s: Option<f64>,
 }

@@ -137,6 +137,9 @@ pub struct UnitCosts {
     /// A minor fault at a random place.
     pub fault_random_ns: Option<f64>,
     pub device: Vec<DeviceCost>,
+    /// A page that comes from the device into the page cache, beyond the device's own work: allocated, entered, and its part of
+    /// a request.
+    pub page_in_ns: Option<f64>,
     /// A byte that comes from the device through read-ahead, in ascending order, with the copying that goes on meanwhile.
     pub stream_byte_ns: Option<f64>,
 }

@@ -37,7 +37,14 @@ fn every_example_of_the_conversation_is_one() {
 
 #[test]
 fn every_example_of_a_sample_is_one() {
-    assert_eq!(each::<Sample>("json sample"), 2);
+    assert_eq!(each::<Sample>("json sample"), 3);
+}
+
+#[test]
+fn every_example_of_an_arm_is_one_and_a_command_can_be_run_from_it() {
+    assert_eq!(each::<schema::Arm>("json arm"), 1);
+    let arm: schema::Arm = serde_json::from_str(examples("json arm")[0]).unwrap();
+    assert_eq!(schema::command::Spec::of(&arm.options).unwrap().line, "rg --mmap -c needle big.log");
 }
 
 #[test]
@@ -63,9 +70,16 @@ fn every_example_of_an_experiment_is_one() {
 fn every_marked_fence_is_of_a_known_kind() {
     let heads = FORMATS.split("```").skip(1).step_by(2).filter_map(|block| block.lines().next());
     for head in heads {
-        let known =
-            ["json request", "json reply", "json sample", "json inspection", "json observed", "toml experiment"]
-                .contains(&head);
+        let known = [
+            "json request",
+            "json reply",
+            "json sample",
+            "json arm",
+            "json inspection",
+            "json observed",
+            "toml experiment",
+        ]
+        .contains(&head);
         assert!(known, "```{head}");
     }
 }

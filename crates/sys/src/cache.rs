@@ -144,6 +144,20 @@ fn nowait(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     Ok(resident)
 }
 
+/// Has dirty pages of a part written back, and does not wait for that (sync_file_range(2)).
+///
+/// # Errors
+/// What the call said.
+pub fn start_write_back(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    let range = |it: u64| libc::off64_t::try_from(it).map_err(io::Error::other);
+    let (offset, bytes) = (range(offset)?, range(bytes)?);
+    // SAFETY: the call takes a descriptor, numbers and flags, and touches no memory of this process.
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, libc::SYNC_FILE_RANGE_WRITE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Writes the file's dirty pages and asks the kernel to drop the pages of a part of it; with `bytes` 0 to its end.
 /// Success says nothing: mapped pages stay (mm/fadvise.c drops only clean, unmapped ones), so look afterwards.
 ///

@@ -19,6 +19,8 @@ pub struct DiskCounters {
     pub write_bytes: u64,
     /// Requests to make durable what was written before; `None` before Linux 5.5.
     pub flush_requests: Option<u64>,
+    /// How long requests were in flight.
+    pub busy_ms: u64,
 }
 
 impl Disk {
@@ -83,6 +85,7 @@ fn parse_counters(text: &str) -> Option<DiskCounters> {
         write_requests: *fields.get(4)?,
         write_bytes: fields.get(6)? * 512,
         flush_requests: fields.get(15).copied(),
+        busy_ms: *fields.get(9)?,
     })
 }
 
@@ -99,6 +102,7 @@ mod tests {
             write_requests: 200,
             write_bytes: 4_096_000,
             flush_requests: None,
+            busy_ms: 1,
         };
         assert_eq!(counters, expected);
         let newer = parse_counters("100 5 4000 70 200 6 8000 90 0 1 2 0 0 0 0 33 4").unwrap();

@@ -3,9 +3,11 @@
 
 pub mod cache;
 pub mod cgroup;
+pub mod damon;
 pub mod device;
 pub mod folio;
 pub mod follow;
+pub mod memory_disk;
 pub mod mount;
 pub mod pages;
 pub mod perf;

@@ -140,14 +140,23 @@ pub fn written_by_another_process(path: &Path, content: &'static [u8]) -> io::Re
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("the writing process ended with {status}"))) }
 }
 
-/// Minor faults of the calling thread so far (getrusage(2), RUSAGE_THREAD).
+/// Minor faults of the calling thread so far.
 pub fn minor_faults_of_this_thread() -> u64 {
+    usage_of_this_thread().ru_minflt as u64
+}
+
+/// How often the calling thread has given the processor away to wait for something (voluntary context switches).
+pub fn waits_of_this_thread() -> u64 {
+    usage_of_this_thread().ru_nvcsw as u64
+}
+
+/// getrusage(2), RUSAGE_THREAD.
+fn usage_of_this_thread() -> libc::rusage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the structure is the kernel's, all zero is valid for it, and it outlives the call, which cannot fail for
     // this argument.
-    let usage = unsafe {
+    unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
-    };
-    usage.ru_minflt as u64
+    }
 }

@@ -1,6 +1,11 @@
 //! Other processes, through /proc; and how a child is tied to its parent.
 
-use std::{fs, io, os::unix::process::CommandExt, process::Command};
+use std::{
+    fs, io,
+    os::unix::process::CommandExt,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 /// Cumulative counters of /proc/PID/io (proc_pid_io(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,8 +24,11 @@ pub struct Io {
 /// # Errors
 /// The process is gone, or belongs to somebody else.
 pub fn io(pid: u32) -> io::Result<Io> {
-    let text = fs::read_to_string(format!("/proc/{pid}/io"))?;
-    let field = |name: &str| number_after(&text, name).ok_or_else(|| io::Error::other(format!("no {name} in io")));
+    parse_io(&fs::read_to_string(format!("/proc/{pid}/io"))?)
+}
+
+fn parse_io(text: &str) -> io::Result<Io> {
+    let field = |name: &str| number_after(text, name).ok_or_else(|| io::Error::other(format!("no {name} in io")));
     Ok(Io {
         read_call_bytes: field("rchar:")?,
         read_calls: field("syscr:")?,
@@ -28,6 +36,34 @@ pub fn io(pid: u32) -> io::Result<Io> {
         device_read_bytes: field("read_bytes:")?,
         device_write_bytes: field("\nwrite_bytes:")?,
     })
+}
+
+/// Of all children of this process that have ended and were waited for, and of theirs: the kernel adds those to the
+/// process as a whole (kernel/exit.c, `wait_task_zombie`), and to none of its threads.
+///
+/// # Errors
+/// This process cannot look at itself, or has more threads than the calling one.
+pub fn io_of_children() -> io::Result<Io> {
+    if fs::read_dir("/proc/self/task")?.count() > 1 {
+        return Err(io::Error::other("the reads of several threads cannot be told from those of children"));
+    }
+    let own = parse_io(&fs::read_to_string("/proc/thread-self/io")?)?;
+    let all = parse_io(&fs::read_to_string("/proc/self/io")?)?;
+    // The one reading is itself counted by the other.
+    Ok(all.since(&own))
+}
+
+impl Io {
+    /// What was added to `before`.
+    pub fn since(&self, before: &Io) -> Io {
+        Io {
+            read_call_bytes: self.read_call_bytes.saturating_sub(before.read_call_bytes),
+            read_calls: self.read_calls.saturating_sub(before.read_calls),
+            write_calls: self.write_calls.saturating_sub(before.write_calls),
+            device_read_bytes: self.device_read_bytes.saturating_sub(before.device_read_bytes),
+            device_write_bytes: self.device_write_bytes.saturating_sub(before.device_write_bytes),
+        }
+    }
 }
 
 /// Peak resident memory, from VmHWM. Not ru_maxrss: through exec that carries the parent's peak into the child.
@@ -147,6 +183,65 @@ pub fn mappers(inode: u64, path: &str) -> Vec<String> {
     .collect()
 }
 
+/// What /proc/PID/stat, or that of a thread, says (proc_pid_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// `R` runs or could, `D` waits for a device, `Z` has ended, …
+    pub state: char,
+    pub parent: i32,
+    pub threads: u32,
+}
+
+/// `None`: it is gone, or says something else.
+pub fn stat(path: &str) -> Option<Stat> {
+    parse_stat(&fs::read_to_string(path).ok()?)
+}
+
+/// The name, in brackets, may hold anything.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        threads: fields.get(17)?.parse().ok()?,
+    })
+}
+
+/// Of all processes, as far as they may be seen.
+pub fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// From here on, processes below this one whose parent ends become its children instead of init's.
+///
+/// # Errors
+/// What prctl(2) said.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Waits so long for all children to end by themselves, then ends the others and whatever comes of them; their names. For
+/// a process that waits for no child of its own any more.
+pub fn end_children(grace: Duration) -> Vec<String> {
+    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
+    let me = getpid().as_raw_nonzero().get();
+    let mut ended = Vec::new();
+    let deadline = Instant::now() + grace;
+    loop {
+        while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
+        let child = pids().find(|pid| stat(&format!("/proc/{pid}/stat")).is_some_and(|it| it.parent == me));
+        let Some((child, pid)) = child.and_then(|it| Some((it, Pid::from_raw(it)?))) else { return ended };
+        if Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        ended.push(fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default().trim().to_string());
+        let _ = kill_process(pid, Signal::KILL);
+        let _ = waitpid(Some(pid), WaitOptions::empty());
+    }
+}
+
 /// Makes a child die with its parent, also when the parent is killed, and keeps a terminal's Ctrl-C from reaching it:
 /// the parent decides when a worker ends. Call from the thread that spawns (prctl(2), PR_SET_PDEATHSIG).
 pub fn tie_to_parent(command: &mut Command) {
@@ -157,6 +252,22 @@ pub fn tie_to_parent(command: &mut Command) {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
             // The parent may have died before the request was in force.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            Ok(())
+        });
+    }
+}
+
+/// As `tie_to_parent`, in a session of its own: it has no terminal to ask, and whatever it starts can be ended with it.
+pub fn tie_in_own_session(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: as in `tie_to_parent`.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::setsid()?;
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
             if rustix::process::getppid() != Some(parent) {
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
@@ -246,6 +357,13 @@ Locked:               64 kB
             }
         );
         assert_eq!((mappings[1].name.as_str(), mappings[2].name.as_str()), ("[stack]", ""));
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_line_whatever_it_is_called() {
+        let line = "77 (a) R 1 (b)) D 42 77 77 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 100 1 1\n";
+        assert_eq!(parse_stat(line), Some(Stat { state: 'D', parent: 42, threads: 3 }));
+        assert_eq!((parse_stat("77 (a"), parse_stat("")), (None, None));
     }
 
     #[test]

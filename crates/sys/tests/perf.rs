@@ -177,3 +177,15 @@ fn a_tracepoint_that_no_kernel_has_is_an_error_that_names_it() {
     assert!(reason.contains("no_such:event"), "{reason}");
     assert_eq!(Format::parse("").field("id").ok(), None);
 }
+
+#[test]
+fn the_table_of_tracepoints_is_reached_without_a_mount_that_anybody_sees_or_that_could_stay() {
+    let mounts = || {
+        let all = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        all.lines().filter(|line| line.contains(" - tracefs ")).count()
+    };
+    let before = mounts();
+    let tracefs = or_skip!(Tracefs::detached());
+    assert!(tracefs.tracepoint("raw_syscalls", "sys_enter").is_ok());
+    assert_eq!(mounts(), before, "attached nowhere, so that it ends with the process that holds it");
+}

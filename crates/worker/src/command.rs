@@ -1,12 +1,17 @@
 //! A command of the user's as a pass: started, waited for, its output taken in. The clock runs from before fork until
 //! the command's own process has ended.
 //!
+//! It runs in a session of its own, without a terminal. Whatever it starts comes to this process when its parent ends, and
+//! is ended with it: when it is left behind, when time is over, and when the controller goes away, which the end of this
+//! process's standard input shows.
+//!
 //! Standard output is a pipe that is read to its end and summed, never /dev/null: programs notice that, and some stop
 //! at the first match then (grep, ripgrep).
 
 use std::{
+    collections::BTreeMap,
     io::{self, Read},
-    os::{fd::AsFd, unix::process::ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -14,20 +19,26 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal},
 };
 use schema::{
     command::Spec,
     observation::Watch,
     protocol::{Hold, Job, Phases, Tally},
+    record::Reading,
 };
+use sys::process::{adopt_orphans, end_children};
 
 use crate::{
+    family::Family,
     observe::{self, Watched},
     session::{Measured, Session},
     task::{Fault, Refusal, at},
     usage,
 };
+
+/// What ends together with the command may take so long.
+const GRACE: Duration = Duration::from_millis(60);
 
 /// How much of standard error is kept for the reason of a failure.
 const TAIL_BYTES: usize = 400;
@@ -40,7 +51,11 @@ struct Execution {
 pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
     let spec = Spec::of(&job.options).map_err(Fault::new)?;
     // Children of children come to this process when their parents end, so that none is left behind.
-    set_child_subreaper(Some(getpid())).map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
+    adopt_orphans().map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
+    // When the controller goes, this process has something to do first; see `Leash`. What is watched goes with this one.
+    if job.watch.is_none() {
+        set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
+    }
     if let Some(line) = &spec.prepare {
         beside(&spec, line, "--prepare")?;
     }
@@ -59,25 +74,29 @@ impl Session for Execution {
         }
         let mut command = command(spec, &spec.line).map_err(|fault| ("open", fault))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        sys::process::tie_to_parent(&mut command);
-        let before = usage::of_children();
+        sys::process::tie_in_own_session(&mut command);
+        let before = (usage::of_children(), sys::process::io_of_children());
         let began = Instant::now();
         let mut child = command.spawn().map_err(|error| ("open", unstartable(&spec.line, error)))?;
         let started = Instant::now();
-        let ended = attend(&mut child, Duration::from_secs(spec.timeout_s.into()));
-        let left = end_the_rest();
+        let mut family = Family::of(Pid::from_child(&child));
+        let ended = attend(&mut child, &mut family, Duration::from_secs(spec.timeout_s.into()));
+        let left = end_children(GRACE);
         let ended = ended.map_err(|fault| ("work", fault))?;
-        let usage = usage::between(&before, &usage::of_children());
+        let usage = usage::between(&before.0, &usage::of_children());
+        let mut seen = family.readings();
+        seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
         if let Some(line) = &spec.cleanup {
             beside(spec, line, "--cleanup").map_err(|fault| ("close", fault))?;
         }
-        ended.judge(spec, left).map_err(|fault| ("work", fault))?;
+        ended.judge(spec, &left).map_err(|fault| ("work", fault))?;
         let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         Ok(Measured {
             phases: Phases { open_ns: Some(ns(began, started)), work_ns: ns(started, ended.when), close_ns: Some(0) },
             tally: tally(spec, &ended),
             usage,
             parts: None,
+            seen,
             observation: None,
         })
     }
@@ -92,6 +111,7 @@ fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
         let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
         let mut command = command(spec, &spec.line)?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        sys::process::tie_to_parent(&mut command);
         let before = usage::of_children();
         let began = Instant::now();
         // Both end when nobody holds the other side any more: with the command and all that it has started.
@@ -102,7 +122,7 @@ fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
             (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
         });
         let when = Instant::now();
-        let left = end_the_rest();
+        let mut left = end_children(GRACE);
         let usage = usage::between(&before, &usage::of_children());
         let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
         if let Some(line) = spec.cleanup.as_ref().filter(|_| ran) {
@@ -122,13 +142,15 @@ fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
             return Err(too_long(spec.timeout_s));
         }
         let ended = Ended { status: followed.status, when, output, stderr };
-        ended.judge(spec, left + followed.left)?;
+        left.extend((followed.left > 0).then(|| format!("{} that were watched", followed.left)));
+        ended.judge(spec, &left)?;
         observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
         return Ok(Measured {
             phases: Phases { open_ns: None, work_ns: when.duration_since(began).as_nanos() as u64, close_ns: None },
             tally: tally(spec, &ended),
             usage,
             parts: None,
+            seen: BTreeMap::new(),
             observation: Some(observation),
         });
     }
@@ -182,12 +204,13 @@ impl Ended {
         sum.0
     }
 
-    fn judge(&self, spec: &Spec, left: usize) -> Result<(), Fault> {
-        if left > 0 {
+    fn judge(&self, spec: &Spec, left: &[String]) -> Result<(), Fault> {
+        if !left.is_empty() {
             return Err(Fault::new(format!(
-                "{:?} left {left} processes behind when it ended; they were ended too. A command must wait for what it \
+                "{:?} left processes behind when it ended ({}); they were ended too. A command must wait for what it \
                  starts",
-                spec.line
+                spec.line,
+                left.join(", ")
             )));
         }
         let why = match (self.status.code(), self.status.signal()) {
@@ -196,11 +219,15 @@ impl Ended {
             (Some(127), _) if spec.shell.is_some() => "ended with status 127 (no such command)".to_string(),
             (Some(_), _) if !spec.compared => return Ok(()),
             (Some(code), _) => format!("ended with status {code}"),
+            (None, Some(libc::SIGKILL)) => "was killed by SIGKILL (by somebody, or for lack of memory)".to_string(),
             (None, Some(signal)) => format!("was killed by signal {signal}"),
             (None, None) => "ended in an unknown way".to_string(),
         };
         let said = String::from_utf8_lossy(&self.stderr).trim().to_string();
-        let said = if said.is_empty() { String::new() } else { format!(", saying: {said}") };
+        let wants_terminal = ["tty", "terminal", "TERM"].iter().any(|word| said.contains(word));
+        let hint =
+            if wants_terminal { "; commands have no terminal here, and nothing on their standard input" } else { "" };
+        let said = if said.is_empty() { String::new() } else { format!(", saying: {said}{hint}") };
         Err(Fault::new(format!("{:?} {why}{said}", spec.line)))
     }
 }
@@ -221,8 +248,47 @@ impl Fnv {
     }
 }
 
+/// Ends everything and this process when the controller goes away: it holds the other end of standard input.
+struct Leash(io::Stdin);
+
+impl Leash {
+    fn fd(&self) -> PollFd<'_> {
+        // Nothing is asked for; a hang-up is reported all the same.
+        PollFd::new(&self.0, PollFlags::empty())
+    }
+
+    fn follow(&self, group: Pid, looked: &PollFd) {
+        if looked.revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+            let _ = kill_process_group(group, Signal::KILL);
+            end_children(GRACE);
+            std::process::exit(1);
+        }
+    }
+}
+
+fn io_readings(
+    before: &io::Result<sys::process::Io>,
+    after: &io::Result<sys::process::Io>,
+) -> Vec<(String, Reading<f64>)> {
+    let spent = match (before, after) {
+        (Ok(before), Ok(after)) => Ok(after.since(before)),
+        (Err(error), _) | (_, Err(error)) => Err(format!("/proc/self/io: {error}")),
+    };
+    let field = |name: &str, of: fn(&sys::process::Io) -> u64| {
+        (name.to_string(), Reading::from(spent.as_ref().map(|it| of(it) as f64)))
+    };
+    vec![
+        field("read_calls", |it| it.read_calls),
+        field("read_call_bytes", |it| it.read_call_bytes),
+        field("write_calls", |it| it.write_calls),
+        field("device_read_bytes", |it| it.device_read_bytes),
+        field("device_write_bytes", |it| it.device_write_bytes),
+    ]
+}
+
 /// Reads what the command says until its process has ended, and then the rest.
-fn attend(child: &mut Child, limit: Duration) -> Result<Ended, Fault> {
+fn attend(child: &mut Child, family: &mut Family, limit: Duration) -> Result<Ended, Fault> {
+    let leash = Leash(io::stdin());
     let pid = Pid::from_child(child);
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
     let mut stdout = child.stdout.take().expect("stdout is a pipe");
@@ -240,11 +306,12 @@ fn attend(child: &mut Child, limit: Duration) -> Result<Ended, Fault> {
             None => limit.saturating_sub(began.elapsed()),
         };
         if left.is_zero() && ended.is_none() {
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = kill_process_group(pid, Signal::KILL);
             let _ = child.wait();
             return Err(too_long(limit.as_secs()));
         }
-        let mut waiting = Vec::new();
+        let left = left.min(family.due_in());
+        let mut waiting = vec![(3, leash.fd())];
         if ended.is_none() {
             waiting.push((2, PollFd::new(&process, PollFlags::IN)));
         }
@@ -260,11 +327,15 @@ fn attend(child: &mut Child, limit: Duration) -> Result<Ended, Fault> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(at("poll")(error)),
         }
+        leash.follow(pid, &fds[0]);
         let ready: Vec<usize> =
             which.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(it, _)| it).collect();
         drop(fds);
         if ready.contains(&2) {
             ended = Some((Instant::now(), child.wait().map_err(at("wait"))?));
+        }
+        if ended.is_none() {
+            family.look();
         }
         if ready.contains(&0) {
             let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;
@@ -284,43 +355,27 @@ fn attend(child: &mut Child, limit: Duration) -> Result<Ended, Fault> {
     }
 }
 
-/// Kills what a command left running, and waits for it; how many there were.
-fn end_the_rest() -> usize {
-    let mut left = 0;
-    while let Some(pid) = a_child() {
-        left += 1;
-        let _ = kill_process(pid, Signal::KILL);
-        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-    }
-    left
-}
-
-fn a_child() -> Option<Pid> {
-    let me = getpid().as_raw_nonzero().get();
-    let parent = |pid: i32| -> Option<i32> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-    };
-    std::fs::read_dir("/proc")
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .find(|&pid| parent(pid) == Some(me))
-        .and_then(Pid::from_raw)
-}
-
 /// `--prepare` and `--cleanup`: outside the timing, and no part of the work.
 fn beside(spec: &Spec, line: &str, option: &str) -> Result<(), Fault> {
     let mut command = command(spec, line)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    sys::process::tie_to_parent(&mut command);
+    sys::process::tie_in_own_session(&mut command);
     let mut child = command.spawn().map_err(|error| unstartable(line, error))?;
-    let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(at("pidfd_open"))?;
+    let pid = Pid::from_child(&child);
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
     let patience = Timespec { tv_sec: spec.timeout_s.into(), tv_nsec: 0 };
-    if poll(&mut [PollFd::new(&process.as_fd(), PollFlags::IN)], Some(&patience)) == Ok(0) {
-        let _ = child.kill();
+    let leash = Leash(io::stdin());
+    let mut fds = [leash.fd(), PollFd::new(&process, PollFlags::IN)];
+    let woke = poll(&mut fds, Some(&patience));
+    leash.follow(pid, &fds[0]);
+    if woke == Ok(0) {
+        let _ = kill_process_group(pid, Signal::KILL);
+        let _ = child.wait();
+        end_children(GRACE);
+        return Err(Fault::new(format!("{option} {line:?} did not end within {} s (--timeout)", spec.timeout_s)));
     }
     let status = child.wait().map_err(at(option))?;
-    end_the_rest();
+    end_children(GRACE);
     match status.success() {
         true => Ok(()),
         false => Err(Fault::new(format!("{option} {line:?} failed ({status})"))),

@@ -5,10 +5,12 @@
 //! `consume` on the other; `writing` is the same for workloads that change the file. The worker knows one job at a time. It sets no state, sees no other pass, and computes no
 //! statistic.
 
+mod alone;
 mod buffer;
 mod command;
 mod consume;
 mod drive;
+mod family;
 mod mapping;
 mod method;
 mod observe;
@@ -33,7 +35,7 @@ use crate::{
 
 /// Answers requests until `bye` or the end of the input. Exits with 0, unless its own pipes break.
 pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
-    let mut worker = Worker { session: None, pass: 0 };
+    let mut worker = Worker { session: None, alone: None, pass: 0 };
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -70,6 +72,8 @@ fn send(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
 /// What the conversation has led to so far.
 struct Worker {
     session: Option<Box<dyn Session>>,
+    /// Whose loop is to be timed after each pass.
+    alone: Option<Job>,
     /// The last one heard of, for replies to lines that name none.
     pass: u64,
 }
@@ -82,12 +86,14 @@ impl Worker {
                 protocol: PROTOCOL,
                 runtime: "native".to_string(),
                 methods: METHODS.iter().map(|method| method.name().to_string()).collect(),
+                about: Default::default(),
             }),
             Request::Prepare(job) => {
                 let pass = job.pass;
                 self.pass = pass;
                 // The old session's memory and mappings go before the new one's come.
                 self.session = None;
+                self.alone = job.times_its_loop.then(|| Job::clone(&job));
                 match prepare(*job) {
                     Ok(session) => {
                         self.session = Some(session);
@@ -101,8 +107,9 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage, parts, observation } = measured;
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, observation }))
+                        let session::Measured { phases, tally, usage, parts, mut seen, observation } = measured;
+                        seen.extend(self.alone.as_ref().and_then(alone::reading));
+                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen, observation }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("go was said, but nothing is prepared")),

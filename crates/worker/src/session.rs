@@ -40,6 +40,8 @@ pub(crate) struct Measured {
     pub tally: Tally,
     pub usage: Usage,
     pub parts: Option<schema::protocol::Parts>,
+    /// Of processes that the session started.
+    pub seen: std::collections::BTreeMap<String, schema::Reading<f64>>,
     /// Of a command that was watched.
     pub observation: Option<Box<schema::observation::Observation>>,
 }
@@ -103,7 +105,7 @@ impl<W: Way> Session for Reading<W> {
             threads: pattern.threads,
             queue_depth: self.way.queue_depth(),
         };
-        Ok(Measured { phases, tally, usage, parts: None, observation: None })
+        Ok(Measured { phases, tally, usage, parts: None, seen: Default::default(), observation: None })
     }
 }
 

@@ -196,6 +196,7 @@ fn job(arm: &Arm, file: &TestFile, block_bytes: u64) -> Job {
         seed: 7,
         hold: Hold::No,
         watch: None,
+        times_its_loop: false,
     }
 }
 

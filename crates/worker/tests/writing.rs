@@ -22,6 +22,10 @@ const ARMS: &[&str] = &[
     "mmap+per-block+populate-write",
     "direct",
     "direct+o-dsync",
+    "uring",
+    "uring+queue_depth=1",
+    "uring+registered+o-dsync",
+    "uring+direct+queue_depth=4",
 ];
 const SEED: u64 = 7;
 
@@ -119,6 +123,7 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
         seed: SEED,
         hold: Hold::No,
         watch: None,
+        times_its_loop: false,
     }
 }
 
@@ -183,12 +188,15 @@ fn one_block_again_and_again_is_counted_as_one_block() {
 
 #[test]
 fn what_cannot_be_meant_is_unavailable_with_its_reason() {
+    let (_, _folder, path) = before(8192);
+    let mut update = job("uring", Workload::Update, Durability::None, 4096, 8192);
+    update.file = path.to_str().unwrap().into();
+    assert!(run(&update).unwrap_err().contains("one block after the other"));
     for (arm, durability, part) in [
         ("pwrite+o-sync", Durability::None, "sync-each"),
         ("write+o-dsync", Durability::SyncEnd, "sync-each"),
         ("mmap+private", Durability::None, "never changes the file"),
         ("mmap+sequential", Durability::None, "about reading"),
-        ("uring", Durability::None, "does not write"),
     ] {
         let (_, _folder, path) = before(8192);
         let mut job = job(arm, Workload::Overwrite, durability, 4096, 8192);

@@ -5,68 +5,65 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** A way to reach the bytes of one open file. */
-abstract class Access implements AutoCloseable {
-    static final String[] METHODS =
-        {"stream", "random-access-file", "channel-direct", "channel-heap", "channel-positional", "mapped"};
+/** A way to reach the bytes of one open file, block by block. */
+abstract class Access extends Opened {
+    /** Blocks between two looks at the count: the loop over them is called often, and so compiled whole. */
+    private static final int STRETCH = 256;
 
     /** Reaches a block and consumes its first `use` bytes. */
-    abstract long take(long offset, int length, int use, Consume consume) throws IOException;
+    abstract long take(long offset, int length, int use) throws IOException;
 
     @Override
-    public abstract void close() throws IOException;
-
-    /** What a method reads into, allocated and written to before the clock starts. */
-    static Object room(Job job) {
-        int size = (int) job.blockBytes;
-        switch (job.method) {
-            case "stream": case "random-access-file": return new byte[size];
-            case "channel-heap": return ByteBuffer.wrap(new byte[size]);
-            case "channel-direct": case "channel-positional": {
-                // Page-aligned, as the native buffers are; allocateDirect fills with zeros, so its pages are there.
-                // alignedSlice cuts at both ends.
-                ByteBuffer room = ByteBuffer.allocateDirect((size + 4095) / 4096 * 4096 + 4096).alignedSlice(4096);
-                return room.limit(size).slice().order(ByteOrder.LITTLE_ENDIAN);
-            }
-            case "mapped": return null;
-            default: throw new Job.Unavailable("the JVM worker has no method " + job.method);
+    final void pass(Job job, Count count) throws IOException {
+        Offsets offsets = new Offsets(job);
+        for (long left = job.ops; left > 0; left -= STRETCH) {
+            stretch((int) Math.min(left, STRETCH), offsets, job.percent, count);
         }
+        count.ops = job.ops;
     }
 
-    static Access open(Job job, Object room) throws IOException {
-        switch (job.method) {
-            case "stream": return new Stream(job, (byte[]) room);
-            case "random-access-file": return new RandomAccess(job, (byte[]) room);
-            case "mapped": return new Mapped(job);
-            default: return new Channel(job, (ByteBuffer) room);
+    private void stretch(int blocks, Offsets offsets, int percent, Count count) throws IOException {
+        long bytes = 0, checksum = 0;
+        for (int i = 0; i < blocks; i++) {
+            long offset = offsets.next();
+            int length = offsets.length(offset);
+            int use = percent == 100 ? length : (int) ((long) length * percent / 100);
+            bytes += use;
+            checksum += take(offset, length, use);
         }
+        count.bytes += bytes;
+        count.checksum += checksum;
     }
 
     static final class Stream extends Access {
         private final FileInputStream in;
-        private final byte[] room;
+        private final Room room;
         private long position;
 
-        Stream(Job job, byte[] room) throws IOException {
+        Stream(Job job, Room room) throws IOException {
             in = new FileInputStream(job.file);
             this.room = room;
         }
 
-        long take(long offset, int length, int use, Consume consume) throws IOException {
+        long take(long offset, int length, int use) throws IOException {
             if (offset != position) in.skip(offset - position);
             for (int done = 0; done < length; ) {
-                int read = in.read(room, done, length - done);
-                if (read <= 0) throw new EOFException("the file ends within the block at " + offset);
+                int read = in.read(room.array, done, length - done);
+                if (read <= 0) throw tooShort(offset);
                 done += read;
             }
             position = offset + length;
-            return consume.array(room, use);
+            return room.consume.array(room.array, use);
+        }
+
+        @Override
+        Long again() {
+            return room.again();
         }
 
         public void close() throws IOException {
@@ -76,19 +73,28 @@ abstract class Access implements AutoCloseable {
 
     static final class RandomAccess extends Access {
         private final RandomAccessFile file;
-        private final byte[] room;
+        private final Room room;
         private long position;
 
-        RandomAccess(Job job, byte[] room) throws IOException {
+        RandomAccess(Job job, Room room) throws IOException {
             file = new RandomAccessFile(job.file, "r");
             this.room = room;
         }
 
-        long take(long offset, int length, int use, Consume consume) throws IOException {
+        long take(long offset, int length, int use) throws IOException {
             if (offset != position) file.seek(offset);
-            file.readFully(room, 0, length);
+            for (int done = 0; done < length; ) {
+                int read = file.read(room.array, done, length - done);
+                if (read <= 0) throw tooShort(offset);
+                done += read;
+            }
             position = offset + length;
-            return consume.array(room, use);
+            return room.consume.array(room.array, use);
+        }
+
+        @Override
+        Long again() {
+            return room.again();
         }
 
         public void close() throws IOException {
@@ -98,25 +104,31 @@ abstract class Access implements AutoCloseable {
 
     static final class Channel extends Access {
         private final FileChannel channel;
-        private final ByteBuffer room;
+        private final Room room;
         private final boolean positional;
         private long position;
 
-        Channel(Job job, ByteBuffer room) throws IOException {
+        Channel(Job job, Room room) throws IOException {
             channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ);
             this.room = room;
             positional = job.method.equals("channel-positional");
         }
 
-        long take(long offset, int length, int use, Consume consume) throws IOException {
-            room.clear().limit(length);
+        long take(long offset, int length, int use) throws IOException {
+            ByteBuffer buffer = room.buffer;
+            buffer.clear().limit(length);
             if (!positional && offset != position) channel.position(offset);
-            while (room.hasRemaining()) {
-                int read = positional ? channel.read(room, offset + room.position()) : channel.read(room);
-                if (read <= 0) throw new EOFException("the file ends within the block at " + offset);
+            while (buffer.hasRemaining()) {
+                int read = positional ? channel.read(buffer, offset + buffer.position()) : channel.read(buffer);
+                if (read <= 0) throw tooShort(offset);
             }
             position = offset + length;
-            return room.hasArray() ? consume.array(room.array(), use) : consume.buffer(room, 0, use);
+            return room.consume(use);
+        }
+
+        @Override
+        Long again() {
+            return room.again();
         }
 
         public void close() throws IOException {
@@ -126,34 +138,72 @@ abstract class Access implements AutoCloseable {
 
     /** Windows that overlap by a block, because one buffer ends at 2 GiB: no block lies across two. */
     static final class Mapped extends Access {
-        private static final long STRIDE = 1L << 29;
-        private final long start;
+        private final long start, stride;
         private final MappedByteBuffer[] windows;
+        private final boolean gets;
+        private final Room room;
 
-        Mapped(Job job) throws IOException {
+        Mapped(Job job, Room room) throws IOException {
+            this.room = room;
             start = job.offset;
-            windows = new MappedByteBuffer[(int) ((job.bytes + STRIDE - 1) / STRIDE)];
-            try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ)) {
-                for (int i = 0; i < windows.length; i++) {
-                    long bytes = Math.min(STRIDE + job.blockBytes, job.bytes - i * STRIDE);
-                    windows[i] = channel.map(FileChannel.MapMode.READ_ONLY, start + i * STRIDE, bytes);
-                    windows[i].order(ByteOrder.LITTLE_ENDIAN);
-                }
-            }
+            gets = job.option("use", "in-place").equals("get");
+            stride = stride(job);
+            windows = map(job, stride, FileChannel.MapMode.READ_ONLY);
+            if (job.option("load", "no").equals("load")) for (MappedByteBuffer window : windows) window.load();
         }
 
-        long take(long offset, int length, int use, Consume consume) {
+        static long stride(Job job) {
+            long stride = job.option("window_mib", 512) << 20;
+            if (stride + job.blockBytes > Integer.MAX_VALUE) {
+                throw new Job.Unavailable("a window of " + (stride >> 20) + " MiB and a block more are beyond 2 GiB, where a MappedByteBuffer ends");
+            }
+            return stride;
+        }
+
+        static MappedByteBuffer[] map(Job job, long stride, FileChannel.MapMode mode) throws IOException {
+            StandardOpenOption[] flags = mode == FileChannel.MapMode.READ_ONLY
+                ? new StandardOpenOption[] {StandardOpenOption.READ}
+                : new StandardOpenOption[] {StandardOpenOption.READ, StandardOpenOption.WRITE};
+            MappedByteBuffer[] windows = new MappedByteBuffer[(int) ((job.bytes + stride - 1) / stride)];
+            try (FileChannel channel = FileChannel.open(Path.of(job.file), flags)) {
+                for (int i = 0; i < windows.length; i++) {
+                    long bytes = Math.min(stride + job.blockBytes, job.bytes - i * stride);
+                    windows[i] = channel.map(mode, job.offset + i * stride, bytes);
+                    windows[i].order(java.nio.ByteOrder.LITTLE_ENDIAN);
+                }
+            }
+            return windows;
+        }
+
+        long take(long offset, int length, int use) {
             long within = offset - start;
-            return consume.buffer(windows[(int) (within / STRIDE)], (int) (within % STRIDE), use);
+            ByteBuffer window = windows[(int) (within / stride)];
+            int at = (int) (within % stride);
+            if (!gets) return room.consume.buffer(window, at, use);
+            window.get(at, room.array, 0, length);
+            return room.consume.array(room.array, use);
+        }
+
+        @Override
+        Long again() {
+            return gets ? room.again() : Long.valueOf(room.consume.buffer(windows[0], 0, room.againBytes));
+        }
+
+        public void close() throws IOException {
+            unmap(windows);
         }
 
         /** Now, not when the collector comes: a page that is mapped cannot be evicted. */
-        public void close() throws IOException {
+        static void unmap(MappedByteBuffer[] windows) throws IOException {
             try {
                 for (MappedByteBuffer window : windows) Worker.unmap(window);
             } catch (ReflectiveOperationException error) {
                 throw new IOException("the mapping cannot be released: " + error);
             }
         }
+    }
+
+    static EOFException tooShort(long offset) {
+        return new EOFException("the file ends within the block at " + offset);
     }
 }

@@ -6,16 +6,19 @@ import java.util.Map;
 final class Job {
     final long pass, blockBytes, offset, bytes, ops, seed;
     final int percent;
-    final String method, workload, consume, file, hold;
-    final boolean aligned;
+    final String method, workload, consume, file, hold, durability;
+    final boolean aligned, timesItsLoop;
+    private final Map<?, ?> options;
 
     Job(Map<?, ?> it) {
         pass = number(it, "pass");
         method = word(it, "method");
+        options = it.get("options") instanceof Map<?, ?> given ? given : Map.of();
         workload = word(it, "workload");
         consume = word(it, "consume");
         file = word(it, "file");
         hold = word(it, "hold");
+        durability = it.containsKey("durability") ? word(it, "durability") : "none";
         Map<?, ?> range = (Map<?, ?>) it.get("range");
         offset = number(range, "offset");
         bytes = number(range, "bytes");
@@ -23,38 +26,55 @@ final class Job {
         seed = number(it, "seed");
         aligned = (Boolean) it.get("aligned");
         percent = it.containsKey("consumed_percent") ? (int) number(it, "consumed_percent") : 100;
+        timesItsLoop = Boolean.TRUE.equals(it.get("times_its_loop"));
         if (number(it, "threads") != 1) throw new Unavailable("the JVM worker uses one thread");
         if (bytes <= 0 || offset < 0 || ops <= 0) throw new IllegalArgumentException("the range or the pass is empty: there is nothing to read");
         if (percent < 1 || percent > 100) throw new IllegalArgumentException(percent + " % of a block cannot be consumed");
         long block = number(it, "block_bytes");
-        if (block <= 0 || block > 1 << 30) throw new Unavailable("a block of " + block + " bytes; the JVM worker reads 1 byte to 1 GiB at once");
+        if (block <= 0 || block > 1 << 30) throw new Unavailable("a block of " + block + " bytes; the JVM worker takes 1 byte to 1 GiB at once");
         blockBytes = Math.min(block, bytes);
     }
 
-    /** The same work on another file. */
-    Job(Job job, String file, long bytes) {
+    /** The same work on so many bytes of another file. */
+    Job(Job job, String file, long bytes, long opsAtMost) {
         pass = job.pass;
         method = job.method;
+        options = job.options;
         workload = job.workload;
         consume = job.consume;
+        durability = job.durability;
         hold = "no";
         this.file = file;
         offset = 0;
         this.bytes = bytes;
         blockBytes = Math.min(job.blockBytes, bytes);
-        ops = Math.max(1, Math.min(job.ops, bytes / blockBytes));
+        ops = Math.max(1, Math.min(opsAtMost, Math.min(job.ops, (bytes + blockBytes - 1) / blockBytes)));
         seed = job.seed;
         aligned = job.aligned;
         percent = job.percent;
+        timesItsLoop = false;
+    }
+
+    boolean writes() {
+        return !workload.equals("scan") && !workload.equals("random");
+    }
+
+    /** What an option is set to; every option comes with every job. */
+    String option(String name, String usual) {
+        return options.get(name) instanceof String word ? word : usual;
+    }
+
+    long option(String name, long usual) {
+        return options.get(name) instanceof Long number ? number : usual;
     }
 
     private static long number(Map<?, ?> map, String key) {
-        if (map.get(key) instanceof Long) return (Long) map.get(key);
+        if (map != null && map.get(key) instanceof Long number) return number;
         throw new IllegalArgumentException("the job has no number " + key);
     }
 
     private static String word(Map<?, ?> map, String key) {
-        if (map.get(key) instanceof String) return (String) map.get(key);
+        if (map.get(key) instanceof String word) return word;
         throw new IllegalArgumentException("the job has no word " + key);
     }
 

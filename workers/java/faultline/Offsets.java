@@ -9,8 +9,7 @@ final class Offsets {
     private long state, next;
 
     Offsets(Job job) {
-        random = job.workload.equals("random");
-        if (!random && !job.workload.equals("scan")) throw new Job.Unavailable("the JVM worker has no workload " + job.workload);
+        random = isRandom(job);
         start = job.offset;
         end = job.offset + job.bytes;
         block = job.blockBytes;
@@ -21,7 +20,26 @@ final class Offsets {
         next = start;
     }
 
-    private long output() {
+    private Offsets(long seed) {
+        random = false;
+        start = end = block = slots = stride = 0;
+        state = seed;
+    }
+
+    /** The generator alone, started at a seed. */
+    static Offsets words(long seed) {
+        return new Offsets(seed);
+    }
+
+    private static boolean isRandom(Job job) {
+        switch (job.workload) {
+            case "random": case "overwrite-random": return true;
+            case "scan": case "overwrite": case "append": case "update": return false;
+            default: throw new Job.Unavailable("the JVM worker has no workload " + job.workload);
+        }
+    }
+
+    long output() {
         state += 0x9E3779B97F4A7C15L;
         long z = state;
         z = (z ^ z >>> 30) * 0xBF58476D1CE4E5B9L;
@@ -46,7 +64,7 @@ final class Offsets {
 
     static long distinct(Job job) {
         long whole;
-        if (job.workload.equals("scan")) {
+        if (!isRandom(job)) {
             whole = job.ops > job.bytes / job.blockBytes ? job.bytes : job.ops * job.blockBytes;
         } else {
             if (job.ops > 1 << 24) throw new Job.Unavailable(job.ops + " random blocks in one pass; the JVM worker counts at most 16777216");

@@ -1,133 +1,138 @@
 package faultline;
 
-import java.io.FileInputStream;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Random;
+import java.nio.file.StandardOpenOption;
 
 /** Everything that one `prepare` made. */
 final class Session {
-    private static final int TWIN_BYTES = 4 << 20, WARM_PASSES_MAX = 30;
-    private static final long WARM_NS_MAX = 3_000_000_000L;
+    /** Larger than last-level caches, small enough to be swept before every pass; as the native worker does. */
+    private static final long SWEEP_BYTES = 64 << 20;
     private final Job job;
-    private final Object room;
-    private final Consume consume;
+    private final Methods.Way way;
     private final long distinct;
-    private Access held;
+    private final Warmth warmth;
+    private Opened held;
     String during = "prepare";
 
     Session(Job job) throws IOException {
         this.job = job;
-        long size = Files.size(Path.of(job.file));
-        if (!Files.isRegularFile(Path.of(job.file))) throw new IOException(job.file + " is no regular file");
-        if (size == 0) throw new IOException("the file is empty: there is nothing to read");
-        if (job.bytes > size - job.offset) {
-            throw new IOException("a range of " + job.bytes + " bytes at " + job.offset + " ends beyond the file's " + size + " bytes");
+        Path file = Path.of(job.file);
+        if (!Files.isRegularFile(file)) throw new IOException(job.file + " is no regular file");
+        long size = Files.size(file);
+        if (!job.workload.equals("append")) {
+            if (size == 0) throw new IOException("the file is empty: there is nothing to read");
+            if (job.bytes > size - job.offset) {
+                throw new IOException("a range of " + job.bytes + " bytes at " + job.offset + " ends beyond the file's " + size + " bytes");
+            }
         }
-        if (job.hold.equals("locked")) throw new Job.Unavailable("state locked needs mlock(2), which the JVM worker has not got");
-        room = Access.room(job);
-        consume = new Consume(job);
+        way = Methods.of(job);
         distinct = Offsets.distinct(job);
-        warmUp();
-        if (job.hold.equals("warm")) {
-            held = Access.open(job, room);
-            drive(held, job, consume, new long[3]);
+        warmth = new Warmth(job, way);
+        if (job.hold.equals("locked")) Foreign.lock(job);
+        if (job.hold.equals("warm") || job.hold.equals("locked")) {
+            held = way.open(job);
+            held.pass(job, new Opened.Count());
+            if (job.writes()) settle(); else if (!job.method.equals("channel-odirect")) sweep();
         }
     }
 
-    /** On a twin file, so that the state of the real one stays what the controller made it; until compilation is quiet. */
-    private void warmUp() throws IOException {
-        Path twin = Files.createTempFile("faultline-twin", null);
-        FileInputStream open = null;
-        try {
-            byte[] bytes = new byte[(int) Math.min(TWIN_BYTES, job.bytes)];
-            new Random(job.seed).nextBytes(bytes);
-            Files.write(twin, bytes);
-            open = new FileInputStream(twin.toFile());
-            String nameless = nameless(twin);
-            Files.delete(twin);
-            Job same = new Job(job, nameless, bytes.length);
-            var compiler = ManagementFactory.getCompilationMXBean();
-            long begin = System.nanoTime(), last = -1;
-            int quiet = 0;
-            for (int pass = 0; pass < WARM_PASSES_MAX && quiet < 3 && System.nanoTime() - begin < WARM_NS_MAX; pass++) {
-                try (Access access = Access.open(same, room)) {
-                    drive(access, same, consume, new long[3]);
-                }
-                long compiled = compiler == null ? 0 : compiler.getTotalCompilationTime();
-                quiet = compiled == last ? quiet + 1 : 0;
-                last = compiled;
-            }
-        } finally {
-            Files.deleteIfExists(twin);
-            if (open != null) open.close();
-        }
-    }
-
-    /** A path to an open file that outlives its name: nothing is left behind, however the worker ends. */
-    private static String nameless(Path file) throws IOException {
-        try (var descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
-            for (Path descriptor : descriptors) {
-                try {
-                    if (Files.readSymbolicLink(descriptor).equals(file)) return descriptor.toString();
-                } catch (IOException gone) {
-                    // The descriptor of this very listing, or another thread's.
-                }
+    /** The processor's caches should not hold exactly the blocks of the pass before. */
+    private void sweep() throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 20);
+        try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ)) {
+            long end = job.offset + job.bytes;
+            for (long at = Math.max(job.offset, end - SWEEP_BYTES); at < end; ) {
+                buffer.clear().limit((int) Math.min(buffer.capacity(), end - at));
+                int read = channel.read(buffer, at);
+                if (read <= 0) throw Access.tooShort(at);
+                at += read;
             }
         }
-        throw new IOException("the twin file has no descriptor in /proc/self/fd");
     }
 
-    private static void drive(Access access, Job job, Consume consume, long[] count) throws IOException {
-        Offsets offsets = new Offsets(job);
-        long bytes = 0, checksum = 0;
-        for (long left = job.ops; left > 0; left--) {
-            long offset = offsets.next();
-            int length = offsets.length(offset);
-            int use = job.percent == 100 ? length : (int) ((long) length * job.percent / 100);
-            bytes += use;
-            checksum += access.take(offset, length, use, consume);
+    /** What was written before the clock starts is on the device when it starts. */
+    private void settle() throws IOException {
+        try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.WRITE)) {
+            channel.force(true);
         }
-        count[0] = job.ops;
-        count[1] = bytes;
-        count[2] = checksum;
     }
 
     String pass() throws IOException {
-        long[] count = new long[3];
-        long[] then = Usage.switches();
+        Opened.Count count = new Opened.Count();
         Usage before = new Usage();
         String open = "null", close = "null";
         long work;
         if (held != null) {
             during = "work";
             long begin = System.nanoTime();
-            drive(held, job, consume, count);
+            held.pass(job, count);
             work = System.nanoTime() - begin;
         } else {
             during = "open";
             long begin = System.nanoTime();
-            Access access = Access.open(job, room);
+            Opened it = way.open(job);
             long opened = System.nanoTime(), worked;
             try {
                 during = "work";
-                drive(access, job, consume, count);
+                it.pass(job, count);
                 worked = System.nanoTime();
             } finally {
-                access.close();
+                it.close();
             }
             long closed = System.nanoTime();
             open = Long.toString(opened - begin);
             work = worked - opened;
             close = Long.toString(closed - worked);
         }
-        String usage = new Usage().since(before, then, Usage.switches());
+        Usage after = new Usage();
+        during = "close";
+        // What was written is read by somebody else, when this pass is over.
+        long checksum = job.writes() ? 0 : count.checksum;
         return String.format(
             "{\"done\":{\"pass\":%d,\"phases\":{\"open_ns\":%s,\"work_ns\":%d,\"close_ns\":%s},\"tally\":{\"ops\":%d,\"bytes\":%d,"
-                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s}}",
-            job.pass, open, work, close, count[0], count[1], distinct, count[2], usage);
+                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s%s,\"seen\":{%s%s%s}}}",
+            job.pass, open, work, close, count.ops, count.bytes, distinct, checksum, after.since(before), parts(count),
+            after.engineSince(before), warmth(), loop());
+    }
+
+    private String parts(Opened.Count count) {
+        if (!job.workload.equals("update")) return "";
+        return String.format(",\"parts\":{\"read_ns\":%d,\"loop_ns\":%d,\"write_ns\":%d,\"clock_ns\":%d}",
+            count.readNs, count.loopNs, count.writeNs, Usage.clockNs());
+    }
+
+    private String warmth() {
+        return String.format(",\"warm_up_passes\":%d,\"warm_up_quiet\":%d,\"first_pass_ns_per_op\":%d,\"warm_pass_ns_per_op\":%d",
+            warmth.passes, warmth.quiet ? 1 : 0, warmth.firstNs / warmth.ops, warmth.warmNs / warmth.ops);
+    }
+
+    /** How fast the consume's loop is by itself, over bytes that the processor holds; after the pass, so that it changes none. */
+    private String loop() throws IOException {
+        if (!job.timesItsLoop || job.writes()) return "";
+        Opened it = held != null ? held : way.open(job);
+        try {
+            long bytes = Math.min(job.blockBytes, 32 << 10), fastest = Long.MAX_VALUE;
+            if (it.again() == null) return "";
+            for (int stretch = 0; stretch < 8; stretch++) {
+                int times = (int) Math.max(1, (1 << 20) / bytes);
+                long begin = System.nanoTime();
+                again(it, times);
+                fastest = Math.min(fastest, (System.nanoTime() - begin) / times);
+            }
+            return ",\"loop_bytes_per_s\":" + bytes * 1_000_000_000L / Math.max(1, fastest);
+        } finally {
+            if (held == null) it.close();
+        }
+    }
+
+    private static volatile long sink;
+
+    private static void again(Opened it, int times) {
+        for (int i = 0; i < times; i++) sink = it.again();
     }
 
     void end() throws IOException {

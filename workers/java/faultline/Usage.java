@@ -1,36 +1,69 @@
 package faultline;
 
 import java.io.IOException;
+import java.lang.management.CompilationMXBean;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 
-/** What the whole process spent, the compiler's and the collector's threads included; times in the kernel's ticks of 10 ms. */
+/**
+ * What the thread that makes the passes spent, times in the kernel's ticks; and, apart from it, what the JVM's own threads
+ * did meanwhile.
+ */
 final class Usage {
-    private final long[] values = new long[4];
+    private static final long TICK_NS = 10_000_000;
+    private static final CompilationMXBean COMPILER = ManagementFactory.getCompilationMXBean();
+    private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+    private final long user, system, minor, major, voluntary, involuntary, compiledNs, collections, collectedNs;
 
     Usage() throws IOException {
-        String stat = Files.readString(Path.of("/proc/self/stat"));
+        String stat = Files.readString(Path.of("/proc/thread-self/stat"));
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        values[0] = Long.parseLong(fields[11]) * 10_000_000;
-        values[1] = Long.parseLong(fields[12]) * 10_000_000;
-        values[2] = Long.parseLong(fields[7]);
-        values[3] = Long.parseLong(fields[9]);
-    }
-
-    /** Switches are those of the thread that made the pass. */
-    static long[] switches() throws IOException {
-        long[] found = new long[2];
+        minor = Long.parseLong(fields[7]);
+        major = Long.parseLong(fields[9]);
+        user = Long.parseLong(fields[11]) * TICK_NS;
+        system = Long.parseLong(fields[12]) * TICK_NS;
+        long[] switches = new long[2];
         for (String line : Files.readAllLines(Path.of("/proc/thread-self/status"))) {
-            if (line.startsWith("voluntary_ctxt")) found[0] = Long.parseLong(line.split("\\s+")[1]);
-            if (line.startsWith("nonvoluntary_ctxt")) found[1] = Long.parseLong(line.split("\\s+")[1]);
+            if (line.startsWith("voluntary_ctxt")) switches[0] = Long.parseLong(line.split("\\s+")[1]);
+            if (line.startsWith("nonvoluntary_ctxt")) switches[1] = Long.parseLong(line.split("\\s+")[1]);
         }
-        return found;
+        voluntary = switches[0];
+        involuntary = switches[1];
+        compiledNs = compiledNs();
+        long count = 0, ms = 0;
+        for (GarbageCollectorMXBean collector : COLLECTORS) {
+            count += Math.max(0, collector.getCollectionCount());
+            ms += Math.max(0, collector.getCollectionTime());
+        }
+        collections = count;
+        collectedNs = ms * 1_000_000;
     }
 
-    String since(Usage before, long[] then, long[] now) {
+    /** By all compiler threads, since the JVM started. */
+    static long compiledNs() {
+        return COMPILER == null || !COMPILER.isCompilationTimeMonitoringSupported() ? 0 : COMPILER.getTotalCompilationTime() * 1_000_000;
+    }
+
+    /** What reading the clock once takes. */
+    static long clockNs() {
+        int times = 4096;
+        long begun = System.nanoTime(), last = 0;
+        for (int i = 0; i < times; i++) last = System.nanoTime();
+        return (last - begun) / times;
+    }
+
+    String since(Usage before) {
         return String.format(
             "{\"user_ns\":%d,\"system_ns\":%d,\"minor_faults\":%d,\"major_faults\":%d,\"voluntary_switches\":%d,\"involuntary_switches\":%d}",
-            values[0] - before.values[0], values[1] - before.values[1], values[2] - before.values[2],
-            values[3] - before.values[3], now[0] - then[0], now[1] - then[1]);
+            user - before.user, system - before.system, minor - before.minor, major - before.major,
+            voluntary - before.voluntary, involuntary - before.involuntary);
+    }
+
+    String engineSince(Usage before) {
+        return String.format("\"collections\":%d,\"collection_ns\":%d,\"compile_ns\":%d",
+            collections - before.collections, collectedNs - before.collectedNs, compiledNs - before.compiledNs);
     }
 }

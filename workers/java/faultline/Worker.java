@@ -6,6 +6,8 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 
 /** The conversation: one JSON object per line on stdin and stdout (docs/FORMATS.md). */
@@ -43,7 +45,11 @@ public final class Worker {
         Map<?, ?> request = Json.read(line) instanceof Map<?, ?> map ? map : Map.of();
         if (request.containsKey("hello")) {
             return "{\"hello\":{\"protocol\":1,\"runtime\":" + Json.quote("jvm " + System.getProperty("java.version"))
-                + ",\"methods\":[\"" + String.join("\",\"", Access.METHODS) + "\"]}}";
+                + ",\"methods\":[\"" + String.join("\",\"", Methods.NAMES) + "\"],\"about\":{\"vm\":"
+                + Json.quote(System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"))
+                + ",\"home\":" + Json.quote(System.getProperty("java.home"))
+                + ",\"flags\":" + Json.quote(flags())
+                + ",\"processors\":\"" + Runtime.getRuntime().availableProcessors() + "\"}}}";
         }
         if (request.get("prepare") instanceof Map<?, ?> job) {
             if (session != null) session.end();
@@ -58,6 +64,18 @@ public final class Worker {
             return session.pass();
         }
         throw new IllegalArgumentException("not a request: " + line.substring(0, Math.min(120, line.length())));
+    }
+
+    /** As given on the command line and, by the user, in the environment. */
+    private static String flags() throws IOException {
+        StringBuilder flags = new StringBuilder();
+        for (String word : Files.readString(Path.of("/proc/self/cmdline")).split("\0")) {
+            if (word.startsWith("-") && !word.equals("-cp")) flags.append(flags.length() == 0 ? "" : " ").append(word);
+        }
+        for (String name : new String[] {"JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}) {
+            if (System.getenv(name) != null) flags.append(" (").append(name).append(": ").append(System.getenv(name)).append(')');
+        }
+        return flags.toString();
     }
 
     static void unmap(ByteBuffer mapping) throws ReflectiveOperationException {

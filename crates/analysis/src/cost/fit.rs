@@ -40,6 +40,13 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     }));
     let (read_random, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);
     let (mapped_random, mapped_first_ns) = look.random(MAPPED, Consume::Sum, &mapped_scan, whole);
+    let device = look.device();
+    let page_in_ns = look.all(READ, Workload::Random, State::Cold).find_map(|it| {
+        let block = it.block_bytes as f64;
+        let request = device.iter().find(|it| it.queue_depth == 1)?.request.at(block)?;
+        let known = read_call_ns? + copy.at(block)? + read_random.level_at(block).unwrap_or(0.0) + request;
+        Some((ns_per_op(it)? - known).max(0.0) / (block / look.page).ceil())
+    });
     UnitCosts {
         range_bytes: whole,
         clock_ns: calibration.clock.ns_each(),
@@ -56,7 +63,8 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
         mapped_first_ns,
         sum_mapped: rising(mapped_scan),
         sum_mapped_in,
-        device: look.device(),
+        device,
+        page_in_ns,
         stream_byte_ns: look.all(STREAMED, Workload::Scan, State::Cold).find_map(|it| {
             let bytes = (it.ops as f64 * it.block_bytes as f64).min(it.range_bytes as f64);
             work_ns(it).map(|ns| ns / bytes).filter(|ns| ns.is_finite())

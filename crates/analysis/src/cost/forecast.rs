@@ -15,7 +15,7 @@ use crate::{
 use super::{
     fit,
     model::{self, Counts, Pass},
-    predict,
+    predict, threads,
 };
 
 /// Residuals that make an interval.
@@ -37,6 +37,7 @@ pub struct Asked {
     /// What there is for the page cache.
     pub memory_bytes: u64,
     pub state: State,
+    pub threads: u32,
 }
 
 /// # Errors
@@ -57,7 +58,7 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
         false => (asked.memory_bytes as f64 / asked.file_bytes.max(1) as f64).min(1.0),
     };
     let mut remarks = remarks(asked, &costs, resident_share, record);
-    let beyond = asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random;
+    let beyond = (asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random) || asked.threads > 1;
     let arms = asked.arms.iter().map(|arm| {
         let condition = condition(asked);
         let device = record.target.device.value();
@@ -70,8 +71,12 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
             counts: Counts::default(),
             resident_share,
         };
-        let terms = model::terms(&costs, &pass);
+        let depth = arm.number("queue_depth").unwrap_or(1);
+        let cpus = record.environment.cpus;
+        let terms =
+            model::terms(&costs, &pass).map(|terms| threads::shared(terms, &costs, asked.threads.max(1), cpus, depth));
         let seconds = terms.clone().map(|terms| interval(&terms, &own, resident_share < 1.0, beyond)).into();
+        let condition = Condition { threads: asked.threads.max(1), ..condition };
         ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() }
     });
     let arms = arms.collect();
@@ -155,6 +160,14 @@ fn remarks(asked: &Asked, costs: &UnitCosts, resident_share: f64, record: &Recor
             "the calibration reached over {}; a file of {file} misses the TLB and the caches more often, so the interval \
              is widened",
             Bytes(costs.range_bytes)
+        ));
+    }
+    if asked.threads > 1 {
+        let cpus = record.environment.cpus;
+        remarks.push(format!(
+            "unit costs are of one thread: {} are expected to share the work on {cpus} CPUs without getting in each other's \
+             way, which is the least it takes; the interval is widened",
+            thousands(u64::from(asked.threads))
         ));
     }
     if resident_share < 1.0

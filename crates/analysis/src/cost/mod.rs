@@ -8,6 +8,7 @@ mod fit;
 mod forecast;
 mod model;
 mod predict;
+mod threads;
 
 use schema::unit_cost::Costs;
 

@@ -271,6 +271,9 @@ impl Adding<'_> {
         };
         let each = one.at(request).ok_or("the device was not calibrated")?;
         self.add(Cause::Device, &format!("requests of {}", rough_size(request)), requests, requests * each);
+        // Within the place that was asked for each page counts; what read-ahead brings beside it comes while the device works.
+        let pages = draws * needed / page;
+        self.add(Cause::Device, "pages brought in", pages, pages * self.costs.page_in_ns.unwrap_or(0.0));
         Ok(())
     }
 

@@ -1,7 +1,10 @@
 //! How well a run's cells are predicted by its calibration alone. No cell of the run takes part in the fit, so all of
 //! them are held out; a tenth, drawn by the seed, is what a reader is shown first.
 
-use schema::unit_cost::{PredictedCell, Predictions, UnitCosts};
+use schema::{
+    Bytes,
+    unit_cost::{PredictedCell, Predictions, UnitCosts},
+};
 
 use crate::{measured::Run, stats::Sample};
 
@@ -56,23 +59,39 @@ pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
     }
 }
 
-/// Of state, workload and arm, the one that most of the worst tenth have, and that is more than half again as frequent
-/// among them as among all.
+/// So many cells at least are looked at for what they have in common.
+const WORST: usize = 3;
+/// And so many words are told of it.
+const TOLD: usize = 3;
+
+/// What most of the worst tenth have and others have not: of state, workload, arm, block and sign, those that are more than
+/// half again as frequent among them as among all, the most frequent first.
 fn in_common(cells: &[PredictedCell]) -> Option<String> {
     let mut by_error: Vec<&PredictedCell> = cells.iter().collect();
     by_error.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
-    let worst = &by_error[..cells.len().div_ceil(HELD_OUT)];
-    if worst.len() < 3 {
+    let worst = &by_error[..cells.len().div_ceil(HELD_OUT).max(WORST).min(cells.len())];
+    if worst.len() == by_error.len() {
         return None;
     }
-    let traits =
-        |it: &PredictedCell| [it.condition.state.to_string(), it.condition.workload.to_string(), it.arm.clone()];
+    let traits = |it: &PredictedCell| {
+        let sign = if it.error < 0.0 { "predicted too low" } else { "predicted too high" };
+        let block = format!("blocks of {}", Bytes(it.condition.block_bytes));
+        [it.condition.state.to_string(), it.condition.workload.to_string(), it.arm.clone(), block, sign.to_string()]
+    };
     let share = |of: &[&PredictedCell], wanted: &String| {
         of.iter().filter(|it| traits(it).contains(wanted)).count() as f64 / of.len() as f64
     };
-    let candidates = worst.iter().flat_map(|it| traits(it));
-    let frequent = candidates.filter(|it| share(worst, it) > 0.5 && share(worst, it) > 1.5 * share(&by_error, it));
-    frequent.max_by(|a, b| share(worst, a).total_cmp(&share(worst, b)).then_with(|| b.cmp(a)))
+    let mut common: Vec<(f64, String)> = worst
+        .iter()
+        .flat_map(|it| traits(it))
+        .map(|it| (share(worst, &it), it))
+        .filter(|(of_worst, it)| *of_worst > 0.5 && *of_worst > 1.5 * share(&by_error, it))
+        .collect();
+    common.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    common.dedup();
+    common.truncate(TOLD);
+    let words: Vec<String> = common.into_iter().map(|(_, it)| it).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The finaliser of SplitMix64: a lot for each cell that the seed decides.
@@ -81,4 +100,74 @@ fn mixed(seed: u64, index: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{Condition, Consume, Descriptor, Durability, Span, State, Workload};
+
+    use super::*;
+
+    fn cell(arm: &str, workload: Workload, state: State, block_bytes: u64, error: f64) -> PredictedCell {
+        let condition = Condition {
+            workload,
+            consume: Consume::Sum,
+            block_bytes,
+            state,
+            file_bytes: 1 << 30,
+            threads: 1,
+            descriptor: Descriptor::PerThread,
+            durability: Durability::None,
+            storage: None,
+            layout: None,
+            range: Span { offset: 0, bytes: 1 << 30 },
+            aligned: true,
+            ops: 10,
+            consumed_percent: 100,
+            memory_bytes: None,
+        };
+        PredictedCell {
+            arm: arm.into(),
+            condition,
+            predicted_ns_per_op: 1.0 + error,
+            measured_ns_per_op: 1.0,
+            error,
+            held_out: false,
+        }
+    }
+
+    /// Four methods, two orders, two states, all well predicted.
+    fn good() -> Vec<PredictedCell> {
+        let mut cells = Vec::new();
+        for arm in ["pread", "mmap", "direct", "read"] {
+            for workload in [Workload::Random, Workload::Scan] {
+                for state in [State::Cold, State::Mapped] {
+                    cells.push(cell(arm, workload, state, 4096, 0.01));
+                    cells.push(cell(arm, workload, state, 65_536, -0.01));
+                }
+            }
+        }
+        cells
+    }
+
+    #[test]
+    fn what_the_worst_cells_share_is_told_and_what_all_share_is_not() {
+        let mut cells = good();
+        for arm in ["pread", "mmap", "direct", "read"] {
+            cells.push(cell(arm, Workload::Random, State::Cold, 1 << 20, -0.4));
+        }
+        assert_eq!(in_common(&cells).as_deref(), Some("blocks of 1 MiB, cold, predicted too low"));
+    }
+
+    #[test]
+    fn worst_cells_of_all_kinds_have_nothing_in_common() {
+        let mut cells = good();
+        cells[0].error = 0.5;
+        cells[9].error = -0.5;
+        cells[18].error = 0.4;
+        cells[31].error = -0.4;
+        assert_eq!(in_common(&cells), None);
+        assert_eq!(in_common(&cells[..3]), None, "all of them are no part of them");
+        assert_eq!(in_common(&[]), None);
+    }
 }

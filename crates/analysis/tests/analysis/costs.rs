@@ -26,6 +26,7 @@ struct World {
     unmapped_page: f64,
     request: f64,
     device_byte: f64,
+    paged_in: f64,
 }
 
 const WORLD: World = World {
@@ -42,6 +43,7 @@ const WORLD: World = World {
     unmapped_page: 10.0,
     request: 60_000.0,
     device_byte: 0.5,
+    paged_in: 300.0,
 };
 
 const PAGE: f64 = 4096.0;
@@ -128,6 +130,10 @@ impl World {
         let mut stream = self.point("native/read", (Scan, Touch, State::Cold), 320 << 10, 16 * MIB, 51);
         stream.passes.iter_mut().for_each(|it| it.phases.work_ns = (51.0 * 327_680.0 * self.device_byte) as u64);
         points.push(stream);
+        let mut paged_in = self.point("native/pread", (Random, Touch, State::Cold), 640 << 10, RANGE, 16);
+        let each = self.request + 655_360.0 * self.device_byte + 160.0 * self.paged_in;
+        paged_in.passes.iter_mut().for_each(|it| it.phases.work_ns += (16.0 * each) as u64);
+        points.push(paged_in);
         for request in [4096, 64 << 10, MIB] {
             points.push(self.point("native/direct", (Random, Touch, AsIs), request, RANGE, 64));
         }
@@ -199,6 +205,7 @@ fn planted_costs_are_recovered() {
     close_to(costs.fault_pages_ns, WINDOW * WORLD.populated_page);
     close_to(costs.device[0].request.at(65_536.0), WORLD.request + 65_536.0 * WORLD.device_byte);
     close_to(costs.stream_byte_ns, WORLD.device_byte);
+    close_to(costs.page_in_ns, WORLD.paged_in);
     assert_eq!((costs.bare_call_ns, costs.clock_ns, costs.range_bytes), (Some(90.0), Some(30.0), RANGE));
 }
 
@@ -298,6 +305,7 @@ fn asked(file_bytes: u64, memory_bytes: u64) -> analysis::Asked {
         file_bytes,
         memory_bytes,
         state: State::Cached,
+        threads: 1,
     }
 }
 
@@ -383,6 +391,7 @@ fn costs_of(world: impl Strategy<Value = f64>) -> impl Strategy<Value = World> {
         unmapped_page: it[10] * 100.0,
         request: 1e3 + it[11] * 1e5,
         device_byte: 0.01 + it[12],
+        paged_in: WORLD.paged_in,
     })
 }
 
@@ -470,4 +479,34 @@ proptest! {
         serde_json::from_str::<Findings>(&json).unwrap();
         let _ = analysis::forecast(&lab.record, &asked(page, page >> 1));
     }
+}
+
+#[test]
+fn pages_that_come_in_cost_what_was_planted_beside_the_device() {
+    let lab = lab(&[random("1 MiB", State::Cold)], |_, ns| ns);
+    let asked = analysis::Asked { block_bytes: MIB, ops: 16, state: State::Cold, ..asked(RANGE, RANGE) };
+    let pread = analysis::forecast(&lab.record, &asked).unwrap().arms.remove(0);
+    let term = pread.terms.iter().find(|it| it.what == "pages brought in").unwrap();
+    close_to(Some(term.unit_ns), WORLD.paged_in);
+    // Of sixteen draws from 64 places some meet again, and then the page is there.
+    assert!((13.0..16.0).contains(&(term.count / 256.0)), "{term:?}");
+}
+
+#[test]
+fn threads_share_the_work_and_the_answer_says_that_this_is_the_least() {
+    let record: schema::Record = serde_json::from_str(include_str!("../records/crossover.json")).unwrap();
+    let forecast = |threads| {
+        let asked = analysis::Asked { threads, ..asked(40 * GIB, 16 * GIB) };
+        analysis::forecast(&record, &asked).unwrap()
+    };
+    let (one, four) = (forecast(1), forecast(4));
+    for (one, four) in one.arms.iter().zip(&four.arms) {
+        let (Some(one), Some(four)) = (one.seconds.value(), four.seconds.value()) else { continue };
+        assert!(four.median < one.median, "{one:?} {four:?}");
+        assert!(four.ci_high / four.ci_low >= one.ci_high / one.ci_low, "{one:?} {four:?}");
+    }
+    assert!(four.arms.iter().all(|it| it.condition.threads == 4));
+    assert_eq!(four.arms.iter().filter(|it| it.seconds.value().is_some()).count(), 2);
+    assert!(four.remarks.iter().any(|it| it.contains("the least it takes")), "{:?}", four.remarks);
+    assert!(!one.remarks.iter().any(|it| it.contains("the least it takes")));
 }

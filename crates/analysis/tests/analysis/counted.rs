@@ -103,3 +103,32 @@ fn arms_that_filled_the_cache_differently_are_named() {
     assert_eq!(warnings(&with(4), "folios of different sizes"), 0);
     assert_eq!(warnings(&with(9), "order 4 for mmap, order 9 for read"), 1);
 }
+
+#[test]
+fn a_counted_pass_that_lost_events_says_so_and_how_many() {
+    let with = |lost| {
+        let mut lossy = counts(0, 5, 10_000, 1e6);
+        let histogram = Histogram { bins: vec![Bin { value: 4096, events: 9 }], lost };
+        lossy.histograms = BTreeMap::from([("request_bytes".to_string(), Reading::Value(histogram))]);
+        duel(["mmap", "read"], [lossy, counts(1, 6, 20_000, 1e6)])
+    };
+    assert_eq!(warnings(&with(0), "rings could hold"), 0);
+    assert_eq!(warnings(&with(12_345), "1 of 2 counted passes had more events than their rings could hold"), 1);
+    assert_eq!(warnings(&with(12_345), "12,345 lost"), 1);
+}
+
+#[test]
+fn flushes_and_durable_writes_are_counted_from_their_histograms() {
+    let mut writing = counts(0, 5, 10_000, 1e6);
+    let histogram = |bins: &[(u64, u64)]| {
+        let bins = bins.iter().map(|&(value, events)| Bin { value, events }).collect();
+        Reading::Value(Histogram { bins, lost: 0 })
+    };
+    writing.histograms = BTreeMap::from([
+        ("request_bytes_flush".to_string(), histogram(&[(0, 3), (4096, 1)])),
+        ("request_bytes_fua".to_string(), histogram(&[])),
+    ]);
+    let found = duel(["mmap", "read"], [writing, counts(1, 6, 20_000, 1e6)]).analyze().counted;
+    assert_eq!((&found[0].flush_requests, &found[0].durable_requests), (&Reading::Value(4.0), &Reading::Value(0.0)));
+    assert_eq!(found[1].flush_requests, Reading::unavailable("not observed in this run"));
+}

@@ -2,7 +2,7 @@
 
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
 use schema::{
-    Consume, Experiment, State,
+    Consume, Durability, Experiment, State, Workload,
     findings::{Comparison, Verdict},
 };
 
@@ -57,6 +57,35 @@ fn an_arm_that_visits_the_first_block_again_and_again_is_found() {
         &lab,
         "the mmap arm reached 65,536 bytes of the file where the read arm reached 67 MB, although both consumed 67 MB",
     );
+}
+
+#[test]
+fn an_arm_whose_bytes_never_reach_the_device_is_found_by_what_the_disk_counted() {
+    let mut condition = scan("64 KiB", State::Cached);
+    (condition.workload, condition.durability) = (Workload::Overwrite, Durability::SyncEnd);
+    let covered = condition.range.bytes as f64;
+    let counted = |bytes: f64, flushes: f64| {
+        move |_: u32, pass: &mut Pass| {
+            pass.reads("disk_write_bytes", bytes);
+            pass.reads("disk_flushes", flushes);
+        }
+    };
+    let duel = |mapped: f64| {
+        let (writes, stores) = (counted(covered, 1.0), counted(mapped, 0.0));
+        Lab::duel_with(condition.clone(), ("pwrite", 100.0), writes, ("mmap", 9.0), stores)
+    };
+    not_comparable(
+        &duel(0.0),
+        "when its passes ended, of the 64 MiB that pwrite covered 64 MiB had reached the device, 1 flush; \
+         of the 64 MiB that mmap covered nothing had reached the device, no flush",
+    );
+    // Others write to the same disk: a little less, and any amount more, is no difference.
+    comparable_with(&duel(covered * 0.95), &[]);
+    comparable_with(&duel(covered * 40.0), &[]);
+    // Where nothing has to be durable, nothing is asked.
+    let cached = schema::Condition { durability: Durability::None, ..condition.clone() };
+    let (writes, stores) = (counted(covered, 1.0), counted(0.0, 0.0));
+    comparable_with(&Lab::duel_with(cached, ("pwrite", 100.0), writes, ("mmap", 9.0), stores), &[]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Records in, findings out: made-up records with known answers.
 
+mod around;
 mod claims;
 mod costs;
 mod counted;
 mod equal_work;
 mod findings;
+mod forks;
 mod properties;
 mod support;

@@ -271,6 +271,7 @@ pub(crate) fn empty_record() -> Record {
             transparent_hugepage: unknown(),
             fault_around_bytes: Reading::unavailable("needs debugfs"),
             lru_gen: unknown(),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: unknown(),
             governor: unknown(),
             c_library: unknown(),
@@ -283,6 +284,7 @@ pub(crate) fn empty_record() -> Record {
             bytes: 64 * MIB,
             allocated_bytes: 64 * MIB,
             made_here: true,
+            files: None,
             residency: Reading::Value("cachestat".to_string()),
             file_system: "ext4".to_string(),
             mount_options: "rw".to_string(),
@@ -308,6 +310,7 @@ pub(crate) fn empty_record() -> Record {
         counted: Vec::new(),
         observations: Vec::new(),
         timeline: None,
+        runtimes: Default::default(),
         limits: Vec::new(),
     }
 }

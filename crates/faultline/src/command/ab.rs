@@ -21,28 +21,26 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         let (names, commands) = (args.name.len(), args.commands.len());
         return Err(Usage(format!("{names} --name for {commands} commands; give each command one, or none")).into());
     }
-    if args.file.is_dir() {
-        return Err(Usage(format!("{} is a folder; --file takes one file that is read", args.file.display())).into());
+    if let Some(folder) = args.file.iter().find(|it| it.is_dir()) {
+        return Err(Usage(format!("{} is a folder; --dir takes it", folder.display())).into());
+    }
+    if let Some(file) = args.dir.iter().find(|it| it.is_file()) {
+        return Err(Usage(format!("{} is a file; --file takes it", file.display())).into());
     }
     let specs: Vec<Spec> = (0..args.commands.len()).map(|index| spec(args, index)).collect();
     let experiment = command::experiment(&specs, &args.state);
     args.output.check()?;
-    args.output.spare(&args.file)?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = Subject::open(&args.file, None, args.seed, keep_cache, &interrupted, &line)?;
+    let subject = Subject::of_named(&args.file, &args.dir, keep_cache)?;
+    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
-        seed: args.seed,
-        budget: args.budget,
         rounds: args.rounds,
-        counted: None,
         observed: observed(args),
-        timeline: None,
         store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
+        ..How::new(args.seed, args.budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;

@@ -3,7 +3,11 @@
 use std::io::Write;
 
 use anyhow::Result;
-use schema::{Consume, State, Workload, arm::Values};
+use lab::runtime::jvm;
+use schema::{
+    Consume, State, Workload,
+    arm::{OptionSpec, Values},
+};
 
 use crate::{
     cli::{ListArgs, Listed},
@@ -16,16 +20,18 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
     let mut line = |name: &str, about: &str| writeln!(out, "{name:<24} {about}");
     match args.what {
         Listed::Methods => {
-            for method in schema::arm::METHODS.iter().chain(schema::jvm::METHODS) {
+            for method in schema::arm::METHODS {
                 line(method.name, method.about)?;
-                for option in method.options {
-                    let values = match option.values {
-                        Values::Words(words) => words.join(" | "),
-                        Values::Number { min, max, default } => format!("{min} to {max}, default {default}"),
-                    };
-                    line(&format!("  {}", option.name), &format!("{values}: {}", option.about))?;
-                }
+                method.options.iter().try_for_each(|it| option(&mut line, it))?;
             }
+            line("runtime jvm", &jvm::described().unwrap_or_else(|reason| format!("not available here: {reason}")))?;
+            for method in schema::jvm::METHODS {
+                line(&format!("jvm/{}", method.name), method.about)?;
+                // What all of them take stands once, at the end.
+                method.options.iter().filter(|it| it.name != "jdk").try_for_each(|it| option(&mut line, it))?;
+            }
+            let all = schema::jvm::METHODS[0].options.iter().find(|it| it.name == "jdk");
+            all.iter().try_for_each(|it| option(&mut line, it))?;
         }
         Listed::Workloads => Workload::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
         Listed::Consumes => Consume::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
@@ -46,4 +52,12 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Answered)
+}
+
+fn option(line: &mut impl FnMut(&str, &str) -> std::io::Result<()>, option: &OptionSpec) -> std::io::Result<()> {
+    let values = match option.values {
+        Values::Words(words) => words.join(" | "),
+        Values::Number { min, max, default } => format!("{min} to {max}, default {default}"),
+    };
+    line(&format!("  {}", option.name), &format!("{values}: {}", option.about))
 }

@@ -6,7 +6,7 @@ use schema::{Experiment, Record, builtin};
 
 use crate::{
     cli::PredictArgs,
-    exit::{Outcome, Usage},
+    exit::{Outcome, Stopped, Usage},
     measure::{self, How},
     output,
     progress::Line,
@@ -43,9 +43,10 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
 fn newest(host: &str) -> Result<Option<Record>> {
     let store = history::Store::open(None)?;
     for (id, _) in store.list()? {
-        // A damaged record is no reason not to answer from the next one.
+        // A damaged record, or one whose run was stopped, is no reason not to answer from the next one.
         if let Ok(record) = store.load(&id)
             && record.environment.host == host
+            && record.partial.is_none()
             && record.calibration.value().is_some()
         {
             return Ok(Some(record));
@@ -61,18 +62,14 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let line = Line::new(args.json);
     let store = history::Store::open(None).ok();
     let subject = Subject::open(&args.dir, Some(SIZE.min(free(args)?)), 1, false, &interrupted, &line)?;
-    let how = How {
-        seed: 1,
-        budget: lab::calibrate::BUDGET_MIN,
-        rounds: None,
-        counted: None,
-        observed: None,
-        timeline: None,
-        store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
-    };
-    Ok(measure::measure(&experiment, &subject, &how).record)
+    let how = How { store: store.as_ref(), ..How::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
+    let record = measure::measure(&experiment, &subject, &how).record;
+    if record.partial.is_some() {
+        return Err(
+            Stopped("interrupted before the unit costs of this machine were known; nothing is predicted").into()
+        );
+    }
+    Ok(record)
 }
 
 /// Larger than last-level caches, and written in seconds.
@@ -101,5 +98,6 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
         file_bytes,
         memory_bytes: args.memory.map_or(record.environment.memory_bytes, |it| it.0),
         state: args.state,
+        threads: args.threads,
     })
 }

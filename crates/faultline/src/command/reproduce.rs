@@ -88,15 +88,11 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome
         let (size, keep_cache) = (Some(file_bytes(study, args.full)), subject::keeps_cache(study));
         let subject = Subject::open(&args.dir, size, args.seed, keep_cache, &interrupted, &line)?;
         let how = How {
-            seed: args.seed,
-            budget: budget(args),
             rounds: args.rounds,
-            counted: None,
-            observed: None,
+            may_set_up: args.allow_setup,
             timeline: args.timeline,
             store: store.as_ref(),
-            interrupted: &interrupted,
-            line: &line,
+            ..How::new(args.seed, budget(args), &interrupted, &line)
         };
         let measured = measure::measure(study, &subject, &how);
         output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, args.details)?;

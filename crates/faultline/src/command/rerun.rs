@@ -1,9 +1,9 @@
 //! `faultline rerun`: a saved run once more, here, and the two beside each other.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Result;
-use schema::{Record, SCHEMA_VERSION, across::Across};
+use schema::{Record, SCHEMA_VERSION, across::Across, command::COMMAND};
 
 use crate::{
     cli::RerunArgs,
@@ -17,24 +17,25 @@ use crate::{
 pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.check()?;
     let before = history::Store::open(None)?.load(&args.run)?;
-    let (target, size) = target(&before, args)?;
-    subject::spare(&before.experiment, &target)?;
-    args.output.spare(&target)?;
+    check(&before, args)?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&before.experiment);
-    let subject = Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?;
+    let subject = if !commands(&before).is_empty() {
+        let (files, folders) = named(&before, args)?;
+        Subject::of_named(&files, &folders, keep_cache)?
+    } else {
+        let (target, size) = target(&before, args)?;
+        subject::spare(&before.experiment, &target)?;
+        args.output.spare(&target)?;
+        Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?
+    };
+    args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
-        seed: before.seed,
-        budget: budget(&before)?,
         rounds: args.rounds,
-        counted: None,
-        observed: None,
-        timeline: None,
         store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
+        ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&before.experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, false)?;
@@ -45,6 +46,56 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         output::print(&report::across(&across, output::style(true)))?;
     }
     Ok(measured.outcome())
+}
+
+/// The files and the folders that the commands of a run read.
+fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let paths: Vec<PathBuf> = match (&args.target, &before.target.files) {
+        (Some(target), _) => vec![target.clone()],
+        (None, None) => vec![before.target.path.clone().into()],
+        (None, Some(files)) if files.folders == 0 && files.count > files.named.len() as u64 => {
+            return Err(Usage(format!(
+                "the run {} had {} files named, and its record keeps the first {}; run `faultline ab` with them again",
+                before.id,
+                files.count,
+                files.named.len()
+            ))
+            .into());
+        }
+        (None, Some(files)) => files.named.iter().map(|it| PathBuf::from(&it.path)).collect(),
+    };
+    Ok(paths.into_iter().partition(|it| !it.is_dir()))
+}
+
+/// A record may come from anybody: what it asks for must make sense, and its commands need a word of the user's.
+fn check(before: &Record, args: &RerunArgs) -> Result<()> {
+    for compare in &before.experiment.comparisons {
+        compare.validate().map_err(|(key, why)| {
+            Usage(format!("the experiment of run {} cannot be made again: {key}: {why}", before.id))
+        })?;
+    }
+    let lines = commands(before);
+    if lines.is_empty() || args.run_commands {
+        return Ok(());
+    }
+    let lines: Vec<String> = lines.iter().map(|line| format!("  {line:?}")).collect();
+    Err(Usage(format!(
+        "the run {} executed commands, and a record may come from somebody else. Read them, and say --run-commands to \
+         have them executed here:\n{}",
+        before.id,
+        lines.join("\n")
+    ))
+    .into())
+}
+
+/// Everything that a run would have executed.
+fn commands(record: &Record) -> BTreeSet<String> {
+    let arms = record.experiment.comparisons.iter().flat_map(|it| &it.arms).map(|it| &it.arm);
+    arms.filter(|arm| arm.runtime == COMMAND)
+        .flat_map(|arm| arm.options.iter())
+        .filter(|(key, _)| matches!(key.as_str(), "line" | "shell" | "prepare" | "cleanup"))
+        .map(|(key, value)| format!("{key}: {value}"))
+        .collect()
 }
 
 /// The file that was measured, or a folder for one of our own of the same size.

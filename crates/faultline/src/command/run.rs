@@ -29,15 +29,12 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::open(&args.target, size, args.seed, keep_cache, &interrupted, &line)?;
     let how = How {
-        seed: args.seed,
-        budget: args.budget,
         rounds: args.rounds,
-        counted: args.counted.then_some(lab::counted::Setup { may_mount: args.allow_setup }),
-        observed: None,
+        counted: args.counted,
+        may_set_up: args.allow_setup,
         timeline: args.timeline,
         store: store.as_ref(),
-        interrupted: &interrupted,
-        line: &line,
+        ..How::new(args.seed, args.budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;

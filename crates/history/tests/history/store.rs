@@ -51,6 +51,7 @@ pub(crate) fn record(id: &str) -> Record {
             transparent_hugepage: text("madvise"),
             fault_around_bytes: Reading::Value(65_536),
             lru_gen: text("0x0007"),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: text("tsc"),
             governor: text("performance"),
             c_library: text("glibc 2.39"),
@@ -63,6 +64,7 @@ pub(crate) fn record(id: &str) -> Record {
             bytes: 1 << 30,
             allocated_bytes: 1 << 30,
             made_here: false,
+            files: None,
             residency: text("cachestat"),
             file_system: "ext4".into(),
             mount_options: "rw".into(),
@@ -79,6 +81,7 @@ pub(crate) fn record(id: &str) -> Record {
         counted: vec![],
         observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec![],
     }
 }

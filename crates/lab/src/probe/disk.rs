@@ -9,7 +9,14 @@ use super::{Kind, Probe, difference};
 pub(super) const KIND: Kind = Kind {
     name: "disk",
     about: "requests and bytes of the disk under the file, all processes together, from sysfs",
-    readings: &["disk_read_requests", "disk_read_bytes", "disk_write_requests", "disk_write_bytes", "disk_flushes"],
+    readings: &[
+        "disk_read_requests",
+        "disk_read_bytes",
+        "disk_write_requests",
+        "disk_write_bytes",
+        "disk_flushes",
+        "disk_busy_ns",
+    ],
     make: |target| Box::new(DiskProbe { disk: target.disk.clone(), before: Err("not started".into()) }),
 };
 
@@ -50,6 +57,7 @@ impl Probe for DiskProbe {
             ("disk_read_bytes", field(|it| it.read_bytes)),
             ("disk_write_requests", field(|it| it.write_requests)),
             ("disk_write_bytes", field(|it| it.write_bytes)),
+            ("disk_busy_ns", field(|it| it.busy_ms * 1_000_000)),
             ("disk_flushes", flushes(&self.before, &after)),
         ]
     }

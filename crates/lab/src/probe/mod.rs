@@ -9,8 +9,17 @@ use schema::record::Reading;
 use crate::Target;
 
 mod disk;
+mod interrupts;
+mod memory_group;
+mod perf;
+mod pressure;
 mod proc_io;
 mod proc_status;
+mod schedstat;
+mod smaps_rollup;
+mod steal;
+mod twice;
+mod vmstat;
 
 /// Something observed around a pass.
 pub trait Probe {
@@ -30,8 +39,21 @@ pub struct Kind {
     pub make: fn(&Target) -> Box<dyn Probe>,
 }
 
-/// Every probe, in the order `faultline list probes` prints them. They are stopped in reverse order.
-pub const PROBES: &[Kind] = &[proc_status::KIND, disk::KIND, proc_io::KIND];
+/// Every probe, in the order `faultline list probes` prints them. They are stopped in reverse order, so that those of the
+/// whole machine have the others between them and the pass, and those of the worker lie close around it.
+pub const PROBES: &[Kind] = &[
+    smaps_rollup::KIND,
+    memory_group::KIND,
+    interrupts::KIND,
+    pressure::KIND,
+    vmstat::KIND,
+    steal::KIND,
+    proc_status::KIND,
+    perf::KIND,
+    schedstat::KIND,
+    disk::KIND,
+    proc_io::KIND,
+];
 
 /// What the worker itself reports of its process (getrusage(2)), under the same roof as the probes' readings.
 pub const USAGE_READINGS: &[&str] =
@@ -53,6 +75,24 @@ impl Probes {
         let readings = self.0.iter_mut().rev().flat_map(|probe| probe.stop(pid));
         readings.map(|(name, reading)| (name.to_string(), reading)).collect()
     }
+}
+
+/// What a probe can see of this very process, and for the rest why not.
+///
+/// # Errors
+/// It sees nothing at all: why, and what would change that.
+pub fn try_out(kind: &Kind, target: &Target) -> Result<String, String> {
+    let pid = std::process::id();
+    let mut probe = (kind.make)(target);
+    probe.start(pid);
+    let readings = probe.stop(pid);
+    let missing: Vec<(&str, &str)> = readings.iter().filter_map(|(name, it)| Some((*name, it.reason()?))).collect();
+    let Some((_, first)) = missing.first() else { return Ok("yes".into()) };
+    if missing.len() == readings.len() {
+        return Err(first.to_string());
+    }
+    let names: Vec<&str> = missing.iter().map(|it| it.0).collect();
+    Ok(format!("yes, without {}: {first}", names.join(", ")))
 }
 
 /// The difference of two counters, or the reason why one of them is missing.
@@ -80,6 +120,32 @@ mod tests {
                 .iter()
                 .all(|kind| !kind.about.is_empty() && kind.name.chars().all(|it| it == '-' || it.is_ascii_lowercase()))
         );
+    }
+
+    #[test]
+    fn every_reading_stands_in_the_formats() {
+        let formats = include_str!("../../../../docs/FORMATS.md");
+        for name in PROBES.iter().flat_map(|kind| kind.readings).chain(USAGE_READINGS) {
+            assert!(formats.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_probe_gives_each_of_its_readings_once_also_of_a_process_that_is_gone() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 4096]).unwrap();
+        let target = Target::open(file.path(), true, true).unwrap();
+        for pid in [std::process::id(), 1 << 30] {
+            for kind in PROBES {
+                let mut probe = (kind.make)(&target);
+                probe.start(pid);
+                let mut names: Vec<&str> = probe.stop(pid).iter().map(|it| it.0).collect();
+                let mut expected = kind.readings.to_vec();
+                names.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(names, expected, "{}", kind.name);
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use schema::Arm;
+
 pub mod jvm;
 mod native;
 
@@ -10,11 +12,11 @@ pub trait Runtime: Sync {
     /// The word in arms: `native`.
     fn name(&self) -> &'static str;
 
-    /// A command that starts one worker.
+    /// A command that starts one worker for this arm.
     ///
     /// # Errors
     /// Why this machine cannot run it, and what to install.
-    fn worker(&self) -> Result<Command, String>;
+    fn worker(&self, arm: &Arm) -> Result<Command, String>;
 }
 
 /// Every runtime, by name. The names are those of `schema::arm::RUNTIMES`.

@@ -14,7 +14,7 @@ impl Runtime for Native {
         "native"
     }
 
-    fn worker(&self) -> Result<Command, String> {
+    fn worker(&self, _: &schema::Arm) -> Result<Command, String> {
         if let Some(program) = std::env::var_os(WORKER_VARIABLE) {
             return Ok(Command::new(program));
         }

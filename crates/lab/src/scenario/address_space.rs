@@ -10,7 +10,7 @@ use schema::{
     record::Observation,
 };
 
-use super::Scenario;
+use super::{Scenario, Scene};
 use crate::{
     Target,
     link::{Link, Trouble},
@@ -28,12 +28,12 @@ const LIMIT_BYTES: u64 = 512 << 20;
 const WINDOW_BYTES: u64 = 64 << 20;
 const THREADS_MAX: u32 = 64;
 
-fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, String> {
-    let window = target.bytes.min(WINDOW_BYTES);
+fn observe(scene: &Scene) -> Result<Observation, String> {
+    let window = scene.target.bytes.min(WINDOW_BYTES);
     let mut mapped = 0;
     let mut threads = 1;
     let refusal = loop {
-        match attempt(target, "mmap", threads, window, interrupted) {
+        match attempt(scene.target, "mmap", threads, window, scene.interrupted) {
             Ok(_) => mapped = threads,
             Err(Trouble::Interrupted) => return Err("interrupted".into()),
             Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => break Some(reason),
@@ -51,7 +51,7 @@ fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, Str
             evidence: format!("{threads} mappings of {window_shown} fit under an address-space limit of {limit}"),
         });
     };
-    let read = attempt(target, "pread", threads, window, interrupted);
+    let read = attempt(scene.target, "pread", threads, window, scene.interrupted);
     let evidence = format!(
         "under an address-space limit of {limit}, {mapped} mappings of {window_shown} worked and {threads} did not ({refusal})"
     );
@@ -73,7 +73,7 @@ fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, Str
 
 fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &AtomicBool) -> Result<Done, Trouble> {
     let arm: Arm = arm.parse().expect("a method of ours");
-    let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker()).map_err(Trouble::Unavailable)?;
+    let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm)).map_err(Trouble::Unavailable)?;
     sys::process::limit_address_space(&mut command, LIMIT_BYTES);
     let block_bytes = 64 << 10;
     let blocks = window.div_ceil(block_bytes);
@@ -95,6 +95,7 @@ fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &
         seed: 1,
         hold: Hold::No,
         watch: None,
+        times_its_loop: false,
     };
     let (mut link, _) = Link::start(command, interrupted)?;
     link.prepare(&job)?;

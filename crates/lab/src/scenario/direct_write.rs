@@ -1,12 +1,11 @@
 //! Whether O_DIRECT alone makes the device flush its cache, and whether it does with O_DSYNC.
 
-use std::{fs::File, os::fd::AsFd, sync::atomic::AtomicBool};
+use std::{fs::File, os::fd::AsFd};
 
 use rustix::fs::{Mode, OFlags};
 use schema::record::Observation;
 
-use super::{Scenario, scratch::Scratch};
-use crate::Target;
+use super::{Scenario, Scene, scratch::Scratch};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "direct-write",
@@ -16,8 +15,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const WRITES: u64 = 32;
 
-fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
-    let disk = target.disk.as_ref().map_err(Clone::clone)?;
+fn observe(scene: &Scene) -> Result<Observation, String> {
+    let disk = scene.target.disk.as_ref().map_err(Clone::clone)?;
     // Without a volatile cache nothing is flushed; a device that takes FUA gets that instead, which no counter shows.
     let cache = disk.queue("write_cache").map_err(|error| format!("the device's write cache is unknown: {error}"))?;
     if cache != "write back" {
@@ -26,7 +25,7 @@ fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
     if disk.queue("fua").is_ok_and(|it| it == "1") {
         return Err(format!("{} takes writes with FUA, which are not counted as flushes", disk.name));
     }
-    let scratch = Scratch::beside(target, WRITES)?;
+    let scratch = Scratch::beside(scene.target, WRITES)?;
     let plain = flushes(disk, &scratch, OFlags::empty())?;
     let synchronous = flushes(disk, &scratch, OFlags::DSYNC)?;
     Ok(Observation {

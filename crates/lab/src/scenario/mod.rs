@@ -13,12 +13,17 @@ use crate::Target;
 
 mod address_space;
 mod direct_write;
+mod disk_of_our_own;
 mod private_libraries;
 mod private_write;
 mod scratch;
 mod shared_memory;
 mod shared_write;
+mod throttled;
 mod truncated;
+mod under_write_back;
+mod write_back;
+mod write_error;
 mod write_faults;
 mod written_back;
 
@@ -29,7 +34,15 @@ pub struct Scenario {
     pub about: &'static str,
     /// # Errors
     /// Why it cannot be tested here.
-    pub observe: fn(&Target, &AtomicBool) -> Result<Observation, String>,
+    pub observe: fn(&Scene) -> Result<Observation, String>,
+}
+
+/// Where a scenario plays.
+pub struct Scene<'a> {
+    pub target: &'a Target,
+    pub interrupted: &'a AtomicBool,
+    /// The user allows setting something up that goes with this process (`--allow-setup`).
+    pub may_set_up: bool,
 }
 
 /// Every scenario, by the name that claims use.
@@ -46,20 +59,22 @@ pub const SCENARIOS: &[Scenario] = &[
     written_back::BEFORE,
     write_faults::SCENARIO,
     truncated::SCENARIO,
+    write_error::SCENARIO,
+    under_write_back::SCENARIO,
+    throttled::SCENARIO,
+    write_back::EXT4,
+    write_back::XFS,
+    write_back::BTRFS,
 ];
 
 /// Runs what the claims of an experiment ask for, each scenario once.
-pub fn observe(
-    experiment: &Experiment,
-    target: &Target,
-    interrupted: &AtomicBool,
-) -> BTreeMap<String, Reading<Observation>> {
+pub fn observe(experiment: &Experiment, scene: &Scene) -> BTreeMap<String, Reading<Observation>> {
     let asked = experiment.claims.iter().filter_map(|claim| claim.scenario.as_deref());
     asked
         .map(|name| {
             let found = SCENARIOS.iter().find(|it| it.name == name);
             let observed = match found {
-                Some(scenario) => (scenario.observe)(target, interrupted),
+                Some(scenario) => (scenario.observe)(scene),
                 None => {
                     let names: Vec<&str> = SCENARIOS.iter().map(|it| it.name).collect();
                     Err(format!("there is no scenario {name:?}; {}", schema::units::expected(name, &names)))
@@ -74,19 +89,22 @@ pub fn observe(
 mod tests {
     use super::*;
 
+    const DEPENDS: [&str; 5] =
+        ["direct-write", "stall-under-write-back", "write-back-ext4", "write-back-xfs", "write-back-btrfs"];
+
     /// What the man pages and the kernel's own documentation promise; where a scenario cannot be had, it says why.
     #[test]
     fn every_scenario_that_writes_comes_out_as_documented_or_says_why_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
         let target = Target::open(file.path(), true, true).unwrap();
-        let interrupted = AtomicBool::new(false);
+        let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: true };
         for scenario in SCENARIOS.iter().filter(|it| !["address-space", "truncated-mapping"].contains(&it.name)) {
-            match (scenario.observe)(&target, &interrupted) {
+            match (scenario.observe)(&scene) {
                 Err(reason) => println!("skipped: {}: {reason}", scenario.name),
                 Ok(seen) if scenario.name == "munmap-syncs" => assert!(!seen.holds, "{}", seen.evidence),
-                // Of the device, which others write to at the same time.
-                Ok(seen) if scenario.name == "direct-write" => println!("{}", seen.evidence),
+                // Of a device that others write to at the same time, or of what a file system may do as it likes.
+                Ok(seen) if DEPENDS.contains(&scenario.name) => println!("{}: {}", scenario.name, seen.evidence),
                 Ok(seen) => assert!(seen.holds, "{}: {}", scenario.name, seen.evidence),
             }
         }

@@ -1,11 +1,10 @@
 //! Whether shared libraries are mapped private, and a page of theirs that was written is a copy.
 
-use std::{collections::BTreeSet, sync::atomic::AtomicBool};
+use std::collections::BTreeSet;
 
 use schema::{Bytes, record::Observation};
 
-use super::Scenario;
-use crate::Target;
+use super::{Scenario, Scene};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "private-libraries",
@@ -13,7 +12,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(_: &Target, _: &AtomicBool) -> Result<Observation, String> {
+fn observe(_: &Scene) -> Result<Observation, String> {
     let mappings = sys::process::mappings(std::process::id()).map_err(|error| format!("/proc/self/smaps: {error}"))?;
     let of_library = |name: &str| {
         let file = name.rsplit('/').next().unwrap_or_default();

@@ -1,15 +1,12 @@
 //! Whether a store through a private mapping stays private, and copies just the page it hits.
 
-use std::sync::atomic::AtomicBool;
-
 use schema::record::Observation;
 use sys::pages::{Pages, Sharing};
 
 use super::{
-    Scenario,
+    Scenario, Scene,
     scratch::{NEW, OLD, Scratch},
 };
-use crate::Target;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "private-write",
@@ -19,9 +16,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const PAGES: u64 = 16;
 
-fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<Observation, String> {
     let page = sys::page_bytes();
-    let scratch = Scratch::beside(target, PAGES)?;
+    let scratch = Scratch::beside(scene.target, PAGES)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Private).map_err(|error| error.to_string())?;
     let at = 3 * page;
     mapping.store(at, NEW);

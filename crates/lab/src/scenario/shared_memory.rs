@@ -1,12 +1,11 @@
 //! Whether a POSIX shared-memory object outlives the process that wrote it, until it is unlinked.
 //! shm_open(3) is open(2) in /dev/shm, and shm_unlink(3) is unlink(2) there.
 
-use std::{fs, path::PathBuf, sync::atomic::AtomicBool};
+use std::{fs, path::PathBuf};
 
 use schema::record::Observation;
 
-use super::Scenario;
-use crate::Target;
+use super::{Scenario, Scene};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "shared-memory",
@@ -16,7 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const WORDS: &[u8] = b"written by a process that is gone";
 
-fn observe(_: &Target, _: &AtomicBool) -> Result<Observation, String> {
+fn observe(_: &Scene) -> Result<Observation, String> {
     let path = PathBuf::from(format!("/dev/shm/faultline-{}-{:08x}", std::process::id(), fastrand::u32(..)));
     sys::pages::written_by_another_process(&path, WORDS)
         .map_err(|error| format!("a shared-memory object could not be made in /dev/shm: {error}"))?;

@@ -1,15 +1,14 @@
 //! Whether a store through a shared mapping is seen by read(2), by another process, and reaches the device.
 
-use std::{process::Command, sync::atomic::AtomicBool};
+use std::process::Command;
 
 use schema::record::Observation;
 use sys::pages::{Pages, Sharing};
 
 use super::{
-    Scenario,
+    Scenario, Scene,
     scratch::{NEW, Scratch},
 };
-use crate::Target;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "shared-write",
@@ -17,9 +16,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<Observation, String> {
     let page = sys::page_bytes();
-    let scratch = Scratch::beside(target, 2)?;
+    let scratch = Scratch::beside(scene.target, 2)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| error.to_string())?;
     mapping.store(page, NEW);
     let by_read = scratch.read(page)?;

@@ -1,6 +1,6 @@
 //! What happens to a reader when the file gets shorter: a mapping's is killed, a system call's is told.
 
-use std::{os::fd::AsFd, sync::atomic::AtomicBool, time::Duration};
+use std::{os::fd::AsFd, time::Duration};
 
 use schema::{
     Arm, Consume, Descriptor, Span, Workload,
@@ -8,9 +8,8 @@ use schema::{
     record::Observation,
 };
 
-use super::{Scenario, scratch::Scratch};
+use super::{Scenario, Scene, scratch::Scratch};
 use crate::{
-    Target,
     link::{Link, Trouble},
     runtime,
 };
@@ -21,9 +20,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<Observation, String> {
     let page = sys::page_bytes();
-    let scratch = Scratch::beside(target, 4)?;
+    let scratch = Scratch::beside(scene.target, 4)?;
     let arm: Arm = "mmap".parse().expect("a method of ours");
     let job = Job {
         pass: 1,
@@ -44,13 +43,14 @@ fn observe(target: &Target, interrupted: &AtomicBool) -> Result<Observation, Str
         // Mapped before the file gets shorter.
         hold: Hold::Warm,
         watch: None,
+        times_its_loop: false,
     };
-    let command = runtime::find(&arm.runtime).and_then(|it| it.worker())?;
+    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm))?;
     let in_words = |trouble| match trouble {
         Trouble::Failed(reason) | Trouble::Unavailable(reason) => reason,
         Trouble::Interrupted => "interrupted".to_string(),
     };
-    let (mut link, _) = Link::start(command, interrupted).map_err(in_words)?;
+    let (mut link, _) = Link::start(command, scene.interrupted).map_err(in_words)?;
     link.prepare(&job).map_err(in_words)?;
     scratch.file.set_len(page).map_err(|error| format!("ftruncate(2): {error}"))?;
     let by_mapping = match link.go(1, Duration::from_secs(20)) {

@@ -1,12 +1,10 @@
 //! Whether a page that was written back faults again at the next store, and whether mlock(2) or MADV_POPULATE_WRITE spares it that.
 
-use std::sync::atomic::AtomicBool;
-
 use schema::record::Observation;
 use sys::pages::{Pages, Sharing, minor_faults_of_this_thread};
 
 use super::{
-    Scenario,
+    Scenario, Scene,
     scratch::{NEW, OLD, Scratch},
 };
 use crate::Target;
@@ -19,9 +17,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const PAGES: u64 = 64;
 
-fn observe(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
-    let plain = faults(target, false)?;
-    let locked = faults(target, true)?;
+fn observe(scene: &Scene) -> Result<Observation, String> {
+    let plain = faults(scene.target, false)?;
+    let locked = faults(scene.target, true)?;
     let again = |it: &Faults| it.after_write_back > it.while_dirty;
     let prefaulted = match &plain.prefaulted {
         Ok(faults) => format!("{faults} after write-back and MADV_POPULATE_WRITE"),

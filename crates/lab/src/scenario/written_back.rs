@@ -1,15 +1,14 @@
 //! Which calls take stored bytes from the page cache to the device, seen by the pages that stay dirty.
 
-use std::{io::Write, sync::atomic::AtomicBool};
+use std::io::Write;
 
 use schema::record::Observation;
 use sys::pages::{Pages, Sharing};
 
 use super::{
-    Scenario,
+    Scenario, Scene,
     scratch::{NEW, Scratch},
 };
-use crate::Target;
 
 pub(super) const WRITE: Scenario = Scenario {
     name: "write-is-cached",
@@ -31,8 +30,8 @@ pub(super) const BEFORE: Scenario = Scenario {
 
 const PAGES: u64 = 16;
 
-fn write(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
-    let mut scratch = Scratch::beside(target, PAGES)?;
+fn write(scene: &Scene) -> Result<Observation, String> {
+    let mut scratch = Scratch::beside(scene.target, PAGES)?;
     rustix::fs::seek(&scratch.file, rustix::fs::SeekFrom::Start(0)).map_err(|error| format!("lseek(2): {error}"))?;
     scratch.file.write_all(&vec![NEW; scratch.bytes as usize]).map_err(|error| format!("write(2): {error}"))?;
     let written = dirty(&scratch)?;
@@ -44,8 +43,8 @@ fn write(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
     })
 }
 
-fn munmap(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
-    let scratch = Scratch::beside(target, PAGES)?;
+fn munmap(scene: &Scene) -> Result<Observation, String> {
+    let scratch = Scratch::beside(scene.target, PAGES)?;
     drop(stored(&scratch)?);
     let unmapped = dirty(&scratch)?;
     scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
@@ -56,8 +55,8 @@ fn munmap(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
     })
 }
 
-fn msync_async(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
-    let scratch = Scratch::beside(target, PAGES)?;
+fn msync_async(scene: &Scene) -> Result<Observation, String> {
+    let scratch = Scratch::beside(scene.target, PAGES)?;
     let mapping = stored(&scratch)?;
     mapping.sync_async().map_err(|error| format!("msync(2) with MS_ASYNC: {error}"))?;
     let started = dirty(&scratch)?;
@@ -69,8 +68,8 @@ fn msync_async(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
     })
 }
 
-fn dirty_before_store(target: &Target, _: &AtomicBool) -> Result<Observation, String> {
-    let scratch = Scratch::beside(target, PAGES)?;
+fn dirty_before_store(scene: &Scene) -> Result<Observation, String> {
+    let scratch = Scratch::beside(scene.target, PAGES)?;
     let mapping = map(&scratch)?;
     mapping.populate_write().map_err(|error| format!("MADV_POPULATE_WRITE (Linux 5.14): {error}"))?;
     let faulted = dirty(&scratch)?;

@@ -1,9 +1,11 @@
 //! The parts of the page that are words and tables.
 
 use maud::{Markup, html};
-use schema::{Findings, Record, findings::Status};
+use schema::{Condition, Findings, Record, findings::Status};
 
-use crate::{claim, counted, details, map, page::Paint, study, study::Intervals, summary, table::Table};
+use crate::{
+    claim, costs, counted, details, map, page::Paint, runtimes, study, study::Intervals, summary, table::Table,
+};
 
 use super::said;
 
@@ -135,7 +137,7 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="arms" {
             h2 { "Every arm" }
-            p.about { (said(details::LEGEND)) }
+            p.about { (said(details::legend(record))) }
             @for section in &sections { details {
                 summary { b { (said(&section.title)) } " (" (said(&section.about)) ")" }
                 @if let Some(says) = &section.says { p { (said(says)) } }
@@ -143,10 +145,21 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 @if let Some(alike) = &section.alike { p { (said(alike)) } }
                 ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
             } }
+            @if let Some(tables) = runtimes::tables(findings) { details open[!tables.splits.is_empty()] {
+                summary { b { (runtimes::TITLE) } }
+                p.about { (runtimes::ABOUT) }
+                (table(&tables.arms))
+                @for (says, forks) in &tables.splits { p { (said(says)) } (table(forks)) }
+            } }
             @if let Some(counts) = counted::table(record, findings) { details {
                 summary { b { (counted::TITLE) } }
                 p.about { (counted::ABOUT) }
                 (table(&counts))
+            } }
+            @if let Some(cells) = costs::held_out(findings) { details {
+                summary { b { (costs::HELD_OUT) } }
+                p.about { (costs::ABOUT_HELD_OUT) }
+                (table(&cells))
             } }
             @let without = summary::without_crossover(findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }
@@ -177,6 +190,9 @@ pub(super) fn again(record: &Record) -> Markup {
 }
 
 fn again_command(record: &Record) -> String {
+    if record.conditions.iter().any(Condition::is_of_commands) {
+        return format!("faultline rerun {} --run-commands", said(&record.id));
+    }
     let target = if record.target.made_here {
         record.target.path.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder })
     } else {

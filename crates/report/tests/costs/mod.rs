@@ -72,6 +72,19 @@ fn the_report_says_how_far_the_account_reaches_and_how_wrong_the_predictions_are
 }
 
 #[test]
+fn every_report_lists_the_held_out_cells_and_how_far_off_they_were() {
+    let with = with_costs();
+    let (record, findings) = (&with.record, &with.findings);
+    let text = terminal(&with);
+    for page in [text, squeezed(&report::markdown(record, findings)), squeezed(&report::html(record, findings))] {
+        assert!(page.contains("Held-out cells"), "{page}");
+        assert_eq!(page.matches("−30 %").count(), 1, "the held-out one, and no other: {page}");
+    }
+    let plain = run();
+    assert!(!terminal(&plain).contains("Held-out cells"));
+}
+
+#[test]
 fn the_chart_divides_an_accounted_cell_by_cause_and_shows_what_is_unexplained() {
     let with = with_costs();
     let page = report::html(&with.record, &with.findings);

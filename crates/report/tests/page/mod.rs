@@ -98,8 +98,8 @@ fn markup_in_a_record_comes_out_as_text() {
 }
 
 #[test]
-fn a_text_of_ten_megabytes_is_shortened() {
-    let page = page(&hostile(&"x".repeat(10 << 20)));
+fn a_text_of_a_megabyte_in_every_place_is_shortened() {
+    let page = page(&hostile(&"x".repeat(1 << 20)));
     assert!(page.len() < 6_000_000, "{}", page.len());
 }
 

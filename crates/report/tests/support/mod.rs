@@ -95,6 +95,8 @@ impl Run {
             },
             device_write_bytes: Reading::Value(0.0),
             peak_memory_bytes: Reading::Value(3_400_000.0),
+            peak_anonymous_bytes: Reading::unavailable("not observed in this run"),
+            peak_file_bytes: Reading::unavailable("not observed in this run"),
             ceiling_share: cold.then_some(0.912),
             condition,
         });
@@ -496,6 +498,7 @@ fn record() -> Record {
             transparent_hugepage: Reading::Value("madvise".into()),
             fault_around_bytes: Reading::unavailable("debugfs is locked down"),
             lru_gen: Reading::Value("0x0007".into()),
+            reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: Reading::Value("kvm-clock".into()),
             governor: unknown(),
             c_library: Reading::Value("glibc 2.39".into()),
@@ -508,6 +511,7 @@ fn record() -> Record {
             bytes: GIB,
             allocated_bytes: GIB,
             made_here: false,
+            files: None,
             residency: Reading::Value("cachestat".into()),
             file_system: "ext4".into(),
             mount_options: "rw,relatime".into(),
@@ -538,12 +542,14 @@ fn record() -> Record {
         counted: vec![],
         observations: vec![],
         timeline: None,
+        runtimes: Default::default(),
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
     }
 }
 
 fn findings() -> Findings {
     Findings {
+        commands: vec![],
         counted: vec![],
         mechanisms: vec![],
         cells: vec![],
@@ -571,6 +577,8 @@ fn findings() -> Findings {
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
         claims: vec![],
         figures: vec![],
+        runtimes: vec![],
+        splits: vec![],
         costs: None,
         map: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],

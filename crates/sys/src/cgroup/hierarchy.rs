@@ -170,6 +170,12 @@ impl Hierarchy {
     }
 }
 
+/// The memory group of any process, seen from this one's mounts.
+pub(super) fn memory_place_of(pid: u32) -> Result<Place, String> {
+    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    place(&read(&format!("/proc/{pid}/cgroup"))?, &read("/proc/self/mountinfo")?, Path::new("/"), Controller::Memory)
+}
+
 /// cgroups(7): lines of /proc/self/cgroup read `4:memory:/path` (v1) or `0::/path` (v2).
 fn place(own: &str, mounts: &str, root: &Path, controller: Controller) -> Result<Place, String> {
     let lines = || own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));

@@ -86,6 +86,11 @@ pub struct Memory {
     pub file_bytes: Option<u64>,
     /// Private memory.
     pub anonymous_bytes: Option<u64>,
+    /// Of the page cache, what is in a page table.
+    pub mapped_bytes: Option<u64>,
+    pub dirty_bytes: Option<u64>,
+    pub writeback_bytes: Option<u64>,
+    pub faults: Option<u64>,
     pub major_faults: Option<u64>,
     /// Pages of files that came back after the limit had pushed them out, and would have stayed with more memory.
     pub refaulted_pages: Option<u64>,
@@ -98,6 +103,20 @@ pub struct Memory {
 pub fn name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// What the kernel counts of the memory group that a process is in. Fields of groups at the top of their tree may be absent.
+///
+/// # Errors
+/// No memory controller is mounted, or the process is gone.
+pub fn memory_of(pid: u32) -> Result<Memory, String> {
+    let place = hierarchy::memory_place_of(pid)?;
+    // Readable or not is told by one file; its absence would look like fields that this kernel does not count.
+    get(&place.group, "memory.stat").map_err(|error| error.to_string())?;
+    Ok(match place.version {
+        Version::V1 => v1::memory(&place.group),
+        Version::V2 => v2::memory(&place.group),
+    })
 }
 
 /// Whether a path is a directory of a cgroup file system.

@@ -159,6 +159,10 @@ fn counters_of_v1_and_v2_mean_the_same() {
         peak_bytes: None,
         file_bytes: Some(31_485_952),
         anonymous_bytes: Some(135_168),
+        mapped_bytes: Some(4096),
+        dirty_bytes: Some(8192),
+        writeback_bytes: None,
+        faults: Some(217),
         major_faults: Some(94),
         refaulted_pages: Some(6618),
         limit_hits: Some(383),
@@ -167,7 +171,7 @@ fn counters_of_v1_and_v2_mean_the_same() {
     let machine = Machine::v1();
     let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
     let group = "sys/fs/cgroup/memory/session/one/faultline-77-0";
-    let stat = "cache 31485952\nrss 135168\nrss_huge 0\npgmajfault 94\nworkingset_refault_anon 0\n\
+    let stat = "cache 31485952\nrss 135168\nrss_huge 0\nmapped_file 4096\ndirty 8192\npgfault 217\npgmajfault 94\nworkingset_refault_anon 0\n\
                 workingset_refault_file 6618\ntotal_cache 1\ntotal_rss 1\n";
     machine.write(&format!("{group}/memory.stat"), stat);
     machine.write(&format!("{group}/memory.usage_in_bytes"), "33000000\n");
@@ -183,7 +187,10 @@ fn counters_of_v1_and_v2_mean_the_same() {
     let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
     let write = |file: &str, text: &str| machine.write(&format!("{V2_OWN}/faultline-77-0/{file}"), text);
     // A kernel before 5.9 and 5.19: one counter for refaults, no peak.
-    write("memory.stat", "anon 135168\nfile 31485952\nfile_mapped 1\npgmajfault 94\nworkingset_refault 6618\n");
+    write(
+        "memory.stat",
+        "anon 135168\nfile 31485952\nfile_mapped 4096\nfile_dirty 8192\npgfault 217\npgmajfault 94\nworkingset_refault 6618\n",
+    );
     write("memory.current", "33000000\n");
     write("memory.events", "low 0\nhigh 0\nmax 383\noom 1\noom_kill 1\n");
     write("io.stat", "253:0 rbytes=1 wbytes=0\n254:0 rbytes=268435456 wbytes=0 rios=200 wios=0 dbytes=0 dios=0\n");
@@ -287,4 +294,14 @@ fn a_throttle_on_something_that_is_no_disk_is_refused_in_words() {
         Err(reason) => println!("skipped: {reason}"),
         Ok(()) => panic!("nothing has this number"),
     }
+}
+
+#[test]
+fn any_process_has_a_memory_group_or_a_reason_why_not() {
+    match super::memory_of(std::process::id()) {
+        Ok(memory) => assert!(memory.file_bytes.is_some() || memory.faults.is_some(), "{memory:?}"),
+        Err(reason) => println!("skipped: {reason}"),
+    }
+    // Beyond any process number (PID_MAX_LIMIT is 2²²).
+    assert!(super::memory_of(1 << 30).unwrap_err().contains("/proc/1073741824/cgroup"));
 }

@@ -52,6 +52,10 @@ pub(super) fn memory(group: &Path) -> Memory {
         peak_bytes: number(group, "memory.max_usage_in_bytes"),
         file_bytes: field(&stat, "cache"),
         anonymous_bytes: field(&stat, "rss"),
+        mapped_bytes: field(&stat, "mapped_file"),
+        dirty_bytes: field(&stat, "dirty"),
+        writeback_bytes: field(&stat, "writeback"),
+        faults: field(&stat, "pgfault"),
         major_faults: field(&stat, "pgmajfault"),
         // One field for both kinds before Linux 5.9.
         refaulted_pages: field(&stat, "workingset_refault_file").or_else(|| field(&stat, "workingset_refault")),

@@ -22,8 +22,8 @@ fn explain(error: &io::Error) -> String {
     let paranoid = paranoid.trim();
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => format!(
-            "the kernel does not let this user count its events (kernel.perf_event_paranoid is {paranoid}); as root, or \
-             with CAP_PERFMON, it would"
+            "the kernel does not let this user count its events (kernel.perf_event_paranoid is {paranoid}); as root, with \
+             CAP_PERFMON, or after `sysctl kernel.perf_event_paranoid=1` (tracepoints: -1), it would"
         ),
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
             "this machine has no such counter (virtual machines often have none of the processor's)".into()

@@ -23,7 +23,7 @@ pub(crate) mod positional;
 pub(crate) mod pread;
 mod read;
 mod stdio;
-mod uring;
+pub(crate) mod uring;
 mod writes;
 
 /// Every method, in the order of `schema::arm::METHODS`.
@@ -133,7 +133,7 @@ fn one_position(task: &Task, name: &str) -> Result<(), String> {
 /// Fills at least `needed` bytes of `room`, by as many reads as it takes: `read(room, done)` reads into the rest of
 /// the room, `done` bytes further on. Every private synchronous method is this loop around its system call.
 #[inline(always)]
-fn fill(
+pub(crate) fn fill(
     room: &mut [u8],
     needed: usize,
     mut read: impl FnMut(&mut [u8], u64) -> rustix::io::Result<usize>,
@@ -156,7 +156,7 @@ pub(crate) fn became_shorter() -> io::Error {
 }
 
 #[cold]
-fn out_of_range() -> io::Error {
+pub(crate) fn out_of_range() -> io::Error {
     io::Error::other("a span outside of what was prepared: a bug in faultline")
 }
 

@@ -19,8 +19,8 @@ use crate::{
 
 /// Memory for blocks in flight, per thread. Deeper queues of larger blocks are cut to fit, and the tally says so.
 const MAX_BUFFER: usize = 256 << 20;
-/// One request reads at most this much (the kernel's own limit is just below 2 GiB).
-const MAX_REQUEST: usize = 1 << 30;
+/// One request moves at most this much (the kernel's own limit is just below 2 GiB).
+pub(crate) const MAX_REQUEST: usize = 1 << 30;
 
 pub(super) struct Uring;
 
@@ -62,18 +62,18 @@ impl Method for Uring {
     }
 }
 
-struct UringWay {
-    depth: u32,
-    registered: bool,
+pub(crate) struct UringWay {
+    pub(crate) depth: u32,
+    pub(crate) registered: bool,
     /// Offsets and lengths are multiples of it with O_DIRECT; 1 otherwise.
     alignment: u64,
-    direct: bool,
+    pub(crate) direct: bool,
     /// Each block in flight has a place of its own that begins at a page.
-    stride: usize,
+    pub(crate) stride: usize,
 }
 
 impl UringWay {
-    fn new(task: &Task) -> Result<UringWay, Fault> {
+    pub(crate) fn new(task: &Task) -> Result<UringWay, Fault> {
         let direct = task.arm.word("io") == "direct";
         let registered = task.arm.word("buffers") == "registered";
         let alignment = if direct { direct::alignment(task)? } else { 1 };
@@ -86,10 +86,10 @@ impl UringWay {
         Ok(UringWay { depth, registered, alignment, direct, stride })
     }
 
-    fn ring(&self, buffer: &mut Buffer) -> Result<Ring, Fault> {
+    pub(crate) fn ring(&self, buffer: &mut [u8]) -> Result<Ring, Fault> {
         let ring = IoUring::new(self.depth).map_err(at("io_uring_setup(2)"))?;
         if self.registered {
-            // One registration for all blocks; each read names its own part of it.
+            // One registration for all blocks; each request names its own part of it.
             let all = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
             // SAFETY: the session keeps the buffer until after it dropped the ring, and nothing else writes to it
             // meanwhile.
@@ -100,11 +100,11 @@ impl UringWay {
     }
 }
 
-/// One read in flight.
+/// One block in flight.
 #[derive(Clone, Copy)]
-struct Slot {
-    span: Span,
-    done: usize,
+pub(crate) struct Slot {
+    pub(crate) span: Span,
+    pub(crate) done: usize,
 }
 
 impl Default for Slot {
@@ -113,11 +113,11 @@ impl Default for Slot {
     }
 }
 
-struct Ring {
-    ring: IoUring,
-    slots: Vec<Slot>,
+pub(crate) struct Ring {
+    pub(crate) ring: IoUring,
+    pub(crate) slots: Vec<Slot>,
     /// Slots with nothing in flight; the last is used next, while its memory is still in the CPU's caches.
-    free: Vec<usize>,
+    pub(crate) free: Vec<usize>,
 }
 
 impl Way for UringWay {
@@ -150,7 +150,7 @@ impl Way for UringWay {
     }
 }
 
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     way: &'a UringWay,
     file: &'a File,
     ring: &'a mut Ring,

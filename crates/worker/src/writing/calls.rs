@@ -9,11 +9,11 @@ use rustix::fs::OFlags;
 use schema::{Durability, Span};
 
 use crate::{
-    buffer::Buffer,
-    task::{Fault, Refusal, Task, at},
+    method::fill,
+    task::{Fault, Refusal, Task},
 };
 
-use super::Writer;
+use super::{Writer, stamped};
 
 /// How offsets reach the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,8 +29,6 @@ pub(super) struct Calls {
     by: By,
     /// Where the file's position is, if it is used.
     at: u64,
-    /// What `update` changes.
-    buffer: Buffer,
     syncs_each: bool,
     syncs_at_end: bool,
 }
@@ -45,13 +43,18 @@ pub(super) fn support(task: &Task) -> Result<(), String> {
     }
 }
 
+/// What open(2) is told when the flag does the syncing.
+pub(super) fn sync_flags(task: &Task) -> OFlags {
+    match task.arm.word("sync") {
+        "o-sync" => OFlags::SYNC,
+        "o-dsync" => OFlags::DSYNC,
+        _ => OFlags::empty(),
+    }
+}
+
 impl Calls {
     pub(super) fn open(task: &Task, by: By, around_the_cache: bool) -> Result<Calls, Fault> {
-        let mut flags = match task.arm.word("sync") {
-            "o-sync" => OFlags::SYNC,
-            "o-dsync" => OFlags::DSYNC,
-            _ => OFlags::empty(),
-        };
+        let mut flags = sync_flags(task);
         let by_flag = !flags.is_empty();
         if around_the_cache {
             flags |= OFlags::DIRECT;
@@ -60,7 +63,6 @@ impl Calls {
             file: super::open(task, flags)?,
             by,
             at: 0,
-            buffer: Buffer::new(task.block()).map_err(at("a buffer"))?,
             syncs_each: task.job.durability == Durability::SyncEach && !by_flag,
             syncs_at_end: task.job.durability == Durability::SyncEnd,
         })
@@ -72,6 +74,13 @@ impl Calls {
             self.at = offset;
         }
         Ok(())
+    }
+
+    fn write(&mut self, span: Span, bytes: &[u8]) -> io::Result<()> {
+        self.go_to(span.offset)?;
+        all(&self.file, self.by, bytes, span.offset)?;
+        self.at = span.end();
+        if self.syncs_each { self.file.sync_data() } else { Ok(()) }
     }
 }
 
@@ -96,42 +105,26 @@ fn all(file: &File, by: By, mut bytes: &[u8], mut offset: u64) -> io::Result<()>
 }
 
 impl Writer for Calls {
-    fn put(&mut self, span: Span, source: &[u8]) -> io::Result<()> {
-        self.go_to(span.offset)?;
-        all(&self.file, self.by, source, span.offset)?;
-        self.at = span.end();
-        if self.syncs_each { self.file.sync_data() } else { Ok(()) }
+    fn put(&mut self, span: Span, own: &mut [u8]) -> io::Result<()> {
+        self.write(span, stamped(own, span))
     }
 
-    fn load(&mut self, span: Span) -> io::Result<&mut [u8]> {
+    fn load<'a>(&'a mut self, span: Span, own: &'a mut [u8]) -> io::Result<&'a mut [u8]> {
         self.go_to(span.offset)?;
-        let wanted = span.bytes as usize;
-        let mut done = 0;
-        while done < wanted {
-            let room = &mut self.buffer[done..wanted];
-            let read = match self.by {
-                By::Offset => rustix::io::pread(&self.file, room, span.offset + done as u64),
-                By::Position => rustix::io::read(&self.file, room),
-            };
-            match read {
-                Ok(0) => return Err(crate::method::became_shorter()),
-                Ok(count) => done += count,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
+        let room = &mut own[..span.bytes as usize];
+        fill(room, room.len(), |rest, done| match self.by {
+            By::Offset => rustix::io::pread(&self.file, rest, span.offset + done),
+            By::Position => rustix::io::read(&self.file, rest),
+        })?;
         self.at = span.end();
-        Ok(&mut self.buffer[..wanted])
+        Ok(room)
     }
 
-    fn store(&mut self, span: Span) -> io::Result<()> {
-        self.go_to(span.offset)?;
-        all(&self.file, self.by, &self.buffer[..span.bytes as usize], span.offset)?;
-        self.at = span.end();
-        if self.syncs_each { self.file.sync_data() } else { Ok(()) }
+    fn store(&mut self, span: Span, own: &mut [u8]) -> io::Result<()> {
+        self.write(span, &own[..span.bytes as usize])
     }
 
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, _: &mut [u8]) -> io::Result<()> {
         if self.syncs_at_end { self.file.sync_data() } else { Ok(()) }
     }
 

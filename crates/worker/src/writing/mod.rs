@@ -1,7 +1,7 @@
 //! Workloads that change the file. The controller gives them a file of faultline's own, and nothing else.
 //!
 //! **What is written** is the same whatever writes it (docs/FORMATS.md, "What is written"): `overwrite` and `append` put
-//! blocks of one source buffer, stamped with their offset; `update` changes every byte `b` to `(b + 5) % 250`. What came
+//! blocks of one source, stamped with their offset; `update` changes every byte `b` to `(b + 5) % 250`. What came
 //! of it is the controller's to look at: it has the range read once more, by another worker.
 //!
 //! **Where the time goes.** `open` maps or opens, `work` writes and syncs as far as the durability asks, `close` unmaps
@@ -26,43 +26,76 @@ use crate::{
 
 mod calls;
 mod mapped;
+mod uring;
 
 use calls::{By, Calls};
 use mapped::Mapped;
+use uring::Uring;
 
-/// What the timed loop sees of a file that is written.
+/// What the timed loop sees of a file that is written. `own` is the program's own memory, the same in every call of a
+/// session: `memory` bytes, which hold the source before a pass.
 trait Writer {
-    /// A block, whole, from the program's own memory.
-    fn put(&mut self, span: Span, source: &[u8]) -> io::Result<()>;
+    /// A block, whole, from the program's own memory; what is in flight afterwards, `finish` waits for.
+    fn put(&mut self, span: Span, own: &mut [u8]) -> io::Result<()>;
 
     /// A block as it is, to be changed in place; `store` follows.
-    fn load(&mut self, span: Span) -> io::Result<&mut [u8]>;
+    fn load<'a>(&'a mut self, span: Span, own: &'a mut [u8]) -> io::Result<&'a mut [u8]>;
 
-    fn store(&mut self, span: Span) -> io::Result<()>;
+    fn store(&mut self, span: Span, own: &mut [u8]) -> io::Result<()>;
 
-    /// The sync of `sync-end`.
-    fn finish(&mut self) -> io::Result<()>;
+    /// The end of the work, with the sync of `sync-end`.
+    fn finish(&mut self, own: &mut [u8]) -> io::Result<()>;
+
+    /// Blocks in flight.
+    fn queue_depth(&self) -> u32 {
+        1
+    }
 
     fn lock(&mut self) -> Result<(), Refusal>;
 }
 
+type Prepared = Result<Box<dyn Session>, Refusal>;
+
+/// How a method opens the file; it may register the program's memory.
+type Open<W> = fn(&Task, own: &mut [u8]) -> Result<W, Fault>;
+
+/// The program's memory: a place for each block in flight.
+pub(super) struct Places {
+    count: usize,
+    /// From the start of one to the start of the next.
+    stride: usize,
+}
+
 /// Everything that comes before the clock.
-pub(crate) fn session(task: Task) -> Result<Box<dyn Session>, Refusal> {
+pub(crate) fn session(task: Task) -> Prepared {
     match task.arm.method.as_str() {
-        "mmap" => mapped::support(&task).map_err(Refusal::Unavailable).and_then(|()| prepare(task, Mapped::open)),
-        "write" => by_calls(task, |task| Calls::open(task, By::Position, false)),
-        "pwrite" => by_calls(task, |task| Calls::open(task, By::Offset, false)),
+        "mmap" => mapped::support(&task)
+            .map_err(Refusal::Unavailable)
+            .and_then(|()| one_block(task, |task, _| Mapped::open(task))),
+        "write" => by_calls(task, |task, _| Calls::open(task, By::Position, false)),
+        "pwrite" => by_calls(task, |task, _| Calls::open(task, By::Offset, false)),
         "direct" => {
             direct::fits_writes(&task).map_err(Refusal::Unavailable)?;
-            by_calls(task, |task| Calls::open(task, By::Offset, true))
+            by_calls(task, |task, _| Calls::open(task, By::Offset, true))
+        }
+        "uring" => {
+            calls::support(&task).map_err(Refusal::Unavailable)?;
+            let places = uring::support(&task)?;
+            prepare(task, places, Uring::open)
         }
         other => Err(Refusal::Unavailable(format!("{other} does not write in this version"))),
     }
 }
 
-fn by_calls(task: Task, open: fn(&Task) -> Result<Calls, Fault>) -> Result<Box<dyn Session>, Refusal> {
+fn by_calls(task: Task, open: Open<Calls>) -> Prepared {
     calls::support(&task).map_err(Refusal::Unavailable)?;
-    prepare(task, open)
+    one_block(task, open)
+}
+
+/// Memory for a block.
+fn one_block<W: Writer + 'static>(task: Task, open: Open<W>) -> Prepared {
+    let places = Places { count: 1, stride: task.block() };
+    prepare(task, places, open)
 }
 
 /// The file for reading and writing; faultline's own.
@@ -76,9 +109,9 @@ fn open(task: &Task, flags: OFlags) -> Result<std::fs::File, Fault> {
 /// Blocks of a rehearsal.
 const REHEARSAL_OPS: u64 = 16;
 
-fn prepare<W: Writer + 'static>(task: Task, open: fn(&Task) -> Result<W, Fault>) -> Result<Box<dyn Session>, Refusal> {
-    let source = source(&task)?;
-    let mut session = Writing { held: None, source, open, task };
+fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Prepared {
+    let own = source(&task, &places)?;
+    let mut session = Writing { held: None, own, open, task };
     match session.task.job.hold {
         Hold::No => {}
         // An append would leave something behind, and there is no second end of the file.
@@ -86,17 +119,17 @@ fn prepare<W: Writer + 'static>(task: Task, open: fn(&Task) -> Result<W, Fault>)
         Hold::Rehearse => {
             let pattern = session.task.pattern;
             let few = Pattern { ops: pattern.ops.min(REHEARSAL_OPS), ..pattern };
-            let mut writer = (session.open)(&session.task)?;
-            work(&mut writer, &session.task, &few, &mut session.source).map_err(at("rehearsing"))?;
+            let mut writer = (session.open)(&session.task, &mut session.own)?;
+            work(&mut writer, &session.task, &few, &mut session.own).map_err(at("rehearsing"))?;
             session.settle()?;
         }
         hold @ (Hold::Warm | Hold::Locked) => {
-            let mut writer = (session.open)(&session.task)?;
+            let mut writer = (session.open)(&session.task, &mut session.own)?;
             if hold == Hold::Locked {
                 writer.lock()?;
             }
             let pattern = session.task.pattern;
-            work(&mut writer, &session.task, &pattern, &mut session.source).map_err(at("the pass before"))?;
+            work(&mut writer, &session.task, &pattern, &mut session.own).map_err(at("the pass before"))?;
             session.settle()?;
             session.held = Some(writer);
         }
@@ -104,22 +137,33 @@ fn prepare<W: Writer + 'static>(task: Task, open: fn(&Task) -> Result<W, Fault>)
     Ok(Box::new(session))
 }
 
-/// What blocks are made of: the words of the generator started at the seed.
-fn source(task: &Task) -> Result<Buffer, Refusal> {
-    let mut buffer = Buffer::new(task.block()).map_err(at("a buffer"))?;
-    let mut words = SplitMix64::new(task.job.seed);
-    for chunk in buffer.chunks_mut(8) {
-        let word = words.output().to_le_bytes();
-        chunk.copy_from_slice(&word[..chunk.len()]);
+/// What blocks are made of: the words of the generator started at the seed, once in every place.
+fn source(task: &Task, places: &Places) -> Result<Buffer, Refusal> {
+    let mut own = Buffer::new(places.count * places.stride).map_err(at("memory for blocks"))?;
+    for place in own.chunks_mut(places.stride) {
+        let mut words = SplitMix64::new(task.job.seed);
+        for chunk in place[..task.block()].chunks_mut(8) {
+            let word = words.output().to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
     }
-    Ok(buffer)
+    Ok(own)
+}
+
+/// A block of the source, as it is written to its offset.
+fn stamped(place: &mut [u8], span: Span) -> &[u8] {
+    let block = &mut place[..span.bytes as usize];
+    let stamp = span.offset.to_le_bytes();
+    let length = block.len().min(stamp.len());
+    block[..length].copy_from_slice(&stamp[..length]);
+    block
 }
 
 struct Writing<W> {
     /// Between passes, in states that hold the file.
     held: Option<W>,
-    source: Buffer,
-    open: fn(&Task) -> Result<W, Fault>,
+    own: Buffer,
+    open: Open<W>,
     task: Task,
 }
 
@@ -139,13 +183,14 @@ impl<W: Writer> Session for Writing<W> {
         let opening = Instant::now();
         let mut opened = match &mut self.held {
             Some(_) => None,
-            None => Some((self.open)(&self.task).map_err(|fault| ("open", fault))?),
+            None => Some((self.open)(&self.task, &mut self.own).map_err(|fault| ("open", fault))?),
         };
         let open_ns = opened.is_some().then(|| nanoseconds(opening.elapsed()));
         let writer = opened.as_mut().or(self.held.as_mut()).expect("it is open now, or was before");
         let working = Instant::now();
-        let worked = work(writer, &self.task, &pattern, &mut self.source);
+        let worked = work(writer, &self.task, &pattern, &mut self.own);
         let work_ns = nanoseconds(working.elapsed());
+        let queue_depth = writer.queue_depth();
         let parts = worked.map_err(|error| ("work", at(format!("writing with {}", self.task.job.method))(error)))?;
         let closing = Instant::now();
         let close_ns = opened.map(|writer| {
@@ -161,9 +206,16 @@ impl<W: Writer> Session for Writing<W> {
             // Read by somebody else, when this pass is over: reading it here would be counted as the pass's own.
             checksum: format!("{:016x}", 0),
             threads: 1,
-            queue_depth: 1,
+            queue_depth,
         };
-        Ok(Measured { phases: Phases { open_ns, work_ns, close_ns }, tally, usage, parts, observation: None })
+        Ok(Measured {
+            phases: Phases { open_ns, work_ns, close_ns },
+            tally,
+            usage,
+            parts,
+            seen: Default::default(),
+            observation: None,
+        })
     }
 }
 
@@ -177,34 +229,30 @@ fn bytes(pattern: &Pattern) -> u64 {
 
 /// The work of a pass. The parts only of an `update`.
 #[inline(never)]
-fn work<W: Writer>(writer: &mut W, task: &Task, pattern: &Pattern, source: &mut [u8]) -> io::Result<Option<Parts>> {
+fn work<W: Writer>(writer: &mut W, task: &Task, pattern: &Pattern, own: &mut [u8]) -> io::Result<Option<Parts>> {
     let parts = match task.job.workload {
-        Workload::Update => Some(update(writer, pattern.scan(0))?),
-        Workload::OverwriteRandom => put(writer, pattern.random(0), source).map(|()| None)?,
-        _ => put(writer, pattern.scan(0), source).map(|()| None)?,
+        Workload::Update => Some(update(writer, pattern.scan(0), own)?),
+        Workload::OverwriteRandom => put(writer, pattern.random(0), own).map(|()| None)?,
+        _ => put(writer, pattern.scan(0), own).map(|()| None)?,
     };
     let finishing = Instant::now();
-    writer.finish()?;
+    writer.finish(own)?;
     let finish_ns = if task.job.durability == Durability::SyncEnd { nanoseconds(finishing.elapsed()) } else { 0 };
     Ok(parts.map(|parts| Parts { write_ns: parts.write_ns + finish_ns, ..parts }))
 }
 
-fn put<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>, source: &mut [u8]) -> io::Result<()> {
+fn put<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>, own: &mut [u8]) -> io::Result<()> {
     for span in spans {
-        let block = &mut source[..span.bytes as usize];
-        let stamp = span.offset.to_le_bytes();
-        let length = block.len().min(stamp.len());
-        block[..length].copy_from_slice(&stamp[..length]);
-        writer.put(span, block)?;
+        writer.put(span, own)?;
     }
     Ok(())
 }
 
-fn update<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>) -> io::Result<Parts> {
+fn update<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>, own: &mut [u8]) -> io::Result<Parts> {
     let mut parts = Parts { read_ns: 0, loop_ns: 0, write_ns: 0, clock_ns: 0 };
     for span in spans {
         let begun = Instant::now();
-        let block = writer.load(span)?;
+        let block = writer.load(span, own)?;
         let loaded = Instant::now();
         for byte in block.iter_mut() {
             *byte = ((u16::from(*byte) + 5) % 250) as u8;
@@ -212,7 +260,7 @@ fn update<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>) -> io::R
         // A buffer of our own is not read again by anybody the compiler can see.
         std::hint::black_box(block);
         let changed = Instant::now();
-        writer.store(span)?;
+        writer.store(span, own)?;
         let stored = Instant::now();
         parts.read_ns += nanoseconds(loaded - begun);
         parts.loop_ns += nanoseconds(changed - loaded);

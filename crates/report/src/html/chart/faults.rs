@@ -45,7 +45,12 @@ const COUNTED: [Counted; 3] = [
 ];
 
 fn per_byte(reading: &Reading<f64>, cell: &CellFinding) -> Reading<f64> {
-    let delivered = cell.condition.ops as f64 * cell.condition.block_bytes as f64;
+    let condition = &cell.condition;
+    let delivered = match condition.is_of_commands() {
+        // What it reads is not known from outside; what it was said to read is.
+        true => condition.file_bytes as f64,
+        false => condition.ops as f64 * condition.block_bytes as f64,
+    };
     if delivered > 0.0 {
         reading.clone().map(|it| it / delivered)
     } else {

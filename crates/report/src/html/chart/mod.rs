@@ -8,7 +8,7 @@ pub(super) mod speedup;
 mod timeline;
 mod where_time;
 
-use schema::{Bytes, Condition, Findings, Record, findings::CellFinding};
+use schema::{Condition, Findings, Record, findings::CellFinding};
 
 use crate::map::{self, Names};
 
@@ -95,7 +95,10 @@ impl<'a> View<'a> {
 impl Named<'_> {
     /// What its row is called where blocks stand beneath each other.
     fn row(&self) -> String {
-        format!("{} · {}", Bytes(self.cell.condition.block_bytes), self.name)
+        match self.cell.condition.block() {
+            block if block.is_empty() => self.name.clone(),
+            block => format!("{block} · {}", self.name),
+        }
     }
 }
 

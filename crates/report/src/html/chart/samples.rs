@@ -50,8 +50,12 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
             "hovertemplate": "%{y}<br>%{text}<extra></extra>",
             "marker": { "color": view.looks.colour(own[0].arm), "symbol": view.looks.symbol(own[0].arm), "size": 6, "opacity": 0.6 } })
     }).collect();
+    let (row, each) = match cells[0].cell.condition.is_of_commands() {
+        true => ("command", "time, each"),
+        false => ("block · arm", "time per block, each"),
+    };
     let table = Table {
-        columns: vec![Column::left("block · arm"), Column::right("samples"), Column::left("time per block, each")],
+        columns: vec![Column::left(row), Column::right("samples"), Column::left(each)],
         rows: cells
             .iter()
             .map(|it| {
@@ -68,7 +72,7 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
         title: title.to_string(),
         notes: Vec::new(),
         traces,
-        layout: json!({ "hovermode": "closest", "yaxis": rows_axis(&rows), "xaxis": { "type": "log", "title": { "text": "ns per block" }, "nticks": 8 } }),
+        layout: json!({ "hovermode": "closest", "yaxis": rows_axis(&rows), "xaxis": { "type": "log", "title": { "text": if row == "command" { "ns" } else { "ns per block" } }, "nticks": 8 } }),
         height: height_of_rows(rows.len()),
         table,
     })

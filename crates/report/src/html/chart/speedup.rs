@@ -1,7 +1,7 @@
 //! Every comparison with its interval, against the margin: a forest plot.
 
 use schema::{
-    Bytes, Findings, Record, State,
+    Findings, Record, State,
     findings::{Comparison, Estimate},
 };
 use serde_json::{Value, json};
@@ -51,7 +51,8 @@ fn figure(view: &View, state: State) -> Option<Figure> {
     for it in view.findings.comparisons.iter().filter(|it| it.condition.state == state) {
         let also = map::also(&it.condition, &view.conditions);
         let also = if also.is_empty() { String::new() } else { format!(", {also}") };
-        let condition = format!("{} {}{also}", it.condition.workload, Bytes(it.condition.block_bytes));
+        let condition = format!("{} {}", it.condition.workload, it.condition.block());
+        let condition = format!("{}{also}", condition.trim());
         let arm = view.names.short(&it.arm).to_string();
         table.rows.push(vec![
             Cell::plain(&condition),

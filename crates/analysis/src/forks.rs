@@ -1,0 +1,195 @@
+//! Runtimes that compile while they run: whether the processes of one cell came to the same code, how fast their loops
+//! are by themselves, and what else such a runtime was doing.
+//!
+//! Every pass is a process of its own, and what a compiler makes of a method depends on what it had seen when it compiled
+//! it. So one process may be slow for good where its neighbours are fast. A median hides that, and a mean blurs it; both
+//! groups are shown, fork by fork. Such passes are known by a reading that only those runtimes bring.
+
+use std::collections::BTreeMap;
+
+use schema::findings::{Fork, ForkSplit, RuntimeFinding};
+
+use crate::{
+    compare::direction,
+    measured::{Cell, Pass, Run},
+    stats::Sample,
+    words::{count, times},
+};
+
+/// Of the last passes over the warm-up's twin, the fastest; per block.
+const WARM: &str = "warm_pass_ns_per_op";
+const FIRST: &str = "first_pass_ns_per_op";
+const LOOP: &str = "loop_bytes_per_s";
+
+/// Fewer passes fall into two groups by chance.
+const LEAST_FORKS: usize = 5;
+/// Groups whose nearest members are this far apart are two.
+const APART: f64 = 1.3;
+/// … and no group may be wider than this share of what lies between them, on the logarithmic scale.
+const COMPACT: f64 = 0.5;
+/// One slow pass may be anybody's hiccup. When its process was this much slower over the twin too, it is its code.
+const CONFIRMED: f64 = 1.15;
+
+/// Every cell whose forks disagree.
+pub(crate) fn splits(run: &Run) -> Vec<ForkSplit> {
+    run.cells.iter().filter_map(|cell| split(run, cell)).collect()
+}
+
+/// Two groups of forks, if a cell has them.
+pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
+    let timed: Vec<(&Pass, f64)> = cell.passes.iter().filter_map(|pass| Some((pass, pass.ns_per_op()?))).collect();
+    if !timed.iter().any(|(pass, _)| pass.reading(WARM).is_some()) {
+        return None;
+    }
+    let times_of: Vec<f64> = timed.iter().map(|(_, ns)| *ns).collect();
+    let limit = gap(&times_of)?;
+    let forks: Vec<Fork> = timed
+        .iter()
+        .map(|(pass, ns)| Fork {
+            round: pass.round,
+            ns_per_op: *ns,
+            warm_pass_ns_per_op: pass.reading(WARM),
+            loop_bytes_per_s: pass.reading(LOOP),
+            slow: *ns > limit,
+        })
+        .collect();
+    let of = |slow: bool, value: &dyn Fn(&Fork) -> Option<f64>| {
+        Sample::new(forks.iter().filter(|fork| fork.slow == slow).filter_map(value).collect())
+    };
+    let in_code = match (of(false, &|it| it.warm_pass_ns_per_op), of(true, &|it| it.warm_pass_ns_per_op)) {
+        (Some(fast), Some(slow)) => {
+            slow.quantile(0.0) > fast.quantile(1.0) && slow.median() > CONFIRMED * fast.median()
+        }
+        _ => false,
+    };
+    let slow = forks.iter().filter(|fork| fork.slow).count();
+    if slow.min(forks.len() - slow) < 2 && !in_code {
+        return None;
+    }
+    let middle = |slow| of(slow, &|it| Some(it.ns_per_op)).map(|it| it.median());
+    let factor = middle(true)? / middle(false)?;
+    let because = match in_code {
+        true => {
+            "; over the twin of its warm-up each of the slow ones was as slow before, so it is how they were compiled"
+        }
+        false => "; over the twin of its warm-up they did not differ like that",
+    };
+    let says = format!(
+        "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{because}",
+        run.name(cell.arm()),
+        cell.condition.label(),
+        forks.len(),
+        times(factor)
+    );
+    Some(ForkSplit { arm: cell.arm().name.clone(), condition: cell.condition.clone(), forks, factor, in_code, says })
+}
+
+/// Where the two groups are parted, if there are two: nothing lies in the gap, and it is wide beside both of them.
+fn gap(times: &[f64]) -> Option<f64> {
+    let mut logs: Vec<f64> = times.iter().map(|ns| ns.ln()).collect();
+    logs.sort_by(f64::total_cmp);
+    let (first, last) = (*logs.first()?, *logs.last()?);
+    let (below, above) = logs.windows(2).map(|it| (it[0], it[1])).max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)))?;
+    let wide = above - below;
+    let compact = (below - first).max(last - above) <= COMPACT * wide;
+    (logs.len() >= LEAST_FORKS && wide >= APART.ln() && compact).then(|| ((below + above) / 2.0).exp())
+}
+
+/// What a comparison has to say of a split side: a warning, and the reason why it is undecided where the groups would
+/// decide it differently.
+pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Option<String>) {
+    let mut warnings = Vec::new();
+    let mut undecided = None;
+    for cell in [baseline, arm] {
+        let Some(found) = split(run, cell) else { continue };
+        let in_group = |slow: bool| {
+            let rounds: Vec<u32> = found.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
+            let pairs = baseline.pairs(arm);
+            let ratios = pairs.iter().filter(|(pass, _)| rounds.contains(&pass.round));
+            Sample::new(ratios.filter_map(|(a, b)| Some(a.ns_per_op()? / b.ns_per_op()?)).collect())
+                .map(|it| it.median())
+        };
+        warnings.push(format!("{}; both groups stand fork by fork under Runtimes", found.says));
+        if let (Some(fast), Some(slow)) = (in_group(false), in_group(true))
+            && side(fast) != side(slow)
+        {
+            undecided = Some(format!(
+                "it depends on the fork: {} is {} in those in which {} is fast, {} in the others",
+                run.name(arm.arm()),
+                direction(fast),
+                run.name(cell.arm()),
+                direction(slow)
+            ));
+        }
+    }
+    (warnings, undecided)
+}
+
+/// Faster, slower or neither, by the margin.
+fn side(speedup: f64) -> i8 {
+    let margin = 1.0 + crate::compare::MARGIN;
+    i8::from(speedup > margin) - i8::from(speedup < 1.0 / margin)
+}
+
+/// Arms by name and consume, over all their conditions, where runtimes stand beside each other.
+pub(crate) fn runtimes(run: &Run) -> Vec<RuntimeFinding> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&Cell>> = BTreeMap::new();
+    for cell in &run.cells {
+        let noticed = cell.passes.iter().any(|it| it.reading(LOOP).is_some() || it.reading(WARM).is_some());
+        if noticed && !cell.entry.control {
+            groups.entry((&cell.arm().name, cell.own.consume.word())).or_default().push(cell);
+        }
+    }
+    groups.into_values().map(|cells| of_arm(&cells)).collect()
+}
+
+fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
+    /// In smaller blocks it is the call that is timed.
+    const WHOLE_BLOCK: u64 = 4096;
+    let largest = cells.iter().map(|it| it.own.block_bytes).max().unwrap_or(0).min(WHOLE_BLOCK);
+    let passes = || cells.iter().flat_map(|it| &it.passes);
+    let whole = cells.iter().filter(|it| it.own.block_bytes >= largest).flat_map(|it| &it.passes);
+    let median = |values: Vec<f64>| Sample::new(values).map(|it| it.median());
+    let total = |name: &str| {
+        let values: Vec<f64> = passes().filter_map(|it| it.reading(name)).collect();
+        (!values.is_empty()).then(|| values.iter().sum())
+    };
+    let first = passes().filter_map(|it| Some(it.reading(FIRST)? / it.reading(WARM)?)).filter(|it| it.is_finite());
+    RuntimeFinding {
+        arm: cells[0].arm().name.clone(),
+        consume: cells[0].own.consume,
+        passes: passes().count() as u32,
+        loop_bytes_per_s: median(whole.filter_map(|it| it.reading(LOOP)).collect()),
+        first_pass: median(first.collect()),
+        compile_share: total("compile_ns").map(|ns: f64| ns / passes().map(|it| it.ns).sum::<f64>()),
+        collections: total("collections"),
+        collection_share: total("collection_ns").map(|ns: f64| ns / passes().map(|it| it.ns).sum::<f64>()),
+        not_quiet: passes().filter(|it| it.reading("warm_up_quiet") == Some(0.0)).count() as u32,
+    }
+}
+
+/// What the whole run should say of them.
+pub(crate) fn warning(splits: &[ForkSplit]) -> Option<String> {
+    let (first, more) = splits.split_first()?;
+    Some(match more.len() {
+        0 => first.says.clone(),
+        _ => format!("{}; so do those of {}", first.says, count(more.len() as u64, "other cell", "other cells")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_groups_are_two_and_a_spread_is_none() {
+        assert!((0.3..3.0).contains(&gap(&[0.22, 0.23, 0.22, 3.1, 0.21]).unwrap()));
+        assert!((1.1..1.5).contains(&gap(&[1.0, 1.5, 1.01, 1.51, 1.02, 1.52]).unwrap()));
+        assert_eq!(gap(&[0.22, 0.23, 3.1, 0.21]), None, "four tell nothing");
+        assert_eq!(gap(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]), None, "steps");
+        assert_eq!(gap(&[1.0, 1.25, 1.01, 1.26, 1.0]), None, "too near");
+        assert_eq!(gap(&[1.0, 1.9, 3.0, 9.0, 11.0]), None, "wide groups");
+        assert_eq!(gap(&[]), None);
+        assert_eq!(gap(&[2.0; 9]), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! The share that matters: where the time of a command went, and how much of it reading can be at most.
+//!
+//! A command's own work is its user time. Whatever it spends on getting bytes is system time or waiting, so what is
+//! neither bounds what any other way of reading could save: system time for other things, waiting for other things and
+//! being descheduled are in it too, which makes it an upper bound and never an estimate. It says nothing of a switch
+//! that also changes what the program does with the bytes.
+//!
+//! With several threads at work, the time that passed is theirs together: were reading free, the user time would still take
+//! what it takes on so many processors.
+
+use schema::{
+    Reading, State, Workload,
+    findings::{CommandFinding, CommandTime},
+};
+
+use crate::{
+    because::TICK_NS,
+    measured::{Cell, Run},
+    stats::Sample,
+    words::{percent, size, times},
+};
+
+/// How many standard deviations of counting ticks are taken off the user time before it counts as the command's own.
+const TICK_DEVIATIONS: f64 = 2.0;
+
+/// Shares above this bound nothing worth saying.
+const ALL: f64 = 0.98;
+
+/// What passes spent together.
+#[derive(Debug, Clone, Copy)]
+pub struct Spent {
+    pub wall_ns: f64,
+    pub user_ns: f64,
+    pub system_ns: f64,
+    /// Threads that were at work at once.
+    pub at_once: f64,
+}
+
+impl Spent {
+    /// The share of the time that passed which reading can be at most.
+    pub fn reading_at_most(&self) -> f64 {
+        let cpu = self.user_ns + self.system_ns;
+        // The sum comes from the scheduler's clock; how it divides, from so many ticks.
+        let (ticks, share) = (cpu / TICK_NS, self.user_ns / cpu.max(1.0));
+        let doubt = TICK_DEVIATIONS * (ticks * share * (1.0 - share)).max(1.0).sqrt() * TICK_NS;
+        let own = (self.user_ns - doubt).max(0.0);
+        (1.0 - own / (self.wall_ns * self.at_once)).clamp(0.0, 1.0)
+    }
+}
+
+pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
+    let of_command = |cell: &&Cell| cell.own.workload == Workload::Command && !cell.entry.control;
+    let cells = run.cells.iter().filter(of_command).filter(|cell| !cell.passes.is_empty());
+    cells.map(|cell| finding(run, cell)).collect()
+}
+
+fn finding(run: &Run, cell: &Cell) -> CommandFinding {
+    let time = time(run, cell);
+    let median = |name: &str| cell.reading(name, Sample::median);
+    let amplification = match (median("device_read_bytes"), cell.own.state) {
+        (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
+        _ => Reading::unavailable("only a start without the pages says what is read anew"),
+    };
+    let largest = |name: &str| cell.reading(name, |sample| sample.quantile(1.0));
+    CommandFinding {
+        arm: cell.arm().name.clone(),
+        condition: cell.condition.clone(),
+        says: says(run.name(cell.arm()), cell, &time, &amplification),
+        memory: in_group(run.name(cell.arm()), cell),
+        time,
+        amplification,
+        cgroup_limit_bytes: median("cgroup_limit_bytes"),
+        cgroup_memory_bytes: median("cgroup_memory_bytes"),
+        cgroup_peak_bytes: largest("cgroup_peak_bytes"),
+        cgroup_file_bytes: median("cgroup_file_bytes"),
+        cgroup_anonymous_bytes: median("cgroup_anonymous_bytes"),
+    }
+}
+
+fn time(run: &Run, cell: &Cell) -> Reading<CommandTime> {
+    let sum = |name: &str| -> Option<f64> { cell.passes.iter().map(|pass| pass.reading(name)).sum() };
+    let (Some(user_ns), Some(system_ns)) = (sum("user_ns"), sum("system_ns")) else {
+        return Reading::unavailable("the processor time of the command is unknown");
+    };
+    let wall_ns: f64 = cell.passes.iter().map(|pass| pass.ns).sum();
+    if wall_ns <= 0.0 {
+        return Reading::unavailable("no time passed");
+    }
+    let cpus = f64::from(run.record.environment.cpus.max(1));
+    let busy = (user_ns + system_ns) / wall_ns;
+    // A look that catches a program while it starts or ends may see one too many, so no single execution decides.
+    let seen = cell.reading("threads_at_once", |sample| sample.median().ceil());
+    // Not seen: as many as there are processors, which bounds least.
+    let at_once = seen.value().map_or(cpus, |seen| seen.max((busy - 0.02).ceil()).clamp(1.0, cpus));
+    let spent = Spent { wall_ns, user_ns, system_ns, at_once };
+    let device = sum("disk_busy_ns").map(|busy| (busy / wall_ns).min(1.0));
+    Reading::Value(CommandTime {
+        threads_at_once: at_once as u32,
+        threads_seen: seen.value().is_some(),
+        user_share: user_ns / wall_ns,
+        system_share: system_ns / wall_ns,
+        waited_share: match at_once > 1.0 {
+            true => Reading::unavailable("while one thread waits, others may work"),
+            false => Reading::Value((1.0 - busy).max(0.0)),
+        },
+        device_busy_share: Reading::from(device.ok_or("the disk's counters cannot be read")),
+        reading_at_most: spent.reading_at_most(),
+    })
+}
+
+fn says(name: &str, cell: &Cell, time: &Reading<CommandTime>, amplification: &Reading<f64>) -> String {
+    let state = cell.own.state;
+    let time = match time {
+        Reading::Value(time) => time,
+        Reading::Unavailable { unavailable } => return format!("{name}, {state}: {unavailable}"),
+    };
+    let [user, system] = [time.user_share, time.system_share].map(percent);
+    let also = match (time.waited_share.value(), time.threads_seen) {
+        (Some(&waited), _) => format!(", {} waiting", percent(waited)),
+        (None, true) => format!(" ({} threads at work)", time.threads_at_once),
+        (None, false) => " (too short to see how many threads are at work)".to_string(),
+    };
+    let mut says = format!("{name}, {state}: of its time {user} user, {system} system{also}");
+    let device_bytes = cell.count("device_read_bytes").filter(|&bytes| bytes > 0.0);
+    if let (Some(bytes), Some(busy)) = (device_bytes, time.device_busy_share.value()) {
+        let times_over = amplification.value().map_or(String::new(), |it| format!(", {it:.2} times the files"));
+        says.push_str(&format!(
+            "; {} from the device{times_over}, the disk busy {} of it",
+            size(bytes),
+            percent(*busy)
+        ));
+    }
+    let most = time.reading_at_most;
+    says.push_str(&match most {
+        ALL.. => "; all of it may be reading".to_string(),
+        _ => format!(
+            "; reading is at most {} of what it takes: another way of reading makes it at most {} faster",
+            percent(most),
+            times(1.0 / (1.0 - most))
+        ),
+    });
+    says
+}
+
+/// What its memory group held, where it had one.
+fn in_group(name: &str, cell: &Cell) -> Option<String> {
+    let [limit, peak, after] =
+        ["cgroup_limit_bytes", "cgroup_peak_bytes", "cgroup_memory_bytes"].map(|it| cell.count(it));
+    let files =
+        cell.count("cgroup_file_bytes").map_or(String::new(), |it| format!(", {} of it pages of files", size(it)));
+    let peak = peak.map_or(String::new(), |it| format!(" at most {},", size(it)));
+    Some(format!(
+        "{name}, {}: of {} that its processes and their page cache may have they used{peak} {} when it ended{files}",
+        cell.own.state,
+        size(limit?),
+        size(after?)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: f64 = 1e9;
+
+    fn at_most(wall_s: f64, user_s: f64, system_s: f64, at_once: f64) -> f64 {
+        Spent { wall_ns: wall_s * S, user_ns: user_s * S, system_ns: system_s * S, at_once }.reading_at_most()
+    }
+
+    #[test]
+    fn what_is_not_user_time_may_be_reading_and_nothing_else() {
+        // 96 of 100 s of user time: the ticks of so long a time leave no doubt worth the name.
+        assert!((at_most(100.0, 96.0, 2.0, 1.0) - 0.04).abs() < 0.004);
+        assert!((at_most(100.0, 20.0, 70.0, 1.0) - 0.80).abs() < 0.01);
+    }
+
+    #[test]
+    fn two_threads_do_their_own_work_in_half_the_time() {
+        // 100 s passed, 100 s of user time on two processors: reading could be what keeps them from taking 50 s.
+        assert!((at_most(100.0, 100.0, 20.0, 2.0) - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn short_passes_bound_less_because_ticks_tell_less() {
+        let (short, long) = (at_most(0.1, 0.09, 0.005, 1.0), at_most(100.0, 90.0, 5.0, 1.0));
+        assert!(short > long + 0.05, "{short} {long}");
+        assert_eq!(at_most(0.001, 0.001, 0.0, 1.0), 1.0);
+    }
+
+    #[test]
+    fn the_bound_is_a_share_whatever_the_clocks_say() {
+        for (wall, user, system) in [(1.0, 2.0, 0.0), (1.0, 0.0, 0.0), (1e-9, 5.0, 5.0), (10.0, 1.0, 100.0)] {
+            let share = at_most(wall, user, system, 1.0);
+            assert!((0.0..=1.0).contains(&share), "{share}");
+        }
+    }
+}

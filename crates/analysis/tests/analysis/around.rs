@@ -1,0 +1,113 @@
+//! What went on around the passes, and is warned of.
+
+use schema::{
+    Reading, State,
+    record::{ReclaimScheme, Resident},
+};
+
+use crate::support::{Lab, MIB, random, scan};
+
+fn warned(lab: &Lab, words: &str) -> Option<String> {
+    let mut found: Vec<String> = lab.analyze().warnings.into_iter().filter(|it| it.contains(words)).collect();
+    assert!(found.len() < 2, "{found:?}");
+    found.pop()
+}
+
+/// Ten cold passes of each of two arms that read 64 MiB each, while others read and wrote so many MiB in each.
+fn shared_disk(state: State, read_mib: f64, written_mib: f64) -> Lab {
+    let bytes = 64.0 * MIB as f64;
+    let mib = MIB as f64;
+    let with = move |_: u32, pass: &mut crate::support::Pass| {
+        pass.reads("device_read_bytes", bytes);
+        pass.reads("disk_read_bytes", bytes + read_mib * mib);
+        pass.reads("disk_write_bytes", written_mib * mib);
+    };
+    Lab::duel_with(scan("64 KiB", state), ("read", 90_000.0), with, ("mmap", 80_000.0), with)
+}
+
+#[test]
+fn others_at_the_disk_are_named_with_what_they_moved() {
+    let says = warned(&shared_disk(State::Cold, 6.0, 2.0), "others used vda").unwrap();
+    assert!(says.contains("20 passes") && says.contains("120 MiB read and 40 MiB written"), "{says}");
+    assert!(says.contains("own 1.25 GiB"), "{says}");
+    assert_eq!(warned(&shared_disk(State::Cold, 2.0, 1.0), "others used"), None, "below a twentieth");
+    assert_eq!(warned(&shared_disk(State::Cached, 60.0, 60.0), "others used"), None, "nobody waits for the disk");
+}
+
+#[test]
+fn a_disk_whose_counters_are_missing_accuses_nobody() {
+    let mut lab = shared_disk(State::Cold, 6.0, 60.0);
+    for sample in &mut lab.record.samples {
+        sample.readings.insert("disk_write_bytes".into(), Reading::unavailable("no block device"));
+    }
+    assert_eq!(warned(&lab, "others used"), None);
+}
+
+#[test]
+fn arms_at_the_ceiling_of_the_device_are_named() {
+    // The ceiling of these records is 2 GB/s: 65,536 bytes in 32,768 ns.
+    let with = |ns: f64| {
+        Lab::duel_with(
+            scan("64 KiB", State::Cold),
+            ("read", ns),
+            |_, pass| {
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            },
+            ("mmap", 90_000.0),
+            |_, pass| {
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            },
+        )
+    };
+    let says = warned(&with(34_000.0), "ceiling").unwrap();
+    assert!(says.contains("read with 9"), "{says}");
+    assert_eq!(warned(&with(40_000.0), "ceiling"), None);
+}
+
+fn with_residency(state: State, pages: [(u64, u64); 3]) -> Lab {
+    let mut lab = Lab::new();
+    let condition = lab.condition(random("4KiB", state));
+    let cell = lab.cell(condition, "mmap");
+    lab.measure(cell, 3, 1000.0, |_, _| {});
+    for (sample, (before, after)) in lab.record.samples.iter_mut().zip(pages) {
+        let resident = |pages| Reading::Value(Resident { pages, of: 16_384 });
+        (sample.resident_before, sample.resident_after) = (resident(before), resident(after));
+    }
+    lab
+}
+
+#[test]
+fn pages_that_left_during_a_pass_are_counted_and_warned_of() {
+    let lab = with_residency(State::Cached, [(16_384, 16_384), (16_384, 16_300), (16_384, 16_383)]);
+    let says = warned(&lab, "left the page cache").unwrap();
+    assert!(says.contains("2 of 3 passes") && says.contains("up to 84"), "{says}");
+    let whole = with_residency(State::Cached, [(16_384, 16_384); 3]);
+    assert_eq!(warned(&whole, "left the page cache"), None);
+    let cold = with_residency(State::Cold, [(0, 100), (0, 0), (5, 0)]);
+    assert_eq!(warned(&cold, "left the page cache"), None, "what a cold pass leaves behind is the method's business");
+}
+
+#[test]
+fn passes_as_is_that_began_differently_are_warned_of() {
+    let lab = with_residency(State::AsIs, [(10, 500), (500, 500), (500, 900)]);
+    let says = warned(&lab, "as-is").unwrap();
+    assert!(says.contains("2 of 3 passes") && says.contains("10 to 500"), "{says}");
+    assert_eq!(warned(&with_residency(State::AsIs, [(10, 10); 3]), "as-is"), None);
+}
+
+#[test]
+fn a_kernel_that_pushes_pages_out_by_itself_is_named_with_its_pace() {
+    let with = |action: &str| {
+        let mut lab = Lab::new();
+        lab.record.environment.reclaim_schemes = Reading::Value(vec![ReclaimScheme {
+            kdamond: 3,
+            action: action.into(),
+            idle_s: 60.0,
+            quota_bytes_per_s: Some(128.0 * MIB as f64),
+        }]);
+        lab
+    };
+    let says = warned(&with("pageout"), "DAMON").unwrap();
+    assert!(says.contains("for 60 s, up to 128 MiB/s") && says.contains("kdamond.3"), "{says}");
+    assert_eq!(warned(&with("stat"), "DAMON"), None, "a scheme that only counts changes nothing");
+}

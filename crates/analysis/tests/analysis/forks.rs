@@ -1,0 +1,102 @@
+//! Processes of one cell that were compiled differently are found, shown one by one, and never averaged away.
+
+use schema::{Findings, State, findings::Verdict};
+
+use crate::support::{Lab, Pass, scan};
+
+/// Twelve rounds of `native/mmap` at 1000 ns and `jvm/mapped`, whose forks are as `fork` has them.
+fn run(fork: impl Fn(u32, &mut Pass)) -> Findings {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cells = [lab.cell(condition, "native/mmap"), lab.cell(condition, "jvm/mapped")];
+    lab.measure(cells[0], 12, 1000.0, |_, pass| {
+        pass.reads("loop_bytes_per_s", 10e9);
+    });
+    lab.measure(cells[1], 12, 1200.0, |round, pass| {
+        pass.reads("warm_pass_ns_per_op", 1150.0).reads("first_pass_ns_per_op", 11_500.0);
+        pass.reads("loop_bytes_per_s", 4e9).reads("collections", 0.0).reads("compile_ns", 0.0);
+        fork(round, pass);
+    });
+    lab.analyze()
+}
+
+#[test]
+fn forks_that_agree_are_nothing_to_speak_of() {
+    let findings = run(|_, _| {});
+    assert_eq!(findings.splits, []);
+    assert_eq!(findings.comparisons[0].verdict, Verdict::Slower);
+    assert_eq!(findings.comparisons[0].warnings, Vec::<String>::new());
+}
+
+#[test]
+fn one_fork_that_was_slow_over_its_twin_too_is_marked() {
+    let findings = run(|round, pass| {
+        if round == 4 {
+            pass.ns_per_op *= 14.0;
+            pass.reads("warm_pass_ns_per_op", 16_000.0).reads("loop_bytes_per_s", 0.3e9);
+        }
+    });
+    let [split] = &findings.splits[..] else { panic!("{:?}", findings.splits) };
+    assert_eq!((split.arm.as_str(), split.in_code, split.forks.len()), ("jvm/mapped", true, 12));
+    assert!((13.0..15.0).contains(&split.factor), "{}", split.factor);
+    let slow: Vec<u32> = split.forks.iter().filter(|it| it.slow).map(|it| it.round).collect();
+    assert_eq!(slow, [4]);
+    assert!(split.says.contains("1 of 12 took 14x as long") && split.says.contains("compiled"), "{}", split.says);
+    let marked = findings.cells.iter().find(|it| it.arm.name == "jvm/mapped").unwrap();
+    assert!(marked.reason.as_ref().unwrap().contains("its forks disagree"), "{marked:?}");
+    // Slower in either group, so the verdict stands, with the warning.
+    assert_eq!(findings.comparisons[0].verdict, Verdict::Slower);
+    assert!(findings.comparisons[0].warnings[0].contains("disagree"), "{:?}", findings.comparisons[0].warnings);
+    assert!(findings.warnings.iter().any(|it| it.contains("disagree")), "{:?}", findings.warnings);
+}
+
+#[test]
+fn one_slow_pass_of_a_fork_that_was_fast_over_its_twin_is_a_hiccup() {
+    let findings = run(|round, pass| pass.ns_per_op *= if round == 4 { 14.0 } else { 1.0 });
+    assert_eq!(findings.splits, []);
+}
+
+#[test]
+fn several_slow_forks_are_marked_whatever_their_twins_said() {
+    let findings = run(|round, pass| pass.ns_per_op *= if round % 3 == 0 { 3.0 } else { 1.0 });
+    let [split] = &findings.splits[..] else { panic!("{:?}", findings.splits) };
+    assert!(!split.in_code && split.says.contains("4 of 12"), "{}", split.says);
+}
+
+#[test]
+fn where_the_groups_would_decide_differently_nothing_is_decided() {
+    // Two of twelve would not move the median: it would say "faster" and no more.
+    let findings = run(|round, pass| {
+        pass.ns_per_op *= 0.5;
+        if round < 2 {
+            pass.ns_per_op *= 10.0;
+            pass.reads("warm_pass_ns_per_op", 12_000.0);
+        }
+    });
+    let comparison = &findings.comparisons[0];
+    assert_eq!(comparison.verdict, Verdict::Undecided);
+    let reason = comparison.reason.as_ref().unwrap();
+    assert!(reason.contains("depends on the fork") && reason.contains("1.7x faster"), "{reason}");
+    assert!(reason.contains("6.0x slower"), "{reason}");
+}
+
+#[test]
+fn noise_of_an_arm_without_a_warm_up_is_no_split() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cold), ("read", 1000.0), ("mmap", 1000.0));
+    lab.measure(1, 12, 1000.0, |round, pass| pass.ns_per_op *= if round % 2 == 0 { 4.0 } else { 1.0 });
+    assert_eq!(lab.analyze().splits, []);
+}
+
+#[test]
+fn the_loops_of_runtimes_stand_beside_each_other() {
+    let findings = run(|round, pass| {
+        pass.reads("compile_ns", if round == 0 { 60_000_000.0 } else { 0.0 }).reads("collections", 1.0);
+        pass.reads("warm_up_quiet", if round == 1 { 0.0 } else { 1.0 });
+    });
+    let [java, native] = &findings.runtimes[..] else { panic!("{:?}", findings.runtimes) };
+    assert_eq!((java.arm.as_str(), native.arm.as_str()), ("jvm/mapped", "native/mmap"));
+    assert_eq!((java.loop_bytes_per_s, native.loop_bytes_per_s), (Some(4e9), Some(10e9)));
+    assert_eq!((java.passes, java.not_quiet, java.collections), (12, 1, Some(12.0)));
+    assert!((java.first_pass.unwrap() - 10.0).abs() < 1e-9 && native.first_pass.is_none());
+    assert!(java.compile_share.unwrap() > 0.0 && native.compile_share.is_none());
+}

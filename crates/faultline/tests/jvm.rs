@@ -1,0 +1,189 @@
+//! Arms in Java beside native ones: the real JVM where there is one, and folders that only look like one.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use lab::runtime::jvm;
+use schema::findings::{CellFinding, Document, Status};
+
+use crate::support::{Output, Sandbox, failure};
+
+fn has_jdk(version: Option<u32>) -> bool {
+    let found = jvm::find(version);
+    if let Err(reason) = &found {
+        println!("skipped: {reason}");
+    }
+    found.is_ok()
+}
+
+/// A short run over all three states, as a document.
+fn run(methods: &str, more: &[&str]) -> (Document, Output) {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 2 << 20);
+    let methods = format!("--method={methods}");
+    let mut args = vec!["--json", "--rounds=1", "--budget=60s", &methods];
+    args.extend(more);
+    let output = sandbox.run_short(&file, &args);
+    output.sane();
+    (output.document(), output)
+}
+
+#[track_caller]
+fn status(document: &Document, arm: &str) -> (Status, String) {
+    let cell = document.findings.cells.iter().find(|it| it.arm.name == arm).expect("a cell of that arm");
+    (cell.status, cell.reason.clone().unwrap_or_default())
+}
+
+#[test]
+fn native_arms_and_those_in_java_stand_in_one_comparison_from_the_same_states() {
+    if !has_jdk(None) {
+        return;
+    }
+    let (document, _) = run("mmap,jvm/mapped,jvm/channel-direct", &["--state=cold,cached,mapped"]);
+    assert_eq!(document.findings.comparisons.len(), 6);
+    // A busy machine may take a page away, which is seen and makes a pass invalid; nothing else goes wrong.
+    for cell in &document.findings.cells {
+        let lost = cell.reason.as_deref().unwrap_or_default();
+        let disturbed = cell.status == Status::Invalid && lost.contains("page cache");
+        assert!(cell.status == Status::Ok || disturbed, "{} {lost}", cell.arm);
+    }
+    let good = |it: &&CellFinding| it.arm.runtime == "jvm" && it.status == Status::Ok;
+    assert!(document.findings.cells.iter().filter(good).count() >= 3, "{:?}", document.findings.cells);
+    // What it was, and what it did.
+    let [(name, about)] = &document.record.runtimes.iter().collect::<Vec<_>>()[..] else { panic!("one JVM") };
+    assert!(name.starts_with("jvm ") && about["flags"].contains("-XX:+UseSerialGC"), "{name} {about:?}");
+    let of_java = |cell: usize| document.record.cells[cell].arm.runtime == "jvm";
+    let sample = document.record.samples.iter().find(|it| of_java(it.cell)).unwrap();
+    for name in ["collections", "compile_ns", "first_pass_ns_per_op", "loop_bytes_per_s", "minor_faults"] {
+        assert!(sample.readings.contains_key(name), "{name} is not in {:?}", sample.readings);
+    }
+    // The loops of both stand beside each other.
+    let arms: Vec<&str> = document.findings.runtimes.iter().map(|it| it.arm.as_str()).collect();
+    assert_eq!(arms, ["jvm/channel-direct", "jvm/mapped", "native/mmap"]);
+    assert!(document.findings.runtimes.iter().all(|it| it.loop_bytes_per_s.unwrap() > 1e6));
+}
+
+#[test]
+fn two_jdks_are_arms_of_one_experiment() {
+    if !has_jdk(Some(17)) || !has_jdk(Some(25)) {
+        return;
+    }
+    let (document, _) = run("jvm/mapped+jdk=17,jvm/mapped+jdk=25", &[]);
+    let names: Vec<&String> = document.record.runtimes.keys().collect();
+    assert!(names[0].starts_with("jvm 17.") && names[1].starts_with("jvm 25."), "{names:?}");
+    assert!(document.findings.cells.iter().all(|it| it.status == Status::Ok), "{:?}", document.findings.cells);
+}
+
+#[test]
+fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
+    let sandbox = Sandbox::new();
+    let old = jdk(&sandbox, "old", "11.0.2", &[("java", ""), ("javac", "")]);
+    let jre = jdk(&sandbox, "jre", "21.0.1", &[("java", "")]);
+    let nothing = sandbox.folder("nothing");
+    for (java, words) in [
+        (&old, "Java 11.0.2 is too old; install a JDK of version 17 or later"),
+        (&jre, "Java 21.0.1 has no compiler (javac); install a JDK"),
+        (&nothing, "is no Java; name the folder of a JDK"),
+    ] {
+        let (document, output) = run("read,jvm/mapped", &["--java", java]);
+        assert_eq!(output.code(), Some(4), "an arm that was asked for is unavailable");
+        assert_eq!(status(&document, "native/read").0, Status::Ok);
+        let (skipped, reason) = status(&document, "jvm/mapped");
+        assert!(skipped == Status::Skipped && reason.contains(words), "{reason}");
+    }
+    // A version that nobody has.
+    let (document, output) = run("read,jvm/mapped+jdk=99", &[]);
+    assert_eq!(output.code(), Some(4));
+    assert!(status(&document, "jvm/mapped+jdk=99").1.contains("no JDK 99 was found"));
+}
+
+#[test]
+fn the_lists_say_which_java_is_used_or_what_to_install() {
+    let sandbox = Sandbox::new();
+    let jre = jdk(&sandbox, "jre", "21.0.1", &[("java", "")]);
+    let listed = sandbox.run(&["list", "methods", "--java", &jre]).expect(0);
+    listed.shows(&["jvm/mapped", "jvm/reader-lines", "not available here: Java 21.0.1 has no compiler"]);
+    let folder = sandbox.folder("here");
+    let examined = sandbox.run(&["doctor", &folder, "--java", &jre]);
+    examined.shows(&["--  runtime jvm", "install a JDK, not only a JRE"]);
+}
+
+/// A worker that is started as Java and is this script instead.
+fn runs_on(java: &str, words: &[&str]) {
+    let sandbox = Sandbox::new();
+    let home = jdk(&sandbox, "jdk", "25", &[("java", java), ("javac", ""), ("jar", r#"touch "$3""#)]);
+    let cache = sandbox.folder("cache");
+    let file = sandbox.file("file", 1 << 20);
+    let mut command = sandbox.command(&[
+        "run",
+        &file,
+        "--json",
+        "--rounds=2",
+        "--method=read,jvm/mapped",
+        "--state=as-is",
+        "--workload=scan",
+        "--block=64KiB",
+        "--budget=60s",
+        "--java",
+        &home,
+    ]);
+    command.env("XDG_CACHE_HOME", cache);
+    let output = crate::support::Running::new(command).end();
+    output.sane();
+    let document = output.document();
+    assert_eq!(status(&document, "native/read").0, Status::Ok, "the run went on");
+    let failed: Vec<&str> = document.record.samples.iter().filter_map(failure).collect();
+    assert_eq!(failed.len(), 2, "each pass in Java failed: {failed:?}");
+    for word in words {
+        assert!(failed.iter().all(|it| it.contains(word)), "{word:?} is not in {failed:?}");
+    }
+}
+
+const HELLO: &str = r#"read request; echo '{"hello":{"protocol":1,"runtime":"jvm 25","methods":[]}}'"#;
+
+#[test]
+fn a_jvm_that_prints_to_stdout_is_quoted_and_the_run_goes_on() {
+    runs_on(
+        "read request; echo '[0.004s][info][class,load] java.lang.Object'; read more",
+        &["no reply", "java.lang.Object"],
+    );
+    // A crash: its first line alone would say nothing.
+    runs_on(
+        &format!("{HELLO}; read request; echo '#'; echo '#  SIGSEGV (0xb) at pc=0x00007f'; exit 134"),
+        &["no reply", "SIGSEGV (0xb)"],
+    );
+}
+
+#[test]
+fn a_jvm_that_is_out_of_heap_leaves_its_last_words_and_the_run_goes_on() {
+    runs_on(
+        &format!("{HELLO}; read request; echo 'java.lang.OutOfMemoryError: Java heap space' >&2; exit 3"),
+        &["status 3", "java.lang.OutOfMemoryError: Java heap space"],
+    );
+}
+
+#[test]
+fn a_javac_that_fails_is_quoted() {
+    let sandbox = Sandbox::new();
+    let home = jdk(
+        &sandbox,
+        "jdk",
+        "25",
+        &[("java", ""), ("javac", "echo 'error: release version 17 not supported' >&2; exit 2")],
+    );
+    let (document, output) = run("read,jvm/mapped", &["--java", &home]);
+    assert_eq!(output.code(), Some(4));
+    let reason = status(&document, "jvm/mapped").1;
+    assert!(reason.contains("javac of Java 25") && reason.contains("release version 17 not supported"), "{reason}");
+}
+
+/// A folder that looks like a JDK, with these programs as shell scripts.
+fn jdk(sandbox: &Sandbox, name: &str, version: &str, programs: &[(&str, &str)]) -> String {
+    let home = sandbox.folder(name);
+    sandbox.folder(&format!("{name}/bin"));
+    sandbox.write(&format!("{name}/release"), format!("JAVA_VERSION=\"{version}\"\n"));
+    for (program, script) in programs {
+        let path = sandbox.write(&format!("{name}/bin/{program}"), format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    home
+}

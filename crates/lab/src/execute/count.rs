@@ -1,0 +1,61 @@
+//! Counted passes, after the timed ones.
+
+use schema::{Reading, Record, record::Outcome};
+
+use super::{Bench, Hooks};
+use crate::{counted, link::Trouble, plan::Stage, writing};
+
+impl Bench<'_> {
+    /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
+    pub(super) fn count(&mut self, hooks: &mut Hooks) {
+        let kit = match counted::Kit::new(self.settings.may_set_up, self.target) {
+            (kit, None) => kit,
+            (kit, Some(limit)) => {
+                self.record.limits.push(limit);
+                kit
+            }
+        };
+        let measured = |cell: usize, record: &Record| {
+            record.samples.iter().any(|it| it.cell == cell && matches!(it.outcome, Outcome::Ok { .. }))
+        };
+        let wrote = self.record.conditions.iter().any(|it| it.workload.writes());
+        if let Err(reason) = if wrote { writing::restore(self.target, self.record.seed) } else { Ok(()) } {
+            self.record.limits.push(format!("nothing was counted: {reason}"));
+            return;
+        }
+        let mut left_out = 0;
+        // In the order of stages, so that the page cache is not filled for each cell anew.
+        let mut cells: Vec<usize> = (0..self.record.cells.len())
+            .filter(|&cell| !self.record.cells[cell].control && measured(cell, &self.record))
+            .collect();
+        cells.sort_by_key(|&cell| Stage::of(&self.record.conditions[self.record.cells[cell].condition]));
+        for cell in cells {
+            if self.is_interrupted() {
+                return;
+            }
+            if self.clock.is_over() {
+                left_out += 1;
+                continue;
+            }
+            let arm = self.record.cells[cell].arm.clone();
+            let condition = self.condition_of(cell);
+            (hooks.progress)(&self.clock.progress(format!("counting {arm}, {}", condition.label())));
+            let mut watch = None;
+            let pass = self.watched_pass(&arm, &condition, Some((&kit, &mut watch)));
+            match (pass, watch) {
+                (Ok(mut pass), Some(watch)) => {
+                    let device = pass.readings.remove("device_read_bytes");
+                    let device = device.unwrap_or_else(|| Reading::unavailable("not observed in this pass"));
+                    self.record.counted.push(watch.counted(cell, &pass.done, device, pass.invalid));
+                }
+                (Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)), _) => {
+                    self.record.limits.push(format!("a counted pass of {arm} failed: {reason}"));
+                }
+                _ => {}
+            }
+        }
+        if left_out > 0 {
+            self.record.limits.push(format!("{left_out} counted passes were left out: the budget was spent"));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass.rs` makes one.
+
+mod clock;
+mod commands;
+mod count;
+mod pass;
+mod record;
+mod stage;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use schema::{Experiment, Record, timeline::Timeline};
+
+use crate::{
+    cage::{Cages, Note},
+    ceiling, host, observe,
+    plan::{Plan, Stage},
+    scenario::{self, Scene},
+    state,
+    target::Target,
+    timeline::Sampler,
+    writing,
+};
+
+use clock::Clock;
+pub use pass::Bench;
+pub(crate) use pass::PASS_LIMIT;
+
+/// Why a record is partial when the user stopped its run.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// What the caller is told, and asked, while a run goes on.
+pub struct Hooks<'a> {
+    pub interrupted: &'a AtomicBool,
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// A good moment to save what there is.
+    pub checkpoint: &'a mut dyn FnMut(&Record),
+    /// Whether a cell's comparison with its baseline is precise enough; asked of the analysis, after every round.
+    pub settled: &'a dyn Fn(&Record, usize) -> bool,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub what: String,
+    /// Of the whole run, 0 to 1.
+    pub share: f64,
+    pub left: Duration,
+}
+
+/// What to run.
+pub struct Settings<'a> {
+    pub seed: u64,
+    pub budget: Duration,
+    /// Exactly so many rounds, instead of as many as precision and budget say.
+    pub rounds: Option<u32>,
+    /// Passes under tracepoints after the timed ones.
+    pub counted: bool,
+    /// Tracefs and disks in memory may be set up; they go with this process.
+    pub may_set_up: bool,
+    /// One watched execution of every command before the rounds.
+    pub observed: Option<observe::Setup>,
+    /// Looks at the whole machine a second, beside everything else.
+    pub timeline: Option<u32>,
+    /// Told of everything that is made outside the data folder, before it is made.
+    pub note: Note<'a>,
+}
+
+/// Runs an experiment on a target.
+pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, hooks: &mut Hooks) -> Record {
+    let started = Instant::now();
+    if target.named.is_some() {
+        // Fails on no kernel that this runs on (Linux 3.4); what it is for is a second line of defence.
+        let _ = sys::process::adopt_orphans();
+    }
+    let ticks = host::cpu_ticks();
+    let record = record::begin(experiment, target, settings, host::detect());
+    let mut bench = Bench {
+        target,
+        record,
+        interrupted: hooks.interrupted,
+        random: fastrand::Rng::with_seed(settings.seed),
+        passes: 0,
+        filled: None,
+        settings,
+        cages: Cages::new(settings.note),
+        clock: Clock { started, budget: settings.budget },
+        passings: Vec::new(),
+        spoiled: None,
+    };
+    let sampler = settings.timeline.and_then(|per_second| {
+        let sampler = Sampler::start(target.disk.clone(), per_second, started);
+        if let Err(error) = &sampler {
+            bench.record.limits.push(format!("no timeline: {error}"));
+        }
+        Some((per_second, sampler.ok()?))
+    });
+    (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
+    bench.record.ceiling = ceiling::measure(&mut bench);
+
+    let plan =
+        Plan::new(experiment, target.all_bytes(), record::range_limit(&bench.record, settings.budget), |condition| {
+            state::possible(condition.state, target)?;
+            writing::possible(condition, target)?;
+            bench.cages.possible(condition, target)
+        });
+    bench.record.limits.extend(record::lost(&bench.record, &plan));
+    bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));
+    bench.record.conditions = plan.conditions;
+    bench.record.origins = plan.origins;
+    bench.record.cells = plan.cells;
+    let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
+    bench.record.scenarios = scenario::observe(experiment, &scene);
+    if let Some(setup) = &settings.observed {
+        bench.observe_commands(setup, hooks);
+    }
+    for stage in Stage::ALL {
+        bench.stage(stage, &plan.ops_given, hooks);
+        // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a
+        // ceiling.
+        let visited = bench.record.conditions.iter().any(|it| Stage::of(it) == Stage::Cold);
+        if stage == Stage::Cold && visited && !bench.is_interrupted() {
+            bench.record.ceiling = ceiling::larger(bench.record.ceiling.clone(), ceiling::measure(&mut bench));
+        }
+    }
+    if settings.counted {
+        bench.count(hooks);
+    }
+    if let Some((per_second, sampler)) = sampler {
+        let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.passings));
+        bench.record.timeline = Some(Timeline { per_second, moments, passes });
+    }
+    bench.record.elapsed_s = started.elapsed().as_secs_f64();
+    bench.record.partial = bench.spoiled.take();
+    if hooks.interrupted.load(Ordering::Relaxed) {
+        bench.record.partial = Some(INTERRUPTED.into());
+    }
+    let wrote = bench.record.conditions.iter().any(|it| it.workload.writes());
+    if let Err(change) = if wrote { target.in_place() } else { target.unchanged() } {
+        bench.record.limits.push(change);
+    }
+    bench.record.environment.steal_share = ticks.and_then(|before| Ok(host::cpu_ticks()?.stolen_since(&before))).into();
+    (hooks.checkpoint)(&bench.record);
+    bench.record
+}

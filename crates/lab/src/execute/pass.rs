@@ -1,0 +1,352 @@
+//! One pass: a worker of its own, a state that is reached and verified, and a second look afterwards. The only place
+//! where passes are made.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use schema::{
+    Arm, Condition, Consume, Descriptor, Durability, Record, Span, State, Workload,
+    command::COMMAND,
+    protocol::{Done, Job, Parts, Phases, Tally, Usage},
+    record::{Fill, FolioOrder, Reading, Resident},
+    timeline::Passing,
+};
+
+use super::{Settings, clock::Clock};
+use crate::{
+    cage::Cages,
+    cold, counted,
+    link::{Link, Trouble},
+    plan::Stage,
+    probe::Probes,
+    runtime, state,
+    target::Target,
+    writing,
+};
+
+/// No pass takes longer than this; a disk that hangs does.
+pub(crate) const PASS_LIMIT: Duration = Duration::from_secs(60);
+
+/// Everything that passes need, and the record they go into.
+pub struct Bench<'a> {
+    pub target: &'a Target,
+    pub(super) record: Record,
+    pub(super) interrupted: &'a AtomicBool,
+    pub(super) random: fastrand::Rng,
+    pub(super) passes: u64,
+    /// The window that the page cache was last filled with.
+    pub(super) filled: Option<Span>,
+    pub(super) settings: &'a Settings<'a>,
+    pub(super) cages: Cages<'a>,
+    pub(super) clock: Clock,
+    /// When timed passes were, for the timeline.
+    pub(super) passings: Vec<Passing>,
+    /// What a command changed of what it was said to read.
+    pub(super) spoiled: Option<String>,
+}
+
+/// A pass that ran, before anybody judged it.
+pub(super) struct Pass {
+    pub(super) done: Done,
+    pub(super) readings: BTreeMap<String, Reading<f64>>,
+    pub(super) resident_before: Reading<Resident>,
+    pub(super) resident_after: Reading<Resident>,
+    /// Why it does not count.
+    pub(super) invalid: Option<String>,
+    pub(super) overhead_ns: f64,
+    /// From GO to done.
+    pub(super) went: [Instant; 2],
+}
+
+impl Bench<'_> {
+    /// A pass for its numbers alone, outside the plan.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        self.observe(arm, condition).map(|done| (done.phases, done.tally))
+    }
+
+    /// As `measure`, with what the worker spent.
+    ///
+    /// # Errors
+    /// Why there is nothing.
+    pub fn observe(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
+        match self.pass(arm, condition) {
+            Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
+            Ok(pass) => Ok(pass.done),
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
+            Err(Trouble::Interrupted) => Err("interrupted".into()),
+        }
+    }
+
+    /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
+    pub(super) fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
+        let pass = self.watched_pass(arm, condition, None);
+        if pass.is_err() && arm.runtime == COMMAND {
+            // A worker that was killed, for lack of memory say, could not end what it had started.
+            sys::process::end_children(Duration::ZERO);
+        }
+        pass
+    }
+
+    /// As `pass`; with a kit, events are counted between `go` and `done`.
+    pub(super) fn watched_pass(
+        &mut self,
+        arm: &Arm,
+        condition: &Condition,
+        mut watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+    ) -> Result<Pass, Trouble> {
+        let writes = condition.workload.writes();
+        let warm = Stage::of(condition) == Stage::Warm;
+        if writes {
+            writing::lay(self.target, condition, self.record.seed).map_err(Trouble::Failed)?;
+            self.filled = None;
+        }
+        if warm {
+            self.fill(condition.range)?;
+        }
+        let began = Instant::now();
+        self.passes += 1;
+        let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
+        let (mut link, hello) = Link::start(command, self.interrupted)?;
+        if !hello.about.is_empty() {
+            self.record.runtimes.insert(hello.runtime, hello.about);
+        }
+        if arm.runtime == COMMAND {
+            link.let_it_clean_up();
+        }
+        let mut invalid = None;
+        if condition.state == State::Limited {
+            // Pages that are there already belong to nobody's limit.
+            invalid = cold::evict(self.target).err();
+            self.filled = None;
+        }
+        self.cages.admit(link.pid(), condition, self.target)?;
+        // Threads that the worker starts from here on are counted with it.
+        if let Some((kit, watch)) = &mut watched {
+            **watch = Some(kit.watch(link.pid()));
+        }
+        link.prepare(&self.job(arm, condition))?;
+
+        if condition.state == State::Cold {
+            invalid = cold::make_cold(self.target, condition.range).err();
+            self.filled = None;
+        }
+        let may_look = condition.state != State::Cold || self.target.way != Ok(sys::cache::Way::Nowait);
+        let resident = || match may_look {
+            true => state::residency(self.target, condition.range),
+            false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
+        };
+        let resident_before = resident();
+        invalid = invalid.or_else(|| state::verify_before(condition.state, &resident_before).err());
+        let mapped_before = match condition.state.is_held() {
+            true => sys::process::mapped(link.pid(), self.target.inode, &self.target.path).ok(),
+            false => None,
+        };
+
+        let probes = Probes::start(self.target, link.pid());
+        let mut watch = watched.and_then(|(_, watch)| watch.as_mut());
+        if let Some(watch) = &mut watch {
+            watch.start();
+        }
+        let went_from = Instant::now();
+        let answered = link.go(self.passes, PASS_LIMIT);
+        let mut done = match answered {
+            Err(trouble) if writes => return Err(writing::blame(self.target, condition, trouble)),
+            other => other?,
+        };
+        let went = [went_from, Instant::now()];
+        if let Some(watch) = &mut watch {
+            watch.stop();
+        }
+        let mut readings = probes.stop(link.pid());
+        // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
+        readings.append(&mut done.seen);
+        if arm.runtime == COMMAND {
+            readings.extend(self.cages.readings(condition));
+            // The last word of a run: nothing is measured on a file that changes.
+            if let Err(change) = self.target.unchanged() {
+                let said = format!("{change}, while {} ran; the run ends here", arm.short_name());
+                self.spoiled = Some(said.clone());
+                return Err(Trouble::Failed(said));
+            }
+        }
+        readings.extend(usage_readings(&done.usage));
+        readings.extend(done.parts.iter().flat_map(part_readings));
+        let resident_after = resident();
+        let seen = state::Seen {
+            resident_after: &resident_after,
+            mapped_before: mapped_before.as_ref(),
+            device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
+            done: &done,
+        };
+        invalid = invalid
+            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err())
+            .or_else(|| self.target.in_place().err());
+        if arm.runtime == COMMAND && invalid.is_none() && condition.state == State::Cold {
+            invalid = state::verify_touched(&seen).err();
+        }
+        if warm && invalid.is_some() {
+            self.filled = None;
+        }
+        let elapsed_ns = done.phases.total_ns() as f64;
+        link.bye()?;
+        self.cages.lift();
+        if writes {
+            invalid = self.read_back(condition, &mut done.tally)?.or(invalid);
+        }
+        let overhead_ns = (began.elapsed().as_nanos() as f64 - elapsed_ns).max(0.0);
+        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns, went })
+    }
+
+    /// After a pass that wrote: what a reader finds now, which goes into the tally, and whether the device holds the same
+    /// once everything is synced and the cache is empty; if not, the reason.
+    fn read_back(&mut self, condition: &Condition, tally: &mut Tally) -> Result<Option<String>, Trouble> {
+        let read = |bench: &mut Self| -> Result<String, Trouble> {
+            let arm: Arm = "pread".parse().expect("a method of ours");
+            Ok(bench.pass(&arm, &bench.plain_scan(condition.range, Consume::Sum))?.done.tally.checksum)
+        };
+        tally.checksum = read(self)?;
+        let emptied = writing::settle(self.target).and_then(|()| match self.target.file_system.is_memory() {
+            true => Ok(()),
+            false => cold::evict(self.target),
+        });
+        if let Err(reason) = emptied {
+            return Ok(Some(format!("what was written could not be read back around the cache: {reason}")));
+        }
+        let on_device = read(self)?;
+        Ok((on_device != tally.checksum).then(|| {
+            format!("the device holds other bytes than were written: checksums {on_device} and {}", tally.checksum)
+        }))
+    }
+
+    pub(super) fn job(&self, arm: &Arm, condition: &Condition) -> Job {
+        Job {
+            pass: self.passes,
+            method: arm.method.clone(),
+            options: arm.options.clone(),
+            workload: condition.workload,
+            consume: condition.consume,
+            file: self.target.path.clone(),
+            block_bytes: condition.block_bytes,
+            range: condition.range,
+            ops: condition.ops,
+            aligned: condition.aligned,
+            threads: condition.threads,
+            descriptor: condition.descriptor,
+            consumed_percent: condition.consumed_percent,
+            durability: condition.durability,
+            // The same offsets for every arm and round of a condition: part of equal work.
+            seed: self.record.seed,
+            hold: state::hold(condition.state),
+            watch: None,
+            times_its_loop: condition.consume.looks_at_all()
+                && !condition.workload.writes()
+                && self.record.cells.iter().any(|it| !["native", COMMAND].contains(&it.arm.runtime.as_str())),
+        }
+    }
+
+    /// Makes sure that a window is in the page cache, filled in the one defined way: evicted, then read in ascending
+    /// order in requests of 1 MiB by a worker of its own. The way of filling decides folio sizes.
+    fn fill(&mut self, range: Span) -> Result<(), Trouble> {
+        if self.filled.is_some_and(|filled| filled.offset <= range.offset && range.end() <= filled.end()) {
+            return Ok(());
+        }
+        // Once for all conditions that live in the cache, so that they share folios.
+        let warm = self.record.conditions.iter().filter(|it| Stage::of(it) == Stage::Warm).map(|it| it.range);
+        let wanted = warm.chain([range]).reduce(union).expect("at least the range itself");
+        if !self.target.file_system.is_memory() {
+            cold::evict(self.target).map_err(Trouble::Failed)?;
+        }
+        let elapsed_ns = if let Some(named) = &self.target.named {
+            let began = Instant::now();
+            named.fill(self.interrupted).map_err(|reason| reason.map_or(Trouble::Interrupted, Trouble::Failed))?;
+            began.elapsed().as_nanos() as u64
+        } else {
+            let arm: Arm = "read".parse().expect("a method of ours");
+            self.pass(&arm, &self.plain_scan(wanted, Consume::Touch))?.done.phases.total_ns()
+        };
+        self.filled = Some(wanted);
+        self.record.fills.push(Fill {
+            range: wanted,
+            method: "evicted, then read(2) in ascending order, 1 MiB requests".into(),
+            elapsed_ns,
+            // Of several files, the largest stands for all.
+            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes.min(self.target.bytes))
+                .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
+                .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
+                .into(),
+        });
+        Ok(())
+    }
+
+    /// In ascending order, 1 MiB at a time, from whatever state.
+    pub(super) fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
+        let block_bytes = 1 << 20;
+        Condition {
+            workload: Workload::Scan,
+            consume,
+            block_bytes,
+            state: State::AsIs,
+            file_bytes: self.target.bytes,
+            threads: 1,
+            descriptor: Descriptor::PerThread,
+            durability: Durability::None,
+            storage: None,
+            range,
+            aligned: true,
+            ops: range.bytes.div_ceil(block_bytes),
+            consumed_percent: 100,
+            layout: None,
+            memory_bytes: None,
+        }
+    }
+
+    /// What a cell's passes do.
+    pub(super) fn condition_of(&self, cell: usize) -> Condition {
+        let entry = &self.record.cells[cell];
+        entry.own_condition.clone().unwrap_or_else(|| self.record.conditions[entry.condition].clone())
+    }
+
+    pub(super) fn cells_of(&self, condition: usize) -> Vec<usize> {
+        (0..self.record.cells.len()).filter(|&cell| self.record.cells[cell].condition == condition).collect()
+    }
+
+    pub fn is_interrupted(&self) -> bool {
+        self.spoiled.is_some() || self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+fn union(a: Span, b: Span) -> Span {
+    let offset = a.offset.min(b.offset);
+    Span { offset, bytes: a.end().max(b.end()) - offset }
+}
+
+fn usage_readings(usage: &Usage) -> impl Iterator<Item = (String, Reading<f64>)> {
+    let values = [
+        usage.user_ns,
+        usage.system_ns,
+        usage.minor_faults,
+        usage.major_faults,
+        usage.voluntary_switches,
+        usage.involuntary_switches,
+    ];
+    crate::probe::USAGE_READINGS
+        .iter()
+        .zip(values)
+        .map(|(name, value)| (name.to_string(), Reading::Value(value as f64)))
+}
+
+fn part_readings(parts: &Parts) -> [(String, Reading<f64>); 4] {
+    let named = [
+        ("read_part_ns", parts.read_ns),
+        ("loop_part_ns", parts.loop_ns),
+        ("write_part_ns", parts.write_ns),
+        ("clock_ns", parts.clock_ns),
+    ];
+    named.map(|(name, ns)| (name.to_string(), Reading::Value(ns as f64)))
+}

@@ -1,0 +1,79 @@
+//! The record at its beginning, and what this machine, file or user does not allow.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use schema::{
+    Experiment, Record, SCHEMA_VERSION,
+    record::{Environment, Reading},
+};
+
+use super::Settings;
+use crate::{
+    plan::{Plan, RANGE_BYTES_MAX},
+    target::Target,
+};
+
+/// A window that the device can fill in a small part of the budget, and that memory holds with room to spare.
+pub(super) fn range_limit(record: &Record, budget: Duration) -> u64 {
+    let environment = &record.environment;
+    let memory = environment
+        .memory_limit_bytes
+        .value()
+        .map_or(environment.memory_available_bytes, |limit| (*limit).min(environment.memory_available_bytes));
+    let fillable = record.ceiling.value().map_or(u64::MAX, |it| (it.bytes_per_s * budget.as_secs_f64() / 60.0) as u64);
+    // Whole mebibytes, and never less than a small useful window.
+    (RANGE_BYTES_MAX.min(memory / 4).min(fillable) >> 20 << 20).max(16 << 20)
+}
+
+/// What this machine, file or user does not allow, beyond single cells.
+pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
+    let mut lost = Vec::new();
+    if !record.environment.root {
+        lost.push("not root: folio sizes and kernel settings in debugfs are not recorded".into());
+    }
+    if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
+        lost.push(format!(
+            "passes touch at most {} at the start of the file's {}",
+            schema::Bytes(window),
+            schema::Bytes(record.target.bytes)
+        ));
+    }
+    if let Some(reason) = record.target.residency.reason().filter(|_| record.target.file_system != "tmpfs") {
+        lost.push(reason.to_string());
+    }
+    if let Some(reason) = record.ceiling.reason() {
+        lost.push(format!("the device's ceiling is unknown: {reason}"));
+    }
+    lost
+}
+
+pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {
+    let now = jiff::Timestamp::now();
+    let stamp = now.strftime("%Y%m%dT%H%M%SZ");
+    Record {
+        schema_version: SCHEMA_VERSION,
+        id: format!("{stamp}-{:04x}", fastrand::Rng::with_seed(settings.seed ^ u64::from(std::process::id())).u16(..)),
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        elapsed_s: 0.0,
+        partial: Some("still running, or killed".into()),
+        seed: settings.seed,
+        budget_s: settings.budget.as_secs_f64(),
+        experiment: experiment.clone(),
+        environment,
+        target: target.describe(),
+        conditions: Vec::new(),
+        origins: Vec::new(),
+        scenarios: BTreeMap::new(),
+        cells: Vec::new(),
+        samples: Vec::new(),
+        fills: Vec::new(),
+        ceiling: Reading::unavailable("not measured"),
+        calibration: Reading::unavailable("not calibrated"),
+        counted: Vec::new(),
+        observations: Vec::new(),
+        timeline: None,
+        runtimes: BTreeMap::new(),
+        limits: Vec::new(),
+    }
+}

@@ -1,0 +1,289 @@
+//! One stage of a run: every arm tried, sizes settled, then rounds.
+//!
+//! Order matters more than anything else here. Within a round every arm of a condition runs once, in an order that is
+//! drawn anew, so that drift and neighbours hit all arms alike; each pass has a process of its own. Rounds stop when
+//! every comparison is precise enough or the time is over, never because a result looks decided.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use schema::{
+    Condition, Span, State, Workload,
+    command::COMMAND,
+    record::{Outcome, Reading, Sample},
+    timeline::Passing,
+    unit_cost::Calibration,
+};
+
+use super::{Bench, Hooks};
+use crate::{
+    calibrate,
+    link::Trouble,
+    plan::{self, RANGE_BYTES_MAX, Stage},
+    sizing::{self, ROUNDS_MIN, Trial},
+    state,
+};
+
+/// After so many rounds precision is looked at. An interval that happens to be narrow is a little more often wrong,
+/// and looking after every round finds more of those (docs/METHODOLOGY.md, "Stopping on precision").
+const LOOKS: [u32; 4] = [8, 12, 20, 30];
+/// Rounds are worth their time up to here.
+const ROUNDS_MAX: u32 = 50;
+/// Of a stage's time, after trials and fills.
+const SHARE_OF_ROUNDS: f64 = 0.8;
+/// How far a stage may exceed its time for the fewest rounds that tell anything.
+const OVERTIME: f64 = 1.3;
+
+/// One stage's conditions and the time they have.
+struct Slot {
+    stage: Stage,
+    conditions: Vec<usize>,
+    begun: Instant,
+    time: Duration,
+    is_last: bool,
+}
+
+impl Bench<'_> {
+    /// All conditions of one stage: trials, sizes, then rounds.
+    pub(super) fn stage(&mut self, stage: Stage, ops_given: &[bool], hooks: &mut Hooks) {
+        let of_stage = |condition: &Condition| Stage::of(condition) == stage;
+        let conditions: Vec<usize> = (0..self.record.conditions.len())
+            .filter(|&index| of_stage(&self.record.conditions[index]))
+            .filter(|&index| self.cells_of(index).iter().any(|&cell| self.record.cells[cell].skipped.is_none()))
+            .collect();
+        if stage == Stage::Warm {
+            self.begin_calibration();
+        }
+        if conditions.is_empty() {
+            if stage == Stage::Warm {
+                self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration));
+            }
+            return;
+        }
+        let time = self.clock.time_for(stage, &self.record.conditions);
+        let begun = Instant::now();
+        let share_ns = time.as_nanos() as f64 * SHARE_OF_ROUNDS / conditions.len() as f64;
+
+        for &condition in &conditions {
+            if self.is_interrupted() || self.clock.is_over() {
+                return;
+            }
+            let label = self.record.conditions[condition].label();
+            (hooks.progress)(&self.clock.progress(format!("trying {label}")));
+            self.try_out(condition, ops_given[condition], share_ns);
+        }
+        (hooks.checkpoint)(&self.record);
+        let is_last = !self.record.conditions.iter().any(|it| Stage::of(it) > stage);
+        self.rounds(&Slot { stage, conditions, begun, time, is_last }, hooks);
+        if stage == Stage::Warm {
+            self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration));
+        }
+    }
+
+    /// Where the warm stage begins: after what is there was looked at.
+    fn begin_calibration(&mut self) {
+        let touched = self.record.conditions.iter().filter(|it| it.state != State::AsIs);
+        let Some(widest) = touched.map(|it| it.range).max_by_key(|it| it.bytes) else {
+            self.record.calibration = Reading::unavailable("in state as-is nothing may be evicted or filled");
+            return;
+        };
+        if self.record.conditions.iter().any(|it| it.workload == Workload::Command) {
+            self.record.calibration = Reading::unavailable("what a command does is not explained from unit costs");
+            return;
+        }
+        if self.record.conditions.iter().any(|it| it.workload.writes()) {
+            self.record.calibration = Reading::unavailable("passes that write change the file under a calibration");
+            return;
+        }
+        if let Err(reason) = state::possible(State::Mapped, self.target) {
+            self.record.calibration = Reading::unavailable(reason);
+            return;
+        }
+        let range = Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest };
+        self.record.calibration = calibrate::begin(self, range, self.settings.budget);
+    }
+
+    /// Goes on with a calibration, if there is one.
+    fn calibrate(&mut self, hooks: &mut Hooks, go_on: &dyn Fn(&mut Self, &mut Calibration)) {
+        if let Some(mut calibration) = self.record.calibration.value().cloned() {
+            (hooks.progress)(&self.clock.progress("what single calls, faults and copies cost here".into()));
+            go_on(self, &mut calibration);
+            self.record.calibration = Reading::Value(calibration);
+        }
+    }
+
+    /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
+    fn try_out(&mut self, condition: usize, ops_given: bool, share_ns: f64) {
+        let mut small = self.record.conditions[condition].clone();
+        let ops = sizing::trial_ops(&small).min(if ops_given { small.ops } else { u64::MAX });
+        plan::cover(&mut small, ops);
+        let mut trials = Vec::new();
+        let mut keep = Vec::new();
+        for cell in self.cells_of(condition) {
+            let entry = &self.record.cells[cell];
+            if entry.skipped.is_some() || self.is_interrupted() {
+                continue;
+            }
+            if entry.baseline || entry.control {
+                keep.push(cell);
+            }
+            let arm = entry.arm.clone();
+            let mut under = entry.own_condition.clone().unwrap_or_else(|| small.clone());
+            if entry.own_condition.is_some() {
+                let ops = sizing::trial_ops(&under).min(if under.ops == 0 { u64::MAX } else { under.ops });
+                plan::cover(&mut under, ops);
+            }
+            match self.pass(&arm, &under) {
+                Ok(pass) => trials.push(Trial {
+                    cell,
+                    ops: pass.done.tally.ops,
+                    elapsed_ns: pass.done.phases.total_ns() as f64,
+                    overhead_ns: pass.overhead_ns,
+                    doubled: under.state.is_held(),
+                }),
+                Err(Trouble::Unavailable(reason)) => self.record.cells[cell].skipped = Some(reason),
+                // A command that fails does so for a reason that a second time does not take away.
+                Err(Trouble::Failed(reason)) if arm.runtime == COMMAND => {
+                    self.record.cells[cell].skipped = Some(reason);
+                }
+                // What fails in a trial may fail again, and is then recorded as what it is.
+                Err(Trouble::Failed(_) | Trouble::Interrupted) => {}
+            }
+        }
+        if ops_given || trials.is_empty() {
+            if !ops_given {
+                self.record.conditions[condition] = small;
+            }
+            return;
+        }
+        let sizing = sizing::size(&self.record.conditions[condition], &trials, share_ns, &keep);
+        for (cell, reason) in sizing.too_slow {
+            self.record.cells[cell].skipped = Some(reason);
+        }
+        plan::cover(&mut self.record.conditions[condition], sizing.ops);
+        let settled = self.record.conditions[condition].clone();
+        for cell in self.cells_of(condition) {
+            if let Some(own) = &mut self.record.cells[cell].own_condition
+                && own.ops == 0
+            {
+                plan::cover(own, settled.ops);
+            }
+        }
+    }
+
+    fn rounds(&mut self, slot: &Slot, hooks: &mut Hooks) {
+        let mut active: Vec<usize> = slot
+            .conditions
+            .iter()
+            .flat_map(|&condition| self.cells_of(condition))
+            .filter(|&cell| self.record.cells[cell].skipped.is_none())
+            .collect();
+        let rounds_max = self.settings.rounds.unwrap_or(ROUNDS_MAX);
+        let mut saved = Instant::now();
+        for round in 0..rounds_max {
+            let mut order: Vec<usize> = slot.conditions.clone();
+            self.random.shuffle(&mut order);
+            for condition in order {
+                let mut cells: Vec<usize> =
+                    active.iter().copied().filter(|&cell| self.record.cells[cell].condition == condition).collect();
+                if cells.is_empty() {
+                    continue;
+                }
+                if self.settings.rounds.is_none() && self.is_out_of_time(slot, round) {
+                    return;
+                }
+                let label = self.record.conditions[condition].label();
+                (hooks.progress)(&self.clock.progress(format!(
+                    "{}: round {} of {label}",
+                    slot.stage.name(),
+                    round + 1
+                )));
+                self.random.shuffle(&mut cells);
+                for cell in cells {
+                    if self.is_interrupted() {
+                        return;
+                    }
+                    self.sample(cell, round);
+                }
+            }
+            let (budget, warm) = (self.settings.budget, slot.stage == Stage::Warm);
+            self.calibrate(hooks, &|bench, calibration| {
+                calibrate::between_rounds(bench, calibration, warm, budget);
+            });
+            if saved.elapsed() > Duration::from_secs(2) {
+                (hooks.checkpoint)(&self.record);
+                saved = Instant::now();
+            }
+            if self.settings.rounds.is_none() && LOOKS.contains(&(round + 1)) {
+                active = self.unsettled(active, hooks);
+                if active.is_empty() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Fewer rounds than the least tell nothing, so for those a stage may exceed its time; the last one until the
+    /// whole run is over.
+    fn is_out_of_time(&self, slot: &Slot, round: u32) -> bool {
+        let spent = slot.begun.elapsed();
+        match round < ROUNDS_MIN {
+            true if slot.is_last => self.clock.is_over(),
+            true => spent > slot.time.mul_f64(OVERTIME),
+            false => spent > slot.time,
+        }
+    }
+
+    /// Cells that still need rounds. A baseline stays as long as anybody is compared with it.
+    fn unsettled(&self, active: Vec<usize>, hooks: &Hooks) -> Vec<usize> {
+        let open: Vec<usize> = active
+            .iter()
+            .copied()
+            .filter(|&cell| !self.record.cells[cell].baseline && !(hooks.settled)(&self.record, cell))
+            .collect();
+        let has_open = |condition: usize| open.iter().any(|&cell| self.record.cells[cell].condition == condition);
+        active
+            .into_iter()
+            .filter(|&cell| {
+                let entry = &self.record.cells[cell];
+                open.contains(&cell) || (entry.baseline && has_open(entry.condition))
+            })
+            .collect()
+    }
+
+    /// One pass of a cell, into the record.
+    fn sample(&mut self, cell: usize, round: u32) {
+        let arm = self.record.cells[cell].arm.clone();
+        let condition = self.condition_of(cell);
+        let not_reached = || Reading::unavailable("the pass did not run");
+        let mut sample = Sample {
+            cell,
+            round,
+            order: self.record.samples.len() as u32,
+            host: self.record.environment.host.clone(),
+            outcome: Outcome::Failed { reason: String::new() },
+            resident_before: not_reached(),
+            resident_after: not_reached(),
+            readings: BTreeMap::new(),
+        };
+        match self.pass(&arm, &condition) {
+            Ok(pass) => {
+                let [from_s, to_s] = pass.went.map(|it| it.duration_since(self.clock.started).as_secs_f64());
+                self.passings.push(Passing { cell, from_s, to_s });
+                sample.outcome = match pass.invalid {
+                    Some(reason) => Outcome::Invalid { reason },
+                    None => Outcome::Ok { phases: pass.done.phases, tally: pass.done.tally },
+                };
+                sample.resident_before = pass.resident_before;
+                sample.resident_after = pass.resident_after;
+                sample.readings = pass.readings;
+            }
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => sample.outcome = Outcome::Failed { reason },
+            // The pass did not happen; the run's end says why.
+            Err(Trouble::Interrupted) => return,
+        }
+        self.record.samples.push(sample);
+    }
+}

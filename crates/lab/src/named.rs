@@ -1,0 +1,601 @@
+//! The files that commands are said to read: named one by one, or by their folders. Each is evicted, filled, looked at
+//! and watched for changes by itself, and only one of them is open at a time, whatever their number.
+//!
+//! Threat: a command that writes to what it is said to read measures something else from then on. Defence: identity,
+//! size and the times of change of every file and folder, before the run and after every execution. The allocated blocks
+//! are not looked at: some file systems move them without anybody writing, and whoever writes changes ctime too.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs::{self, File, FileType, Metadata, OpenOptions},
+    io::Read,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use schema::{
+    State,
+    record::{Files, NamedPath, Reading, Resident},
+};
+use sys::cache::{self, Way};
+
+use crate::target::{believe, measurable, prove};
+
+/// More are a mistake: setting their state before every execution would take longer than most commands.
+const FILES_MAX: usize = 250_000;
+/// Names that the record keeps, and that sentences list.
+const NAMES_KEPT: usize = 20;
+const NAMES_SAID: usize = 3;
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(4);
+/// The fill reads in requests of this size.
+const REQUEST: usize = 1 << 20;
+
+/// Everything that was named.
+pub struct Named {
+    files: Vec<Entry>,
+    /// Watched for files that come and go.
+    folders: Vec<Entry>,
+    kinds: Vec<Kind>,
+    paths: Vec<NamedPath>,
+    /// What was found in folders and left out, one sentence each.
+    pub notes: Vec<String>,
+}
+
+struct Entry {
+    path: PathBuf,
+    seen: Seen,
+    /// Index into `kinds`.
+    kind: usize,
+}
+
+/// What changes when somebody writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// Files of one file system and owner: what residency can be asked of them, as proved on one of them.
+struct Kind {
+    device: u64,
+    owner: u32,
+    /// The file system, when its files are never anywhere but in memory.
+    in_memory: Option<String>,
+    way: Result<Way, String>,
+    /// The file that it was proved on.
+    tried: PathBuf,
+}
+
+impl Seen {
+    fn of(metadata: &Metadata) -> Seen {
+        Seen {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    fn is_same_file(&self, other: &Seen) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+impl Named {
+    /// Every file's path, for people and for comparing.
+    pub fn files(&self) -> Vec<String> {
+        self.files.iter().map(|it| it.path.display().to_string()).collect()
+    }
+
+    /// Looks at every file, and proves how residency can be verified, which evicts one file of each kind unless
+    /// `keep_cache`.
+    ///
+    /// # Errors
+    /// In words for people: what was named and cannot be measured; a folder with nothing in it; too many files.
+    pub fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool) -> Result<Named> {
+        let mut gathering = Gathering { keep_cache, ..Gathering::default() };
+        for path in files {
+            measurable(path)?;
+            let file = open(path).with_context(|| format!("cannot open {} for reading", path.display()))?;
+            let metadata = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+            if metadata.len() == 0 {
+                bail!("{} is empty: there is nothing to read. Try a file with something in it", path.display())
+            }
+            let path = fs::canonicalize(path).with_context(|| format!("cannot look at {}", path.display()))?;
+            gathering.enter(path, &file, &metadata)?;
+        }
+        for folder in folders {
+            let before = gathering.files.len();
+            gathering.walk(folder)?;
+            if gathering.files[before..].iter().all(|it| it.seen.bytes == 0) {
+                let left_out = gathering.notes();
+                let but = if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
+                bail!("{} holds no file with anything in it{but}; name a folder with files in it", folder.display())
+            }
+        }
+        let named = |paths: &[PathBuf], folder| -> Vec<NamedPath> {
+            let full = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone()).display().to_string();
+            paths.iter().take(NAMES_KEPT).map(|it| NamedPath { path: full(it), folder }).collect()
+        };
+        let mut paths = named(files, false);
+        paths.extend(named(folders, true));
+        paths.truncate(NAMES_KEPT);
+        let notes = gathering.notes();
+        Ok(Named { files: gathering.files, folders: gathering.folders, kinds: gathering.kinds, paths, notes })
+    }
+
+    /// The largest, which tells what the device can do.
+    pub fn largest(&self) -> &Path {
+        &self.files.iter().max_by_key(|it| it.seen.bytes).expect("nothing is gathered without a file").path
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|it| it.seen.bytes).sum()
+    }
+
+    /// Whether a path leads to one of the files.
+    pub fn holds(&self, path: &Path) -> bool {
+        let Ok(metadata) = fs::metadata(path) else { return false };
+        let seen = Seen::of(&metadata);
+        self.files.iter().any(|it| it.seen.is_same_file(&seen))
+    }
+
+    /// As the record says it; nothing of a single file, which is the target itself.
+    pub fn describe(&self) -> Option<Files> {
+        let lone = self.files.len() == 1 && self.folders.is_empty();
+        (!lone).then(|| Files {
+            named: self.paths.clone(),
+            count: self.files.len() as u64,
+            folders: self.folders.len() as u64,
+            first: self.files.iter().take(NAMES_KEPT).map(|it| it.path.display().to_string()).collect(),
+        })
+    }
+
+    /// Whether a state can be had of all of them.
+    ///
+    /// # Errors
+    /// Of which it cannot, why not, and what would help.
+    pub fn possible(&self, state: State) -> Result<(), String> {
+        if state == State::AsIs {
+            return Ok(());
+        }
+        for kind in &self.kinds {
+            let shown = kind.tried.display();
+            if state != State::Cached
+                && let Some(name) = &kind.in_memory
+            {
+                return Err(format!(
+                    "{shown} lies on {name}: files there live in the page cache and nowhere else, so they are never \
+                     cold; use a file on a disk"
+                ));
+            }
+            let believed = match &kind.way {
+                Ok(Way::Nowait) if state != State::Cached => Err(format!(
+                    "{shown} cannot be made cold for sure: whether its pages have left the page cache is told only to its \
+                     owner. Try a copy of your own, or root"
+                )),
+                Ok(_) => Ok(()),
+                Err(reason) => Err(format!(
+                    "{shown}: {reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a \
+                     copy of your own"
+                )),
+            };
+            // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
+            believed.map_err(|reason| match holders(&kind.tried) {
+                who if who.is_empty() => reason,
+                who => format!("{shown} stays in the page cache: {who}. End that process, or try a copy"),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Drops every page of every file, and sees that none stays.
+    ///
+    /// # Errors
+    /// Which files keep pages, and who holds them.
+    pub(crate) fn evict(&self) -> Result<(), String> {
+        let mut stay = Vec::new();
+        for entry in self.readable() {
+            let file = entry.open()?;
+            drop_pages(&file, entry)?;
+            if self.resident(entry, &file)? > 0 {
+                stay.push(entry);
+            }
+        }
+        // Dirty pages, read-ahead under way, pages in another CPU's batch (`cold.rs`).
+        for _ in 0..TRIES {
+            if stay.is_empty() {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+            let mut still = Vec::new();
+            for entry in stay {
+                let file = entry.open()?;
+                rustix::fs::fsync(&file).map_err(|error| format!("{}: {error}", entry.path.display()))?;
+                drop_pages(&file, entry)?;
+                if self.resident(entry, &file)? > 0 {
+                    still.push(entry);
+                }
+            }
+            stay = still;
+        }
+        match stay.as_slice() {
+            [] => Ok(()),
+            stay => Err(format!("pages stay in the page cache after eviction: {}", blame(stay))),
+        }
+    }
+
+    /// Reads every file into the page cache, one after the other, in ascending order.
+    ///
+    /// # Errors
+    /// Which one cannot be read. `None` stands for the user's wish to stop.
+    pub(crate) fn fill(&self, interrupted: &AtomicBool) -> Result<(), Option<String>> {
+        let mut buffer = vec![0; REQUEST];
+        for entry in self.readable() {
+            let mut file = entry.open().map_err(Some)?;
+            loop {
+                if interrupted.load(Ordering::Relaxed) {
+                    return Err(None);
+                }
+                match file.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) => return Err(Some(format!("{}: {error}", entry.path.display()))),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of all files together.
+    pub(crate) fn residency(&self) -> Reading<Resident> {
+        let page = sys::page_bytes();
+        let mut sum = Resident { pages: 0, of: 0 };
+        for entry in self.readable() {
+            match entry.open().and_then(|file| self.resident(entry, &file)) {
+                Ok(pages) => sum.pages += pages,
+                Err(reason) => return Reading::unavailable(reason),
+            }
+            sum.of += entry.seen.bytes.div_ceil(page);
+        }
+        Reading::Value(sum)
+    }
+
+    /// Whether everything is still what it was when the run began.
+    ///
+    /// # Errors
+    /// What changed, and which file it was.
+    pub fn unchanged(&self) -> Result<(), String> {
+        for entry in &self.files {
+            entry.unchanged().map_err(|change| format!("{} {change}", entry.path.display()))?;
+        }
+        for entry in &self.folders {
+            if entry.unchanged().is_err() {
+                return Err(format!("something was made, renamed or removed in {}", entry.path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Files with something in them.
+    fn readable(&self) -> impl Iterator<Item = &Entry> {
+        self.files.iter().filter(|it| it.seen.bytes > 0)
+    }
+
+    fn resident(&self, entry: &Entry, file: &File) -> Result<u64, String> {
+        let kind = &self.kinds[entry.kind];
+        let way = kind.way.as_ref().map_err(|reason| format!("{}: {reason}", entry.path.display()))?;
+        way.resident_pages(file, 0, entry.seen.bytes).map_err(|error| format!("{}: {error}", entry.path.display()))
+    }
+}
+
+impl Entry {
+    fn open(&self) -> Result<File, String> {
+        let file = open(&self.path).map_err(|error| format!("{} cannot be opened: {error}", self.path.display()))?;
+        match file.metadata() {
+            Ok(now) if Seen::of(&now).is_same_file(&self.seen) => Ok(file),
+            Ok(_) => Err(format!("another file took the name of {} during the run", self.path.display())),
+            Err(error) => Err(format!("{} cannot be looked at: {error}", self.path.display())),
+        }
+    }
+
+    fn unchanged(&self) -> Result<(), String> {
+        let now = match fs::metadata(&self.path) {
+            Ok(metadata) => Seen::of(&metadata),
+            Err(error) => return Err(format!("was deleted or moved: {error}")),
+        };
+        let was = self.seen;
+        match () {
+            () if !now.is_same_file(&was) => Err("is another file now that took its name".into()),
+            () if now.bytes != was.bytes => Err(format!("changed its size from {} to {} bytes", was.bytes, now.bytes)),
+            () if now.modified != was.modified => Err("was written to".into()),
+            () if now.changed != was.changed => {
+                Err("was changed: it was written to and its time set back, or its name, owner or mode changed".into())
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+/// Never waits, should a pipe have taken the name meanwhile.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+/// Without a sync, which would cost a flush of the device for each file: what stays gets one (`evict`).
+fn drop_pages(file: &File, entry: &Entry) -> Result<(), String> {
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)
+        .map_err(|error| format!("{} cannot be evicted: {error}", entry.path.display()))
+}
+
+/// `a (mapped by process 7 (cat)), b and 3 more`
+fn blame(stay: &[&Entry]) -> String {
+    let said = stay.iter().take(NAMES_SAID).map(|entry| match holders(&entry.path) {
+        who if who.is_empty() => format!("{} (no process seen here has it mapped)", entry.path.display()),
+        who => format!("{} ({who})", entry.path.display()),
+    });
+    let mut said: Vec<String> = said.collect();
+    if stay.len() > NAMES_SAID {
+        said.push(format!("and {} more files", stay.len() - NAMES_SAID));
+    }
+    said.join(", ")
+}
+
+fn holders(path: &Path) -> String {
+    let (Some(utf8), Ok(metadata)) = (path.to_str(), fs::metadata(path)) else { return String::new() };
+    match sys::process::mappers(metadata.ino(), utf8).as_slice() {
+        [] => String::new(),
+        who => format!("it is mapped by process {}", who.join(", ")),
+    }
+}
+
+#[derive(Default)]
+struct Gathering {
+    keep_cache: bool,
+    files: Vec<Entry>,
+    folders: Vec<Entry>,
+    kinds: Vec<Kind>,
+    known: HashSet<(u64, u64)>,
+    /// What was left out: why, how often, and the first names.
+    left_out: BTreeMap<&'static str, (usize, Vec<String>)>,
+}
+
+impl Gathering {
+    /// A file that is open, once whatever its number of names.
+    fn enter(&mut self, path: PathBuf, file: &File, metadata: &Metadata) -> Result<()> {
+        if !self.known.insert((metadata.dev(), metadata.ino())) {
+            return Ok(());
+        }
+        if self.files.len() == FILES_MAX {
+            bail!(
+                "more than {FILES_MAX} files were named: setting their state before every execution would take longer \
+                 than most commands. Name a part of them"
+            )
+        }
+        let mut metadata = metadata.clone();
+        if !self.keep_cache && cache::cachestat(file, 0, metadata.len()).is_ok_and(|it| it.dirty + it.writeback > 0) {
+            // Once, so that no eviction has to.
+            rustix::fs::fsync(file).with_context(|| format!("{} cannot be synced", path.display()))?;
+            metadata = file.metadata()?;
+        }
+        let kind = self.kind(&path, file, &metadata)?;
+        self.files.push(Entry { path, seen: Seen::of(&metadata), kind });
+        Ok(())
+    }
+
+    fn kind(&mut self, path: &Path, file: &File, metadata: &Metadata) -> Result<usize> {
+        let (device, owner) = (metadata.dev(), metadata.uid());
+        // An empty file proves nothing; another one of its kind will, if there is one.
+        let known = self.kinds.iter().position(|it| (it.device, it.owner) == (device, owner));
+        if let Some(known) = known.or_else(|| (metadata.len() == 0).then_some(usize::MAX)) {
+            return Ok(known);
+        }
+        let shown = path.display();
+        let file_system = sys::mount::file_system(path).with_context(|| format!("cannot tell what {shown} lies on"))?;
+        if file_system.is_pseudo() {
+            bail!(
+                "{shown} lies on {}: the kernel makes it up while it is read, so there is nothing to cache. Try a file \
+                 on a disk",
+                file_system.kind
+            )
+        }
+        let in_memory = file_system.is_memory().then(|| file_system.kind.clone());
+        let way = if self.keep_cache || in_memory.is_some() { believe(file) } else { prove(file) };
+        self.kinds.push(Kind { device, owner, in_memory, way, tried: path.to_path_buf() });
+        Ok(self.kinds.len() - 1)
+    }
+
+    /// Everything in a folder and below it; what links lead to is not.
+    fn walk(&mut self, folder: &Path) -> Result<()> {
+        let top = fs::canonicalize(folder).with_context(|| format!("cannot look at {}", folder.display()))?;
+        let mut open_folders = vec![top.clone()];
+        while let Some(folder) = open_folders.pop() {
+            let listed = fs::metadata(&folder).and_then(|metadata| Ok((metadata, sorted(&folder)?)));
+            let (metadata, entries) = match listed {
+                Ok(listed) => listed,
+                Err(error) if folder == top => {
+                    return Err(error).with_context(|| format!("cannot list {}", folder.display()));
+                }
+                Err(_) => {
+                    self.leave_out("folders cannot be listed", &folder);
+                    continue;
+                }
+            };
+            if !self.known.insert((metadata.dev(), metadata.ino())) {
+                continue;
+            }
+            self.folders.push(Entry { path: folder, seen: Seen::of(&metadata), kind: usize::MAX });
+            for (path, kind) in entries {
+                match () {
+                    () if kind.is_dir() => open_folders.push(path),
+                    () if kind.is_file() => self.found(path)?,
+                    () if kind.is_symlink() => {
+                        self.leave_out("symbolic links were not followed (name what they lead to)", &path);
+                    }
+                    () => self.leave_out("pipes, sockets and devices were left out", &path),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, path: PathBuf) -> Result<()> {
+        match open(&path).and_then(|file| Ok((file.metadata()?, file))) {
+            Ok((metadata, file)) => self.enter(path, &file, &metadata),
+            Err(_) => {
+                self.leave_out("files cannot be read, by the commands neither, and were left out", &path);
+                Ok(())
+            }
+        }
+    }
+
+    fn leave_out(&mut self, why: &'static str, path: &Path) {
+        let (count, names) = self.left_out.entry(why).or_default();
+        *count += 1;
+        if names.len() < NAMES_SAID {
+            names.push(path.display().to_string());
+        }
+    }
+
+    /// `2 symbolic links were not followed (…): a, b`
+    fn notes(&self) -> Vec<String> {
+        let said = self.left_out.iter().map(|(why, (count, names))| {
+            let more = if *count > names.len() { ", …" } else { "" };
+            format!("{count} {why}: {}{more}", names.join(", "))
+        });
+        said.collect()
+    }
+}
+
+fn sorted(folder: &Path) -> std::io::Result<Vec<(PathBuf, FileType)>> {
+    let mut entries = fs::read_dir(folder)?
+        .map(|entry| entry.and_then(|it| Ok((it.path(), it.file_type()?))))
+        .collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn of(folder: &Path) -> Result<Named> {
+        Named::gather(&[], &[folder.to_path_buf()], false)
+    }
+
+    fn refusal(folder: &Path) -> String {
+        format!("{:#}", of(folder).err().expect("refused"))
+    }
+
+    #[test]
+    fn a_folder_names_every_file_below_it_once_and_says_what_was_left_out() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("deeper")).unwrap();
+        fs::write(at("one"), "1234").unwrap();
+        fs::write(at("deeper/two"), "12").unwrap();
+        fs::write(at("deeper/empty"), "").unwrap();
+        fs::hard_link(at("one"), at("same")).unwrap();
+        std::os::unix::fs::symlink(at("one"), at("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let named = Named::gather(&[at("one")], &[folder.path().to_path_buf()], false).unwrap();
+        assert_eq!((named.files.len(), named.folders.len(), named.bytes()), (3, 2, 6));
+        assert!(named.holds(&at("same")) && !named.holds(&at("pipe")));
+        assert!(named.largest().ends_with("one"));
+        let said = named.notes.join("\n");
+        assert!(said.contains("1 symbolic links were not followed") && said.contains("pipe"), "{said}");
+    }
+
+    #[test]
+    fn a_folder_without_anything_to_read_is_refused_in_words() {
+        let folder = folder();
+        assert!(refusal(folder.path()).contains("holds no file with anything in it"));
+        fs::write(folder.path().join("empty"), "").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
+        let said = refusal(folder.path());
+        assert!(said.contains("holds no file") && said.contains("not followed"), "{said}");
+        assert!(refusal(Path::new("/no/such/folder")).contains("No such file"));
+        assert!(refusal(Path::new("/proc/self/attr")).contains("holds no file"));
+    }
+
+    #[test]
+    fn whatever_is_written_replaced_added_or_removed_is_noticed_and_named() {
+        type Change = fn(&Path);
+        let changes: [(Change, &str); 6] = [
+            (|at| fs::write(at.join("b"), "longer than before").unwrap(), "b changed its size"),
+            (|at| fs::write(at.join("b"), "BBBB").unwrap(), "b was written to"),
+            (|at| fs::remove_file(at.join("a")).unwrap(), "a was deleted"),
+            (|at| fs::rename(at.join("a"), at.join("b")).unwrap(), "a was deleted"),
+            (|at| fs::write(at.join("new"), "").unwrap(), "made, renamed or removed in"),
+            (
+                |at| {
+                    let file = File::options().write(true).open(at.join("b")).unwrap();
+                    let before = file.metadata().unwrap().modified().unwrap();
+                    std::io::Write::write_all(&mut &file, b"BBBB").unwrap();
+                    file.set_modified(before).unwrap();
+                },
+                "time set back",
+            ),
+        ];
+        for (change, word) in changes {
+            let folder = folder();
+            fs::write(folder.path().join("a"), "aaaa").unwrap();
+            fs::write(folder.path().join("b"), "bbbb").unwrap();
+            // The kernel's clock for file times goes by ticks of up to 10 ms.
+            std::thread::sleep(Duration::from_millis(30));
+            let named = of(folder.path()).unwrap();
+            assert_eq!(named.unchanged(), Ok(()));
+            change(folder.path());
+            let said = named.unchanged().unwrap_err();
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+
+    #[test]
+    fn many_files_are_evicted_and_filled_one_by_one_and_one_that_is_mapped_is_named() {
+        let folder = folder();
+        for number in 0..300 {
+            fs::write(folder.path().join(format!("{number}")), vec![7; 5000]).unwrap();
+        }
+        let named = of(folder.path()).unwrap();
+        if let Err(reason) = named.possible(State::Cold) {
+            println!("skipped: {reason}");
+            return;
+        }
+        named.evict().unwrap();
+        let pages = |named: &Named| named.residency().value().map(|it| (it.pages, it.of)).unwrap();
+        assert_eq!(pages(&named), (0, 600));
+        named.fill(&AtomicBool::new(false)).unwrap();
+        assert_eq!(pages(&named), (600, 600));
+        let held = File::open(folder.path().join("7")).unwrap();
+        // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                4096,
+                libc::PROT_READ,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                {
+                    use std::os::fd::AsRawFd;
+                    held.as_raw_fd()
+                },
+                0,
+            )
+        };
+        assert_ne!(address, libc::MAP_FAILED);
+        let said = named.evict().unwrap_err();
+        assert!(said.contains("/7 (it is mapped by process"), "{said}");
+    }
+}

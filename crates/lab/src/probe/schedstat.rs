@@ -1,0 +1,86 @@
+//! What the scheduler did to the worker: time on a processor, time ready to run and kept waiting, and how often it was put
+//! on one; all its threads. What waiting there was is the difference between a slow method and a crowded machine.
+
+use std::{collections::BTreeMap, fs};
+
+use super::{
+    Kind,
+    twice::{Twice, rise},
+};
+
+const READINGS: &[&str] = &["run_ns", "run_wait_ns", "run_slices"];
+
+pub(super) const KIND: Kind = Kind {
+    name: "schedstat",
+    about: "time on a processor and time waiting for one, of the worker's threads, from /proc/PID/schedstat",
+    readings: READINGS,
+    make: |_| Box::new(Twice::new(READINGS, between, look)),
+};
+
+/// A line for each thread: its number, then the three of its file.
+fn look(pid: u32) -> Result<String, String> {
+    let folder = format!("/proc/{pid}/task");
+    let said = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{folder}/*/schedstat: {error}; it takes CONFIG_SCHED_INFO"),
+        _ => format!("{folder}/*/schedstat: {error}"),
+    };
+    let mut all = String::new();
+    for entry in fs::read_dir(&folder).map_err(said)? {
+        let entry = entry.map_err(said)?;
+        let text = fs::read_to_string(entry.path().join("schedstat")).map_err(said)?;
+        all.extend([&*entry.file_name().to_string_lossy(), " ", text.trim(), "\n"]);
+    }
+    Ok(all)
+}
+
+fn between(before: &str, after: &str, reading: &str) -> Result<f64, String> {
+    let at = READINGS.iter().position(|it| *it == reading).ok_or("no such reading")?;
+    let threads = |text| threads(text).ok_or_else(|| "its format is unknown".to_string());
+    let (before, after) = (threads(before)?, threads(after)?);
+    if !before.keys().eq(after.keys()) {
+        return Err("threads came or went meanwhile, and took their times with them".into());
+    }
+    after.iter().map(|(thread, now)| rise(before[thread][at], now[at])).sum()
+}
+
+fn threads(text: &str) -> Option<BTreeMap<u64, [u64; 3]>> {
+    let line = |line: &str| {
+        let numbers: Vec<u64> = line.split_whitespace().map(|it| it.parse().ok()).collect::<Option<_>>()?;
+        let [thread, run, wait, slices] = numbers[..] else { return None };
+        Some((thread, [run, wait, slices]))
+    };
+    text.lines().map(line).collect::<Option<BTreeMap<_, _>>>().filter(|it| !it.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn all_threads_are_summed_as_long_as_they_are_the_same() {
+        let (before, after) = ("7 100 10 1\n8 200 20 2\n", "8 260 25 4\n7 140 10 2\n");
+        let all = READINGS.iter().map(|it| between(before, after, it)).collect::<Vec<_>>();
+        assert_eq!(all, [Ok(100.0), Ok(5.0), Ok(3.0)]);
+        assert!(between(before, "7 140 10 2\n", "run_ns").unwrap_err().contains("threads"));
+    }
+
+    #[test]
+    fn a_process_sees_its_own_threads() {
+        match look(std::process::id()) {
+            Ok(text) => assert!(threads(&text).is_some_and(|it| !it.is_empty()), "{text}"),
+            Err(reason) => println!("skipped: {reason}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn other_texts_are_a_reason_and_never_a_panic(a in "(7( [0-9]{0,25}){0,4}\n|.{0,20}\n){0,3}", b in ".{0,40}") {
+            for reading in READINGS {
+                let _ = between(&a, &a, reading);
+                let _ = between(&a, &b, reading);
+            }
+        }
+    }
+}

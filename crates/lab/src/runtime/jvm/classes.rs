@@ -1,0 +1,152 @@
+//! The worker's classes: compiled once for each JDK, into one jar, with an archive of them as the JVM holds them in memory
+//! (class-data sharing), which halves the time until the first answer.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    env, fs,
+    hash::{Hash, Hasher},
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use super::{FLOOR, FOREIGN, Jdk, java};
+
+pub(super) const MAIN: &str = "faultline.Worker";
+
+macro_rules! sources {
+    ($folder:literal: $($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../../../workers/java/", $folder, "/", $name)))),*]
+    };
+}
+const SOURCES: &[(&str, &str)] = sources!(
+    "faultline":
+    "Access.java",
+    "Consume.java",
+    "Direct.java",
+    "Foreign.java",
+    "Job.java",
+    "Json.java",
+    "Methods.java",
+    "Offsets.java",
+    "Opened.java",
+    "ReaderLines.java",
+    "Room.java",
+    "Session.java",
+    "Usage.java",
+    "Warmth.java",
+    "Worker.java",
+    "Writing.java"
+);
+/// What needs a newer JDK than the rest.
+const FOREIGN_SOURCES: &[(&str, &str)] = sources!("22/faultline": "Segment.java");
+
+/// What a worker is started from.
+pub(super) struct Made {
+    pub(super) jar: PathBuf,
+    /// Without it the JVM starts all the same, later.
+    pub(super) archive: Option<PathBuf>,
+}
+
+/// The folder that what was compiled is kept in.
+///
+/// # Errors
+/// The environment names none.
+pub(super) fn cache() -> Result<PathBuf, String> {
+    let given = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));
+    base.map(|it| it.join("faultline"))
+        .ok_or_else(|| "no folder to keep compiled classes in; set HOME or XDG_CACHE_HOME".to_string())
+}
+
+/// The classes for a JDK, made when they are not there. Made elsewhere and renamed, so that of two processes at once
+/// neither sees half of them.
+pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
+    let mut hash = DefaultHasher::new();
+    (SOURCES, FOREIGN_SOURCES, &jdk.version, &jdk.home, super::FLAGS).hash(&mut hash);
+    let ready = cache.join(format!("jvm-{}-{:016x}", jdk.feature, hash.finish()));
+    if !ready.join("worker.jar").is_file() {
+        let work = cache.join(format!("jvm-making-{}-{:?}", std::process::id(), std::thread::current().id()));
+        let made = compile(jdk, &work).and_then(|()| match fs::rename(work.join("ready"), &ready) {
+            Err(error) if !ready.is_dir() => {
+                Err(format!("the compiled JVM worker cannot be kept in {}: {error}", ready.display()))
+            }
+            _ => Ok(()),
+        });
+        let _ = fs::remove_dir_all(&work);
+        made?;
+        // The archive holds the path and the age of the jar, so it is made where that stays.
+        archive(jdk, &ready);
+    }
+    let archive = Some(ready.join("worker.jsa")).filter(|it| it.is_file());
+    Ok(Made { jar: ready.join("worker.jar"), archive })
+}
+
+fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
+    let at = |error: std::io::Error| format!("the JVM worker cannot be compiled in {}: {error}", work.display());
+    let classes = work.join("classes");
+    for folder in [&classes, &work.join("ready")] {
+        fs::create_dir_all(folder).map_err(at)?;
+    }
+    javac(jdk, FLOOR, SOURCES, work, &classes)?;
+    if jdk.feature >= FOREIGN {
+        javac(jdk, FOREIGN, FOREIGN_SOURCES, work, &classes)?;
+    }
+    let mut jar = Command::new(jdk.home.join("bin/jar"));
+    jar.arg("--create").arg("--file").arg(work.join("ready/worker.jar")).arg("-C").arg(&classes).arg(".");
+    said(jdk, "jar", jar.output().map_err(at)?)
+}
+
+fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes: &Path) -> Result<(), String> {
+    let at = |error: std::io::Error| format!("the JVM worker cannot be compiled in {}: {error}", work.display());
+    let mut command = Command::new(jdk.home.join("bin/javac"));
+    command.args(["--release", &release.to_string(), "-nowarn", "-cp"]).arg(classes).arg("-d").arg(classes);
+    for (name, text) in sources {
+        let path = work.join(name);
+        fs::write(&path, text).map_err(at)?;
+        command.arg(path);
+    }
+    said(jdk, "javac", command.output().map_err(at)?)
+}
+
+fn said(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(), String> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it did not say why");
+    Err(format!("{program} of Java {} could not make the JVM worker: {why}", jdk.version))
+}
+
+/// Has a worker hold a short conversation and keep the classes that it loaded. What goes wrong here costs time at later
+/// starts and nothing else, so it is no error.
+fn archive(jdk: &Jdk, ready: &Path) {
+    let made = ready.join(format!("making-{}-{:?}.jsa", std::process::id(), std::thread::current().id()));
+    let jar = ready.join("worker.jar");
+    let mut command = java(jdk);
+    command.arg(format!("-XX:ArchiveClassesAtExit={}", made.display())).arg("-cp").arg(&jar).arg(MAIN);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return };
+    if let Some(mut input) = child.stdin.take() {
+        let _ = input.write_all(conversation(jdk, &jar).as_bytes());
+    }
+    if child.wait().is_ok_and(|status| status.success()) && made.is_file() {
+        let _ = fs::rename(&made, ready.join("worker.jsa"));
+    }
+    let _ = fs::remove_file(&made);
+}
+
+/// Reads the jar itself in some ways: what they have in common is most of what there is to load.
+fn conversation(jdk: &Jdk, jar: &Path) -> String {
+    let file = serde_json::Value::from(jar.display().to_string());
+    let methods = ["stream", "channel-direct", "mapped", "segment"];
+    let mut lines = vec![r#"{"hello":{"protocol":1}}"#.to_string()];
+    for method in &methods[..if jdk.feature >= FOREIGN { 4 } else { 3 }] {
+        lines.push(format!(
+            r#"{{"prepare":{{"pass":1,"method":"{method}","options":{{}},"workload":"scan","consume":"sum","file":{file},"block_bytes":4096,"range":{{"offset":0,"bytes":8192}},"ops":2,"aligned":true,"threads":1,"descriptor":"per-thread","consumed_percent":100,"durability":"none","seed":1,"hold":"no"}}}}"#
+        ));
+        lines.push(r#"{"go":{"pass":1}}"#.to_string());
+    }
+    lines.push(r#"{"bye":{}}"#.to_string());
+    lines.join("\n") + "\n"
+}

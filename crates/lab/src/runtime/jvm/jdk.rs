@@ -1,0 +1,195 @@
+//! Which Java: the one that was named, else the newest that fits of JAVA_HOME, PATH and the usual folders.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+/// Names the JDK to use instead of the newest one found; `--java` goes before it.
+const JAVA_VARIABLE: &str = "FAULTLINE_JAVA";
+/// The oldest JDK the worker is written for.
+pub const FLOOR: u32 = 17;
+
+/// Folders in which JDKs lie side by side.
+const USUAL: &[&str] = &["/usr/lib/jvm", "/usr/lib64/jvm", "/usr/java", "/opt/java", "/opt", "/usr/local"];
+/// The same, below the user's home.
+const USUAL_AT_HOME: &[&str] = &[".sdkman/candidates/java", ".jdks", ".local/share/mise/installs/java"];
+
+/// What the user typed, if anything.
+static PREFERRED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has this Java used for arms that name no version. Said once, before anything is looked for.
+pub fn prefer(java: PathBuf) {
+    let _ = PREFERRED.set(java);
+}
+
+/// An installed Java.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jdk {
+    pub home: PathBuf,
+    pub feature: u32,
+    pub version: String,
+}
+
+impl Jdk {
+    /// # Errors
+    /// Why not, and what to install.
+    pub fn fits(&self) -> Result<(), String> {
+        let version = &self.version;
+        if self.feature < FLOOR {
+            return Err(format!("Java {version} is too old; install a JDK of version {FLOOR} or later"));
+        }
+        if !self.home.join("bin/javac").is_file() {
+            return Err(format!("Java {version} has no compiler (javac); install a JDK, not only a JRE"));
+        }
+        Ok(())
+    }
+}
+
+/// The JDK for an arm: of the version it asks for; else the preferred one; else the newest that fits.
+///
+/// # Errors
+/// What is missing, and what to install.
+pub fn find(version: Option<u32>) -> Result<Jdk, String> {
+    let preferred = preferred()?;
+    match (version, preferred) {
+        (None, Some(jdk)) => jdk.fits().map(|()| jdk),
+        (None, None) => newest(all()),
+        (Some(version), preferred) => of_version(version, preferred.into_iter().chain(all()).collect()),
+    }
+}
+
+/// The JDK that is used, and what else could be asked for.
+///
+/// # Errors
+/// As `find`.
+pub fn described() -> Result<String, String> {
+    let used = find(None)?;
+    let mut others: Vec<u32> =
+        all().into_iter().filter(|it| it.fits().is_ok() && it.feature != used.feature).map(|it| it.feature).collect();
+    others.dedup();
+    let others: Vec<String> = others.into_iter().map(|version| format!("+jdk={version}")).collect();
+    let also = if others.is_empty() { String::new() } else { format!("; also {}", others.join(", ")) };
+    Ok(format!("Java {} in {}{also}", used.version, used.home.display()))
+}
+
+fn newest(found: Vec<Jdk>) -> Result<Jdk, String> {
+    let Some(first) = found.first() else {
+        return Err(format!("no Java was found; install a JDK of version {FLOOR} or later, or name one with --java"));
+    };
+    found.iter().find(|it| it.fits().is_ok()).cloned().ok_or_else(|| first.fits().expect_err("none of them fits"))
+}
+
+fn of_version(version: u32, found: Vec<Jdk>) -> Result<Jdk, String> {
+    let (same, others): (Vec<Jdk>, Vec<Jdk>) = found.into_iter().partition(|it| it.feature == version);
+    if same.is_empty() {
+        let mut here: Vec<String> = others.into_iter().map(|it| it.version).collect();
+        here.dedup();
+        return Err(match here.as_slice() {
+            [] => format!("no JDK {version} was found, nor any other; install it, or name it with --java"),
+            here => {
+                format!("no JDK {version} was found (there is {}); install it, or name it with --java", here.join(", "))
+            }
+        });
+    }
+    newest(same)
+}
+
+/// What `--java` or the environment names.
+fn preferred() -> Result<Option<Jdk>, String> {
+    let (named, by) = match (PREFERRED.get().cloned(), env::var_os(JAVA_VARIABLE).filter(|it| !it.is_empty())) {
+        (Some(path), _) => (path, "--java"),
+        (None, Some(path)) => (PathBuf::from(path), JAVA_VARIABLE),
+        (None, None) => return Ok(None),
+    };
+    let home = home_of(&named).unwrap_or(named.clone());
+    look(&home).map(Some).ok_or_else(|| {
+        format!(
+            "{} ({by}) is no Java; name the folder of a JDK of version {FLOOR} or later, or its bin/java",
+            named.display()
+        )
+    })
+}
+
+/// The folder of a JDK, which may be named by its program.
+fn home_of(named: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(named).ok()?;
+    if real.is_dir() { Some(real) } else { real.parent()?.parent().map(Path::to_path_buf) }
+}
+
+/// Every Java on this machine, newest first.
+pub fn all() -> Vec<Jdk> {
+    let mut homes: Vec<PathBuf> = env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
+    let programs = env::var_os("PATH");
+    homes.extend(programs.iter().flat_map(env::split_paths).filter_map(|folder| home_of(&folder.join("java"))));
+    let at_home = env::var_os("HOME").map(PathBuf::from);
+    let at_home = at_home.iter().flat_map(|home| USUAL_AT_HOME.iter().map(|folder| home.join(folder)));
+    for folder in USUAL.iter().map(PathBuf::from).chain(at_home) {
+        homes.extend(fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()));
+    }
+    let mut found: Vec<Jdk> =
+        homes.iter().filter_map(|home| fs::canonicalize(home).ok()).filter_map(|home| look(&home)).collect();
+    found.sort_by(|a, b| (b.feature, &b.version, &b.home).cmp(&(a.feature, &a.version, &a.home)));
+    found.dedup();
+    found
+}
+
+/// Reads the `release` file that every Java since 9 carries: asking the program itself would take a tenth of a second.
+/// Java 8 has one too, and calls itself 1.8.
+fn look(home: &Path) -> Option<Jdk> {
+    let release = fs::read_to_string(home.join("release")).ok()?;
+    let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?.trim_matches('"').to_string();
+    let feature = version.trim_start_matches("1.").split(['.', '-', '+', '_']).next()?.parse().ok()?;
+    home.join("bin/java").is_file().then(|| Jdk { home: home.to_path_buf(), feature, version })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn java(folder: &Path, version: &str, programs: &[&str]) -> Jdk {
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        fs::write(folder.join("release"), format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n")).unwrap();
+        programs.iter().for_each(|it| fs::write(folder.join("bin").join(it), "").unwrap());
+        look(folder).unwrap()
+    }
+
+    #[test]
+    fn no_java_an_old_one_and_one_without_a_compiler_each_say_what_to_install() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let eight = java(&at("8"), "1.8.0_402", &["java", "javac"]);
+        let old = java(&at("a"), "11.0.2", &["java", "javac"]);
+        let jre = java(&at("b"), "21.0.1", &["java"]);
+        let good = java(&at("c"), "25", &["java", "javac"]);
+        assert_eq!(eight.feature, 8);
+        assert!(newest(vec![]).unwrap_err().contains("no Java was found; install a JDK"));
+        assert!(newest(vec![old.clone(), eight]).unwrap_err().contains("11.0.2 is too old; install a JDK"));
+        assert!(newest(vec![jre.clone(), old]).unwrap_err().contains("21.0.1 has no compiler"));
+        assert_eq!(newest(vec![jre, good.clone()]), Ok(good));
+    }
+
+    #[test]
+    fn a_version_is_found_among_others_and_missed_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let newer = java(&at("a"), "25.0.3", &["java", "javac"]);
+        let wanted = java(&at("b"), "17.0.15", &["java", "javac"]);
+        let jre = java(&at("c"), "17.0.16", &["java"]);
+        assert_eq!(of_version(17, vec![newer.clone(), jre.clone(), wanted.clone()]), Ok(wanted));
+        assert!(of_version(17, vec![newer.clone(), jre]).unwrap_err().contains("17.0.16 has no compiler"));
+        let missing = of_version(21, vec![newer]).unwrap_err();
+        assert!(missing.contains("no JDK 21 was found (there is 25.0.3)"), "{missing}");
+    }
+
+    #[test]
+    fn a_jdk_may_be_named_by_its_folder_or_its_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let jdk = java(folder.path(), "25", &["java", "javac"]);
+        let real = fs::canonicalize(folder.path()).unwrap();
+        assert_eq!(home_of(&jdk.home), Some(real.clone()));
+        assert_eq!(home_of(&jdk.home.join("bin/java")), Some(real));
+        assert_eq!(home_of(&jdk.home.join("nothing")), None);
+    }
+}

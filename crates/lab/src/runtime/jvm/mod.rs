@@ -1,0 +1,74 @@
+//! The worker in Java. Its source is part of this executable; the machine's own `javac` compiles it once into the cache
+//! folder. Starting from source each time would cost a second, and leave the compiler's threads busy during the pass.
+
+use std::{path::Path, process::Command};
+
+use schema::Arm;
+
+use super::Runtime;
+
+mod classes;
+mod jdk;
+
+pub use jdk::{FLOOR, Jdk, all, described, find, prefer};
+
+pub struct Jvm;
+
+/// What every worker's JVM is started with. One collector thread, a heap that does not grow within a pass, no file of
+/// performance data that is written meanwhile; and whatever the JVM itself has to say goes to stderr, because stdout is
+/// for replies. A crash leaves its last words there too, and nothing in the folder that somebody happened to be in.
+pub const FLAGS: &[&str] = &[
+    "-XX:+UseSerialGC",
+    "-Xms256m",
+    "-Xmx1g",
+    "-XX:-UsePerfData",
+    "-Xshare:auto",
+    "-XX:+DisplayVMOutputToStderr",
+    "-Xlog:disable",
+    "-Xlog:all=warning:stderr",
+    "-XX:ErrorFile=/dev/null",
+    "-XX:-CreateCoredumpOnCrash",
+];
+
+/// From here on the JDK has the foreign-function API, which wants to be allowed by name.
+const FOREIGN: u32 = 22;
+/// From here on sun.misc.Unsafe does too; its `invokeCleaner` is the only way to unmap a MappedByteBuffer.
+const GUARDED: u32 = 23;
+
+impl Runtime for Jvm {
+    fn name(&self) -> &'static str {
+        "jvm"
+    }
+
+    fn worker(&self, arm: &Arm) -> Result<Command, String> {
+        let wanted = arm.number("jdk").filter(|&version| version > 0);
+        worker_of(&find(wanted)?, &classes::cache()?)
+    }
+}
+
+/// A command for one certain JDK, with its classes in `cache`.
+///
+/// # Errors
+/// Why this JDK will not do, or why its classes cannot be made.
+pub fn worker_of(jdk: &Jdk, cache: &Path) -> Result<Command, String> {
+    jdk.fits()?;
+    let made = classes::of(jdk, cache)?;
+    let mut command = java(jdk);
+    if let Some(archive) = &made.archive {
+        command.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
+    }
+    command.arg("-cp").arg(made.jar).arg(classes::MAIN);
+    Ok(command)
+}
+
+fn java(jdk: &Jdk) -> Command {
+    let mut command = Command::new(jdk.home.join("bin/java"));
+    command.args(FLAGS);
+    if jdk.feature >= FOREIGN {
+        command.arg("--enable-native-access=ALL-UNNAMED");
+    }
+    if jdk.feature >= GUARDED {
+        command.arg("--sun-misc-unsafe-memory-access=allow");
+    }
+    command
+}

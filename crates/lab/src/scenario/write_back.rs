@@ -1,0 +1,107 @@
+//! How much is written back for a few stored bytes. write(2) marks the blocks dirty that it wrote; a store through a mapping is
+//! known to the kernel by its fault alone, which marks the whole folio dirty (`iomap_page_mkwrite` in
+//! fs/iomap/buffered-io.c, `ext4_page_mkwrite`). Folios are as large as whoever filled the page cache made them.
+
+use std::{fs::File, os::unix::fs::FileExt};
+
+use schema::{Bytes, record::Observation};
+use sys::{
+    memory_disk::{MemoryDisk, Mount},
+    pages::{Pages, Sharing},
+};
+
+use super::{Scenario, Scene, disk_of_our_own};
+
+pub(super) const EXT4: Scenario =
+    Scenario { name: "write-back-ext4", about: ABOUT, observe: |scene| observe(scene, "ext4", &["-q", "-F"]) };
+pub(super) const XFS: Scenario =
+    Scenario { name: "write-back-xfs", about: ABOUT, observe: |scene| observe(scene, "xfs", &["-q", "-f"]) };
+pub(super) const BTRFS: Scenario =
+    Scenario { name: "write-back-btrfs", about: ABOUT, observe: |scene| observe(scene, "btrfs", &["-q", "-f"]) };
+
+const ABOUT: &str = "a store through a mapping has more written back than the same bytes by pwrite(2)";
+
+const STORES: u64 = 64;
+const APART: u64 = 256 << 10;
+const STORED: [u8; 8] = *b"changed!";
+
+fn observe(scene: &Scene, kind: &str, options: &[&str]) -> Result<Observation, String> {
+    let (disk, mount) = disk_of_our_own::with(scene, kind, options)?;
+    let lab = Lab { disk, mount };
+    // Page by page the read-ahead is told to keep away; with requests of 1 MiB it makes folios as large as it can.
+    let small = [lab.per_store("a", sys::page_bytes(), false)?, lab.per_store("b", sys::page_bytes(), true)?];
+    let large = [lab.per_store("c", 1 << 20, false)?, lab.per_store("d", 1 << 20, true)?];
+    let says = |[called, mapped]: &[Seen; 2]| {
+        format!(
+            "{} by pwrite(2) and {} through a mapping, into folios of {}",
+            Bytes(called.bytes),
+            Bytes(mapped.bytes),
+            mapped.folio
+        )
+    };
+    Ok(Observation {
+        holds: large[1].bytes > large[0].bytes,
+        evidence: format!(
+            "{kind}, written back for each {} stored bytes: {}; {}",
+            STORED.len(),
+            says(&small),
+            says(&large)
+        ),
+    })
+}
+
+struct Lab {
+    disk: MemoryDisk,
+    mount: Mount,
+}
+
+struct Seen {
+    /// Written to the device for one store, metadata included.
+    bytes: u64,
+    /// The usual size of a folio.
+    folio: String,
+}
+
+impl Lab {
+    fn per_store(&self, name: &str, request_bytes: u64, mapped: bool) -> Result<Seen, String> {
+        let said = |error: std::io::Error| format!("{name} on the disk in memory: {error}");
+        let file = self.mount.create(name).map_err(said)?;
+        let bytes = STORES * APART;
+        let chunk = vec![b'o'; 1 << 20];
+        (0..bytes / chunk.len() as u64)
+            .try_for_each(|index| file.write_all_at(&chunk, index * chunk.len() as u64))
+            .map_err(said)?;
+        sys::cache::evict(&file, 0, bytes).map_err(said)?;
+        fill(&file, bytes, request_bytes).map_err(said)?;
+        let folio = usual_folio(&file, bytes);
+        let mut mapping = Pages::map(&file, bytes, Sharing::Shared).map_err(said)?;
+        self.mount.sync().map_err(said)?;
+        let before = self.disk.counters().map_err(said)?.write_bytes;
+        for offset in (0..STORES).map(|index| index * APART) {
+            match mapped {
+                true => (0..).zip(STORED).for_each(|(at, byte)| mapping.store(offset + at, byte)),
+                false => file.write_all_at(&STORED, offset).map_err(said)?,
+            }
+        }
+        file.sync_data().map_err(said)?;
+        let after = self.disk.counters().map_err(said)?.write_bytes;
+        Ok(Seen { bytes: (after - before) / STORES, folio })
+    }
+}
+
+fn fill(file: &File, bytes: u64, request_bytes: u64) -> std::io::Result<()> {
+    let advice = match request_bytes > sys::page_bytes() {
+        true => rustix::fs::Advice::Normal,
+        false => rustix::fs::Advice::Random,
+    };
+    rustix::fs::fadvise(file, 0, None, advice)?;
+    let mut buffer = vec![0; request_bytes as usize];
+    (0..bytes / request_bytes).try_for_each(|index| file.read_exact_at(&mut buffer, index * request_bytes))
+}
+
+/// The size that most pages are in.
+fn usual_folio(file: &File, bytes: u64) -> String {
+    let orders = sys::folio::orders(file, 0, bytes).ok();
+    let usual = orders.and_then(|orders| orders.into_iter().max_by_key(|(_, pages)| *pages));
+    usual.map_or("unknown size".into(), |(order, _)| Bytes(sys::page_bytes() << order).to_string())
+}

@@ -1,0 +1,81 @@
+//! Where runtimes stand beside each other: how fast their loops are by themselves, what they did beside the passes, and the
+//! forks of cells that fell into two groups.
+
+use schema::{Findings, Record, findings::ForkSplit};
+
+use crate::{
+    number,
+    page::Paint,
+    table::{Cell, Column, Table},
+};
+
+pub(crate) const TITLE: &str = "Runtimes";
+
+pub(crate) const ABOUT: &str = "The loop alone: the consume over bytes that the processor holds, without reaching for any; \
+    what differs here is in every comparison across runtimes. Cold: how many times longer the first pass of a new process \
+    took over its twin than its last ones. Compiling and collecting: shares of the passes' time, on whatever processor.";
+
+/// A table, and what is to be said of single cells.
+pub(crate) struct Tables {
+    pub(crate) arms: Table,
+    pub(crate) splits: Vec<(String, Table)>,
+}
+
+/// Nothing where there is only one runtime, and that compiles nothing.
+pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
+    if findings.runtimes.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::left("arm"), Column::left("consume")];
+    columns
+        .extend(["the loop alone", "cold", "compiling", "collections", "collecting", "not quiet"].map(Column::right));
+    let rows = findings.runtimes.iter().map(|it| {
+        let share = |share: Option<f64>| share.map_or_else(absent, |it| Cell::plain(number::percent(it)));
+        vec![
+            Cell::plain(&it.arm),
+            Cell::plain(it.consume.word()),
+            it.loop_bytes_per_s.map_or_else(absent, |rate| Cell::plain(number::throughput_glued(rate))),
+            it.first_pass.map_or_else(absent, |times| Cell::plain(format!("{times:.1}x"))),
+            share(it.compile_share),
+            it.collections.map_or_else(absent, |count| Cell::plain(number::count(count))),
+            share(it.collection_share),
+            match it.first_pass {
+                Some(_) => Cell::plain(format!("{} of {}", it.not_quiet, it.passes)),
+                None => absent(),
+            },
+        ]
+    });
+    Some(Tables {
+        arms: Table { columns, rows: rows.collect() },
+        splits: findings.splits.iter().map(|it| (it.says.clone(), forks(it))).collect(),
+    })
+}
+
+fn forks(split: &ForkSplit) -> Table {
+    let mut columns = vec![Column::left("fork")];
+    columns.extend(["per op", "its twin", "the loop alone"].map(Column::right));
+    let rows = split.forks.iter().map(|it| {
+        let paint = if it.slow { Paint::Unsure } else { Paint::Plain };
+        let name = format!("round {}{}", it.round + 1, if it.slow { ", slow" } else { "" });
+        vec![
+            Cell::new(name, paint),
+            Cell::new(number::duration_glued(it.ns_per_op), paint),
+            it.warm_pass_ns_per_op.map_or_else(absent, |ns| Cell::new(number::duration_glued(ns), paint)),
+            it.loop_bytes_per_s.map_or_else(absent, |rate| Cell::new(number::throughput_glued(rate), paint)),
+        ]
+    });
+    Table { columns, rows: rows.collect() }
+}
+
+/// What ran the arms, for the list of facts.
+pub(crate) fn used(record: &Record) -> Vec<String> {
+    let line = |(name, about): (&String, &std::collections::BTreeMap<String, String>)| {
+        let known = |key: &str| about.get(key).map_or("not known", String::as_str);
+        format!("{name}, {}, in {}; {}", known("vm"), known("home"), known("flags"))
+    };
+    record.runtimes.iter().map(line).collect()
+}
+
+fn absent() -> Cell {
+    Cell::new("–", Paint::Quiet)
+}

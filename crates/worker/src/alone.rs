@@ -1,0 +1,61 @@
+//! The consume's loop by itself, over bytes that the processor holds: Rust's loops are not those of another runtime, and a
+//! comparison across runtimes holds that difference too.
+
+use std::{io, time::Instant};
+
+use schema::{Reading, Span, Workload, protocol::Job};
+
+use crate::{
+    buffer::Buffer,
+    drive,
+    method::Access,
+    offsets::{Pattern, SplitMix64},
+};
+
+/// Within every first-level cache there is.
+const BYTES: u64 = 32 << 10;
+/// In each of some stretches, of which the fastest counts: the others met a neighbour.
+const STRETCH_BYTES: u64 = 1 << 20;
+const STRETCHES: u32 = 8;
+
+/// The name of the reading and its value; nothing where memory is short.
+pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
+    let block = job.block_bytes.clamp(1, BYTES);
+    let mut buffer = Buffer::new(block as usize).ok()?;
+    let mut words = SplitMix64::new(job.seed);
+    for chunk in buffer.chunks_mut(8) {
+        let word = words.output().to_le_bytes();
+        chunk.copy_from_slice(&word[..chunk.len()]);
+    }
+    let mut destination = Buffer::new(0).ok()?;
+    let ops = (STRETCH_BYTES / block).max(1);
+    let range = Span { offset: 0, bytes: block };
+    let pattern = Pattern {
+        workload: Workload::Scan,
+        range,
+        block,
+        ops,
+        aligned: true,
+        threads: 1,
+        consumed_percent: 100,
+        seed: 0,
+    };
+    let fastest = (0..STRETCHES).filter_map(|_| {
+        let begun = Instant::now();
+        let count = drive::pass(&mut Memory(&buffer), &pattern, 0, job.consume, &mut destination).ok()?;
+        Some(count.bytes as f64 / begun.elapsed().as_secs_f64().max(1e-9))
+    });
+    fastest.max_by(f64::total_cmp).map(|rate| ("loop_bytes_per_s".to_string(), Reading::Value(rate)))
+}
+
+/// The same bytes again and again.
+struct Memory<'a>(&'a [u8]);
+
+impl Access for Memory<'_> {
+    const PRIVATE: bool = true;
+
+    #[inline(always)]
+    fn view(&mut self, span: Span) -> io::Result<&[u8]> {
+        Ok(std::hint::black_box(&self.0[..span.bytes as usize]))
+    }
+}

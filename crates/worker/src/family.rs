@@ -1,0 +1,172 @@
+//! The processes of a command while it runs: what memory they have, of which kind, and how many threads work at once.
+//! They are looked at from outside every few milliseconds, so a peak is what was seen, and a short one may be missed.
+//!
+//! Not ru_maxrss: exec carries the parent's peak into it. Not smaps: reading that locks the address space of a process
+//! that is being timed; the counters of /proc/PID/status do not.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Pid;
+use schema::record::Reading;
+use sys::process::{Stat, pids, stat};
+
+const FIRST_LOOK: Duration = Duration::from_millis(2);
+/// Between two looks: at least this, and so many times what a look takes.
+const PAUSE: Duration = Duration::from_millis(8);
+const REST: u32 = 40;
+
+/// The readings of `Family`.
+pub(crate) const PEAKS: [&str; 3] = ["peak_memory_bytes", "peak_anonymous_bytes", "peak_file_bytes"];
+pub(crate) const AT_ONCE: &str = "threads_at_once";
+
+pub(crate) struct Family {
+    head: i32,
+    next: Instant,
+    looks: u32,
+    peak: Memory,
+    threads_at_once: u32,
+}
+
+/// Bytes of all processes together; what two of them share counts twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Memory {
+    all: u64,
+    anonymous: u64,
+    /// Mapped pages of files, and shared memory.
+    file: u64,
+}
+
+impl Family {
+    pub(crate) fn of(head: Pid) -> Family {
+        let next = Instant::now() + FIRST_LOOK;
+        Family { head: head.as_raw_nonzero().get(), next, looks: 0, peak: Memory::default(), threads_at_once: 0 }
+    }
+
+    /// How long until the next look.
+    pub(crate) fn due_in(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Looks, if it is time.
+    pub(crate) fn look(&mut self) {
+        let began = Instant::now();
+        if began < self.next {
+            return;
+        }
+        let mut sum = Memory::default();
+        let mut working = 0;
+        for (pid, stat) in members(self.head) {
+            if let Some(memory) = fs::read_to_string(format!("/proc/{pid}/status")).ok().as_deref().and_then(memory) {
+                sum.all += memory.all;
+                sum.anonymous += memory.anonymous;
+                sum.file += memory.file;
+            }
+            working += working_threads(pid, &stat);
+        }
+        if sum != Memory::default() {
+            self.looks += 1;
+            let peak = &mut self.peak;
+            *peak = Memory {
+                all: peak.all.max(sum.all),
+                anonymous: peak.anonymous.max(sum.anonymous),
+                file: peak.file.max(sum.file),
+            };
+            self.threads_at_once = self.threads_at_once.max(working);
+        }
+        self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
+    }
+
+    pub(crate) fn readings(&self) -> BTreeMap<String, Reading<f64>> {
+        let seen = |value: u64| match self.looks {
+            0 => Reading::unavailable("the command ended before it could be looked at"),
+            _ => Reading::Value(value as f64),
+        };
+        // Two looks at a program that takes turns may miss one of its threads.
+        let threads = match self.looks {
+            0..3 => Reading::unavailable("the command was too short to see how many of its threads work at once"),
+            _ => Reading::Value(f64::from(self.threads_at_once)),
+        };
+        let peaks = [self.peak.all, self.peak.anonymous, self.peak.file];
+        let peaks = PEAKS.iter().zip(peaks).map(|(name, value)| (name.to_string(), seen(value)));
+        peaks.chain([(AT_ONCE.to_string(), threads)]).collect()
+    }
+}
+
+/// A process and everything below it. Numbers are given out in ascending order, so whoever is younger has a higher one,
+/// until they begin anew.
+fn members(head: i32) -> Vec<(i32, Stat)> {
+    let last = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let last: i32 = last.split_whitespace().last().and_then(|it| it.parse().ok()).unwrap_or(0);
+    let begun_anew = last < head;
+    let mut found: Vec<(i32, Stat)> = pids()
+        .filter(|&pid| begun_anew || pid >= head)
+        .filter_map(|pid| Some((pid, stat(&format!("/proc/{pid}/stat"))?)))
+        .collect();
+    let mut family = vec![head];
+    loop {
+        let before = family.len();
+        for (pid, stat) in &found {
+            if family.contains(&stat.parent) && !family.contains(pid) {
+                family.push(*pid);
+            }
+        }
+        if family.len() == before {
+            found.retain(|(pid, _)| family.contains(pid));
+            return found;
+        }
+    }
+}
+
+fn memory(status: &str) -> Option<Memory> {
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+    };
+    let (anonymous, file) = (bytes("RssAnon:")?, bytes("RssFile:")? + bytes("RssShmem:").unwrap_or(0));
+    Some(Memory { all: anonymous + file, anonymous, file })
+}
+
+/// Threads that run, could run, or wait for a device.
+fn working_threads(pid: i32, stat: &Stat) -> u32 {
+    let works = |stat: &Stat| matches!(stat.state, 'R' | 'D');
+    if stat.threads < 2 {
+        return works(stat).into();
+    }
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let of_threads = entries.filter_map(|it| sys::process::stat(it.path().join("stat").to_str()?));
+    of_threads.filter(works).count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_apart_by_kind() {
+        let status =
+            "Name:\tx\nVmHWM:\t  99 kB\nRssAnon:\t     100 kB\nRssFile:\t      20 kB\nRssShmem:\t       4 kB\n";
+        assert_eq!(memory(status), Some(Memory { all: 124 << 10, anonymous: 100 << 10, file: 24 << 10 }));
+        assert_eq!(memory("Name:\tkthread\n"), None);
+    }
+
+    #[test]
+    fn a_process_that_was_never_seen_has_no_peak_and_says_so() {
+        let family = Family::of(rustix::process::getpid());
+        assert!(family.readings().values().all(|it| it.value().is_none()));
+    }
+
+    #[test]
+    fn this_very_process_is_seen_with_its_memory() {
+        let mut family = Family::of(rustix::process::getpid());
+        family.next = Instant::now();
+        family.look();
+        let readings = family.readings();
+        let bytes = |name: &str| *readings[name].value().unwrap();
+        assert!(bytes("peak_anonymous_bytes") > 10_000.0 && bytes("peak_file_bytes") > 10_000.0);
+        assert_eq!(bytes("peak_memory_bytes"), bytes("peak_anonymous_bytes") + bytes("peak_file_bytes"));
+    }
+}

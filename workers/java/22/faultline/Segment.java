@@ -1,0 +1,194 @@
+package faultline;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/** MemorySegment with a confined Arena: one mapping of any size, unmapped when the Arena is closed. JDK 22 and later. */
+final class Segment extends Access {
+    private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private final Arena arena = Arena.ofConfined();
+    private final MemorySegment segment;
+    private final long start;
+    private final Loop loop;
+    private final int againBytes;
+
+    private Segment(Job job, Loop loop) throws IOException {
+        start = job.offset;
+        this.loop = loop;
+        againBytes = (int) Math.min(job.blockBytes, 32 << 10);
+        try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ)) {
+            segment = channel.map(FileChannel.MapMode.READ_ONLY, job.offset, job.bytes, arena);
+            advise(segment, job.option("advice", "normal"));
+            advise(segment, job.option("populate", "no"));
+        } catch (Throwable error) {
+            arena.close();
+            throw error;
+        }
+    }
+
+    static Methods.Way of(Job job) {
+        Loop loop = Loop.of(job);
+        return it -> new Segment(it, loop);
+    }
+
+    static void lock(Job job) throws IOException {
+        try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ)) {
+            MemorySegment all = channel.map(FileChannel.MapMode.READ_ONLY, job.offset, job.bytes, Arena.global());
+            int errno = call("mlock", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), all);
+            if (errno != 0) {
+                throw new Job.Unavailable("mlock(2) of " + job.bytes + " bytes was refused (errno " + errno + "): raise the limit with `ulimit -l`, or run as root");
+            }
+        }
+    }
+
+    @Override
+    long take(long offset, int length, int use) {
+        return loop.all(segment, offset - start, use);
+    }
+
+    @Override
+    Long again() {
+        return loop.all(segment, 0, againBytes);
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+
+    private static void advise(MemorySegment segment, String word) {
+        // include/uapi/asm-generic/mman-common.h
+        int advice;
+        switch (word) {
+            case "random": advice = 1; break;
+            case "sequential": advice = 2; break;
+            case "willneed": advice = 3; break;
+            case "hugepage": advice = 14; break;
+            case "populate-read": advice = 22; break;
+            default: return;
+        }
+        FunctionDescriptor madvise = FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
+        int errno = call("madvise", madvise, segment, advice);
+        if (errno != 0) throw new Job.Unavailable("madvise(2) " + word + " was refused: errno " + errno);
+    }
+
+    /** A call about the pages of a segment: 0, or errno. */
+    private static int call(String name, FunctionDescriptor shape, MemorySegment segment, Object... more) {
+        try (Arena arena = Arena.ofConfined()) {
+            StructLayout state = Linker.Option.captureStateLayout();
+            VarHandle errno = state.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+            MemorySegment captured = arena.allocate(state);
+            Linker linker = Linker.nativeLinker();
+            MethodHandle function = linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), shape, Linker.Option.captureCallState("errno"));
+            // A mapping begins at a page; a range of the file within one need not.
+            long within = segment.address() % 4096;
+            MemorySegment pages = MemorySegment.ofAddress(segment.address() - within);
+            long bytes = segment.byteSize() + within;
+            int result = (int) (more.length == 0
+                ? function.invokeWithArguments(captured, pages, bytes)
+                : function.invokeWithArguments(captured, pages, bytes, more[0]));
+            return result == 0 ? 0 : (int) errno.get(captured, 0L);
+        } catch (Throwable error) {
+            throw new Job.Unavailable(name + "(2) cannot be called: " + error);
+        }
+    }
+
+    /** As Consume, over segments: one class for each word, loops over pieces. */
+    private abstract static class Loop {
+        static Loop of(Job job) {
+            switch (job.consume) {
+                case "touch": return new Touch();
+                case "sum": return new Sum();
+                case "lines": return new Lines();
+                case "sum-bytes": return new SumBytes();
+                default: return new InArray(Consume.of(job), new byte[(int) job.blockBytes]);
+            }
+        }
+
+        long all(MemorySegment bytes, long start, int length) {
+            long sum = 0;
+            for (int at = 0; at < length; at += Consume.PIECE) {
+                sum += piece(bytes, start + at, Math.min(Consume.PIECE, length - at));
+            }
+            return sum;
+        }
+
+        abstract long piece(MemorySegment bytes, long at, int length);
+    }
+
+    private static final class Touch extends Loop {
+        long piece(MemorySegment bytes, long at, int length) {
+            return bytes.get(ValueLayout.JAVA_BYTE, at) & 0xFF;
+        }
+    }
+
+    private static final class Sum extends Loop {
+        long piece(MemorySegment bytes, long at, int length) {
+            return sum(bytes, at, length);
+        }
+
+        private static long sum(MemorySegment b, long at, int length) {
+            long sum = 0;
+            int i = 0;
+            for (; i + 8 <= length; i += 8) sum += b.get(WORD, at + i);
+            for (int shift = 0; i < length; i++, shift += 8) sum += (b.get(ValueLayout.JAVA_BYTE, at + i) & 0xFFL) << shift;
+            return sum;
+        }
+    }
+
+    private static final class Lines extends Loop {
+        long piece(MemorySegment bytes, long at, int length) {
+            return lines(bytes, at, length);
+        }
+
+        private static int lines(MemorySegment b, long at, int length) {
+            int count = 0;
+            for (int i = 0; i < length; i++) if (b.get(ValueLayout.JAVA_BYTE, at + i) == '\n') count++;
+            return count;
+        }
+    }
+
+    private static final class SumBytes extends Loop {
+        long piece(MemorySegment bytes, long at, int length) {
+            return sum(bytes, at, length);
+        }
+
+        private static long sum(MemorySegment b, long at, int length) {
+            int sum = 0;
+            for (int i = 0; i < length; i++) sum += b.get(ValueLayout.JAVA_BYTE, at + i) & 0xFF;
+            return sum;
+        }
+    }
+
+    private static final class InArray extends Loop {
+        private final Consume consume;
+        private final byte[] array;
+
+        InArray(Consume consume, byte[] array) {
+            this.consume = consume;
+            this.array = array;
+        }
+
+        @Override
+        long all(MemorySegment bytes, long start, int length) {
+            MemorySegment.copy(bytes, ValueLayout.JAVA_BYTE, start, array, 0, length);
+            return consume.array(array, length);
+        }
+
+        long piece(MemorySegment bytes, long at, int length) {
+            throw new AssertionError();
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package faultline;
+
+import java.io.IOException;
+
+/** A file that a method has open. */
+abstract class Opened implements AutoCloseable {
+    /** The work of a pass, counted. */
+    abstract void pass(Job job, Count count) throws IOException;
+
+    /** Consumes a block once more that was reached already; null where a method cannot do one without the other. */
+    Long again() {
+        return null;
+    }
+
+    @Override
+    public abstract void close() throws IOException;
+
+    /** What a pass did. */
+    static final class Count {
+        long ops, bytes, checksum;
+        /** Of an update: until the block is there, its change, until it is written. */
+        long readNs, loopNs, writeNs;
+    }
+}

@@ -1,0 +1,92 @@
+package faultline;
+
+import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * BufferedReader.readLine until there is nothing left: every line decoded and made a string. What it counts is lines as
+ * Java sees them: one that ends in a carriage return, and a last one without an end, are lines too.
+ */
+final class ReaderLines extends Opened {
+    static volatile Object sink;
+    private final InputStream in;
+    private final Charset charset;
+
+    private ReaderLines(Job job) throws IOException {
+        in = new FileInputStream(job.file);
+        charset = job.option("charset", "latin1").equals("utf-8") ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
+    }
+
+    static Methods.Way of(Job job) {
+        if (!job.workload.equals("scan") || !(job.consume.equals("lines") || job.consume.equals("decode-lines"))) {
+            throw new Job.Unavailable("reader-lines makes lines of a file from its start on: workload scan, consume lines or decode-lines");
+        }
+        if (job.percent != 100) throw new Job.Unavailable("reader-lines looks at every byte");
+        if (job.offset != 0) throw new Job.Unavailable("reader-lines begins at the start of the file");
+        return ReaderLines::new;
+    }
+
+    @Override
+    void pass(Job job, Count count) throws IOException {
+        for (long left = job.ops; left > 0; ) {
+            long blocks = Math.min(left, (job.bytes + job.blockBytes - 1) / job.blockBytes);
+            Bounded part = new Bounded(in, Math.min(blocks * job.blockBytes, job.bytes));
+            long bytes = part.left;
+            BufferedReader reader = new BufferedReader(new InputStreamReader(part, charset));
+            count.checksum += lines(reader);
+            if (part.left > 0) throw Access.tooShort(bytes - part.left);
+            count.bytes += bytes;
+            left -= blocks;
+            if (left > 0) ((FileInputStream) in).getChannel().position(0);
+        }
+        count.ops = job.ops;
+    }
+
+    private static long lines(BufferedReader reader) throws IOException {
+        long lines = 0;
+        for (int few = 1; few > 0; lines += few) few = few(reader);
+        return lines;
+    }
+
+    /** Called often, and so compiled whole. */
+    private static int few(BufferedReader reader) throws IOException {
+        int lines = 0;
+        for (String line; lines < 256 && (line = reader.readLine()) != null; lines++) sink = line;
+        return lines;
+    }
+
+    @Override
+    public void close() throws IOException {
+        in.close();
+    }
+
+    /** So many bytes and then the end. */
+    private static final class Bounded extends InputStream {
+        private final InputStream in;
+        long left;
+
+        Bounded(InputStream in, long bytes) {
+            this.in = in;
+            left = bytes;
+        }
+
+        @Override
+        public int read() throws IOException {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) == 1 ? one[0] & 0xFF : -1;
+        }
+
+        @Override
+        public int read(byte[] into, int at, int length) throws IOException {
+            if (left == 0) return -1;
+            int read = in.read(into, at, (int) Math.min(length, left));
+            if (read > 0) left -= read;
+            return read;
+        }
+    }
+}

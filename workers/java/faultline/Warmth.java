@@ -1,0 +1,97 @@
+package faultline;
+
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+
+/**
+ * Passes over a twin of the file, so that the state of the real one stays what the controller made it, until compilation is
+ * quiet. The first is what a cold JVM does; the last ones are what this JVM has come to, which another need not.
+ */
+final class Warmth {
+    private static final int TWIN_BYTES = 4 << 20, QUIET_PASSES = 3;
+    /** A pass may take a millisecond, and a method many to compile: no news for so long, too. */
+    private static final long QUIET_NS = 60_000_000, LIMIT_NS = 3_000_000_000L;
+    /** A sync waits for the device; so many are enough to have its code compiled as far as it ever will be. */
+    private static final int SYNCED_OPS = 16;
+    final long passes, firstNs, warmNs, ops;
+    final boolean quiet;
+
+    Warmth(Job job, Methods.Way way) throws IOException {
+        Path twin = Files.createTempFile("faultline-twin", null);
+        FileInputStream open = null;
+        try {
+            byte[] bytes = new byte[size(job)];
+            new Random(job.seed).nextBytes(bytes);
+            Files.write(twin, bytes);
+            open = new FileInputStream(twin.toFile());
+            String nameless = nameless(twin);
+            Files.delete(twin);
+            Job same = new Job(job, nameless, bytes.length, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
+            if (job.method.equals("channel-odirect") && !opens(way, same)) {
+                // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
+                same = new Job(job, job.file, Math.min(job.bytes, TWIN_BYTES), Long.MAX_VALUE);
+            }
+            long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
+            int pass = 0, still = 0;
+            Opened it = way.open(same);
+            for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
+                // Opening is met a few times, as a program would; hundreds of times would keep the compiler busy with it.
+                if (pass <= QUIET_PASSES) {
+                    it.close();
+                    it = way.open(same);
+                }
+                long began = System.nanoTime();
+                it.pass(same, new Opened.Count());
+                now = System.nanoTime();
+                long compiled = Usage.compiledNs();
+                still = compiled == last ? still + 1 : 0;
+                if (still == 0) news = now;
+                last = compiled;
+                if (pass == 0) first = now - began;
+                // Of the quiet ones alone: before, it was other code.
+                fastest = still == 0 ? now - began : Math.min(fastest, now - began);
+            }
+            it.close();
+            passes = pass;
+            quiet = still >= QUIET_PASSES && now - news >= QUIET_NS;
+            firstNs = first;
+            warmNs = fastest;
+            ops = same.ops;
+        } finally {
+            Files.deleteIfExists(twin);
+            if (open != null) open.close();
+        }
+    }
+
+    /** With a last block as short as the real one's: what only happens at the end should be compiled too. */
+    private static int size(Job job) {
+        if (job.bytes <= TWIN_BYTES) return (int) job.bytes;
+        long tail = job.bytes % job.blockBytes;
+        return (int) (job.blockBytes < TWIN_BYTES / 2 ? (TWIN_BYTES - tail) / job.blockBytes * job.blockBytes + tail : TWIN_BYTES);
+    }
+
+    private static boolean opens(Methods.Way way, Job job) {
+        try (Opened it = way.open(job)) {
+            return true;
+        } catch (IOException | RuntimeException refused) {
+            return false;
+        }
+    }
+
+    /** A path to an open file that outlives its name: nothing is left behind, however the worker ends. */
+    private static String nameless(Path file) throws IOException {
+        try (var descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            for (Path descriptor : descriptors) {
+                try {
+                    if (Files.readSymbolicLink(descriptor).equals(file)) return descriptor.toString();
+                } catch (IOException gone) {
+                    // The descriptor of this very listing, or another thread's.
+                }
+            }
+        }
+        throw new IOException("the twin file has no descriptor in /proc/self/fd");
+    }
+}
