@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Span, Workload,
-    protocol::{Done, Hold, Job},
+    Arm, Bytes, Span,
+    protocol::{Done, Job},
     record::Observation,
 };
 
@@ -52,25 +52,7 @@ fn attempt(scene: &Scene, arm: &str, scratch: &Scratch) -> Result<Done, Trouble>
     let arm: Arm = arm.parse().expect("a method of ours");
     let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm)).map_err(Trouble::Unavailable)?;
     command.env("JDK_JAVA_OPTIONS", format!("-XX:MaxDirectMemorySize={LIMIT_BYTES}"));
-    let job = Job {
-        pass: 1,
-        method: arm.method.clone(),
-        options: arm.options.clone(),
-        workload: Workload::Scan,
-        consume: Consume::Touch,
-        file: scratch.path(),
-        block_bytes: BLOCK_BYTES,
-        range: Span { offset: 0, bytes: BLOCK_BYTES },
-        ops: 1,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
-        seed: 1,
-        hold: Hold::No,
-        times_its_loop: false,
-    };
+    let job = Job::new(&arm, &scratch.path(), Span { offset: 0, bytes: BLOCK_BYTES });
     let (mut link, _) = Link::start(command, scene.interrupted)?;
     link.prepare(&job)?;
     let done = link.go(1, Duration::from_secs(20))?;
