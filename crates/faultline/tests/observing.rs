@@ -94,7 +94,6 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
         hold: Hold::No,
         times_its_loop: false,
         watch,
-        times_its_loop: false,
     };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_faultline"));
     let mut worker = worker.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
