@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Span, Workload,
+    Arm, Bytes, Consume, Span, Workload,
     findings::{Document, Findings, Verdict},
     protocol::{Hold, Job, PROTOCOL, Reply, Request},
 };

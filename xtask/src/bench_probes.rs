@@ -17,7 +17,7 @@ use lab::{
     probe::Probes,
 };
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Durability, Span, Workload,
+    Arm, Bytes, Consume, Span, Workload,
     protocol::{Done, Hold, Job},
 };
 
@@ -133,6 +133,10 @@ fn one(tool: &Path, target: &Target, pass: &Pass, with_probes: bool) -> Result<(
     match pass.cold {
         true => sys::cache::evict(&target.file, 0, 0)?,
         false => fill(target)?,
+    }
+    // The lab verifies the state here, and walks the page table for it, with probes or without.
+    if pass.hold == Hold::Warm {
+        sys::process::mapped(link.pid(), target.inode, &target.path)?;
     }
     let mut looked = Duration::ZERO;
     let mut timed = |begun: Instant| looked += begun.elapsed();

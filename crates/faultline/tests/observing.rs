@@ -92,8 +92,8 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
         durability: Durability::None,
         seed: 1,
         hold: Hold::No,
-        watch,
         times_its_loop: false,
+        watch,
     };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_faultline"));
     let mut worker = worker.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

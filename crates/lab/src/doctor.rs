@@ -2,11 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{
-    Arm, Consume, Descriptor, Span, State, Workload,
-    arm::METHODS,
-    protocol::{Hold, Job},
-};
+use schema::{Arm, Span, State, arm::METHODS, protocol::Job};
 
 use crate::{
     Target, host,

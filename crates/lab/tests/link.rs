@@ -7,11 +7,7 @@ use std::{
 };
 
 use lab::link::{Link, Trouble};
-use schema::{
-    Consume, Descriptor, Span, Workload,
-    arm::Options,
-    protocol::{Hold, Job},
-};
+use schema::{Span, protocol::Job};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 

@@ -5,8 +5,8 @@
 use std::{sync::atomic::AtomicBool, time::Duration};
 
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Span, Workload,
-    protocol::{Done, Hold, Job},
+    Arm, Bytes, Span,
+    protocol::{Done, Job},
     record::Observation,
 };
 

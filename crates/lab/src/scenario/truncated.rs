@@ -3,7 +3,7 @@
 use std::{os::fd::AsFd, time::Duration};
 
 use schema::{
-    Arm, Consume, Descriptor, Span, Workload,
+    Arm, Span,
     protocol::{Hold, Job},
     record::Observation,
 };

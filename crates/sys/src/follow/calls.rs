@@ -127,6 +127,12 @@ impl Call {
         )
     }
 
+    /// In a recording its entry says all: a file delivers what is asked for, as far as it goes.
+    pub(super) fn told_by_entry(&self) -> bool {
+        use Does::*;
+        matches!(self.does, Read { size: Some(_), .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
+    }
+
     /// The descriptor of the file that it is about.
     pub fn descriptor(&self, arguments: &[u64; 6]) -> Option<i32> {
         use Does::*;

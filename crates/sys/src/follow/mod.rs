@@ -72,13 +72,13 @@ pub enum Event {
     },
 }
 
-/// A call with its result (errors negative; 0 where it was not waited for).
+/// A call with its result: errors are negative; absent where it was not waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called {
     pub thread: i32,
     pub call: &'static Call,
     pub arguments: [u64; 6],
-    pub result: i64,
+    pub result: Option<i64>,
     /// What the new descriptor of an opening call is, or one that the listener did not know.
     pub opened: Option<Opened>,
 }
@@ -343,7 +343,7 @@ impl Follower<'_> {
         if let Ok((arguments, said)) = ptrace::asked(thread) {
             match self.calls.get(usize::from(said)) {
                 Some(call) if call.known_at_entry() => {
-                    self.listener.hear(Event::Called(Called { thread, call, arguments, result: 0, opened: None }));
+                    self.listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
                 }
                 Some(call) => {
                     if let Some(task) = self.tasks.get_mut(&thread) {
@@ -367,7 +367,7 @@ impl Follower<'_> {
                 .filter(|&descriptor| descriptor >= 0 && !self.listener.knows(thread, descriptor))
                 .and_then(|descriptor| Opened::of(thread, descriptor)),
         };
-        self.listener.hear(Event::Called(Called { thread, call, arguments, result, opened }));
+        self.listener.hear(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
     }
 
     fn tell_of_child(&mut self, parent: i32, is_process: bool) {

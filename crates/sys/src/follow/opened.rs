@@ -10,6 +10,7 @@ pub struct Opened {
     pub device: u64,
     pub inode: u64,
     pub path: String,
+    pub bytes: u64,
     /// As in open(2): O_DIRECT, and whether it may be written to.
     pub flags: i32,
     pub position: u64,
@@ -24,7 +25,15 @@ impl Opened {
         let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
         let (position, flags) = parse(&info);
         let is_file = metadata.is_file();
-        Some(Opened { is_file, device: metadata.dev(), inode: metadata.ino(), path, flags, position })
+        Some(Opened {
+            is_file,
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            path,
+            bytes: metadata.len(),
+            flags,
+            position,
+        })
     }
 
     /// All that a thread has open.

@@ -1,5 +1,8 @@
 //! The frequent calls, as the kernel records them: a program is not stopped for them. What a descriptor is cannot be
 //! asked in a recording, so the rare calls that open files are stopped at all the same, and both are put in order by time.
+//!
+//! An event costs more than a small read does, so a read leaves one: its entry. What it delivers follows from the size of
+//! the file.
 
 use std::{
     collections::HashMap,
@@ -13,12 +16,12 @@ use super::{CALLS, Call, Called, Event, Listener};
 use crate::perf::{Field, Recording, Tracefs};
 
 /// Of all rings together, and at least of each.
-const RINGS_BYTES: usize = 64 << 20;
+const RINGS_BYTES: usize = 16 << 20;
 const RING_BYTES_MIN: usize = 256 << 10;
 /// More than this are kept of no program: 72 bytes each.
 const EVENTS_MAX: usize = 2_000_000;
-/// How long the rings are left alone.
-const PAUSE: Duration = Duration::from_millis(1);
+/// How long the rings are left alone: emptying them takes time of the program's where there are few processors.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Where the entries and the ends of system calls go.
 pub(super) struct Recorder {
@@ -62,17 +65,17 @@ impl Recorder {
         let end = tracefs.tracepoint("raw_syscalls", "sys_exit")?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let ring_bytes = (RINGS_BYTES / cpus / 2).max(RING_BYTES_MIN);
-        let wanted: Vec<String> =
-            CALLS.iter().filter(|it| it.is_frequent()).map(|it| format!("id=={}", it.number)).collect();
-        let record = |id: u64| -> Result<Recording, String> {
+        let record = |id: u64, wanted: fn(&Call) -> bool| -> Result<Recording, String> {
             let mut recording = Recording::of(id, process as u32, ring_bytes)?;
+            let wanted = CALLS.iter().filter(|it| it.is_frequent() && wanted(it));
+            let wanted: Vec<String> = wanted.map(|it| format!("id=={}", it.number)).collect();
             recording.only(&wanted.join("||"))?;
             recording.enable()?;
             Ok(recording)
         };
         Ok(Recorder {
-            entries: record(entry.id)?,
-            ends: record(end.id)?,
+            entries: record(entry.id, |_| true)?,
+            ends: record(end.id, |it| !it.told_by_entry())?,
             number: entry.format.field("id")?.clone(),
             arguments: entry.format.field("args")?.clone(),
             number_at_end: end.format.field("id")?.clone(),
@@ -138,11 +141,15 @@ impl Tape {
                 listener.hear(event);
             }
             match what {
+                What::Entry(arguments) if call.told_by_entry() => {
+                    listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
+                }
                 What::Entry(arguments) => {
                     inside.insert(thread, (call, arguments));
                 }
                 What::End(result) => {
                     if let Some((_, arguments)) = inside.remove(&thread).filter(|it| it.0 == call) {
+                        let result = Some(result);
                         listener.hear(Event::Called(Called { thread, call, arguments, result, opened: None }));
                     }
                 }
@@ -193,24 +200,30 @@ mod tests {
 
     #[test]
     fn stops_and_recorded_calls_are_told_in_the_order_of_time_whatever_cpu_they_come_from() {
-        let read = |time_ns, thread, what| Seen { time_ns, thread, call: call("read"), what };
+        let seen = |time_ns, thread, name, what| Seen { time_ns, thread, call: call(name), what };
         let tape = Tape {
             seen: vec![
-                read(30, 1, What::End(5)),
-                read(60, 2, What::End(6)),
-                read(20, 1, What::Entry([3; 6])),
-                read(25, 2, What::Entry([4; 6])),
+                seen(30, 1, "lseek", What::End(5)),
+                seen(60, 2, "lseek", What::End(6)),
+                seen(20, 1, "lseek", What::Entry([3; 6])),
+                seen(40, 1, "read", What::Entry([7; 6])),
+                seen(25, 2, "lseek", What::Entry([4; 6])),
             ],
             lost: 0,
         };
         let stops = Stops(vec![(10, Event::Foreign { thread: 1 }), (50, Event::Ended { thread: 1 })]);
         let mut heard = Heard::default();
         tape.replay(stops, &mut heard);
-        let told = |thread, result, arguments| {
-            Event::Called(Called { thread, call: call("read"), arguments, result, opened: None })
+        let told = |thread, name, result, arguments| {
+            Event::Called(Called { thread, call: call(name), arguments, result, opened: None })
         };
-        let expected =
-            [Event::Foreign { thread: 1 }, told(1, 5, [3; 6]), Event::Ended { thread: 1 }, told(2, 6, [4; 6])];
+        let expected = [
+            Event::Foreign { thread: 1 },
+            told(1, "lseek", Some(5), [3; 6]),
+            told(1, "read", None, [7; 6]),
+            Event::Ended { thread: 1 },
+            told(2, "lseek", Some(6), [4; 6]),
+        ];
         assert_eq!(heard.0, expected);
     }
 

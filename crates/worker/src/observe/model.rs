@@ -40,6 +40,8 @@ struct File {
 /// What open(2) makes and dup(2) and fork(2) share.
 struct Open {
     file: usize,
+    /// Of the file, when it was opened.
+    bytes: u64,
     position: u64,
     /// Where the last read ended.
     ended: u64,
@@ -49,6 +51,15 @@ struct Open {
 struct Task {
     process: i32,
     table: Table,
+}
+
+/// A call that reads, as far as it is known.
+struct Read {
+    /// A vector says it in memory.
+    asked: Option<u64>,
+    /// Where, if not at the file's position.
+    at: Option<u64>,
+    delivered: Option<u64>,
 }
 
 impl Listener for Model {
@@ -144,7 +155,7 @@ impl Model {
     fn open(&mut self, opened: &Opened, position: u64) -> Option<usize> {
         let file = self.file(opened)?;
         let direct = opened.flags & libc::O_DIRECT != 0;
-        self.open.push(Open { file, position, ended: position, direct });
+        self.open.push(Open { file, bytes: opened.bytes, position, ended: position, direct });
         Some(self.open.len() - 1)
     }
 
@@ -169,7 +180,7 @@ impl Model {
         let opened = called.opened.as_ref()?;
         // It was looked at after the call.
         let moved = match called.call.does {
-            Does::Read { offset: None, .. } => called.result.max(0) as u64,
+            Does::Read { offset: None, .. } => called.result.map_or(0, |it| it.max(0) as u64),
             _ => 0,
         };
         let found = self.open(opened, opened.position.saturating_sub(moved));
@@ -185,9 +196,11 @@ impl Model {
 
     fn call(&mut self, called: &Called) {
         let Called { thread, call, arguments, result, .. } = *called;
-        if result < 0 {
+        if result.is_some_and(|it| it < 0) {
             return;
         }
+        let known = result;
+        let result = known.unwrap_or(0);
         let found = call.descriptor(&arguments).and_then(|it| self.find(called, it));
         match call.does {
             Does::Open => self.opened(called),
@@ -211,13 +224,15 @@ impl Model {
                 let Some(open) = found else { return };
                 // -1: preadv2(2) at the file's position.
                 let at = offset.map(|it| arguments[it]).filter(|&it| it != u64::MAX);
-                self.read(open, call.name, size.map_or(result as u64, |it| arguments[it]), at, result as u64);
+                let asked = size.map(|it| arguments[it]);
+                self.read(open, call.name, Read { asked, at, delivered: known.map(|it| it as u64) });
             }
             Does::Transfer { offset, size, .. } => {
                 let Some(open) = found else { return };
                 // What stands at an address of the program's is not known; then the last one's end is as good as any.
                 let at = (arguments[offset] != 0).then(|| self.open[open].ended);
-                self.read(open, call.name, arguments[size], at, result as u64);
+                let asked = Some(arguments[size]);
+                self.read(open, call.name, Read { asked, at, delivered: known.map(|it| it as u64) });
             }
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
@@ -256,7 +271,7 @@ impl Model {
     }
 
     fn opened(&mut self, called: &Called) {
-        let descriptor = called.result as i32;
+        let descriptor = called.result.unwrap_or(-1) as i32;
         let Some(opened) = &called.opened else {
             // Closed again by another thread before anybody could look.
             self.set(called.thread, descriptor, None);
@@ -299,15 +314,18 @@ impl Model {
         }
     }
 
-    /// `at`: where, if not at the file's position.
-    fn read(&mut self, open: usize, name: &str, asked: u64, at: Option<u64>, delivered: u64) {
+    fn read(&mut self, open: usize, name: &str, read: Read) {
         let open = &mut self.open[open];
-        let began = at.unwrap_or(open.position);
+        let began = read.at.unwrap_or(open.position);
         let sequential = began == open.ended;
+        // A file delivers what is asked for, as far as it goes.
+        let there = open.bytes.saturating_sub(began);
+        let delivered = read.delivered.unwrap_or_else(|| read.asked.unwrap_or(0).min(there));
         open.ended = began.saturating_add(delivered);
-        if at.is_none() {
+        if read.at.is_none() {
             open.position = open.ended;
         }
+        let asked = read.asked.unwrap_or(delivered);
         self.files[open.file].access.count_call(name, asked, delivered, sequential);
     }
 
@@ -315,7 +333,8 @@ impl Model {
         let [_, bytes, protection, flags, ..] = called.arguments;
         let (protection, flags) = (protection as i32, flags as i32);
         // Whatever was there is not there any more.
-        self.unmap(called.thread, called.result as u64, bytes);
+        let address = called.result.unwrap_or(0) as u64;
+        self.unmap(called.thread, address, bytes);
         if flags & libc::MAP_ANONYMOUS != 0 {
             return;
         }
@@ -329,7 +348,7 @@ impl Model {
             count: 1,
             bytes,
         });
-        self.map_at(called.thread, called.result as u64, bytes, file);
+        self.map_at(called.thread, address, bytes, file);
     }
 
     fn map_at(&mut self, thread: i32, from: u64, bytes: u64, file: usize) {
@@ -463,7 +482,7 @@ mod tests {
     }
 
     fn a_file(inode: u64) -> Opened {
-        Opened { is_file: true, device: 1, inode, path: format!("/data/{inode}"), flags: 0, position: 0 }
+        Opened { is_file: true, device: 1, inode, path: format!("/data/{inode}"), bytes: 1000, flags: 0, position: 0 }
     }
 
     /// One process that has executed its program; `/data/7` is named.
@@ -477,11 +496,19 @@ mod tests {
             Told(model)
         }
 
-        fn call(&mut self, thread: i32, name: &str, arguments: &[u64], result: i64) {
+        fn call(&mut self, thread: i32, name: &str, arguments: &[u64], result: impl Into<Option<i64>>) {
             self.call_with(thread, name, arguments, result, None);
         }
 
-        fn call_with(&mut self, thread: i32, name: &str, arguments: &[u64], result: i64, opened: Option<Opened>) {
+        fn call_with(
+            &mut self,
+            thread: i32,
+            name: &str,
+            arguments: &[u64],
+            result: impl Into<Option<i64>>,
+            opened: Option<Opened>,
+        ) {
+            let result = result.into();
             let mut six = [0; 6];
             six[..arguments.len()].copy_from_slice(arguments);
             self.0.hear(Event::Called(Called { thread, call: call(name), arguments: six, result, opened }));
@@ -546,6 +573,21 @@ mod tests {
         told.call(10, "read", &[5, 0, 100], 60);
         let calls = &told.named().calls["read"];
         assert_eq!((calls.count, calls.bytes, calls.sequential), (2, 100, 2));
+    }
+
+    #[test]
+    fn what_a_recorded_read_delivers_follows_from_the_size_of_the_file() {
+        let mut told = Told::new();
+        told.open(10, 3, 7);
+        for _ in 0..4 {
+            told.call(10, "read", &[3, 0, 400], None);
+        }
+        told.call(10, "pread64", &[3, 0, 400, 900], None);
+        told.call(10, "pread64", &[3, 0, 400, 5000], None);
+        let named = told.named();
+        let calls = |name: &str| (named.calls[name].count, named.calls[name].bytes, named.calls[name].sequential);
+        assert_eq!(calls("read"), (4, 1000, 4));
+        assert_eq!(calls("pread64"), (2, 100, 0));
     }
 
     #[test]
@@ -620,7 +662,7 @@ mod tests {
                 }
                 let opened = odd.then(|| Opened { flags: result as i32, position: arguments[0], ..a_file(number) });
                 let result = if small { result.rem_euclid(16) } else { result };
-                told.0.hear(Event::Called(Called { thread, call: &CALLS[at], arguments, result, opened }));
+                told.0.hear(Event::Called(Called { thread, call: &CALLS[at], arguments, result: odd.then_some(result), opened }));
                 match number {
                     0 => told.0.hear(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
                     1 => told.0.hear(Event::Began { thread, process: thread, parent: Some(10), shares_files: odd }),
