@@ -310,8 +310,18 @@ fn a_program_that_leaves_others_behind_is_told_on() {
     let file = sandbox.file("file", 4096);
     for by in BOTH {
         let reason = execute(&script("setsid sleep 3129 & true"), Some(watch(by, &file))).unwrap_err();
-        assert!(reason.contains("left 1 processes behind") || reason.contains("cannot be watched"), "{reason}");
+        assert!(reason.contains("left processes behind") || reason.contains("cannot be watched"), "{reason}");
         assert!(!anybody_runs("3129"));
+    }
+}
+
+#[test]
+fn a_program_has_no_terminal_to_ask_under_watch() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    let line = format!("{} read {file} 4096 1; if (: < /dev/tty) 2>&-; then exit 9; fi", reader());
+    for seen in observe(&script(&line), &file) {
+        assert_eq!(calls(&seen.named, "read"), (1, 4096, 1));
     }
 }
 
