@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Span, Workload,
+    Arm, Bytes, Consume, Span, Workload,
     findings::{Document, Findings, Verdict},
     protocol::{Hold, Job, PROTOCOL, Reply, Request},
 };
@@ -165,24 +165,13 @@ fn against_bare_loop(tool: &Path, bare: &Path, file: &Path) -> Result<String> {
 fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> Result<(f64, String)> {
     let arm: Arm = method.parse().map_err(anyhow::Error::msg)?;
     let job = Job {
-        pass: 1,
-        method: arm.method.clone(),
-        options: arm.options.clone(),
         workload: Workload::Random,
         consume: Consume::Sum,
-        file: file.display().to_string(),
         block_bytes,
-        range: Span { offset: 0, bytes: FILE_BYTES },
         ops,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
         seed: SEED,
         hold: Hold::Warm,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(&arm, &file.display().to_string(), Span { offset: 0, bytes: FILE_BYTES })
     };
     let mut child = Command::new(tool).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));

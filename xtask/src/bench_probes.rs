@@ -17,7 +17,7 @@ use lab::{
     probe::Probes,
 };
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Durability, Span, Workload,
+    Arm, Bytes, Consume, Span, Workload,
     protocol::{Done, Hold, Job},
 };
 
@@ -117,24 +117,13 @@ fn one(tool: &Path, target: &Target, pass: &Pass, with_probes: bool) -> Result<(
     let said = |trouble: Trouble| anyhow::anyhow!("{}: {trouble:?}", pass.says);
     let arm: Arm = pass.arm.parse().map_err(anyhow::Error::msg)?;
     let job = Job {
-        pass: 1,
-        method: arm.method,
-        options: arm.options,
         workload: pass.workload,
         consume: Consume::Sum,
-        file: target.path.clone(),
         block_bytes: pass.block_bytes,
-        range: Span { offset: 0, bytes: FILE_BYTES },
         ops: pass.ops,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: Durability::None,
         seed: SEED,
         hold: pass.hold,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(&arm, &target.path, Span { offset: 0, bytes: FILE_BYTES })
     };
     let interrupted = AtomicBool::new(false);
     let mut command = Command::new(tool);
@@ -144,6 +133,10 @@ fn one(tool: &Path, target: &Target, pass: &Pass, with_probes: bool) -> Result<(
     match pass.cold {
         true => sys::cache::evict(&target.file, 0, 0)?,
         false => fill(target)?,
+    }
+    // The lab verifies the state here, and walks the page table for it, with probes or without.
+    if pass.hold == Hold::Warm {
+        sys::process::mapped(link.pid(), target.inode, &target.path)?;
     }
     let mut looked = Duration::ZERO;
     let mut timed = |begun: Instant| looked += begun.elapsed();

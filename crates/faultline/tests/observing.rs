@@ -92,6 +92,7 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
         durability: Durability::None,
         seed: 1,
         hold: Hold::No,
+        times_its_loop: false,
         watch,
     };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_faultline"));

@@ -2,11 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{
-    Arm, Consume, Descriptor, Span, State, Workload,
-    arm::METHODS,
-    protocol::{Hold, Job},
-};
+use schema::{Arm, Span, State, arm::METHODS, protocol::Job};
 
 use crate::{
     Target, host,
@@ -90,26 +86,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
 
 fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
     let arm: Arm = arm.parse()?;
-    let job = Job {
-        pass: 1,
-        method: arm.method.clone(),
-        options: arm.options.clone(),
-        workload: Workload::Scan,
-        consume: Consume::Touch,
-        file: target.path.clone(),
-        block_bytes: 4096,
-        range: Span { offset: 0, bytes: target.bytes.min(4096) },
-        ops: 1,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
-        seed: 1,
-        hold: Hold::No,
-        watch: None,
-        times_its_loop: false,
-    };
+    let job = Job { ..Job::new(&arm, &target.path, Span { offset: 0, bytes: target.bytes.min(4096) }) };
     let asked = Link::start(runtime::find(&arm.runtime)?.worker(&arm)?, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;
         link.bye()

@@ -150,7 +150,9 @@ fn every_method_in_java_does_the_same_work_as_the_native_one() {
             for (bytes, file) in &files {
                 for (workload, aligned) in [(Workload::Scan, true), (Workload::Random, true), (Workload::Random, false)]
                 {
-                    let consumes = if *bytes == 4097 { Consume::ALL } else { &[Consume::Sum] };
+                    // Each job is warmed up for; one size will do for all that can be done with the bytes.
+                    let all = *bytes == 4097 && workload == Workload::Scan;
+                    let consumes = if all { Consume::ALL } else { &[Consume::Sum] };
                     for &consume in consumes {
                         let job = Job { workload, aligned, consume, ..job(arm, file, *bytes) };
                         match tally(&mut link, &job) {
@@ -166,7 +168,7 @@ fn every_method_in_java_does_the_same_work_as_the_native_one() {
             }
             link.bye().unwrap();
         }
-        assert!(measured > 200, "{measured} of JDK {}", jdk.version);
+        assert!(measured > 120, "{measured} of JDK {}", jdk.version);
     });
 }
 

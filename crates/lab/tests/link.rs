@@ -7,11 +7,7 @@ use std::{
 };
 
 use lab::link::{Link, Trouble};
-use schema::{
-    Consume, Descriptor, Span, Workload,
-    arm::Options,
-    protocol::{Hold, Job},
-};
+use schema::{Span, protocol::Job};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -31,25 +27,7 @@ fn done(pass: u64) -> String {
 }
 
 fn job() -> Job {
-    Job {
-        pass: 1,
-        method: "read".into(),
-        options: Options::default(),
-        workload: Workload::Scan,
-        consume: Consume::Touch,
-        file: "/dev/null".into(),
-        block_bytes: 4096,
-        range: Span { offset: 0, bytes: 4096 },
-        ops: 1,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
-        seed: 1,
-        hold: Hold::No,
-        times_its_loop: false,
-    }
+    Job::new(&"read".parse().unwrap(), "/dev/null", Span { offset: 0, bytes: 4096 })
 }
 
 /// A whole conversation with a script, and where it ended.

@@ -18,6 +18,7 @@ pub const STUDIES: &[(&str, &str)] = &[
     ("line-count-boards", include_str!("../../../experiments/studies/line-count-boards.toml")),
     ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),
     ("channel-vs-mapped-writing", include_str!("../../../experiments/studies/channel-vs-mapped-writing.toml")),
+    ("channel-vs-mapped-java", include_str!("../../../experiments/studies/channel-vs-mapped-java.toml")),
 ];
 
 /// The text of a built-in experiment or study.

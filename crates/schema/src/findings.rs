@@ -140,6 +140,8 @@ pub struct CommandTime {
     pub device_busy_share: Reading<f64>,
     /// System time and waiting: reading is this share of the time that passed at most.
     pub reading_at_most: f64,
+    /// The arm whose user time, the least of the condition, was taken for the command's own work.
+    pub own_work_of: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Consume, Descriptor, Durability, Span, Workload,
+    Arm, Consume, Descriptor, Durability, Span, Workload,
     arm::Options,
     observation::{Observation, Watch},
     record::Reading,
@@ -98,6 +98,32 @@ pub struct Job {
     /// After the pass, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub times_its_loop: bool,
+}
+
+impl Job {
+    /// A range in one block, touched once by one thread; everything else at its plainest.
+    pub fn new(arm: &Arm, file: &str, range: Span) -> Job {
+        Job {
+            pass: 1,
+            method: arm.method.clone(),
+            options: arm.options.clone(),
+            workload: Workload::Scan,
+            consume: Consume::Touch,
+            file: file.into(),
+            block_bytes: range.bytes,
+            range,
+            ops: 1,
+            aligned: true,
+            threads: 1,
+            descriptor: Descriptor::PerThread,
+            consumed_percent: 100,
+            durability: Durability::None,
+            seed: 1,
+            hold: Hold::No,
+            watch: None,
+            times_its_loop: false,
+        }
+    }
 }
 
 /// What happens before `prepared`.

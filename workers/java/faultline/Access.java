@@ -189,6 +189,12 @@ abstract class Access extends Opened {
             return gets ? room.again() : Long.valueOf(room.consume.buffer(windows[0], 0, room.againBytes));
         }
 
+        @Override
+        boolean lock() throws IOException {
+            for (MappedByteBuffer window : windows) Foreign.lock(window);
+            return true;
+        }
+
         public void close() throws IOException {
             unmap(windows);
         }

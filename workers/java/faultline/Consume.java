@@ -44,6 +44,11 @@ abstract class Consume {
         return sum;
     }
 
+    /** The first bytes of a buffer that is memory of the caller's own. */
+    long own(ByteBuffer bytes, int length) {
+        return buffer(bytes, 0, length);
+    }
+
     abstract long piece(byte[] bytes, int at, int end);
 
     abstract long piece(ByteBuffer bytes, int at, int end);
@@ -126,7 +131,7 @@ abstract class Consume {
         }
     }
 
-    /** What is done to a whole block at once, in an array: bytes that lie in one already are not copied a second time. */
+    /** What is done to a whole block at once, in an array. */
     abstract static class Whole extends Consume {
         final byte[] copy;
 
@@ -157,6 +162,11 @@ abstract class Consume {
         @Override
         long array(byte[] bytes, int length) {
             return length == 0 ? 0 : (bytes[0] & 0xFF) + (bytes[length - 1] & 0xFF);
+        }
+
+        @Override
+        long own(ByteBuffer bytes, int length) {
+            return length == 0 ? 0 : (bytes.get(0) & 0xFF) + (bytes.get(length - 1) & 0xFF);
         }
     }
 

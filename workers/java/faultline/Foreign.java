@@ -3,6 +3,7 @@ package faultline;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
 
 /** What came with JDK 22, compiled apart and reached by name, so that the rest runs on 17. */
 final class Foreign {
@@ -15,12 +16,21 @@ final class Foreign {
         return (Methods.Way) call("of", Job.class, job);
     }
 
-    /** Maps a range on the side and locks its pages, until the process ends. */
-    static void lock(Job job) throws IOException {
+    static void lock(ByteBuffer mapping) throws IOException {
+        needsLock();
+        call("lock", ByteBuffer.class, mapping);
+    }
+
+    /** For methods without a mapping of their own: maps a range on the side and locks its pages, until the process ends. */
+    static void lockAside(Job job) throws IOException {
+        needsLock();
+        call("lockAside", Job.class, job);
+    }
+
+    private static void needsLock() {
         if (Runtime.version().feature() < 22) {
             throw new Job.Unavailable("state locked needs mlock(2), which Java can call from JDK 22 on; this is " + System.getProperty("java.version"));
         }
-        call("lock", Job.class, job);
     }
 
     private static Object call(String name, Class<?> type, Object argument) throws IOException {

@@ -12,6 +12,11 @@ abstract class Opened implements AutoCloseable {
         return null;
     }
 
+    /** Locks the pages of its own mapping; false where it has none. */
+    boolean lock() throws IOException {
+        return false;
+    }
+
     @Override
     public abstract void close() throws IOException;
 

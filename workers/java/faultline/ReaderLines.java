@@ -14,8 +14,9 @@ import java.nio.charset.StandardCharsets;
  */
 final class ReaderLines extends Opened {
     static volatile Object sink;
-    private final InputStream in;
+    private final FileInputStream in;
     private final Charset charset;
+    private boolean atStart = true;
 
     private ReaderLines(Job job) throws IOException {
         in = new FileInputStream(job.file);
@@ -34,6 +35,8 @@ final class ReaderLines extends Opened {
     @Override
     void pass(Job job, Count count) throws IOException {
         for (long left = job.ops; left > 0; ) {
+            if (!atStart) in.getChannel().position(0);
+            atStart = false;
             long blocks = Math.min(left, (job.bytes + job.blockBytes - 1) / job.blockBytes);
             Bounded part = new Bounded(in, Math.min(blocks * job.blockBytes, job.bytes));
             long bytes = part.left;
@@ -42,7 +45,6 @@ final class ReaderLines extends Opened {
             if (part.left > 0) throw Access.tooShort(bytes - part.left);
             count.bytes += bytes;
             left -= blocks;
-            if (left > 0) ((FileInputStream) in).getChannel().position(0);
         }
         count.ops = job.ops;
     }

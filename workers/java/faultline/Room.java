@@ -42,7 +42,7 @@ final class Room {
 
     /** The first bytes of what was read. */
     long consume(int use) {
-        return array != null ? consume.array(array, use) : consume.buffer(buffer, 0, use);
+        return array != null ? consume.array(array, use) : consume.own(buffer, use);
     }
 
     long again() {

@@ -32,9 +32,9 @@ final class Session {
         way = Methods.of(job);
         distinct = Offsets.distinct(job);
         warmth = new Warmth(job, way);
-        if (job.hold.equals("locked")) Foreign.lock(job);
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
             held = way.open(job);
+            if (job.hold.equals("locked") && !held.lock()) Foreign.lockAside(job);
             held.pass(job, new Opened.Count());
             if (job.writes()) settle(); else if (!job.method.equals("channel-odirect")) sweep();
         }

@@ -39,7 +39,7 @@ final class Warmth {
             Opened it = way.open(same);
             for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 // Opening is met a few times, as a program would; hundreds of times would keep the compiler busy with it.
-                if (pass <= QUIET_PASSES) {
+                if (pass > 0 && pass <= QUIET_PASSES) {
                     it.close();
                     it = way.open(same);
                 }

@@ -206,6 +206,12 @@ abstract class Writing extends Opened {
         }
 
         @Override
+        boolean lock() throws IOException {
+            for (MappedByteBuffer window : windows) Foreign.lock(window);
+            return true;
+        }
+
+        @Override
         public void close() throws IOException {
             Access.Mapped.unmap(windows);
         }

@@ -11,10 +11,10 @@ use crate::Target;
 mod disk;
 mod interrupts;
 mod memory_group;
-mod perf;
 mod pressure;
 mod proc_io;
 mod proc_status;
+mod sched;
 mod schedstat;
 mod smaps_rollup;
 mod steal;
@@ -49,7 +49,7 @@ pub const PROBES: &[Kind] = &[
     vmstat::KIND,
     steal::KIND,
     proc_status::KIND,
-    perf::KIND,
+    sched::KIND,
     schedstat::KIND,
     disk::KIND,
     proc_io::KIND,

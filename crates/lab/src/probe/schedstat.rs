@@ -17,37 +17,52 @@ pub(super) const KIND: Kind = Kind {
     make: |_| Box::new(Twice::new(READINGS, between, look)),
 };
 
-/// A line for each thread: its number, then the three of its file.
 fn look(pid: u32) -> Result<String, String> {
+    of_threads(pid, "schedstat", "CONFIG_SCHED_INFO", |text| Some(text.trim().to_string()))
+}
+
+/// A line for each thread: its number, then the numbers that are picked out of its file.
+pub(super) fn of_threads(
+    pid: u32,
+    file: &str,
+    needs: &str,
+    pick: impl Fn(&str) -> Option<String>,
+) -> Result<String, String> {
     let folder = format!("/proc/{pid}/task");
     let said = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("{folder}/*/schedstat: {error}; it takes CONFIG_SCHED_INFO"),
-        _ => format!("{folder}/*/schedstat: {error}"),
+        std::io::ErrorKind::NotFound => format!("{folder}/*/{file}: {error}; it takes a kernel with {needs}"),
+        _ => format!("{folder}/*/{file}: {error}"),
     };
     let mut all = String::new();
     for entry in fs::read_dir(&folder).map_err(said)? {
         let entry = entry.map_err(said)?;
-        let text = fs::read_to_string(entry.path().join("schedstat")).map_err(said)?;
-        all.extend([&*entry.file_name().to_string_lossy(), " ", text.trim(), "\n"]);
+        let text = fs::read_to_string(entry.path().join(file)).map_err(said)?;
+        let numbers = pick(&text).ok_or_else(|| format!("{folder}/*/{file} has another format in this kernel"))?;
+        all.extend([&*entry.file_name().to_string_lossy(), " ", &numbers, "\n"]);
     }
     Ok(all)
 }
 
 fn between(before: &str, after: &str, reading: &str) -> Result<f64, String> {
     let at = READINGS.iter().position(|it| *it == reading).ok_or("no such reading")?;
+    sum(before, after, at)
+}
+
+/// By how much one of the numbers went up, all threads together.
+pub(super) fn sum(before: &str, after: &str, at: usize) -> Result<f64, String> {
     let threads = |text| threads(text).ok_or_else(|| "its format is unknown".to_string());
     let (before, after) = (threads(before)?, threads(after)?);
     if !before.keys().eq(after.keys()) {
         return Err("threads came or went meanwhile, and took their times with them".into());
     }
-    after.iter().map(|(thread, now)| rise(before[thread][at], now[at])).sum()
+    let number = |of: &[u64]| of.get(at).copied().ok_or_else(|| "its format is unknown".to_string());
+    after.iter().map(|(thread, now)| rise(number(&before[thread])?, number(now)?)).sum()
 }
 
-fn threads(text: &str) -> Option<BTreeMap<u64, [u64; 3]>> {
+fn threads(text: &str) -> Option<BTreeMap<u64, Vec<u64>>> {
     let line = |line: &str| {
-        let numbers: Vec<u64> = line.split_whitespace().map(|it| it.parse().ok()).collect::<Option<_>>()?;
-        let [thread, run, wait, slices] = numbers[..] else { return None };
-        Some((thread, [run, wait, slices]))
+        let mut numbers = line.split_whitespace().map(|it| it.parse().ok());
+        Some((numbers.next()??, numbers.collect::<Option<Vec<u64>>>()?))
     };
     text.lines().map(line).collect::<Option<BTreeMap<_, _>>>().filter(|it| !it.is_empty())
 }

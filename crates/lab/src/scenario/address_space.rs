@@ -5,8 +5,8 @@
 use std::{sync::atomic::AtomicBool, time::Duration};
 
 use schema::{
-    Arm, Bytes, Consume, Descriptor, Span, Workload,
-    protocol::{Done, Hold, Job},
+    Arm, Bytes, Span,
+    protocol::{Done, Job},
     record::Observation,
 };
 
@@ -78,24 +78,10 @@ fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &
     let block_bytes = 64 << 10;
     let blocks = window.div_ceil(block_bytes);
     let job = Job {
-        pass: 1,
-        method: arm.method.clone(),
-        options: arm.options.clone(),
-        workload: Workload::Scan,
-        consume: Consume::Touch,
-        file: target.path.clone(),
         block_bytes,
-        range: Span { offset: 0, bytes: window },
         ops: blocks * u64::from(threads),
-        aligned: true,
         threads,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
-        seed: 1,
-        hold: Hold::No,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(&arm, &target.path, Span { offset: 0, bytes: window })
     };
     let (mut link, _) = Link::start(command, interrupted)?;
     link.prepare(&job)?;

@@ -12,6 +12,7 @@ use schema::{
 use crate::Target;
 
 mod address_space;
+mod direct_memory;
 mod direct_write;
 mod disk_of_our_own;
 mod private_libraries;
@@ -58,6 +59,7 @@ pub const SCENARIOS: &[Scenario] = &[
     written_back::ASYNC,
     written_back::BEFORE,
     write_faults::SCENARIO,
+    direct_memory::SCENARIO,
     truncated::SCENARIO,
     write_error::SCENARIO,
     under_write_back::SCENARIO,

@@ -3,7 +3,7 @@
 use std::{os::fd::AsFd, time::Duration};
 
 use schema::{
-    Arm, Consume, Descriptor, Span, Workload,
+    Arm, Span,
     protocol::{Hold, Job},
     record::Observation,
 };
@@ -25,25 +25,11 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let scratch = Scratch::beside(scene.target, 4)?;
     let arm: Arm = "mmap".parse().expect("a method of ours");
     let job = Job {
-        pass: 1,
-        method: arm.method.clone(),
-        options: arm.options.clone(),
-        workload: Workload::Scan,
-        consume: Consume::Touch,
-        file: scratch.path(),
         block_bytes: page,
-        range: Span { offset: 0, bytes: scratch.bytes },
         ops: 4,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
-        seed: 1,
         // Mapped before the file gets shorter.
         hold: Hold::Warm,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(&arm, &scratch.path(), Span { offset: 0, bytes: scratch.bytes })
     };
     let command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm))?;
     let in_words = |trouble| match trouble {

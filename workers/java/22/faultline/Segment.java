@@ -10,6 +10,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
@@ -43,14 +44,27 @@ final class Segment extends Access {
         return it -> new Segment(it, loop);
     }
 
-    static void lock(Job job) throws IOException {
+    static void lock(ByteBuffer mapping) {
+        lock(MemorySegment.ofBuffer(mapping));
+    }
+
+    static void lockAside(Job job) throws IOException {
         try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ)) {
-            MemorySegment all = channel.map(FileChannel.MapMode.READ_ONLY, job.offset, job.bytes, Arena.global());
-            int errno = call("mlock", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), all);
-            if (errno != 0) {
-                throw new Job.Unavailable("mlock(2) of " + job.bytes + " bytes was refused (errno " + errno + "): raise the limit with `ulimit -l`, or run as root");
-            }
+            lock(channel.map(FileChannel.MapMode.READ_ONLY, job.offset, job.bytes, Arena.global()));
         }
+    }
+
+    private static void lock(MemorySegment pages) {
+        int errno = call("mlock", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), pages);
+        if (errno != 0) {
+            throw new Job.Unavailable("mlock(2) of " + pages.byteSize() + " bytes was refused (errno " + errno + "): raise the limit with `ulimit -l`, or run as root");
+        }
+    }
+
+    @Override
+    boolean lock() {
+        lock(segment);
+        return true;
     }
 
     @Override

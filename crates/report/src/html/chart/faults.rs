@@ -90,7 +90,7 @@ fn figure(title: &str, cells: &[&Named], counted: &[Counted]) -> Option<Figure> 
         Reading::Unavailable { unavailable } => format!("{} ({unavailable})", number::MISSING),
     };
     let table = Table {
-        columns: [Column::left("block · arm")]
+        columns: [Column::left(cells.first()?.heading().0)]
             .into_iter()
             .chain(counted.iter().map(|it| Column::right(format!("{}, {}", it.title, it.unit))))
             .collect(),

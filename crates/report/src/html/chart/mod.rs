@@ -93,6 +93,11 @@ impl<'a> View<'a> {
 }
 
 impl Named<'_> {
+    /// What heads the column of rows, and what is said after the time of one: a command has no blocks.
+    fn heading(&self) -> (&'static str, &'static str) {
+        if self.cell.condition.is_of_commands() { ("command", "") } else { ("block · arm", " per block") }
+    }
+
     /// What its row is called where blocks stand beneath each other.
     fn row(&self) -> String {
         match self.cell.condition.block() {

@@ -14,7 +14,7 @@ use super::{Chart, Named, View, distinct};
 pub(super) const CHART: Chart = Chart {
     id: "samples",
     title: "Each sample",
-    about: "Every pass that counts, as time per block on a logarithmic axis, the A/A control among them.",
+    about: "Every pass that counts, as time per block, or of a command, on a logarithmic axis, the A/A control among them.",
     draw,
 };
 
@@ -50,12 +50,9 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
             "hovertemplate": "%{y}<br>%{text}<extra></extra>",
             "marker": { "color": view.looks.colour(own[0].arm), "symbol": view.looks.symbol(own[0].arm), "size": 6, "opacity": 0.6 } })
     }).collect();
-    let (row, each) = match cells[0].cell.condition.is_of_commands() {
-        true => ("command", "time, each"),
-        false => ("block · arm", "time per block, each"),
-    };
+    let (heading, per) = cells[0].heading();
     let table = Table {
-        columns: vec![Column::left(row), Column::right("samples"), Column::left(each)],
+        columns: vec![Column::left(heading), Column::right("samples"), Column::left(format!("time{per}, each"))],
         rows: cells
             .iter()
             .map(|it| {
@@ -72,7 +69,7 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
         title: title.to_string(),
         notes: Vec::new(),
         traces,
-        layout: json!({ "hovermode": "closest", "yaxis": rows_axis(&rows), "xaxis": { "type": "log", "title": { "text": if row == "command" { "ns" } else { "ns per block" } }, "nticks": 8 } }),
+        layout: json!({ "hovermode": "closest", "yaxis": rows_axis(&rows), "xaxis": { "type": "log", "title": { "text": format!("ns{per}") }, "nticks": 8 } }),
         height: height_of_rows(rows.len()),
         table,
     })

@@ -19,7 +19,7 @@ use super::{Chart, Named, View};
 pub(super) const CHART: Chart = Chart {
     id: "where-time",
     title: "Where the time goes",
-    about: "Time per block as a share of what the first arm of the condition takes. Other is what neither user nor system \
+    about: "Time per block, or of a command, as a share of what the first arm of the condition takes. Other is what neither user nor system \
             accounts for: waiting for the device, being descheduled. With several threads CPU time may exceed the time that \
             passed. Cells with an account are divided by their causes instead: what was counted, at the costs that the run's \
             calibration found; what that leaves of the measured time is unexplained, and what it exceeds it by is said in the table.",
@@ -113,6 +113,7 @@ fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> 
     if rows.is_empty() {
         return None;
     }
+    let (heading, per) = cells.first()?.heading();
     let names: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
     let used: Vec<usize> = (0..PARTS.len()).filter(|&part| rows.iter().any(|row| row.parts[part] > 0.0)).collect();
     let trace = |&part: &usize| -> Value {
@@ -120,11 +121,11 @@ fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> 
         let x: Vec<f64> = rows.iter().map(|row| row.parts[part] / row.whole * 100.0).collect();
         let text: Vec<String> = rows.iter().map(|row| number::duration(row.parts[part])).collect();
         json!({ "type": "bar", "orientation": "h", "name": name, "x": x, "y": names, "customdata": text, "marker": { "color": colour },
-                "hovertemplate": "%{y}<br>%{fullData.name}: %{customdata} per block, %{x:.1f} %<extra></extra>" })
+                "hovertemplate": format!("%{{y}}<br>%{{fullData.name}}: %{{customdata}}{per}, %{{x:.1f}} %<extra></extra>") })
     };
     let exceeds = rows.iter().any(|row| row.too_much > 0.0);
-    let mut columns = vec![Column::left("block · arm")];
-    columns.extend(used.iter().map(|&part| Column::right(format!("{} per block", PARTS[part].0))));
+    let mut columns = vec![Column::left(heading)];
+    columns.extend(used.iter().map(|&part| Column::right(format!("{}{per}", PARTS[part].0))));
     columns.extend(exceeds.then(|| Column::right("accounted too much")));
     let table_rows = rows.iter().map(|row| {
         let parts = used.iter().map(|&part| row.parts[part]).chain(exceeds.then_some(row.too_much));

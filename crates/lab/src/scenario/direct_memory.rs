@@ -1,0 +1,61 @@
+//! Whether a MappedByteBuffer is bound by MaxDirectMemorySize, as a direct buffer is: a JVM with little of it is asked for
+//! either, of the same size.
+
+use std::time::Duration;
+
+use schema::{
+    Arm, Bytes, Span,
+    protocol::{Done, Job},
+    record::Observation,
+};
+
+use super::{Scenario, Scene, scratch::Scratch};
+use crate::{
+    link::{Link, Trouble},
+    runtime,
+};
+
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "mapping-beyond-direct-memory",
+    about: "a JVM whose direct memory is used up maps a file all the same",
+    observe,
+};
+
+const LIMIT_BYTES: u64 = 1 << 20;
+const BLOCK_BYTES: u64 = 4 << 20;
+
+fn observe(scene: &Scene) -> Result<Observation, String> {
+    let scratch = Scratch::beside(scene.target, BLOCK_BYTES / sys::page_bytes())?;
+    let by_buffer = attempt(scene, "jvm/channel-direct", &scratch);
+    let by_mapping = attempt(scene, "jvm/mapped", &scratch);
+    let (limit, block) = (Bytes(LIMIT_BYTES), Bytes(BLOCK_BYTES));
+    let said = |outcome: Result<Done, Trouble>| match outcome {
+        Ok(done) => Ok((true, format!("{} were read", Bytes(done.tally.bytes)))),
+        Err(Trouble::Failed(reason)) if reason.contains("OutOfMemoryError") => {
+            let at = reason.find("OutOfMemoryError").unwrap_or(0);
+            Ok((false, reason[at..].lines().next().unwrap_or_default().to_string()))
+        }
+        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
+        Err(Trouble::Interrupted) => Err("interrupted".to_string()),
+    };
+    let (buffer, mapping) = (said(by_buffer)?, said(by_mapping)?);
+    Ok(Observation {
+        holds: mapping.0 && !buffer.0,
+        evidence: format!(
+            "with MaxDirectMemorySize of {limit}, through a direct buffer of {block}: {}; through a mapping of {block}: {}",
+            buffer.1, mapping.1
+        ),
+    })
+}
+
+fn attempt(scene: &Scene, arm: &str, scratch: &Scratch) -> Result<Done, Trouble> {
+    let arm: Arm = arm.parse().expect("a method of ours");
+    let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm)).map_err(Trouble::Unavailable)?;
+    command.env("JDK_JAVA_OPTIONS", format!("-XX:MaxDirectMemorySize={LIMIT_BYTES}"));
+    let job = Job::new(&arm, &scratch.path(), Span { offset: 0, bytes: BLOCK_BYTES });
+    let (mut link, _) = Link::start(command, scene.interrupted)?;
+    link.prepare(&job)?;
+    let done = link.go(1, Duration::from_secs(20))?;
+    link.bye()?;
+    Ok(done)
+}
