@@ -335,9 +335,9 @@ fn a_folder_and_files_are_read_and_watched_together_within_few_open_files() {
 fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
     let sandbox = Sandbox::on(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")));
     let path = sandbox.file("file", 1 << 20);
-    let named = format!("--file={path}");
+    let (named, reads) = (format!("--file={path}"), format!("cat {path}"));
     let look = || {
-        let args = ["ab", "cat", "cat", &named, "--state=cold", "--rounds=1", "--budget=20s", "--json"];
+        let args = ["ab", &reads, &reads, &named, "--state=cold", "--rounds=1", "--budget=20s", "--json"];
         let record = sandbox.run(&args).document().record;
         record.cells.iter().find_map(|it| it.skipped.clone())
     };

@@ -111,7 +111,7 @@ fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
         let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
         let mut command = command(spec, &spec.line)?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
-        sys::process::tie_to_parent(&mut command);
+        sys::process::tie_in_own_session(&mut command);
         let before = usage::of_children();
         let began = Instant::now();
         // Both end when nobody holds the other side any more: with the command and all that it has started.

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Result;
-use schema::{Record, SCHEMA_VERSION, across::Across, command::COMMAND};
+use lab::observe::Setup;
+use schema::{Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
 
 use crate::{
     cli::RerunArgs,
@@ -34,6 +35,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
         rounds: args.rounds,
+        observed: watched(&before),
         store: store.as_ref(),
         ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
@@ -96,6 +98,12 @@ fn commands(record: &Record) -> BTreeSet<String> {
         .filter(|(key, _)| matches!(key.as_str(), "line" | "shell" | "prepare" | "cleanup"))
         .map(|(key, value)| format!("{key}: {value}"))
         .collect()
+}
+
+/// Commands that were watched are watched again, by whatever means there are here.
+fn watched(before: &Record) -> Option<Setup> {
+    let by = vec![Means::Tracepoints, Means::Ptrace];
+    (!before.observations.is_empty()).then_some(Setup { by, may_mount: false })
 }
 
 /// The file that was measured, or a folder for one of our own of the same size.

@@ -118,19 +118,11 @@ impl Call {
         matches!(self.does, Does::Close | Does::CloseRange | Does::Unmap | Does::Unshare | Does::Trace | Does::Filter)
     }
 
-    /// Many of them may come, and nothing but their numbers has to be known: a recording of the kernel's tells those.
-    pub fn is_frequent(&self) -> bool {
+    /// Many of them may come, and their entry says all: a file delivers what is asked for, as far as it goes. Those can
+    /// be taken from a recording of entries.
+    pub(super) fn is_frequent(&self) -> bool {
         use Does::*;
-        matches!(
-            self.does,
-            Seek | Read { .. } | Transfer { .. } | Map | Unmap | Remap | AdviseMemory | AdviseFile | ReadAhead
-        )
-    }
-
-    /// In a recording its entry says all: a file delivers what is asked for, as far as it goes.
-    pub(super) fn told_by_entry(&self) -> bool {
-        use Does::*;
-        matches!(self.does, Read { size: Some(_), .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
+        matches!(self.does, Seek | Read { size: Some(_), .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
     }
 
     /// The descriptor of the file that it is about.

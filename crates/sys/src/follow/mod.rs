@@ -115,7 +115,8 @@ pub enum Trouble {
 /// How long children that were about to end may take to do so.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Runs a command to its end. Its streams are as it says; nothing of it is left when this returns.
+/// Runs a command to its end. Its streams, its group and its session are as it says; nothing of it is left when this
+/// returns.
 ///
 /// The caller's process should have no other threads that change the environment: between fork and exec the child
 /// reads it.
@@ -217,7 +218,6 @@ const OF_FILTER: i32 = 1 << 16;
 fn start(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started, Trouble> {
     let pipe = || io::pipe().map_err(Trouble::Unstartable);
     let ((mut waits, gate), (word, mut tells)) = (pipe()?, pipe()?);
-    command.process_group(0);
     // SAFETY: fork(2) touches no memory of ours. The child, which has one thread, is left by exec or _exit only.
     let process = unsafe { libc::fork() };
     if process == 0 {

@@ -1,11 +1,10 @@
 //! The frequent calls, as the kernel records them: a program is not stopped for them. What a descriptor is cannot be
 //! asked in a recording, so the rare calls that open files are stopped at all the same, and both are put in order by time.
 //!
-//! An event costs more than a small read does, so a read leaves one: its entry. What it delivers follows from the size of
+//! An event costs more than a small read does, so a call leaves one: its entry. What it delivers follows from the size of
 //! the file.
 
 use std::{
-    collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -16,36 +15,27 @@ use super::{CALLS, Call, Called, Event, Listener};
 use crate::perf::{Field, Recording, Tracefs};
 
 /// Of all rings together, and at least of each.
-const RINGS_BYTES: usize = 16 << 20;
+const RINGS_BYTES: usize = 8 << 20;
 const RING_BYTES_MIN: usize = 256 << 10;
 /// More than this are kept of no program: 72 bytes each.
 const EVENTS_MAX: usize = 2_000_000;
 /// How long the rings are left alone: emptying them takes time of the program's where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Where the entries and the ends of system calls go.
+/// Where the entries of system calls go.
 pub(super) struct Recorder {
     entries: Recording,
-    ends: Recording,
     number: Field,
     arguments: Field,
-    number_at_end: Field,
-    result: Field,
 }
 
-/// What a recording holds.
+/// What a recording holds: a call as it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     time_ns: u64,
     thread: i32,
     call: &'static Call,
-    what: What,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    Entry([u64; 6]),
-    End(i64),
+    arguments: [u64; 6],
 }
 
 /// All that was recorded.
@@ -62,25 +52,14 @@ impl Recorder {
     /// Why the kernel does not record it.
     pub(super) fn start(tracefs: &Tracefs, process: i32) -> Result<Recorder, String> {
         let entry = tracefs.tracepoint("raw_syscalls", "sys_enter")?;
-        let end = tracefs.tracepoint("raw_syscalls", "sys_exit")?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let ring_bytes = (RINGS_BYTES / cpus / 2).max(RING_BYTES_MIN);
-        let record = |id: u64, wanted: fn(&Call) -> bool| -> Result<Recording, String> {
-            let mut recording = Recording::of(id, process as u32, ring_bytes)?;
-            let wanted = CALLS.iter().filter(|it| it.is_frequent() && wanted(it));
-            let wanted: Vec<String> = wanted.map(|it| format!("id=={}", it.number)).collect();
-            recording.only(&wanted.join("||"))?;
-            recording.enable()?;
-            Ok(recording)
-        };
-        Ok(Recorder {
-            entries: record(entry.id, |_| true)?,
-            ends: record(end.id, |it| !it.told_by_entry())?,
-            number: entry.format.field("id")?.clone(),
-            arguments: entry.format.field("args")?.clone(),
-            number_at_end: end.format.field("id")?.clone(),
-            result: end.format.field("ret")?.clone(),
-        })
+        let ring_bytes = (RINGS_BYTES / cpus).max(RING_BYTES_MIN);
+        let mut entries = Recording::of(entry.id, process as u32, ring_bytes)?;
+        let wanted = CALLS.iter().filter(|it| it.is_frequent()).map(|it| format!("id=={}", it.number));
+        entries.only(&wanted.collect::<Vec<String>>().join("||"))?;
+        entries.enable()?;
+        let field = |name| entry.format.field(name).cloned();
+        Ok(Recorder { entries, number: field("id")?, arguments: field("args")? })
     }
 
     /// Empties the rings until it is over.
@@ -95,19 +74,15 @@ impl Recorder {
             }
             std::thread::sleep(PAUSE);
         }
-        tape.lost += self.entries.missing() + self.ends.missing();
+        tape.lost += self.entries.missing();
         tape
     }
 
     fn drain(&mut self, tape: &mut Tape) {
-        let Recorder { entries, ends, number, arguments, number_at_end, result } = self;
+        let Recorder { entries, number, arguments } = self;
         entries.drain(|it| {
-            let of_fields = || Some((number.number(it.fields)?, six(arguments, it.fields)?));
-            tape.keep(it.time_ns, it.thread, of_fields().map(|(number, it)| (number, What::Entry(it))));
-        });
-        ends.drain(|it| {
-            let of_fields = || Some((number_at_end.number(it.fields)?, result.number(it.fields)?));
-            tape.keep(it.time_ns, it.thread, of_fields().map(|(number, it)| (number, What::End(it as i64))));
+            let said = number.number(it.fields).zip(six(arguments, it.fields));
+            tape.keep(it.time_ns, it.thread, said);
         });
     }
 }
@@ -119,11 +94,11 @@ fn six(field: &Field, record: &[u8]) -> Option<[u64; 6]> {
 }
 
 impl Tape {
-    fn keep(&mut self, time_ns: u64, thread: u32, said: Option<(u64, What)>) {
-        let call = said.and_then(|(number, what)| Some((CALLS.iter().find(|it| it.number as u64 == number)?, what)));
+    fn keep(&mut self, time_ns: u64, thread: u32, said: Option<(u64, [u64; 6])>) {
+        let call = said.and_then(|(number, it)| Some((CALLS.iter().find(|call| call.number as u64 == number)?, it)));
         match call {
-            Some((call, what)) if self.seen.len() < EVENTS_MAX => {
-                self.seen.push(Seen { time_ns, thread: thread as i32, call, what });
+            Some((call, arguments)) if self.seen.len() < EVENTS_MAX => {
+                self.seen.push(Seen { time_ns, thread: thread as i32, call, arguments });
             }
             Some(_) => self.lost += 1,
             None => {}
@@ -132,28 +107,14 @@ impl Tape {
 
     /// Tells the listener everything in the order in which it happened.
     pub(super) fn replay(mut self, stops: Stops, listener: &mut dyn Listener) {
-        // Entry and end of a call may come from two CPUs.
+        // Each CPU has a ring of its own.
         self.seen.sort_by_key(|it| it.time_ns);
-        let mut inside: HashMap<i32, (&'static Call, [u64; 6])> = HashMap::new();
         let mut stops = stops.0.into_iter().peekable();
-        for Seen { time_ns, thread, call, what } in self.seen {
+        for Seen { time_ns, thread, call, arguments } in self.seen {
             while let Some((_, event)) = stops.next_if(|(at, _)| *at <= time_ns) {
                 listener.hear(event);
             }
-            match what {
-                What::Entry(arguments) if call.told_by_entry() => {
-                    listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
-                }
-                What::Entry(arguments) => {
-                    inside.insert(thread, (call, arguments));
-                }
-                What::End(result) => {
-                    if let Some((_, arguments)) = inside.remove(&thread).filter(|it| it.0 == call) {
-                        let result = Some(result);
-                        listener.hear(Event::Called(Called { thread, call, arguments, result, opened: None }));
-                    }
-                }
-            }
+            listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
         }
         stops.for_each(|(_, event)| listener.hear(event));
     }
@@ -200,39 +161,25 @@ mod tests {
 
     #[test]
     fn stops_and_recorded_calls_are_told_in_the_order_of_time_whatever_cpu_they_come_from() {
-        let seen = |time_ns, thread, name, what| Seen { time_ns, thread, call: call(name), what };
-        let tape = Tape {
-            seen: vec![
-                seen(30, 1, "lseek", What::End(5)),
-                seen(60, 2, "lseek", What::End(6)),
-                seen(20, 1, "lseek", What::Entry([3; 6])),
-                seen(40, 1, "read", What::Entry([7; 6])),
-                seen(25, 2, "lseek", What::Entry([4; 6])),
-            ],
-            lost: 0,
-        };
+        let seen = |time_ns, thread, number| Seen { time_ns, thread, call: call("read"), arguments: [number; 6] };
+        let tape = Tape { seen: vec![seen(30, 1, 5), seen(60, 2, 6), seen(20, 2, 7)], lost: 0 };
         let stops = Stops(vec![(10, Event::Foreign { thread: 1 }), (50, Event::Ended { thread: 1 })]);
         let mut heard = Heard::default();
         tape.replay(stops, &mut heard);
-        let told = |thread, name, result, arguments| {
-            Event::Called(Called { thread, call: call(name), arguments, result, opened: None })
+        let told = |thread, number| {
+            let arguments = [number; 6];
+            Event::Called(Called { thread, call: call("read"), arguments, result: None, opened: None })
         };
-        let expected = [
-            Event::Foreign { thread: 1 },
-            told(1, "lseek", Some(5), [3; 6]),
-            told(1, "read", None, [7; 6]),
-            Event::Ended { thread: 1 },
-            told(2, "lseek", Some(6), [4; 6]),
-        ];
+        let expected = [Event::Foreign { thread: 1 }, told(2, 7), told(1, 5), Event::Ended { thread: 1 }, told(2, 6)];
         assert_eq!(heard.0, expected);
     }
 
     #[test]
     fn a_number_that_is_no_call_of_interest_is_left_out() {
         let mut tape = Tape::default();
-        tape.keep(1, 1, Some((u64::MAX, What::End(0))));
+        tape.keep(1, 1, Some((u64::MAX, [0; 6])));
         tape.keep(1, 1, None);
-        tape.keep(1, 1, Some((libc::SYS_read as u64, What::End(0))));
+        tape.keep(1, 1, Some((libc::SYS_read as u64, [0; 6])));
         assert_eq!((tape.seen.len(), tape.lost), (1, 0));
     }
 

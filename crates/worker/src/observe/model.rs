@@ -48,6 +48,17 @@ struct Open {
     direct: bool,
 }
 
+impl Open {
+    /// Where lseek(2) leads that nobody waited for.
+    fn sought(&self, [_, offset, whence, ..]: &[u64; 6]) -> u64 {
+        match *whence as i32 {
+            libc::SEEK_CUR => self.position.wrapping_add(*offset),
+            libc::SEEK_END => self.bytes.wrapping_add(*offset),
+            _ => *offset,
+        }
+    }
+}
+
 struct Task {
     process: i32,
     table: Table,
@@ -217,7 +228,8 @@ impl Model {
             },
             Does::Seek => {
                 if let Some(open) = found {
-                    self.open[open].position = result as u64;
+                    let open = &mut self.open[open];
+                    open.position = known.map_or_else(|| open.sought(&arguments), |it| it as u64);
                 }
             }
             Does::Read { size, offset } => {
@@ -582,11 +594,16 @@ mod tests {
         for _ in 0..4 {
             told.call(10, "read", &[3, 0, 400], None);
         }
+        told.call(10, "lseek", &[3, 0, libc::SEEK_SET as u64], None);
+        told.call(10, "lseek", &[3, 900, libc::SEEK_CUR as u64], None);
+        told.call(10, "read", &[3, 0, 400], None);
+        told.call(10, "lseek", &[3, -50i64 as u64, libc::SEEK_END as u64], None);
+        told.call(10, "read", &[3, 0, 400], None);
         told.call(10, "pread64", &[3, 0, 400, 900], None);
         told.call(10, "pread64", &[3, 0, 400, 5000], None);
         let named = told.named();
         let calls = |name: &str| (named.calls[name].count, named.calls[name].bytes, named.calls[name].sequential);
-        assert_eq!(calls("read"), (4, 1000, 4));
+        assert_eq!(calls("read"), (6, 1150, 4));
         assert_eq!(calls("pread64"), (2, 100, 0));
     }
 
