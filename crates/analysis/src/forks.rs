@@ -27,7 +27,8 @@ const LEAST_FORKS: usize = 5;
 const APART: f64 = 1.3;
 /// … and no group may be wider than this share of what lies between them, on the logarithmic scale.
 const COMPACT: f64 = 0.5;
-/// One slow pass may be anybody's hiccup. When its process was this much slower over the twin too, it is its code.
+/// One slow pass may be anybody's hiccup. When its process was slower over the twin too, by this and by the root of what
+/// it was slower in the pass, it is its code: a busy machine slows the fastest of many passes far less.
 const CONFIRMED: f64 = 1.15;
 
 /// Every cell whose forks disagree.
@@ -56,9 +57,11 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     let of = |slow: bool, value: &dyn Fn(&Fork) -> Option<f64>| {
         Sample::new(forks.iter().filter(|fork| fork.slow == slow).filter_map(value).collect())
     };
+    let middle = |slow| of(slow, &|it| Some(it.ns_per_op)).map(|it| it.median());
+    let factor = middle(true)? / middle(false)?;
     let in_code = match (of(false, &|it| it.warm_pass_ns_per_op), of(true, &|it| it.warm_pass_ns_per_op)) {
         (Some(fast), Some(slow)) => {
-            slow.quantile(0.0) > fast.quantile(1.0) && slow.median() > CONFIRMED * fast.median()
+            slow.quantile(0.0) > fast.quantile(1.0) && slow.median() > factor.sqrt().max(CONFIRMED) * fast.median()
         }
         _ => false,
     };
@@ -66,8 +69,6 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     if slow.min(forks.len() - slow) < 2 && !in_code {
         return None;
     }
-    let middle = |slow| of(slow, &|it| Some(it.ns_per_op)).map(|it| it.median());
-    let factor = middle(true)? / middle(false)?;
     let because = match in_code {
         true => {
             "; over the twin of its warm-up each of the slow ones was as slow before, so it is how they were compiled"

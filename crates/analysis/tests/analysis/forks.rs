@@ -57,6 +57,17 @@ fn one_slow_pass_of_a_fork_that_was_fast_over_its_twin_is_a_hiccup() {
 }
 
 #[test]
+fn a_twin_that_was_a_little_slower_is_a_busy_machine() {
+    let findings = run(|round, pass| {
+        if round == 4 {
+            pass.ns_per_op *= 14.0;
+            pass.reads("warm_pass_ns_per_op", 1600.0);
+        }
+    });
+    assert_eq!(findings.splits, []);
+}
+
+#[test]
 fn several_slow_forks_are_marked_whatever_their_twins_said() {
     let findings = run(|round, pass| pass.ns_per_op *= if round % 3 == 0 { 3.0 } else { 1.0 });
     let [split] = &findings.splits[..] else { panic!("{:?}", findings.splits) };
