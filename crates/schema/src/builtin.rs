@@ -16,6 +16,7 @@ pub const STUDIES: &[(&str, &str)] = &[
     ("cse221-2003", include_str!("../../../experiments/studies/cse221-2003.toml")),
     ("random-4k-2021", include_str!("../../../experiments/studies/random-4k-2021.toml")),
     ("line-count-boards", include_str!("../../../experiments/studies/line-count-boards.toml")),
+    ("line-count-boards-java", include_str!("../../../experiments/studies/line-count-boards-java.toml")),
     ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),
     ("channel-vs-mapped-writing", include_str!("../../../experiments/studies/channel-vs-mapped-writing.toml")),
     ("channel-vs-mapped-java", include_str!("../../../experiments/studies/channel-vs-mapped-java.toml")),
