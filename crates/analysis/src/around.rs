@@ -3,7 +3,7 @@
 
 use schema::{
     Record, State,
-    record::{Outcome, Resident},
+    record::{Outcome, ReclaimScheme, Resident},
 };
 
 use crate::{
@@ -128,7 +128,7 @@ fn uneven_starts(record: &Record) -> Option<String> {
 
 fn reclaimed(record: &Record) -> Option<String> {
     let schemes = record.environment.reclaim_schemes.value()?;
-    let scheme = schemes.iter().find(|it| matches!(it.action.as_str(), "pageout" | "cold"))?;
+    let scheme = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action))?;
     let quota = scheme.quota_bytes_per_s.map(|rate| format!(", up to {}/s", rough_size(rate))).unwrap_or_default();
     Some(format!(
         "the kernel pushes out by itself what nobody touched for {:.0} s{quota} (DAMON scheme {:?} of kdamond.{}): pages of the \

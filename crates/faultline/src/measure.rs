@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use lab::{Hooks, execute::Settings};
-use schema::{Experiment, Findings, Record, findings::ClaimVerdict, record};
+use schema::{Experiment, Findings, Record, findings::ClaimVerdict, observation::Means, record};
 
 use crate::{
     exit::Outcome,
@@ -24,7 +24,8 @@ pub struct How<'a> {
     pub rounds: Option<u32>,
     pub counted: bool,
     pub may_set_up: bool,
-    pub observed: Option<lab::observe::Setup>,
+    /// How commands are watched, if they are.
+    pub observed: Option<&'static [Means]>,
     pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
     pub interrupted: &'a AtomicBool,
@@ -65,7 +66,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         rounds: how.rounds,
         counted: how.counted,
         may_set_up: how.may_set_up,
-        observed: how.observed.clone(),
+        observed: how.observed,
         timeline: how.timeline,
         note: &|path| groups.note(path),
     };

@@ -9,10 +9,10 @@ use std::{
 };
 
 use schema::{
-    Consume, Descriptor, Durability, Span, Workload,
+    Span, Workload,
     command::Spec,
     observation::{Access, Likeness, Mapping, Means, Observation, Watch},
-    protocol::{Done, Hold, Job, PROTOCOL, Reply, Request},
+    protocol::{Done, Job, PROTOCOL, Reply, Request},
 };
 
 use crate::{
@@ -60,7 +60,7 @@ fn script(line: &str) -> Asked<'_> {
     Asked { line, sh: true, timeout_s: 30 }
 }
 
-fn options(asked: &Asked) -> schema::arm::Options {
+fn arm(asked: &Asked) -> schema::Arm {
     let spec = Spec {
         line: asked.line.into(),
         name: "it".into(),
@@ -70,31 +70,12 @@ fn options(asked: &Asked) -> schema::arm::Options {
         timeout_s: asked.timeout_s,
         compared: true,
     };
-    spec.arm().options
+    spec.arm()
 }
 
 /// One execution by a worker of its own.
 fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
-    let job = Job {
-        pass: 1,
-        method: schema::command::COMMAND.into(),
-        options: options(asked),
-        workload: Workload::Command,
-        consume: Consume::Touch,
-        file: "/".into(),
-        block_bytes: 1,
-        range: Span { offset: 0, bytes: 1 },
-        ops: 1,
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: Durability::None,
-        seed: 1,
-        hold: Hold::No,
-        times_its_loop: false,
-        watch,
-    };
+    let job = Job { workload: Workload::Command, watch, ..Job::new(&arm(asked), "/", Span { offset: 0, bytes: 1 }) };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_faultline"));
     let mut worker = worker.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = worker.stdin.take().unwrap();

@@ -128,7 +128,7 @@ pub struct Kit {
 impl Kit {
     /// The kit, and what is missing in one sentence.
     pub fn new(may_set_up: bool, target: &Target) -> (Kit, Option<String>) {
-        let tracefs = tracefs(may_set_up);
+        let tracefs = Tracefs::reach(may_set_up);
         let names =
             TRACEPOINTS.iter().map(|&(_, group, event)| (group, event)).chain(SPREADS.iter().map(Spread::event));
         let tracepoints = names
@@ -185,20 +185,6 @@ pub fn try_out(target: &Target) -> Result<String, String> {
     let Some((_, first)) = missing.first() else { return Ok("yes, with --counted".into()) };
     let names: Vec<&str> = missing.iter().map(|it| it.0).collect();
     Ok(format!("yes, with --counted, without {}: {first}", names.join(", ")))
-}
-
-/// Where the kernel's tracepoints can be looked up.
-///
-/// # Errors
-/// Why they cannot, and what would change that.
-pub fn tracefs(may_mount: bool) -> Result<Tracefs, String> {
-    Tracefs::mounted().or_else(|reason| match may_mount {
-        true => Tracefs::detached(),
-        false => Err(format!(
-            "the kernel's table of tracepoints (tracefs) cannot be read: {reason}; with --allow-setup, as root, faultline \
-             reaches it by a mount that ends with the run"
-        )),
-    })
 }
 
 /// A running recording and how to read it, or why there is none.
@@ -346,7 +332,7 @@ mod tests {
 
     #[test]
     fn without_permission_nothing_is_mounted_and_the_reason_says_what_would_change_it() {
-        if let Err(reason) = tracefs(false) {
+        if let Err(reason) = Tracefs::reach(false) {
             assert!(reason.contains("--allow-setup"), "{reason}");
         }
     }

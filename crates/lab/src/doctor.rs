@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Span, State, arm::METHODS, protocol::Job};
+use schema::{Arm, Span, State, arm::METHODS, protocol::Job, record::ReclaimScheme};
 
 use crate::{
     Target, host,
@@ -86,8 +86,8 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
 
 fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
     let arm: Arm = arm.parse()?;
-    let job = Job { ..Job::new(&arm, &target.path, Span { offset: 0, bytes: target.bytes.min(4096) }) };
-    let asked = Link::start(runtime::find(&arm.runtime)?.worker(&arm)?, interrupted).and_then(|(mut link, _)| {
+    let job = Job::new(&arm, &target.path, Span { offset: 0, bytes: target.bytes.min(4096) });
+    let asked = Link::start(runtime::worker(&arm)?, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;
         link.bye()
     });
@@ -102,7 +102,7 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
 fn quiet_memory(schemes: Result<Vec<sys::damon::Scheme>, String>) -> Result<String, String> {
     let schemes =
         schemes.map_err(|reason| format!("{reason}; run as root to see whether DAMON pushes idle memory out"))?;
-    let Some(it) = schemes.iter().find(|it| matches!(it.action.as_str(), "pageout" | "cold")) else {
+    let Some(it) = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action)) else {
         return Ok("none at work".into());
     };
     let quota =

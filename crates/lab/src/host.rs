@@ -76,8 +76,7 @@ fn chosen(path: &str) -> io::Result<String> {
 
 fn meminfo(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let rest = &text[text.find(field)? + field.len()..];
-    Some(rest.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+    Some(sys::process::number_after(&text, field)? * 1024)
 }
 
 fn cpu() -> io::Result<String> {

@@ -118,6 +118,18 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// The whole life of a worker that makes one pass.
+    ///
+    /// # Errors
+    /// As `start`, `prepare`, `go` and `bye`.
+    pub fn one_pass(command: Command, job: &Job, limit: Duration, interrupted: &AtomicBool) -> Result<Done, Trouble> {
+        let (mut link, _) = Link::start(command, interrupted)?;
+        link.prepare(job)?;
+        let done = link.go(job.pass, limit)?;
+        link.bye()?;
+        Ok(done)
+    }
+
     /// Says goodbye and waits for the process to be gone, with all its mappings.
     ///
     /// # Errors

@@ -17,31 +17,22 @@ use crate::{
     runtime,
 };
 
-/// What the user allows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setup {
-    /// The means to try, in this order.
-    pub by: Vec<Means>,
-    /// Mounting tracefs where it is not mounted, attached nowhere.
-    pub may_mount: bool,
-}
-
 /// Of the files that were touched instead of the named ones, so many are told.
 const TOLD: usize = 5;
 
-/// One watched execution of a command.
+/// One watched execution of a command, by the first of the means that tells all.
 ///
 /// # Errors
 /// The user wants to stop.
 pub(crate) fn observe(
-    setup: &Setup,
+    (by, may_mount): (&[Means], bool),
     arm: &schema::Arm,
     target: &Target,
     mut job: Job,
     interrupted: &AtomicBool,
 ) -> Result<Observed, Trouble> {
     let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
-    job.watch = Some(Watch { by: setup.by.clone(), may_mount: setup.may_mount, named });
+    job.watch = Some(Watch { by: by.to_vec(), may_mount, named });
     let seen = match watched(arm, &job, interrupted) {
         Ok(observation) => Reading::Value(observation),
         Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
@@ -51,11 +42,8 @@ pub(crate) fn observe(
 }
 
 fn watched(arm: &schema::Arm, job: &Job, interrupted: &AtomicBool) -> Result<Observation, Trouble> {
-    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
-    let (mut link, _) = Link::start(command, interrupted)?;
-    link.prepare(job)?;
-    let done = link.go(job.pass, PASS_LIMIT)?;
-    link.bye()?;
+    let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
+    let done = Link::one_pass(command, job, PASS_LIMIT, interrupted)?;
     done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker was asked to watch, and did not".into()))
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use schema::{record::Reading, timeline::Moment};
-use sys::device::Disk;
+use sys::{device::Disk, process::number_after};
 
 /// One look at the machine; counters since it started.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,16 +74,14 @@ fn look(disk: &Result<Disk, String>) -> Option<Look> {
 fn parse(stat: &str, memory: &str, disk_bytes: Result<[u64; 2], String>) -> Option<Look> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     let ticks: Vec<u64> = fields.take(8).map(|it| it.parse().ok()).collect::<Option<_>>()?;
-    let kib = |name: &str| -> Option<u64> {
-        memory.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
-    };
+    let bytes = |name: &str| Some(number_after(memory, name)?.saturating_mul(1024));
     Some(Look {
         ticks: ticks.try_into().ok()?,
         switches: stat.lines().find_map(|line| line.strip_prefix("ctxt "))?.trim().parse().ok()?,
         disk_bytes,
-        available_bytes: kib("MemAvailable:")?.saturating_mul(1024),
-        cached_bytes: kib("Cached:")?.saturating_mul(1024),
-        dirty_bytes: kib("Dirty:")?.saturating_mul(1024),
+        available_bytes: bytes("MemAvailable:")?,
+        cached_bytes: bytes("Cached:")?,
+        dirty_bytes: bytes("Dirty:")?,
     })
 }
 

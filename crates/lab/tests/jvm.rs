@@ -13,7 +13,7 @@ use lab::{
     runtime::jvm,
 };
 use schema::{
-    Arm, Consume, Descriptor, Durability, Span, Workload,
+    Arm, Consume, Durability, Span, Workload,
     arm::Can,
     protocol::{Done, Hold, Job, Tally},
 };
@@ -59,24 +59,11 @@ fn start_with(jdk: &jvm::Jdk, options: &str) -> Result<Link<'static>, Trouble> {
 fn job(arm: &str, file: &Path, bytes: u64) -> Job {
     let arm: Arm = format!("jvm/{arm}").parse().unwrap();
     Job {
-        pass: 1,
-        method: arm.method,
-        options: arm.options,
-        workload: Workload::Scan,
         consume: Consume::Sum,
-        file: file.to_str().unwrap().into(),
         block_bytes: 4096,
-        range: Span { offset: 0, bytes },
         ops: bytes.div_ceil(4096).max(1),
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: Durability::None,
         seed: 0xF000_0000_0000_0007,
-        hold: Hold::No,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(&arm, file.to_str().unwrap(), Span { offset: 0, bytes })
     }
 }
 

@@ -146,6 +146,15 @@ impl Page {
         }
     }
 
+    /// A table with its title and what it is about.
+    pub(crate) fn section(&mut self, title: &str, about: &str, table: &Table) {
+        self.blank();
+        self.paragraph(0, Paint::Heading, title);
+        self.paragraph(0, Paint::Quiet, about);
+        self.blank();
+        self.table(0, table);
+    }
+
     pub(crate) fn finish(self) -> String {
         number::plain(&self.text)
     }

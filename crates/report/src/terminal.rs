@@ -91,18 +91,10 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         }
     }
     if let Some(table) = timeline::table(record) {
-        page.blank();
-        page.paragraph(0, Paint::Heading, timeline::TITLE);
-        page.paragraph(0, Paint::Quiet, timeline::ABOUT);
-        page.blank();
-        page.table(0, &table);
+        page.section(timeline::TITLE, timeline::ABOUT, &table);
     }
     if let Some(tables) = runtimes::tables(findings) {
-        page.blank();
-        page.paragraph(0, Paint::Heading, runtimes::TITLE);
-        page.paragraph(0, Paint::Quiet, runtimes::ABOUT);
-        page.blank();
-        page.table(0, &tables.arms);
+        page.section(runtimes::TITLE, runtimes::ABOUT, &tables.arms);
         for (says, forks) in &tables.splits {
             page.blank();
             page.paragraph(0, Paint::Unsure, says);
@@ -110,11 +102,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         }
     }
     if let Some(table) = counted::table(record, findings) {
-        page.blank();
-        page.paragraph(0, Paint::Heading, counted::TITLE);
-        page.paragraph(0, Paint::Quiet, counted::ABOUT);
-        page.blank();
-        page.table(0, &table);
+        page.section(counted::TITLE, counted::ABOUT, &table);
     }
     if !missing.is_empty() {
         page.blank();
@@ -133,11 +121,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         }
     }
     if let Some(table) = costs::held_out(findings) {
-        page.blank();
-        page.paragraph(0, Paint::Heading, costs::HELD_OUT);
-        page.paragraph(0, Paint::Quiet, costs::ABOUT_HELD_OUT);
-        page.blank();
-        page.table(0, &table);
+        page.section(costs::HELD_OUT, costs::ABOUT_HELD_OUT, &table);
     }
     if let Ok(facts) = costs::facts(record, findings) {
         page.blank();

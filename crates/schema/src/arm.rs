@@ -64,7 +64,7 @@ impl MethodSpec {
     }
 }
 
-const ADVICE: OptionSpec = OptionSpec {
+pub(crate) const ADVICE: OptionSpec = OptionSpec {
     name: "advice",
     values: Values::Words(&["normal", "sequential", "random", "willneed", "hugepage"]),
     about: "madvise(2) after mapping",

@@ -1,6 +1,6 @@
 //! What the JVM worker can do: the names are those of `workers/java/faultline/Methods.java`.
 
-use crate::arm::{Can, MethodSpec, OptionSpec, Values};
+use crate::arm::{ADVICE, Can, MethodSpec, OptionSpec, Values};
 
 const JDK: OptionSpec = OptionSpec {
     name: "jdk",
@@ -26,11 +26,6 @@ const WINDOW: OptionSpec = OptionSpec {
     name: "window_mib",
     values: Values::Number { min: 1, max: 2047, default: 512 },
     about: "MiB of the file in one MappedByteBuffer, which ends at 2 GiB; a block more overlaps the next",
-};
-const ADVICE: OptionSpec = OptionSpec {
-    name: "advice",
-    values: Values::Words(&["normal", "sequential", "random", "willneed", "hugepage"]),
-    about: "madvise(2) after mapping",
 };
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",

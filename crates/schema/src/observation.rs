@@ -21,6 +21,9 @@ pub enum Means {
 }
 
 impl Means {
+    /// In the order to try them.
+    pub const ALL: &[Means] = &[Means::Tracepoints, Means::Ptrace];
+
     pub fn word(self) -> &'static str {
         match self {
             Means::Tracepoints => "tracepoints",

@@ -303,3 +303,10 @@ pub struct ReclaimScheme {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes_per_s: Option<f64>,
 }
+
+impl ReclaimScheme {
+    /// Whether an action takes pages out of memory; others only count or sort them.
+    pub fn pushes_out(action: &str) -> bool {
+        matches!(action, "pageout" | "cold")
+    }
+}

@@ -5,17 +5,17 @@
 use std::{
     fs::File,
     io,
-    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, OwnedFd, RawFd},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use rustix::{
     fs::{MemfdFlags, SealFlags},
-    mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen},
+    mount::MountAttrFlags,
 };
 
-use crate::device;
+use crate::{device, mount};
 
 /// Of include/uapi/linux/loop.h.
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
@@ -119,11 +119,8 @@ impl MemoryDisk {
     /// # Errors
     /// What the kernel refused: no root, or no such file system in this kernel.
     pub fn mount(&self, kind: &str) -> io::Result<Mount> {
-        let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_set_string(context.as_fd(), "source", self.path.as_path())?;
-        fsconfig_create(context.as_fd())?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        Ok(Mount { root: fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)? })
+        Ok(Mount { root: mount::detached(kind, Some(&self.path), attributes)? })
     }
 }
 

@@ -2,6 +2,25 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen},
+};
+
+/// A mount that no path leads to: it exists as a descriptor, nobody else sees it, and the kernel takes it away with the
+/// process, however that ends. It needs root. `source` is the device, for file systems that have one.
+///
+/// # Errors
+/// What the kernel refused: no root, or no such file system in this kernel.
+pub fn detached(kind: &str, source: Option<&Path>, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    if let Some(source) = source {
+        fsconfig_set_string(context.as_fd(), "source", source)?;
+    }
+    fsconfig_create(context.as_fd())?;
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
 /// What is mounted where a file lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {

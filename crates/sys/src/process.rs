@@ -34,7 +34,7 @@ fn parse_io(text: &str) -> io::Result<Io> {
         read_calls: field("syscr:")?,
         write_calls: field("syscw:")?,
         device_read_bytes: field("read_bytes:")?,
-        device_write_bytes: field("\nwrite_bytes:")?,
+        device_write_bytes: field("write_bytes:")?,
     })
 }
 
@@ -75,9 +75,9 @@ pub fn peak_memory_bytes(pid: u32) -> io::Result<u64> {
     number_after(&text, "VmHWM:").map(|kib| kib * 1024).ok_or_else(|| io::Error::other("no VmHWM in status"))
 }
 
-fn number_after(text: &str, name: &str) -> Option<u64> {
-    let rest = &text[text.find(name)? + name.len()..];
-    rest.split_whitespace().next()?.parse().ok()
+/// The number behind the name that a line begins with, in texts such as /proc/PID/status and /proc/meminfo.
+pub fn number_after(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 /// What a process has mapped of one file.

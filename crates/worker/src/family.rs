@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::Pid;
 use schema::record::Reading;
-use sys::process::{Stat, pids, stat};
+use sys::process::{Stat, number_after, pids, stat};
 
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 /// Between two looks: at least this, and so many times what a look takes.
@@ -122,10 +122,7 @@ fn members(head: i32) -> Vec<(i32, Stat)> {
 }
 
 fn memory(status: &str) -> Option<Memory> {
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
-    };
+    let bytes = |name: &str| number_after(status, name).map(|kib| kib * 1024);
     let (anonymous, file) = (bytes("RssAnon:")?, bytes("RssFile:")? + bytes("RssShmem:").unwrap_or(0));
     Some(Memory { all: anonymous + file, anonymous, file })
 }

@@ -179,24 +179,12 @@ fn job(arm: &Arm, file: &TestFile, block_bytes: u64) -> Job {
     let blocks = range.bytes.div_ceil(block_bytes);
     Job {
         pass: 0,
-        method: arm.method.clone(),
-        options: arm.options.clone(),
-        workload: Workload::Scan,
         consume: Consume::Sum,
-        file: file.path.to_str().unwrap().to_string(),
         block_bytes,
-        range,
         // The whole file and a little more, so that a scan starts over, unless that would be very many blocks.
         ops: if blocks < 64 { blocks + 3 } else { 41 },
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
-        durability: schema::Durability::None,
         seed: 7,
-        hold: Hold::No,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(arm, file.path.to_str().unwrap(), range)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{fs, path::PathBuf};
 
 use schema::{
-    Arm, Consume, Descriptor, Durability, Span, Workload,
+    Arm, Consume, Durability, Span, Workload,
     protocol::{Done, Hold, Job, Reply, Request},
 };
 
@@ -107,23 +107,13 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
     let arm: Arm = arm.parse().unwrap();
     Job {
         pass: 0,
-        method: arm.method,
-        options: arm.options,
         workload,
         consume: Consume::Sum,
-        file: String::new(),
         block_bytes,
-        range: Span { offset: 0, bytes },
         ops: if workload == Workload::OverwriteRandom { 9 } else { bytes.div_ceil(block_bytes) },
-        aligned: true,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        consumed_percent: 100,
         durability,
         seed: SEED,
-        hold: Hold::No,
-        watch: None,
-        times_its_loop: false,
+        ..Job::new(&arm, "", Span { offset: 0, bytes })
     }
 }
 

@@ -1,7 +1,6 @@
 //! `faultline ab`: the user's own commands, from a verified state.
 
 use anyhow::Result;
-use lab::observe::Setup;
 use schema::{
     command::{self, Spec},
     observation::Means,
@@ -39,6 +38,7 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let how = How {
         rounds: args.rounds,
         observed: observed(args),
+        may_set_up: args.allow_setup,
         store: store.as_ref(),
         ..How::new(args.seed, args.budget, &interrupted, &line)
     };
@@ -53,14 +53,13 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
 }
 
 /// What is asked for by name is not replaced by something else.
-fn observed(args: &AbArgs) -> Option<Setup> {
-    let by = match args.observe {
-        Observe::Auto => vec![Means::Tracepoints, Means::Ptrace],
-        Observe::Tracepoints => vec![Means::Tracepoints],
-        Observe::Ptrace => vec![Means::Ptrace],
-        Observe::None => return None,
-    };
-    Some(Setup { by, may_mount: args.allow_setup })
+fn observed(args: &AbArgs) -> Option<&'static [Means]> {
+    match args.observe {
+        Observe::Auto => Some(Means::ALL),
+        Observe::Tracepoints => Some(&[Means::Tracepoints]),
+        Observe::Ptrace => Some(&[Means::Ptrace]),
+        Observe::None => None,
+    }
 }
 
 fn spec(args: &AbArgs, index: usize) -> Spec {

@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Result;
-use lab::observe::Setup;
 use schema::{Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
 
 use crate::{
@@ -101,9 +100,8 @@ fn commands(record: &Record) -> BTreeSet<String> {
 }
 
 /// Commands that were watched are watched again, by whatever means there are here.
-fn watched(before: &Record) -> Option<Setup> {
-    let by = vec![Means::Tracepoints, Means::Ptrace];
-    (!before.observations.is_empty()).then_some(Setup { by, may_mount: false })
+fn watched(before: &Record) -> Option<&'static [Means]> {
+    (!before.observations.is_empty()).then_some(Means::ALL)
 }
 
 /// The file that was measured, or a folder for one of our own of the same size.

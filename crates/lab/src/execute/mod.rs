@@ -12,11 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use schema::{Experiment, Record, timeline::Timeline};
+use schema::{Experiment, Record, observation::Means, timeline::Timeline};
 
 use crate::{
     cage::{Cages, Note},
-    ceiling, host, observe,
+    ceiling, host,
     plan::{Plan, Stage},
     scenario::{self, Scene},
     state,
@@ -61,8 +61,8 @@ pub struct Settings<'a> {
     pub counted: bool,
     /// Tracefs and disks in memory may be set up; they go with this process.
     pub may_set_up: bool,
-    /// One watched execution of every command before the rounds.
-    pub observed: Option<observe::Setup>,
+    /// One watched execution of every command before the rounds, by these means, in the order to try them.
+    pub observed: Option<&'a [Means]>,
     /// Looks at the whole machine a second, beside everything else.
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
@@ -114,8 +114,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.cells = plan.cells;
     let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
     bench.record.scenarios = scenario::observe(experiment, &scene);
-    if let Some(setup) = &settings.observed {
-        bench.observe_commands(setup, hooks);
+    if let Some(by) = settings.observed {
+        bench.observe_commands(by, hooks);
     }
     for stage in Stage::ALL {
         bench.stage(stage, &plan.ops_given, hooks);

@@ -111,7 +111,7 @@ impl Bench<'_> {
         }
         let began = Instant::now();
         self.passes += 1;
-        let command = runtime::find(&arm.runtime).and_then(|it| it.worker(arm)).map_err(Trouble::Unavailable)?;
+        let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
         let (mut link, hello) = Link::start(command, self.interrupted)?;
         if !hello.about.is_empty() {
             self.record.runtimes.insert(hello.runtime, hello.about);

@@ -30,6 +30,14 @@ pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
     RUNTIMES.iter().copied().find(|it| it.name() == name).ok_or_else(|| format!("this version has no runtime {name:?}"))
 }
 
+/// A command that starts one worker for an arm, of whatever runtime.
+///
+/// # Errors
+/// As `find` and `Runtime::worker`.
+pub fn worker(arm: &Arm) -> Result<Command, String> {
+    find(&arm.runtime)?.worker(arm)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

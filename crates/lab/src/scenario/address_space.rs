@@ -73,7 +73,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
 
 fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &AtomicBool) -> Result<Done, Trouble> {
     let arm: Arm = arm.parse().expect("a method of ours");
-    let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm)).map_err(Trouble::Unavailable)?;
+    let mut command = runtime::worker(&arm).map_err(Trouble::Unavailable)?;
     sys::process::limit_address_space(&mut command, LIMIT_BYTES);
     let block_bytes = 64 << 10;
     let blocks = window.div_ceil(block_bytes);
@@ -83,9 +83,5 @@ fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &
         threads,
         ..Job::new(&arm, &target.path, Span { offset: 0, bytes: window })
     };
-    let (mut link, _) = Link::start(command, interrupted)?;
-    link.prepare(&job)?;
-    let done = link.go(1, Duration::from_secs(60))?;
-    link.bye()?;
-    Ok(done)
+    Link::one_pass(command, &job, Duration::from_secs(60), interrupted)
 }

@@ -50,12 +50,8 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
 
 fn attempt(scene: &Scene, arm: &str, scratch: &Scratch) -> Result<Done, Trouble> {
     let arm: Arm = arm.parse().expect("a method of ours");
-    let mut command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm)).map_err(Trouble::Unavailable)?;
+    let mut command = runtime::worker(&arm).map_err(Trouble::Unavailable)?;
     command.env("JDK_JAVA_OPTIONS", format!("-XX:MaxDirectMemorySize={LIMIT_BYTES}"));
     let job = Job::new(&arm, &scratch.path(), Span { offset: 0, bytes: BLOCK_BYTES });
-    let (mut link, _) = Link::start(command, scene.interrupted)?;
-    link.prepare(&job)?;
-    let done = link.go(1, Duration::from_secs(20))?;
-    link.bye()?;
-    Ok(done)
+    Link::one_pass(command, &job, Duration::from_secs(20), scene.interrupted)
 }

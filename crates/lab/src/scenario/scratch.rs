@@ -9,7 +9,10 @@ use std::{
 };
 
 use rustix::fs::{Mode, OFlags};
-use sys::cache::{self, Cachestat};
+use sys::{
+    cache::{self, Cachestat},
+    pages::{Pages, Sharing},
+};
 
 use crate::Target;
 
@@ -41,6 +44,11 @@ impl Scratch {
         let content = vec![OLD; scratch.bytes as usize];
         scratch.file.write_all(&content).and_then(|()| scratch.file.sync_all()).map_err(|error| no(&error))?;
         Ok(scratch)
+    }
+
+    /// The whole of it, for loads and stores.
+    pub(super) fn map(&self, sharing: Sharing) -> Result<Pages, String> {
+        Pages::map(&self.file, self.bytes, sharing).map_err(|error| format!("mmap(2): {error}"))
     }
 
     /// As another process may open it, of the same user.

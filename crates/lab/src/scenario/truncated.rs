@@ -31,7 +31,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         hold: Hold::Warm,
         ..Job::new(&arm, &scratch.path(), Span { offset: 0, bytes: scratch.bytes })
     };
-    let command = runtime::find(&arm.runtime).and_then(|it| it.worker(&arm))?;
+    let command = runtime::worker(&arm)?;
     let in_words = |trouble| match trouble {
         Trouble::Failed(reason) | Trouble::Unavailable(reason) => reason,
         Trouble::Interrupted => "interrupted".to_string(),

@@ -49,8 +49,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
 fn stores(scene: &Scene, store: impl Fn(&Scratch, &mut Pages, u64) -> std::io::Result<()>) -> Result<Seen, String> {
     let scratch = Scratch::beside(scene.target, PAGES)?;
     let page = sys::page_bytes();
-    let mut mapping =
-        Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| format!("mmap(2): {error}"))?;
+    let mut mapping = scratch.map(Sharing::Shared)?;
     for index in 0..PAGES {
         mapping.store(index * page, OLD + 1);
     }

@@ -50,8 +50,7 @@ impl Faults {
 
 fn faults(target: &Target, locked: bool) -> Result<Faults, String> {
     let scratch = Scratch::beside(target, PAGES)?;
-    let mut mapping =
-        Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| format!("mmap(2): {error}"))?;
+    let mut mapping = scratch.map(Sharing::Shared)?;
     if locked {
         mapping.lock().map_err(|error| format!("mlock(2): {error}; the limit is RLIMIT_MEMLOCK"))?;
     }

@@ -70,7 +70,7 @@ fn msync_async(scene: &Scene) -> Result<Observation, String> {
 
 fn dirty_before_store(scene: &Scene) -> Result<Observation, String> {
     let scratch = Scratch::beside(scene.target, PAGES)?;
-    let mapping = map(&scratch)?;
+    let mapping = scratch.map(Sharing::Shared)?;
     mapping.populate_write().map_err(|error| format!("MADV_POPULATE_WRITE (Linux 5.14): {error}"))?;
     let faulted = dirty(&scratch)?;
     Ok(Observation {
@@ -81,15 +81,11 @@ fn dirty_before_store(scene: &Scene) -> Result<Observation, String> {
 
 /// A shared mapping with a byte stored in each page.
 fn stored(scratch: &Scratch) -> Result<Pages, String> {
-    let mut mapping = map(scratch)?;
+    let mut mapping = scratch.map(Sharing::Shared)?;
     for page in 0..PAGES {
         mapping.store(page * sys::page_bytes(), NEW);
     }
     Ok(mapping)
-}
-
-fn map(scratch: &Scratch) -> Result<Pages, String> {
-    Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| format!("mmap(2): {error}"))
 }
 
 /// Dirty or on their way to the device.

@@ -6,10 +6,11 @@ use std::{fs::File, io::Read};
 use rustix::{
     fd::OwnedFd,
     fs::{Mode, OFlags, openat},
-    mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen},
+    mount::MountAttrFlags,
 };
 
 use super::Format;
+use crate::mount;
 
 /// Where it is usually mounted; the second is how it was reached before Linux 4.1.
 const USUAL: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -29,6 +30,20 @@ pub struct Tracepoint {
 }
 
 impl Tracefs {
+    /// Where it is mounted already, or else by a mount of our own, if that may be made.
+    ///
+    /// # Errors
+    /// Why it cannot be reached, and what would change that.
+    pub fn reach(may_mount: bool) -> Result<Tracefs, String> {
+        Tracefs::mounted().or_else(|reason| match may_mount {
+            true => Tracefs::detached().map_err(|why| format!("{reason}, and {why}")),
+            false => Err(format!(
+                "the kernel's table of tracepoints (tracefs) cannot be read: {reason}; with --allow-setup, as root, \
+                 faultline reaches it by a mount that ends with the run"
+            )),
+        })
+    }
+
     /// Where it is mounted already.
     ///
     /// # Errors
@@ -54,16 +69,12 @@ impl Tracefs {
     /// # Errors
     /// What the kernel refused.
     pub fn detached() -> Result<Tracefs, String> {
-        let mount = || {
-            let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            fsconfig_create(&context)?;
-            let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
-                | MountAttrFlags::MOUNT_ATTR_NOSUID
-                | MountAttrFlags::MOUNT_ATTR_NODEV
-                | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-            fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
-        };
-        let root = mount().map_err(|error: rustix::io::Errno| format!("tracefs cannot be mounted: {error}"))?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+            | MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let root = mount::detached("tracefs", None, attributes)
+            .map_err(|error| format!("tracefs cannot be mounted: {error}"))?;
         Ok(Tracefs { root })
     }
 

@@ -35,25 +35,8 @@ impl Method for Uring {
             direct::try_one(task)?;
         }
         let way = UringWay::new(task).map_err(|fault| fault.to_string())?;
-        let mut buffer = Buffer::new(way.buffer_bytes(task)).map_err(|error| format!("buffers: {error}"))?;
-        let ring = way.ring(&mut buffer).map_err(|fault| match (fault.errno(), fault.what.as_str()) {
-            (Some(libc::EPERM), "io_uring_setup(2)") => {
-                "io_uring is not allowed here (seccomp, or the sysctl kernel.io_uring_disabled)".to_string()
-            }
-            (Some(libc::ENOSYS), _) => "this kernel has no io_uring (it needs Linux 5.6)".to_string(),
-            (Some(libc::ENOMEM | libc::EPERM), _) => {
-                let error = fault.error.as_ref().expect("it has an errno");
-                format!("{}: {}", fault.what, lock_refused(buffer.len() as u64, error))
-            }
-            _ => fault.to_string(),
-        })?;
-        let mut probe = Probe::new();
-        ring.ring.submitter().register_probe(&mut probe).map_err(|error| format!("io_uring probe: {error}"))?;
-        let code = if way.registered { opcode::ReadFixed::CODE } else { opcode::Read::CODE };
-        match probe.is_supported(code) {
-            true => Ok(()),
-            false => Err("this kernel's io_uring cannot read into plain buffers (it needs Linux 5.6)".into()),
-        }
+        let read = if way.registered { opcode::ReadFixed::CODE } else { opcode::Read::CODE };
+        way.try_ring(way.buffer_bytes(task), &[read])
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
@@ -84,6 +67,29 @@ impl UringWay {
         let asked = u64::from(task.arm.number("queue_depth").unwrap_or(1).max(1));
         let depth = asked.min(fitting).min(ops_of_one_thread) as u32;
         Ok(UringWay { depth, registered, alignment, direct, stride })
+    }
+
+    /// Builds the ring that the pass will build, registers as much memory, and asks it for the operations. What is
+    /// missing comes back in words.
+    pub(crate) fn try_ring(&self, buffer_bytes: usize, operations: &[u8]) -> Result<(), String> {
+        let mut buffer = Buffer::new(buffer_bytes).map_err(|error| format!("buffers: {error}"))?;
+        let ring = self.ring(&mut buffer).map_err(|fault| match (fault.errno(), fault.what.as_str()) {
+            (Some(libc::EPERM), "io_uring_setup(2)") => {
+                "io_uring is not allowed here (seccomp, or the sysctl kernel.io_uring_disabled)".to_string()
+            }
+            (Some(libc::ENOSYS), _) => "this kernel has no io_uring (it needs Linux 5.6)".to_string(),
+            (Some(libc::ENOMEM | libc::EPERM), _) => {
+                let error = fault.error.as_ref().expect("it has an errno");
+                format!("{}: {}", fault.what, lock_refused(buffer.len() as u64, error))
+            }
+            _ => fault.to_string(),
+        })?;
+        let mut probe = Probe::new();
+        ring.ring.submitter().register_probe(&mut probe).map_err(|error| format!("io_uring probe: {error}"))?;
+        match operations.iter().all(|&it| probe.is_supported(it)) {
+            true => Ok(()),
+            false => Err("this kernel's io_uring lacks plain reads and writes (it needs Linux 5.6)".into()),
+        }
     }
 
     pub(crate) fn ring(&self, buffer: &mut [u8]) -> Result<Ring, Fault> {

@@ -36,7 +36,7 @@ pub(crate) fn observe(command: Command, limit: Duration, by: Means, watch: &Watc
     let nothing = |why: String, ran| Ok(Watched::Nothing { why: format!("{}: {why}", by.word()), ran });
     let followed = match by {
         Means::Ptrace => follow(command, limit, How::Stopped, &mut model),
-        Means::Tracepoints => match tracefs(watch.may_mount) {
+        Means::Tracepoints => match Tracefs::reach(watch.may_mount) {
             Ok(tracefs) => follow(command, limit, How::Recorded(&tracefs), &mut model),
             Err(reason) => return nothing(reason, false),
         },
@@ -46,13 +46,5 @@ pub(crate) fn observe(command: Command, limit: Duration, by: Means, watch: &Watc
         Err(Trouble::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
         Err(Trouble::Refused(reason)) => nothing(reason, false),
         Err(Trouble::Lost(events)) => nothing(format!("{events} events did not fit into the kernel's rings"), true),
-    }
-}
-
-fn tracefs(may_mount: bool) -> Result<Tracefs, String> {
-    match Tracefs::mounted() {
-        Err(reason) if may_mount => Tracefs::detached().map_err(|why| format!("{reason}, and {why}")),
-        Err(reason) => Err(format!("tracefs is out of reach: {reason}; as root, --allow-setup mounts it for this run")),
-        mounted => mounted,
     }
 }

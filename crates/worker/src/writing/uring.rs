@@ -6,7 +6,7 @@
 
 use std::{fs::File, io, os::fd::AsRawFd};
 
-use io_uring::{Probe, opcode, squeue::Entry, types};
+use io_uring::{opcode, squeue::Entry, types};
 use schema::{Durability, Span, Workload};
 
 use crate::{
@@ -40,20 +40,10 @@ pub(super) fn support(task: &Task) -> Result<Places, Refusal> {
     if way.direct {
         direct::fits_writes(task).map_err(Refusal::Unavailable)?;
     }
-    let unavailable = |what: &str, error: io::Error| Refusal::Unavailable(format!("{what}: {error}"));
-    let ring = io_uring::IoUring::new(way.depth).map_err(|error| match error.raw_os_error() {
-        Some(libc::EPERM) => unavailable("io_uring is not allowed here", error),
-        _ => unavailable("io_uring_setup(2)", error),
-    })?;
-    let mut probe = Probe::new();
-    ring.submitter().register_probe(&mut probe).map_err(|error| unavailable("io_uring probe", error))?;
     let write = if way.registered { opcode::WriteFixed::CODE } else { opcode::Write::CODE };
-    match probe.is_supported(write) && probe.is_supported(opcode::Fsync::CODE) {
-        true => Ok(Places { count: way.depth as usize, stride: way.stride }),
-        false => {
-            Err(Refusal::Unavailable("this kernel's io_uring cannot write plain buffers (it needs Linux 5.6)".into()))
-        }
-    }
+    let places = Places { count: way.depth as usize, stride: way.stride };
+    way.try_ring(places.count * places.stride, &[write, opcode::Fsync::CODE]).map_err(Refusal::Unavailable)?;
+    Ok(places)
 }
 
 impl Uring {
