@@ -19,7 +19,7 @@ use schema::{
 };
 use xshell::{Shell, cmd};
 
-use crate::bench_probes;
+use crate::{bench_observe, bench_probes};
 
 pub(crate) const FILE_BYTES: u64 = 256 << 20;
 const ROUNDS: usize = 31;
@@ -34,11 +34,14 @@ pub fn run() -> Result<()> {
     let tool = crate::root().join("target/release/faultline");
     let bare = folder.path().join("bare");
     cmd!(shell, "cc -O3 -o {bare} xtask/bench/bare.c").run().context("a C compiler is needed for the bare loop")?;
+    let reader = folder.path().join("reader");
+    cmd!(shell, "rustc --edition=2024 -O -o {reader} crates/faultline/tests/programs/reader.rs").run()?;
     let file = folder.path().join("file");
     std::fs::write(&file, noise(FILE_BYTES))?;
 
     match std::env::args().nth(2).as_deref() {
         Some("loops") => return against_bare_loop(&tool, &bare, &file).map(|table| print!("{table}")),
+        Some("observe") => return bench_observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
         Some("probes") => return bench_probes::table(&tool, &file).map(|table| print!("{table}")),
         _ => {}
     }
@@ -46,16 +49,18 @@ pub fn run() -> Result<()> {
         "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one sitting on the machine below.\n\n",
     );
     let survey = |seed: u64| document(&tool, folder.path(), &[&"run", &file.display(), &"--seed", &seed]);
-    eprintln!("1/5  cells against the bare loop");
+    eprintln!("1/6  cells against the bare loop");
     let loops = against_bare_loop(&tool, &bare, &file)?;
-    eprintln!("2/5  passes with and without probes");
+    eprintln!("2/6  passes with and without probes");
     let probes = bench_probes::table(&tool, &file)?;
-    eprintln!("3/5  the survey, twice");
+    eprintln!("3/6  programs that are watched");
+    let watched = bench_observe::table(&tool, &reader, &file)?;
+    eprintln!("4/6  the survey, twice");
     let (first, cost) = costs(&tool, &file, survey)?;
     let (second, _) = survey(2)?;
-    eprintln!("4/5  controls");
+    eprintln!("5/6  controls");
     let controls = controls(&tool, folder.path(), &file)?;
-    eprintln!("5/5  start-up");
+    eprintln!("6/6  start-up");
     let startup = startup(&tool)?;
 
     let environment = &first.record.environment;
@@ -71,6 +76,7 @@ pub fn run() -> Result<()> {
     )?;
     page += &loops;
     page += &probes;
+    page += &watched;
     page += &controls;
     page += &agreement(&first.findings, &second.findings)?;
     writeln!(page, "## What it costs\n\n| | measured | target |\n|---|---|---|")?;

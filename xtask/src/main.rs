@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
 mod bench;
+mod bench_observe;
 mod bench_probes;
 mod test;
 
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "       cargo xtask bench probes  only passes with probes against passes without, written to stdout"
             );
+            eprintln!("       cargo xtask bench observe only what watching costs a program, written to stdout");
             eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
             return ExitCode::from(2);
         }

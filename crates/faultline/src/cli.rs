@@ -184,9 +184,6 @@ pub struct AbArgs {
     /// How one execution of each command is watched before the rounds: auto, tracepoints, ptrace, none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub observe: Observe,
-    /// With --observe, as root: reach the kernel's tracepoints by a mount that nobody else sees and that ends with the run
-    #[arg(long)]
-    pub allow_setup: bool,
     /// Exactly so many rounds, instead of as many as precision and budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,

@@ -15,10 +15,7 @@ use schema::{
     protocol::{Done, Job, PROTOCOL, Reply, Request},
 };
 
-use crate::{
-    ab::anybody_runs,
-    support::{Sandbox, is_root},
-};
+use crate::{ab::anybody_runs, support::Sandbox};
 
 const BOTH: [Means; 2] = [Means::Ptrace, Means::Tracepoints];
 
@@ -100,7 +97,7 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
 }
 
 fn watch(by: Means, named: &str) -> Watch {
-    Watch { by: vec![by], may_mount: is_root(), named: vec![named.into()] }
+    Watch { by: vec![by], named: vec![named.into()] }
 }
 
 /// What is seen by each of the means that there are here.
@@ -192,6 +189,25 @@ fn a_pipeline_of_a_shell_is_followed_through_all_its_processes() {
         // `wc -c` may ask for the size only, and `cat` may copy within the kernel.
         assert!(seen.named.read_bytes() >= 310_000, "{seen:?}");
         assert!(seen.named.opens >= 3);
+    }
+}
+
+#[test]
+fn processes_with_numbers_of_their_own_are_left_to_ptrace() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let line = format!("unshare --user --map-root-user --pid --fork {} read {file} 4096 50", reader());
+    let watch = Watch { by: vec![Means::Tracepoints, Means::Ptrace], named: vec![file.clone()] };
+    match execute(&words(&line), Some(watch)) {
+        Ok(done) => {
+            let seen = *done.observation.expect("an observation");
+            assert_eq!((seen.by, calls(&seen.named, "read").0), (Means::Ptrace, 50), "{seen:?}");
+            assert!(seen.remarks.iter().any(|it| it.starts_with("not by tracepoints")), "{seen:?}");
+        }
+        Err(reason) if reason.contains("unshare") || reason.contains("it cannot be watched") => {
+            println!("skipped: {reason}")
+        }
+        Err(reason) => panic!("{reason}"),
     }
 }
 

@@ -25,14 +25,14 @@ const TOLD: usize = 5;
 /// # Errors
 /// The user wants to stop.
 pub(crate) fn observe(
-    (by, may_mount): (&[Means], bool),
+    by: &[Means],
     arm: &schema::Arm,
     target: &Target,
     mut job: Job,
     interrupted: &AtomicBool,
 ) -> Result<Observed, Trouble> {
     let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
-    job.watch = Some(Watch { by: by.to_vec(), may_mount, named });
+    job.watch = Some(Watch { by: by.to_vec(), named });
     let seen = match watched(arm, &job, interrupted) {
         Ok(observation) => Reading::Value(observation),
         Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),

@@ -37,8 +37,6 @@ impl Means {
 pub struct Watch {
     /// The means to try, in this order.
     pub by: Vec<Means>,
-    /// Mounting tracefs where it is not mounted, attached nowhere.
-    pub may_mount: bool,
     /// Paths of the named files.
     pub named: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! What the kernel tells about files, caches, processes and devices, and the few system calls that `rustix` lacks.
 //! Thin and stateless: it knows nothing of experiments. The controller's `unsafe` lives here.
 
+pub mod bpf;
 pub mod cache;
 pub mod cgroup;
 pub mod damon;

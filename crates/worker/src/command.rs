@@ -102,8 +102,8 @@ impl Session for Execution {
     }
 }
 
-/// One execution that is watched, by the first means that tell all. Its phases say how long watching took, which nobody
-/// compares.
+/// One execution that is watched, by the first means that tell all. Its phases say how long the program took, watched;
+/// no verdict is made of that.
 fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
     let mut given_up = Vec::new();
     for &by in &watch.by {
@@ -113,7 +113,6 @@ fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         sys::process::tie_in_own_session(&mut command);
         let before = usage::of_children();
-        let began = Instant::now();
         // Both end when nobody holds the other side any more: with the command and all that it has started.
         let (seen, output, stderr) = thread::scope(|scope| {
             let output = scope.spawn(move || summed(&mut stdout));
@@ -146,7 +145,7 @@ fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
         ended.judge(spec, &left)?;
         observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
         return Ok(Measured {
-            phases: Phases { open_ns: None, work_ns: when.duration_since(began).as_nanos() as u64, close_ns: None },
+            phases: Phases { open_ns: None, work_ns: followed.took.as_nanos() as u64, close_ns: None },
             tally: tally(spec, &ended),
             usage,
             parts: None,

@@ -38,7 +38,6 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let how = How {
         rounds: args.rounds,
         observed: observed(args),
-        may_set_up: args.allow_setup,
         store: store.as_ref(),
         ..How::new(args.seed, args.budget, &interrupted, &line)
     };

@@ -9,7 +9,6 @@ impl Bench<'_> {
     /// One watched execution of every command. One that does not read the named files is skipped, and after one that
     /// writes to them nothing else is run.
     pub(super) fn observe_commands(&mut self, by: &[Means], hooks: &mut Hooks) {
-        let allowed = (by, self.settings.may_set_up);
         let mut arms: Vec<Arm> = Vec::new();
         for arm in self.record.cells.iter().map(|it| &it.arm).filter(|it| it.runtime == COMMAND) {
             if !arms.contains(arm) {
@@ -24,7 +23,7 @@ impl Bench<'_> {
             self.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch));
-            let Ok(observed) = observe::observe(allowed, &arm, self.target, job, self.interrupted) else { return };
+            let Ok(observed) = observe::observe(by, &arm, self.target, job, self.interrupted) else { return };
             let change = self.target.unchanged().err();
             let said = change.map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()));
             self.spoiled = said.clone();

@@ -32,17 +32,15 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub use calls::{CALLS, Call, Does};
 pub use opened::Opened;
 use ptrace::Stop;
-use recorded::{Recorder, Stops};
-
-use crate::perf::Tracefs;
+use recorded::{Processes, Recorder};
 
 /// How calls become known.
 #[derive(Clone, Copy)]
-pub enum How<'a> {
+pub enum How {
     /// The program is stopped at each of them.
     Stopped,
     /// Only at the rare ones; the kernel records the others.
-    Recorded(&'a Tracefs),
+    Recorded,
 }
 
 /// What happened. Numbers of threads are the kernel's; a process has that of its first thread.
@@ -95,6 +93,8 @@ pub trait Listener {
 #[derive(Debug)]
 pub struct Followed {
     pub status: ExitStatus,
+    /// From its start to the end of its own process.
+    pub took: Duration,
     /// It was killed, for it took too long.
     pub expired: bool,
     /// Processes that were still there when it had ended, and were ended too.
@@ -133,11 +133,11 @@ pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Li
         let held = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
         let recorder = match how {
             How::Stopped => None,
-            How::Recorded(tracefs) => Some(Recorder::start(tracefs, process)?),
+            How::Recorded => Some(Recorder::start()?),
         };
-        Ok((held, recorder))
+        Ok((held, recorder.unzip()))
     };
-    let (held, recorder) = match ready() {
+    let (held, (recorder, recording)) = match ready() {
         Ok(ready) => ready,
         Err(reason) => {
             // The gate closes unopened, and the child ends.
@@ -146,13 +146,16 @@ pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Li
             return Err(Trouble::Refused(reason));
         }
     };
-    let mut stops = Stops::default();
-    let heard: &mut dyn Listener = if recorder.is_some() { &mut stops } else { &mut *listener };
-    let mut follower = Follower { calls, listener: heard, tasks: BTreeMap::new(), early: BTreeSet::new() };
+    let (recorded, mut stops) = recording.unzip();
+    let heard: &mut dyn Listener = match &mut stops {
+        Some(stops) => stops,
+        None => &mut *listener,
+    };
+    let mut follower = Follower { calls, listener: heard, recorded, tasks: BTreeMap::new(), early: BTreeSet::new() };
     follower.begin(process, process, None, false);
     let (expired, all_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, is_over) = mpsc::channel::<()>();
-    let (status, left, tape) = std::thread::scope(|scope| {
+    let (status, took, left, tape) = std::thread::scope(|scope| {
         let (expired, all_ended, held) = (&expired, &all_ended, &held);
         scope.spawn(move || {
             if is_over.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -161,14 +164,16 @@ pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Li
             }
         });
         let recording = recorder.map(|it| scope.spawn(move || it.run(all_ended)));
+        let began = Instant::now();
         let _ = gate.write_all(&[1]);
         drop(gate);
         let status = follower.until_end(process);
+        let took = began.elapsed();
         drop(over);
         let patience = if expired.load(Ordering::Relaxed) { Duration::ZERO } else { GRACE };
         let left = follower.end_the_rest(patience);
         all_ended.store(true, Ordering::Release);
-        (status, left, recording.map(|it| it.join().expect("it does not panic")))
+        (status, took, left, recording.map(|it| it.join().expect("it does not panic")))
     });
     match said(word) {
         Some(Word::Exec(error)) => return Err(Trouble::Unstartable(error)),
@@ -176,13 +181,14 @@ pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Li
         None => {}
     }
     let expired = expired.into_inner();
-    if let Some(tape) = tape.filter(|_| !expired) {
-        if tape.lost > 0 {
-            return Err(Trouble::Lost(tape.lost));
+    let lost = follower.recorded.as_ref().map_or(0, Processes::lost);
+    if let Some((tape, stops)) = tape.zip(stops).filter(|_| !expired) {
+        if lost + tape.lost > 0 {
+            return Err(Trouble::Lost(lost + tape.lost));
         }
-        tape.replay(stops, listener);
+        tape.replay(stops.heard(), listener);
     }
-    Ok(Followed { status, expired, left })
+    Ok(Followed { status, took, expired, left })
 }
 
 fn explain(error: &io::Error) -> String {
@@ -264,6 +270,8 @@ struct Follower<'a> {
     /// In the filter's order.
     calls: Vec<&'static Call>,
     listener: &'a mut dyn Listener,
+    /// Whose frequent calls the kernel records.
+    recorded: Option<Processes>,
     tasks: BTreeMap<i32, Task>,
     /// Threads that stopped before their parent's stop told of them.
     early: BTreeSet<i32>,
@@ -385,6 +393,9 @@ impl Follower<'_> {
     }
 
     fn begin(&mut self, thread: i32, process: i32, parent: Option<i32>, shares_files: bool) {
+        if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == process) {
+            recorded.admit(process);
+        }
         self.tasks.insert(thread, Task { process, inside: None });
         self.listener.hear(Event::Began { thread, process, parent, shares_files });
     }
@@ -413,7 +424,10 @@ impl Follower<'_> {
 
     fn forget(&mut self, thread: i32) {
         self.early.remove(&thread);
-        if self.tasks.remove(&thread).is_some() {
+        if let Some(task) = self.tasks.remove(&thread) {
+            if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == task.process) {
+                recorded.dismiss(thread);
+            }
             self.listener.hear(Event::Ended { thread });
         }
     }

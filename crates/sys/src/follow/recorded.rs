@@ -1,38 +1,65 @@
 //! The frequent calls, as the kernel records them: a program is not stopped for them. What a descriptor is cannot be
-//! asked in a recording, so the rare calls that open files are stopped at all the same, and both are put in order by time.
+//! asked in a recording, so the rare calls that open files are stopped at all the same, and both are put in order by
+//! how far the recording was at each stop.
 //!
-//! An event costs more than a small read does, so a call leaves one: its entry. What it delivers follows from the size of
-//! the file.
+//! An event costs as much as a small read does, so a call leaves one: its entry, of the calls and processes of interest
+//! only, which a program of a few instructions chooses in the kernel. What a read delivers follows from the size of the
+//! file.
 
 use std::{
+    fs,
+    os::unix::fs::MetadataExt,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::fs::{major, minor};
 
 use super::{CALLS, Call, Called, Event, Listener};
-use crate::perf::{Field, Recording, Tracefs};
+use crate::bpf::{
+    Attached, Counts, FRAME, Helper, Instruction, LEAVE, Mark, R0, R1, R2, R3, R4, R6, R7, R8, R9, Ring, add, add_at,
+    call, copy, load, point, set, set_wide, skip_if, skip_unless, store,
+};
 
-/// Of all rings together, and at least of each.
-const RINGS_BYTES: usize = 8 << 20;
-const RING_BYTES_MIN: usize = 256 << 10;
+/// Three times the calls of one pause, where they are cheap.
+const RING_BYTES: u32 = 4 << 20;
 /// More than this are kept of no program: 72 bytes each.
 const EVENTS_MAX: usize = 2_000_000;
-/// How long the rings are left alone: emptying them takes time of the program's where there are few processors.
+/// How long the ring is left alone: emptying it takes time of the program's where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
+/// Of those that live at the same time.
+const PROCESSES_MAX: u32 = 1 << 15;
+
+/// What the program leaves of a call: who, which, and four arguments, which all frequent calls are content with.
+const WORDS: usize = 2 + 4;
+/// Where the arguments are in `struct pt_regs` (asm/ptrace.h, asm/syscall.h): the place of some that are neighbours, and
+/// which these are. A record has them in this order.
+const PLACES: &[(i32, &[usize])] = if cfg!(target_arch = "x86_64") {
+    &[(56, &[3]), (96, &[2, 1, 0])]
+} else if cfg!(target_arch = "aarch64") {
+    &[(0, &[0, 1, 2, 3])]
+} else {
+    &[(80, &[0, 1, 2, 3])]
+};
 
 /// Where the entries of system calls go.
 pub(super) struct Recorder {
-    entries: Recording,
-    number: Field,
-    arguments: Field,
+    ring: Ring,
+    program: Attached,
+}
+
+/// Whose calls are recorded. Each has a count of those that did not fit into the ring.
+pub(super) struct Processes {
+    counts: Counts,
+    /// Device and inode of the PID namespace in which they are numbered here.
+    namespace: (u64, u64),
+    lost: u64,
 }
 
 /// What a recording holds: a call as it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
-    time_ns: u64,
+    place: u64,
     thread: i32,
     call: &'static Call,
     arguments: [u64; 6],
@@ -45,73 +72,135 @@ pub(super) struct Tape {
     pub lost: u64,
 }
 
-impl Recorder {
-    /// Of a process that has not begun yet.
-    ///
-    /// # Errors
-    /// Why the kernel does not record it.
-    pub(super) fn start(tracefs: &Tracefs, process: i32) -> Result<Recorder, String> {
-        let entry = tracefs.tracepoint("raw_syscalls", "sys_enter")?;
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let ring_bytes = (RINGS_BYTES / cpus).max(RING_BYTES_MIN);
-        let mut entries = Recording::of(entry.id, process as u32, ring_bytes)?;
-        let wanted = CALLS.iter().filter(|it| it.is_frequent()).map(|it| format!("id=={}", it.number));
-        entries.only(&wanted.collect::<Vec<String>>().join("||"))?;
-        entries.enable()?;
-        let field = |name| entry.format.field(name).cloned();
-        Ok(Recorder { entries, number: field("id")?, arguments: field("args")? })
+impl Processes {
+    fn new() -> Result<Processes, String> {
+        const OWN: &str = "/proc/self/ns/pid";
+        let namespace = namespace(OWN).ok_or_else(|| format!("{OWN} cannot be looked at"))?;
+        Ok(Processes { counts: Counts::new(PROCESSES_MAX)?, namespace, lost: 0 })
     }
 
-    /// Empties the rings until it is over.
+    /// From now on, as long as it has not begun.
+    pub(super) fn admit(&mut self, process: i32) {
+        self.dismiss(process);
+        // In a PID namespace below, the kernel's number for it would not be found.
+        let is_below = namespace(&format!("/proc/{process}/ns/pid")).is_some_and(|it| it != self.namespace);
+        if is_below || self.counts.add(process).is_err() {
+            self.lost += 1;
+        }
+    }
+
+    pub(super) fn dismiss(&mut self, process: i32) {
+        self.lost += self.counts.remove(process).unwrap_or(0);
+    }
+
+    /// Calls that were made and are in no ring; at least one for a process that could not be recorded.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+fn namespace(path: &str) -> Option<(u64, u64)> {
+    let it = fs::metadata(path).ok()?;
+    // As the kernel numbers devices within itself (linux/kdev_t.h).
+    Some((u64::from(major(it.dev()) << 20 | minor(it.dev())), it.ino()))
+}
+
+/// Leaves the entry of a frequent call by one of the processes in the ring.
+fn program(wanted: &[i32], processes: &Processes, ring: &Ring) -> Vec<Instruction> {
+    let (device, inode) = processes.namespace;
+    // The tracepoint's arguments: the registers, and the number of the call (trace/events/syscalls.h).
+    let mut program = vec![copy(R6, R1), load(R7, R6, 8)];
+    let others = |at: usize| wanted.len() - 1 - at;
+    program.extend(wanted.iter().enumerate().map(|(at, &number)| skip_if(R7, number, others(at) + LEAVE.len())));
+    program.extend(LEAVE);
+    program.extend(set_wide(R1, device));
+    program.extend(set_wide(R2, inode));
+    program.extend([copy(R3, FRAME), add(R3, -8), set(R4, 8), call(Helper::ThreadAndProcess)]);
+    program.push(skip_if(R0, 0, LEAVE.len()));
+    program.extend(LEAVE);
+    // The process is the upper half of what lies there.
+    program.extend(point(R1, &processes.counts));
+    program.extend([copy(R2, FRAME), add(R2, -4), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
+    program.extend(LEAVE);
+    program.push(copy(R8, R0));
+    program.extend(point(R1, ring));
+    program.extend([set(R2, 8 * WORDS as i32), set(R3, 0), call(Helper::RingReserve)]);
+    let count = [set(R1, 1), add_at(R8, 0, R1)];
+    program.push(skip_unless(R0, 0, count.len() + LEAVE.len()));
+    program.extend(count);
+    program.extend(LEAVE);
+    program.extend([copy(R9, R0), load(R1, FRAME, -8), store(R9, 0, R1), store(R9, 8, R7)]);
+    let mut word = 2;
+    for (from, arguments) in PLACES {
+        program.extend([load(R3, R6, 0), add(R3, *from), copy(R1, R9), add(R1, 8 * word)]);
+        program.extend([set(R2, 8 * arguments.len() as i32), call(Helper::ReadKernel)]);
+        word += arguments.len() as i32;
+    }
+    // Nobody waits for it: the ring is looked at every few milliseconds.
+    const NO_WAKEUP: i32 = 1;
+    program.extend([copy(R1, R9), set(R2, NO_WAKEUP), call(Helper::RingSubmit)]);
+    program.extend(LEAVE);
+    program
+}
+
+impl Recorder {
+    /// Of processes that have not begun yet.
+    ///
+    /// # Errors
+    /// Why the kernel does not record them.
+    pub(super) fn start() -> Result<(Recorder, (Processes, Stops)), String> {
+        let (processes, ring) = (Processes::new()?, Ring::new(RING_BYTES)?);
+        let wanted: Vec<i32> = CALLS.iter().filter(|it| it.is_frequent()).map(|it| it.number as i32).collect();
+        let program = Attached::at(c"sys_enter", &program(&wanted, &processes, &ring))?;
+        let stops = Stops { mark: ring.mark()?, heard: Vec::new() };
+        Ok((Recorder { ring, program }, (processes, stops)))
+    }
+
+    /// Empties the ring until it is over.
     pub(super) fn run(mut self, over: &AtomicBool) -> Tape {
         let mut tape = Tape::default();
         loop {
             // Looked at first: what comes in before the end is drained after it.
             let is_over = over.load(Ordering::Acquire);
-            self.drain(&mut tape);
+            self.ring.drain(|place, record| tape.keep(place, record));
             if is_over {
                 break;
             }
             std::thread::sleep(PAUSE);
         }
-        tape.lost += self.entries.missing();
+        drop(self.program);
         tape
-    }
-
-    fn drain(&mut self, tape: &mut Tape) {
-        let Recorder { entries, number, arguments } = self;
-        entries.drain(|it| {
-            let said = number.number(it.fields).zip(six(arguments, it.fields));
-            tape.keep(it.time_ns, it.thread, said);
-        });
     }
 }
 
-fn six(field: &Field, record: &[u8]) -> Option<[u64; 6]> {
-    let raw = record.get(field.offset..field.offset.checked_add(48)?)?;
-    let mut words = raw.chunks_exact(8).map(|it| u64::from_ne_bytes(it.try_into().expect("eight bytes")));
-    Some(std::array::from_fn(|_| words.next().unwrap_or(0)))
+impl Seen {
+    /// Nothing if it is no call that anybody asked for.
+    fn of(place: u64, record: &[u8]) -> Option<Seen> {
+        let word = |at: usize| Some(u64::from_ne_bytes(*record.get(8 * at..)?.first_chunk()?));
+        let (who, number) = (word(0)?, word(1)?);
+        let call = CALLS.iter().find(|it| it.number as u64 == number)?;
+        let mut arguments = [0; 6];
+        for (at, &argument) in PLACES.iter().flat_map(|it| it.1).enumerate() {
+            arguments[argument] = word(2 + at)?;
+        }
+        Some(Seen { place, thread: who as i32, call, arguments })
+    }
 }
 
 impl Tape {
-    fn keep(&mut self, time_ns: u64, thread: u32, said: Option<(u64, [u64; 6])>) {
-        let call = said.and_then(|(number, it)| Some((CALLS.iter().find(|call| call.number as u64 == number)?, it)));
-        match call {
-            Some((call, arguments)) if self.seen.len() < EVENTS_MAX => {
-                self.seen.push(Seen { time_ns, thread: thread as i32, call, arguments });
-            }
+    fn keep(&mut self, place: u64, record: &[u8]) {
+        match Seen::of(place, record) {
+            Some(seen) if self.seen.len() < EVENTS_MAX => self.seen.push(seen),
             Some(_) => self.lost += 1,
             None => {}
         }
     }
 
     /// Tells the listener everything in the order in which it happened.
-    pub(super) fn replay(mut self, stops: Stops, listener: &mut dyn Listener) {
-        // Each CPU has a ring of its own.
-        self.seen.sort_by_key(|it| it.time_ns);
-        let mut stops = stops.0.into_iter().peekable();
-        for Seen { time_ns, thread, call, arguments } in self.seen {
-            while let Some((_, event)) = stops.next_if(|(at, _)| *at <= time_ns) {
+    pub(super) fn replay(self, stops: Vec<(u64, Event)>, listener: &mut dyn Listener) {
+        let mut stops = stops.into_iter().peekable();
+        for Seen { place, thread, call, arguments } in self.seen {
+            while let Some((_, event)) = stops.next_if(|(at, _)| *at <= place) {
                 listener.hear(event);
             }
             listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
@@ -120,14 +209,21 @@ impl Tape {
     }
 }
 
-/// What was heard at stops, with the clock of the recording.
-#[derive(Default)]
-pub(super) struct Stops(Vec<(u64, Event)>);
+/// What was heard at stops, and how far the recording was then.
+pub(super) struct Stops {
+    mark: Mark,
+    heard: Vec<(u64, Event)>,
+}
+
+impl Stops {
+    pub(super) fn heard(self) -> Vec<(u64, Event)> {
+        self.heard
+    }
+}
 
 impl Listener for Stops {
     fn hear(&mut self, event: Event) {
-        let now = clock_gettime(ClockId::Monotonic);
-        self.0.push((now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64, event));
+        self.heard.push((self.mark.now(), event));
     }
 
     /// It is worked out afterwards; nothing is looked up but what was opened.
@@ -160,10 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn stops_and_recorded_calls_are_told_in_the_order_of_time_whatever_cpu_they_come_from() {
-        let seen = |time_ns, thread, number| Seen { time_ns, thread, call: call("read"), arguments: [number; 6] };
-        let tape = Tape { seen: vec![seen(30, 1, 5), seen(60, 2, 6), seen(20, 2, 7)], lost: 0 };
-        let stops = Stops(vec![(10, Event::Foreign { thread: 1 }), (50, Event::Ended { thread: 1 })]);
+    fn stops_and_recorded_calls_are_told_in_the_order_of_their_places() {
+        let seen = |place, thread, number| Seen { place, thread, call: call("read"), arguments: [number; 6] };
+        let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], lost: 0 };
+        let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut heard = Heard::default();
         tape.replay(stops, &mut heard);
         let told = |thread, number| {
@@ -174,20 +270,32 @@ mod tests {
         assert_eq!(heard.0, expected);
     }
 
+    fn record(thread: u32, number: u64, arguments: [u64; 6]) -> Vec<u8> {
+        let mut words = vec![7 << 32 | u64::from(thread), number];
+        words.extend(PLACES.iter().flat_map(|it| it.1).map(|&it| arguments[it]));
+        words.iter().flat_map(|it| it.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn a_record_says_who_called_what_with_which_arguments() {
+        let number = libc::SYS_pread64 as u64;
+        let seen = Seen::of(42, &record(4711, number, [3, 0x1000, 64, 4096, 0, 0])).unwrap();
+        let expected = Seen { place: 42, thread: 4711, call: call("pread64"), arguments: [3, 0x1000, 64, 4096, 0, 0] };
+        assert_eq!(seen, expected);
+    }
+
     #[test]
     fn a_number_that_is_no_call_of_interest_is_left_out() {
         let mut tape = Tape::default();
-        tape.keep(1, 1, Some((u64::MAX, [0; 6])));
-        tape.keep(1, 1, None);
-        tape.keep(1, 1, Some((libc::SYS_read as u64, [0; 6])));
+        tape.keep(0, &record(1, u64::MAX, [0; 6]));
+        tape.keep(56, &record(1, libc::SYS_read as u64, [0; 6]));
         assert_eq!((tape.seen.len(), tape.lost), (1, 0));
     }
 
     proptest! {
         #[test]
-        fn arguments_of_any_record_are_there_or_not(offset in 0usize..80, record in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let field = Field { name: "args".into(), offset, bytes: 48, signed: false };
-            prop_assert_eq!(six(&field, &record).is_some(), offset + 48 <= record.len());
+        fn a_record_of_any_length_is_a_call_or_none(record in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(Seen::of(0, &record).is_none_or(|_| record.len() / 8 >= WORDS));
         }
     }
 }

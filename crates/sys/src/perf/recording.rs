@@ -1,8 +1,6 @@
 //! Every occurrence of a tracepoint, through one ring of memory per CPU: an event that threads inherit cannot have one
 //! ring for all of them (EINVAL).
 
-use std::{ffi::CString, io, os::fd::AsRawFd};
-
 use perf_event::{Builder, Clock, SampleFlag, Sampler, events::Tracepoint};
 
 use super::{counter::process_id, explain};
@@ -25,12 +23,8 @@ pub struct Occurrence<'a> {
 
 pub struct Recording {
     rings: Vec<Sampler>,
-    handed_out: u64,
     lost: u64,
 }
-
-/// PERF_EVENT_IOC_SET_FILTER
-const SET_FILTER: u64 = 0x4008_2406;
 
 impl Recording {
     /// Of the thread `pid`, and of every thread and child that it starts from now on. It waits until it is enabled.
@@ -53,23 +47,7 @@ impl Recording {
             let ring = counter.and_then(|counter| counter.sampled(ring_bytes)).map_err(|error| explain(&error))?;
             rings.push(ring);
         }
-        Ok(Recording { rings, handed_out: 0, lost: 0 })
-    }
-
-    /// Only events of which this is true, in the kernel's words for its fields: `id==0||id==17`.
-    ///
-    /// # Errors
-    /// It cannot be understood.
-    pub fn only(&mut self, filter: &str) -> Result<(), String> {
-        let text = CString::new(filter).map_err(|_| "a filter has no zero byte".to_string())?;
-        for ring in &self.rings {
-            // SAFETY: the kernel reads the text up to its end mark, and keeps a copy.
-            let result = unsafe { libc::ioctl(ring.as_raw_fd(), SET_FILTER as _, text.as_ptr()) };
-            if result < 0 {
-                return Err(format!("the filter {filter:?} is not understood: {}", io::Error::last_os_error()));
-            }
-        }
-        Ok(())
+        Ok(Recording { rings, lost: 0 })
     }
 
     /// # Errors
@@ -91,7 +69,6 @@ impl Recording {
                 let (kind, bytes) = (record.ty(), record.to_contiguous());
                 match kind {
                     SAMPLE => {
-                        self.handed_out += 1;
                         if let Some(occurrence) = occurrence(&bytes) {
                             each(occurrence);
                         } else {
@@ -104,13 +81,6 @@ impl Recording {
                 }
             }
         }
-    }
-
-    /// How many events were counted and never handed out. A loss at the very end is in no ring, since the kernel notes it
-    /// before the next event that fits; so this is asked when all is drained and nothing is running any more.
-    pub fn missing(&mut self) -> u64 {
-        let counted = self.rings.iter_mut().filter_map(|ring| ring.as_counter_mut().read_count_and_time().ok());
-        counted.map(|it| it.count).sum::<u64>().saturating_sub(self.handed_out).max(self.lost)
     }
 
     /// How many of the drained events were lost because the ring was full.

@@ -5,10 +5,7 @@ mod model;
 use std::{os::unix::fs::MetadataExt, process::Command, time::Duration};
 
 use schema::observation::{Means, Observation, Watch};
-use sys::{
-    follow::{Followed, How, Trouble, follow},
-    perf::Tracefs,
-};
+use sys::follow::{Followed, How, Trouble, follow};
 
 use crate::task::{Fault, at};
 use model::Model;
@@ -36,15 +33,12 @@ pub(crate) fn observe(command: Command, limit: Duration, by: Means, watch: &Watc
     let nothing = |why: String, ran| Ok(Watched::Nothing { why: format!("{}: {why}", by.word()), ran });
     let followed = match by {
         Means::Ptrace => follow(command, limit, How::Stopped, &mut model),
-        Means::Tracepoints => match Tracefs::reach(watch.may_mount) {
-            Ok(tracefs) => follow(command, limit, How::Recorded(&tracefs), &mut model),
-            Err(reason) => return nothing(reason, false),
-        },
+        Means::Tracepoints => follow(command, limit, How::Recorded, &mut model),
     };
     match followed {
         Ok(followed) => Ok(Watched::Seen(followed, Box::new(model.finish(by)))),
         Err(Trouble::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
         Err(Trouble::Refused(reason)) => nothing(reason, false),
-        Err(Trouble::Lost(events)) => nothing(format!("{events} events did not fit into the kernel's rings"), true),
+        Err(Trouble::Lost(events)) => nothing(format!("{events} events did not fit into the kernel's ring"), true),
     }
 }

@@ -1,0 +1,157 @@
+//! A few instructions of one's own at a tracepoint of the kernel, and a ring of memory for what they saw: bpf(2).
+//!
+//! They choose in the kernel what is worth keeping, so that an event costs half of what perf_event_open(2) takes to
+//! record it. Crates for BPF load objects that a compiler has made; so few instructions need neither.
+
+mod instruction;
+mod ring;
+
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+pub use instruction::*;
+pub use ring::{Mark, Ring};
+
+/// linux/bpf.h: commands, kinds of maps and of programs.
+const MAP_CREATE: libc::c_int = 0;
+const MAP_LOOKUP: libc::c_int = 1;
+const MAP_UPDATE: libc::c_int = 2;
+const MAP_DELETE: libc::c_int = 3;
+const PROGRAM_LOAD: libc::c_int = 5;
+const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
+const HASH: u32 = 1;
+const RING: u32 = 27;
+const RAW_TRACEPOINT: u32 = 17;
+const NO_PREALLOCATION: u32 = 1;
+
+/// The kernel reads so many of the fields of `union bpf_attr`, and takes the others for 0.
+#[repr(C)]
+#[derive(Default)]
+struct NewMap {
+    kind: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    entries: u32,
+    flags: u32,
+}
+
+#[repr(C)]
+struct Element {
+    map: u32,
+    _gap: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[repr(C)]
+struct Load {
+    kind: u32,
+    count: u32,
+    instructions: u64,
+    license: u64,
+}
+
+#[repr(C)]
+struct Attach {
+    name: u64,
+    program: u32,
+    _gap: u32,
+}
+
+/// # Safety
+/// Every address among the attributes is of memory that the command may read or write.
+unsafe fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_int> {
+    // SAFETY: the size is that of the attributes; the rest is the caller's promise.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as libc::c_int) }
+}
+
+/// # Safety
+/// As for `bpf`; and the command's result is a descriptor of its own.
+unsafe fn descriptor<T>(command: libc::c_int, attributes: &T) -> Result<OwnedFd, String> {
+    // SAFETY: the caller's promises.
+    unsafe { bpf(command, attributes).map(|it| OwnedFd::from_raw_fd(it)) }.map_err(|error| explain(&error))
+}
+
+fn number(descriptor: &OwnedFd) -> u32 {
+    descriptor.as_raw_fd() as u32
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "the kernel does not let this user record its events in this way (as root, or with CAP_BPF and \
+                              CAP_PERFMON, it would)"
+                .into()
+        }
+        Some(libc::ENOSYS) => "this kernel was built without bpf(2)".into(),
+        Some(libc::EINVAL) => "this kernel's bpf(2) lacks what a recording needs (rings came with Linux 5.8)".into(),
+        _ => format!("bpf(2): {error}"),
+    }
+}
+
+/// A count for each of some processes, which a program may read and change.
+pub struct Counts(OwnedFd);
+
+impl Counts {
+    /// # Errors
+    /// What the kernel refused.
+    pub fn new(processes_max: u32) -> Result<Counts, String> {
+        let map = NewMap { kind: HASH, key_bytes: 4, value_bytes: 8, entries: processes_max, flags: NO_PREALLOCATION };
+        // SAFETY: no addresses; the result is the map.
+        unsafe { descriptor(MAP_CREATE, &map) }.map(Counts)
+    }
+
+    /// Begins at 0.
+    ///
+    /// # Errors
+    /// There are too many of them.
+    pub fn add(&self, process: i32) -> Result<(), String> {
+        self.element(MAP_UPDATE, process, &mut 0).map_err(|error| explain(&error))
+    }
+
+    /// Takes it out; what it had come to, if it was there.
+    pub fn remove(&self, process: i32) -> Option<u64> {
+        let mut count = 0;
+        self.element(MAP_LOOKUP, process, &mut count).ok()?;
+        self.element(MAP_DELETE, process, &mut 0).ok()?;
+        Some(count)
+    }
+
+    fn element(&self, command: libc::c_int, key: i32, value: &mut u64) -> io::Result<()> {
+        let (key, value) = (&raw const key as u64, std::ptr::from_mut(value) as u64);
+        let element = Element { map: number(&self.0), _gap: 0, key, value, flags: 0 };
+        // SAFETY: key and value are as large as the map's, and live until the call is over.
+        unsafe { bpf(command, &element) }.map(drop)
+    }
+}
+
+/// A program in force; dropping it ends it.
+pub struct Attached {
+    _link: OwnedFd,
+}
+
+impl Attached {
+    /// At a tracepoint, with its bare arguments. It runs for everybody's events, and sees to it whose it keeps.
+    ///
+    /// # Errors
+    /// What the kernel refused: the user, the program, the tracepoint.
+    pub fn at(tracepoint: &CStr, program: &[Instruction]) -> Result<Attached, String> {
+        // Reading kernel memory is for programs under a licence that goes with the GPL.
+        let load = Load {
+            kind: RAW_TRACEPOINT,
+            count: program.len() as u32,
+            instructions: program.as_ptr() as u64,
+            license: c"Dual MIT/GPL".as_ptr() as u64,
+        };
+        // SAFETY: so many instructions are there, and a text with its end mark.
+        let program = unsafe { descriptor(PROGRAM_LOAD, &load) }?;
+        let attach = Attach { name: tracepoint.as_ptr() as u64, program: number(&program), _gap: 0 };
+        // SAFETY: a text with its end mark. The link keeps the program.
+        unsafe { descriptor(RAW_TRACEPOINT_OPEN, &attach) }.map(|link| Attached { _link: link })
+    }
+}
