@@ -22,6 +22,7 @@ mod metric;
 mod noise;
 mod precision;
 mod runs;
+mod safepoints;
 mod share;
 pub mod stats;
 mod traps;
@@ -63,5 +64,6 @@ pub fn analyze(record: &Record) -> Findings {
         splits,
         costs: costs.map(Box::new),
         commands: share::all(&run),
+        safepoints: safepoints::all(&run).map(Box::new),
     }
 }

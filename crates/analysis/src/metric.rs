@@ -143,6 +143,7 @@ pub(crate) fn words(metric: Metric) -> &'static str {
         Metric::LoopPart => "time of its loop part",
         Metric::WritePart => "time of its write part",
         Metric::DeviceWriteBytes => "bytes to the device",
+        Metric::SafepointP99 => "delay of the 99th of 100 safepoints",
     }
 }
 
@@ -150,6 +151,7 @@ pub(crate) fn words(metric: Metric) -> &'static str {
 pub(crate) fn unit(metric: Metric) -> &'static str {
     match metric {
         Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::PagesPerFault => "",
+        Metric::SafepointP99 => " in ns",
         _ => " in ns a block",
     }
 }
@@ -179,6 +181,7 @@ fn readings(metric: Metric) -> &'static [&'static str] {
         Metric::ReadPart => &["read_part_ns"],
         Metric::LoopPart => &["loop_part_ns"],
         Metric::WritePart => &["write_part_ns"],
+        Metric::SafepointP99 => &["safepoint_p99_ns"],
     }
 }
 
@@ -210,7 +213,7 @@ fn of_pass(run: &Run, metric: Metric, pass: &Pass) -> Option<f64> {
             let ops = Some(pass.tally.ops).filter(|&ops| ops > 0)?;
             Some(sum()? / ops as f64)
         }
-        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes => sum(),
+        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::SafepointP99 => sum(),
         Metric::PagesPerFault => {
             let faults = sum().filter(|&faults| faults > 0.0)?;
             Some(pass.tally.distinct_bytes.div_ceil(run.page_bytes()) as f64 / faults)

@@ -23,7 +23,11 @@ const MIB: u64 = 1 << 20;
 
 /// Compiled once for all tests of a build, and kept for the next.
 fn command(jdk: &jvm::Jdk) -> Result<Command, String> {
-    jvm::worker_of(jdk, Path::new(env!("CARGO_TARGET_TMPDIR")))
+    command_of(jdk, "mapped")
+}
+
+fn command_of(jdk: &jvm::Jdk, arm: &str) -> Result<Command, String> {
+    jvm::worker_of(jdk, &format!("jvm/{arm}").parse().unwrap(), Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
 /// Runs `test` with each JDK that fits, side by side; says so when there is none.
@@ -46,7 +50,11 @@ fn with_each_jdk(test: impl Fn(&jvm::Jdk) + Sync) {
 }
 
 fn start(jdk: &jvm::Jdk) -> Link<'static> {
-    Link::start(command(jdk).unwrap(), &NEVER).unwrap().0
+    start_as(jdk, "mapped")
+}
+
+fn start_as(jdk: &jvm::Jdk, arm: &str) -> Link<'static> {
+    Link::start(command_of(jdk, arm).unwrap(), &NEVER).unwrap().0
 }
 
 fn start_with(jdk: &jvm::Jdk, options: &str) -> Result<Link<'static>, Trouble> {
@@ -111,6 +119,8 @@ const READING: &[&str] = &[
     "mapped",
     "mapped+get",
     "mapped+load+window_mib=1",
+    "mapped+safepoints",
+    "channel-direct+safepoints",
     "segment",
     "segment+populate-read",
     "segment+random",
@@ -133,7 +143,7 @@ fn every_method_in_java_does_the_same_work_as_the_native_one() {
     with_each_jdk(|jdk| {
         let mut measured = 0;
         for arm in READING {
-            let mut link = start(jdk);
+            let mut link = start_as(jdk, arm);
             for (bytes, file) in &files {
                 for (workload, aligned) in [(Workload::Scan, true), (Workload::Random, true), (Workload::Random, false)]
                 {
@@ -267,6 +277,114 @@ fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
             assert!(readings.contains_key(name), "{name} is not in {readings:?}");
         }
         assert!(*readings["loop_bytes_per_s"].value().unwrap() > 1e6, "{readings:?}");
+    });
+}
+
+const OF_SAFEPOINTS: [&str; 5] =
+    ["safepoints", "safepoint_median_ns", "safepoint_p99_ns", "safepoint_max_ns", "safepoint_stopped_ns"];
+
+#[test]
+fn safepoints_that_were_asked_for_are_those_that_the_jvm_logged() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        for arm in ["mapped", "channel-direct", "stream"] {
+            let mut link = start_as(jdk, &format!("{arm}+safepoints"));
+            let long =
+                Job { workload: Workload::Random, ops: 1_000_000, ..job(&format!("{arm}+safepoints"), &file, MIB) };
+            link.prepare(&long).unwrap();
+            // Twice: what belongs to one pass is not in the other.
+            for _ in 0..2 {
+                let seen = link.go(1, Duration::from_secs(60)).unwrap().seen;
+                let [asked, median, p99, max, stopped] =
+                    OF_SAFEPOINTS.map(|it| *seen[it].value().unwrap_or_else(|| panic!("{arm} {it}: {:?}", seen[it])));
+                assert!(
+                    asked >= 1.0 && median > 0.0 && median <= p99 && p99 <= max && max <= stopped,
+                    "{arm} {seen:?}"
+                );
+            }
+            // A pass that is over before the first one says so; it has no number.
+            link.prepare(&Job { ops: 1, block_bytes: 1, range: Span { offset: 0, bytes: 1 }, ..long.clone() }).unwrap();
+            let seen = link.go(1, Duration::from_secs(60)).unwrap().seen;
+            if let Some(reason) = seen["safepoint_p99_ns"].reason() {
+                assert!(reason.contains("over before a safepoint was asked for"), "{reason}");
+                assert_eq!(seen["safepoints"].reason(), Some(reason));
+            }
+            link.prepare(&job(arm, &file, MIB)).unwrap();
+            let seen = link.go(1, Duration::from_secs(60)).unwrap().seen;
+            assert!(OF_SAFEPOINTS.iter().all(|it| !seen.contains_key(*it)), "{arm} was not asked: {seen:?}");
+            link.bye().unwrap();
+        }
+    });
+}
+
+/// A log by JDK 17 and one by JDK 25, what is in neither, and garbage.
+const READS_LOGS: &str = r#"
+package faultline;
+public class ReadsLogs {
+    public static void main(String[] none) {
+        String old = "Safepoint \"FindDeadlocks\", Time since last: 1579577 ns, Reaching safepoint: %d ns, Cleanup: 4765 ns, At safepoint: 3678 ns, Total: 93096 ns";
+        String recent = "Safepoint \"FindDeadlocks\", Time since last: 1281733 ns, Reaching safepoint: %d ns, At safepoint: 5168 ns, Leaving safepoint: 1065 ns, Total: 93096 ns, Threads: 0 runnable, 10 total";
+        String other = "Safepoint \"SerialFull\", Time since last: 1 ns, Reaching safepoint: 77 ns, At safepoint: 5 ns, Total: 90 ns";
+        for (String form : new String[] {old, recent}) {
+            String[] lines = new String[101];
+            for (int i = 0; i < 100; i++) lines[i] = String.format(form, 100 - i);
+            lines[100] = other;
+            Safepoints.Delays found = Safepoints.Delays.of(lines, "FindDeadlocks");
+            says(found.ns.length == 100 && found.rank(50) == 50 && found.rank(99) == 99 && found.rank(100) == 100, form);
+            says(found.stoppedNs == 9309600, form);
+        }
+        String good = String.format(recent, 5);
+        String[] garbage = {"", "[0.1s][info][safepoint] " + good, good.replace("Reaching", "reaching"), good.replace("5 ns", "-5 ns"), good.replace("5 ns", "5 us"),
+            good.replace("5 ns", "99999999999999999999 ns"), good.replace("93096", "4"), good.replace("Total: 93096 ns, ", ""), good + ", Total: 7 ns",
+            good.substring(0, good.length() / 2), "Safepoint \"FindDeadlocks", "\uFFFD\0Safepoint", good.replace("5 ns", "\u0665 ns"), ", , ,"};
+        for (String line : garbage) {
+            String why = "taken";
+            try {
+                Safepoints.Delays.of(new String[] {good, line}, "FindDeadlocks");
+            } catch (IllegalArgumentException odd) {
+                why = odd.getMessage();
+            }
+            says(why.contains("no account of one"), line + ": " + why);
+        }
+        says(Safepoints.Delays.of(new String[0], "FindDeadlocks").ns.length == 0, "nothing");
+        java.util.Random random = new java.util.Random(5);
+        for (int i = 0; i < 20000; i++) {
+            StringBuilder line = new StringBuilder(good);
+            for (int n = random.nextInt(4); n >= 0; n--) line.setCharAt(random.nextInt(line.length()), (char) (random.nextInt(95) + 32));
+            try {
+                Safepoints.Delays.of(new String[] {line.toString()}, "FindDeadlocks");
+            } catch (IllegalArgumentException odd) {
+                continue;
+            }
+        }
+        System.out.println("all as it should be");
+    }
+
+    private static void says(boolean right, String what) {
+        if (!right) throw new AssertionError(what);
+    }
+}
+"#;
+
+#[test]
+fn a_log_of_safepoints_is_read_strictly_or_refused_with_the_line() {
+    with_each_jdk(|jdk| {
+        let folder = folder();
+        let jar = command(jdk).unwrap().get_args().skip_while(|it| *it != "-cp").nth(1).unwrap().to_owned();
+        let source = folder.path().join("ReadsLogs.java");
+        std::fs::write(&source, READS_LOGS).unwrap();
+        let run = |program: &str, args: &[&std::ffi::OsStr]| {
+            let output = Command::new(jdk.home.join("bin").join(program)).args(args).output().unwrap();
+            let said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).to_string()).join("");
+            assert!(output.status.success(), "{program} of {}: {said}", jdk.version);
+            said
+        };
+        run("javac", &["-cp".as_ref(), &jar, "-d".as_ref(), folder.path().as_ref(), source.as_ref()]);
+        let mut both = jar.clone();
+        both.push(":");
+        both.push(folder.path());
+        assert!(run("java", &["-cp".as_ref(), &both, "faultline.ReadsLogs".as_ref()]).contains("all as it should be"));
     });
 }
 

@@ -25,6 +25,7 @@ mod number;
 mod page;
 mod plan;
 mod runtimes;
+mod safepoints;
 mod saved;
 mod study;
 mod summary;

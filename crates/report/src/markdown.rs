@@ -6,7 +6,7 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, costs, counted, details, environment, map, number, runtimes,
+    claim, costs, counted, details, environment, map, number, runtimes, safepoints,
     study::{self, Intervals},
     summary,
     table::Table,
@@ -41,6 +41,15 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     the_claims(&mut out, &findings.claims);
     if is_study {
         the_check(&mut out, record, findings);
+    }
+    if let Some((says, table)) = safepoints::of_run(findings) {
+        push(&mut out, format_args!("**{}** ({})\n\n", safepoints::TITLE, escape(safepoints::ABOUT)));
+        a_table(&mut out, &table);
+        out.push('\n');
+        for line in says {
+            push(&mut out, format_args!("* {}\n", escape(line)));
+        }
+        out.push('\n');
     }
     for entry in summary::entries(record, findings) {
         match &entry.lines[..] {

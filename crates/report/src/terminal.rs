@@ -6,7 +6,7 @@ use crate::{
     Style, claim, costs, counted, details, environment,
     map::{self, Section},
     page::{Page, Paint},
-    runtimes, study, summary, timeline,
+    runtimes, safepoints, study, summary, timeline,
 };
 
 /// The report as text. `saved` is where the record lies, if it was saved.
@@ -28,6 +28,13 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         let sections: Vec<Section> = map::sections(record, findings);
         map::write(&mut page, &sections);
         claim::write(&mut page, &findings.claims);
+    }
+    if let Some((says, table)) = safepoints::of_run(findings) {
+        page.section(safepoints::TITLE, safepoints::ABOUT, &table);
+        page.blank();
+        for line in says {
+            page.bullet(0, line);
+        }
     }
     summarise(&mut page, record, findings);
     if style.details {

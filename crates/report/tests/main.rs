@@ -595,3 +595,46 @@ fn a_plan_says_what_is_written_where_and_how_long_it_takes() {
         assert!(report::plan(&plan, style(width)).lines().all(|line| line.width() <= width));
     }
 }
+
+#[test]
+fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
+    let mut run = run();
+    let condition = run.findings.cells[0].condition.clone();
+    let slow = schema::Condition {
+        storage: Some(schema::condition::Storage { read_bytes_per_s: Some(40_000_000), read_ops_per_s: None }),
+        ..condition.clone()
+    };
+    let cell = |condition: &schema::Condition, name: &str, us: f64, share| schema::findings::SafepointFinding {
+        arm: format!("jvm/{name}+safepoints"),
+        name: name.into(),
+        condition: condition.clone(),
+        passes: 9,
+        asked: 1234,
+        median_ns: us * 1e3,
+        p99_ns: us * 1e4,
+        max_ns: us * 1e5,
+        stopped_share: share,
+        through_calls: None,
+    };
+    run.findings.safepoints = Some(Box::new(schema::findings::Safepoints {
+        cells: vec![
+            cell(&condition, "channel-direct", 0.7, Some(0.004)),
+            cell(&condition, "mapped", 523.0, Some(0.98)),
+            cell(&slow, "mapped<b>", 9000.0, None),
+        ],
+        says: vec!["What it means: a thread in a page fault <waits>".into()],
+    }));
+    check_widths(&run);
+    let terminal = overview(&run);
+    for words in ["Safepoints\n", "1,234", "700 ns", "5.23 ms", "98 %", "- What it means: a thread", "at 40.0 MB/s"] {
+        assert!(terminal.contains(words), "{words:?} is not in\n{terminal}");
+    }
+    assert!(!terminal.contains("the storage as it is"), "{terminal}");
+    let page = report::html(&run.record, &run.findings);
+    assert!(
+        page.contains("id=\"safepoints\"") && page.contains("mapped&lt;b&gt;") && page.contains("fault &lt;waits&gt;")
+    );
+    let markdown = report::markdown(&run.record, &run.findings);
+    assert!(markdown.contains("**Safepoints**") && markdown.contains("1,234"), "{markdown}");
+    assert!(!report::html(&run.record, &support::run().findings).contains("id=\"safepoints\""));
+}

@@ -7,6 +7,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("crossover", include_str!("../../../experiments/crossover.toml")),
     ("calibrate", include_str!("../../../experiments/calibrate.toml")),
     ("write-back", include_str!("../../../experiments/write-back.toml")),
+    ("safepoints", include_str!("../../../experiments/safepoints.toml")),
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 

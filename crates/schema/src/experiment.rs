@@ -138,6 +138,8 @@ pub enum Metric {
     WritePart,
     /// Of a pass, all processes together.
     DeviceWriteBytes,
+    /// Of a pass: within which 99 of 100 safepoints were reached.
+    SafepointP99,
 }
 
 /// What somebody said, in a form that can be tested.

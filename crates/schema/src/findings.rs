@@ -37,6 +37,9 @@ pub struct Findings {
     /// Cells whose forks disagree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splits: Vec<ForkSplit>,
+    /// Where arms were stopped while they worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safepoints: Option<Box<Safepoints>>,
     /// Of runs of commands: one entry for each and every condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandFinding>,
@@ -235,6 +238,35 @@ pub struct Fork {
     pub warm_pass_ns_per_op: Option<f64>,
     pub loop_bytes_per_s: Option<f64>,
     pub slow: bool,
+}
+
+/// How long a runtime waited for its threads to stand still while arms were at work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Safepoints {
+    pub cells: Vec<SafepointFinding>,
+    /// What was seen, condition by condition, and then what it means.
+    pub says: Vec<String>,
+}
+
+/// One arm under one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SafepointFinding {
+    pub arm: String,
+    /// The same without what all of them have in common.
+    pub name: String,
+    pub condition: Condition,
+    pub passes: u32,
+    /// Safepoints of all passes together.
+    pub asked: u64,
+    /// Until every thread stood still: the middle one of a pass and the 99th of 100, both in the middle of the passes.
+    pub median_ns: f64,
+    pub p99_ns: f64,
+    /// Of all passes.
+    pub max_ns: f64,
+    /// Of the passes' time, in which no thread of the runtime's could do anything.
+    pub stopped_share: Option<f64>,
+    /// The bytes came through system calls; null where those were not counted.
+    pub through_calls: Option<bool>,
 }
 
 /// Where the faster of two arms changes along an axis.

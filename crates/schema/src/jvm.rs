@@ -7,6 +7,11 @@ const JDK: OptionSpec = OptionSpec {
     values: Values::Number { min: 17, max: 99, default: 0 },
     about: "the version of Java that runs it; 0 is the newest that fits, or the one of --java",
 };
+const MEANWHILE: OptionSpec = OptionSpec {
+    name: "meanwhile",
+    values: Values::Words(&["alone", "safepoints"]),
+    about: "nothing, or a second thread that stops the world every millisecond: how long until every thread stood still",
+};
 const CHARSET: OptionSpec = OptionSpec {
     name: "charset",
     values: Values::Words(&["latin1", "utf-8"]),
@@ -39,7 +44,7 @@ const SYNC: OptionSpec = OptionSpec {
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-    MethodSpec { name, about, options: &[JDK], can: Can::Read }
+    MethodSpec { name, about, options: &[MEANWHILE, JDK], can: Can::Read }
 }
 
 /// In the order of the worker's greeting.
@@ -48,7 +53,7 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec {
         name: "reader-lines",
         about: "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
-        options: &[CHARSET, JDK],
+        options: &[CHARSET, MEANWHILE, JDK],
         can: Can::Read,
     },
     reads("random-access-file", "RandomAccessFile.read into an array; seek when the workload jumps"),
@@ -59,25 +64,25 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec {
         name: "mapped",
         about: "MappedByteBuffer, in windows",
-        options: &[USE, LOAD, WINDOW, JDK],
+        options: &[USE, LOAD, WINDOW, MEANWHILE, JDK],
         can: Can::Read,
     },
     MethodSpec {
         name: "segment",
         about: "MemorySegment of a confined Arena, bytes consumed in place (JDK 22)",
-        options: &[ADVICE, POPULATE, JDK],
+        options: &[ADVICE, POPULATE, MEANWHILE, JDK],
         can: Can::Read,
     },
     MethodSpec {
         name: "channel-write",
         about: "FileChannel.write from a direct buffer, at the channel's own position",
-        options: &[SYNC, JDK],
+        options: &[SYNC, MEANWHILE, JDK],
         can: Can::Write,
     },
     MethodSpec {
         name: "mapped-put",
         about: "MappedByteBuffer.put from a direct buffer; force when the durability asks for it",
-        options: &[WINDOW, JDK],
+        options: &[WINDOW, MEANWHILE, JDK],
         can: Can::Write,
     },
 ];

@@ -15,6 +15,8 @@ final class Session {
     private final Methods.Way way;
     private final long distinct;
     private final Warmth warmth;
+    /** Only where the arm wants them. */
+    private final Safepoints safepoints;
     private Opened held;
     String during = "prepare";
 
@@ -31,6 +33,8 @@ final class Session {
         }
         way = Methods.of(job);
         distinct = Offsets.distinct(job);
+        // Before the warm-up, which then runs until what this loads and compiles is done too.
+        safepoints = Safepoints.of(job);
         warmth = new Warmth(job, way);
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
             held = way.open(job);
@@ -62,8 +66,17 @@ final class Session {
     }
 
     String pass() throws IOException {
+        try {
+            return timed();
+        } finally {
+            if (safepoints != null) safepoints.stop();
+        }
+    }
+
+    private String timed() throws IOException {
         Opened.Count count = new Opened.Count();
         Usage before = new Usage();
+        if (safepoints != null) safepoints.start();
         String open = "null", close = "null";
         long work;
         if (held != null) {
@@ -88,15 +101,17 @@ final class Session {
             work = worked - opened;
             close = Long.toString(closed - worked);
         }
+        if (safepoints != null) safepoints.stop();
         Usage after = new Usage();
+        String delays = safepoints == null ? "" : safepoints.readings();
         during = "close";
         // What was written is read by somebody else, when this pass is over.
         long checksum = job.writes() ? 0 : count.checksum;
         return String.format(
             "{\"done\":{\"pass\":%d,\"phases\":{\"open_ns\":%s,\"work_ns\":%d,\"close_ns\":%s},\"tally\":{\"ops\":%d,\"bytes\":%d,"
-                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s%s,\"seen\":{%s%s%s}}}",
+                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s%s,\"seen\":{%s%s%s%s}}}",
             job.pass, open, work, close, count.ops, count.bytes, distinct, checksum, after.since(before), parts(count),
-            after.engineSince(before), warmth(), loop());
+            after.engineSince(before), warmth(), delays, loop());
     }
 
     private String parts(Opened.Count count) {
@@ -136,6 +151,7 @@ final class Session {
     }
 
     void end() throws IOException {
+        if (safepoints != null) safepoints.stop();
         if (held != null) held.close();
     }
 }

@@ -82,7 +82,7 @@ final class Warmth {
     }
 
     /** A path to an open file that outlives its name: nothing is left behind, however the worker ends. */
-    private static String nameless(Path file) throws IOException {
+    static String nameless(Path file) throws IOException {
         try (var descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
             for (Path descriptor : descriptors) {
                 try {

@@ -8,7 +8,7 @@ use schema::{
 use crate::{
     compare::Compared,
     measured::{Cell, Run},
-    words::{rough_size, thousands},
+    words::{rough_size, thousands, time},
 };
 
 use super::model::{self, Counts, Pass};
@@ -112,17 +112,6 @@ fn said(term: &Term) -> String {
             format!("{count} {what} × {} = {}", time(term.unit_ns), time(term.ns))
         }
     }
-}
-
-/// Two digits or three: `81 ms`, `4.1 µs`.
-pub(super) fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ..1e3 => (ns, "ns"),
-        ..1e6 => (ns / 1e3, "µs"),
-        ..1e9 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
-    };
-    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
 #[cfg(test)]

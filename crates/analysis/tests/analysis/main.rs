@@ -8,4 +8,5 @@ mod equal_work;
 mod findings;
 mod forks;
 mod properties;
+mod safepoints;
 mod support;

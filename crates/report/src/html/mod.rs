@@ -40,6 +40,7 @@ pub fn html(record: &Record, findings: &Findings) -> String {
     let main = html! {
         (part::answer(record, findings))
         @for (chart, drawn) in &drawn { (section(chart, drawn, &mut next)) }
+        (part::safepoints(findings))
         (part::claims(findings))
         (part::equal_work(record, findings))
         (part::lost(findings))

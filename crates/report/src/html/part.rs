@@ -4,7 +4,8 @@ use maud::{Markup, html};
 use schema::{Condition, Findings, Record, findings::Status};
 
 use crate::{
-    claim, costs, counted, details, map, page::Paint, runtimes, study, study::Intervals, summary, table::Table,
+    claim, costs, counted, details, map, page::Paint, runtimes, safepoints, study, study::Intervals, summary,
+    table::Table,
 };
 
 use super::said;
@@ -60,6 +61,18 @@ fn figures(findings: &Findings) -> Markup {
         @if findings.figures.is_empty() { p.missing { "The study gives no published number to hold against ours." } }
         @else { (table(&figures.table)) }
         @for note in &figures.footnotes { p.about { (said(&note.mark)) " " (said(&note.reason)) } }
+    }
+}
+
+/// Only where somebody asked for them.
+pub(super) fn safepoints(findings: &Findings) -> Markup {
+    html! {
+        @if let Some((says, delays)) = safepoints::of_run(findings) { section id="safepoints" {
+            h2 { (safepoints::TITLE) }
+            p.about { (safepoints::ABOUT) }
+            (table(&delays))
+            @for line in says { p { (said(line)) } }
+        } }
     }
 }
 

@@ -550,6 +550,7 @@ fn record() -> Record {
 fn findings() -> Findings {
     Findings {
         commands: vec![],
+        safepoints: None,
         counted: vec![],
         mechanisms: vec![],
         cells: vec![],

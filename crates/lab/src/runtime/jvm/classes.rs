@@ -32,6 +32,7 @@ const SOURCES: &[(&str, &str)] = sources!(
     "Opened.java",
     "ReaderLines.java",
     "Room.java",
+    "Safepoints.java",
     "Session.java",
     "Usage.java",
     "Warmth.java",
@@ -147,6 +148,9 @@ fn conversation(jdk: &Jdk, jar: &Path) -> String {
         ));
         lines.push(r#"{"go":{"pass":1}}"#.to_string());
     }
+    // What an arm that is asked for safepoints needs beside, which is much.
+    lines.push(lines[1].replace(r#""options":{}"#, r#""options":{"meanwhile":"safepoints"}"#));
+    lines.push(lines[2].clone());
     lines.push(r#"{"bye":{}}"#.to_string());
     lines.join("\n") + "\n"
 }

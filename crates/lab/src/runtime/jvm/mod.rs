@@ -30,6 +30,12 @@ pub const FLAGS: &[&str] = &[
     "-XX:-CreateCoredumpOnCrash",
 ];
 
+/// For arms that are asked for safepoints: a look at the wish to stop in every turn of every counted loop. The collector that
+/// workers have leaves those looks out (LoopStripMiningIter is 0 with it), so that a loop over 256 blocks was seen to hold a
+/// safepoint up for all the faults in it; with others there is one in a thousand turns. One each is the least that a fault
+/// can cost.
+const POLLS: &[&str] = &["-XX:+UseCountedLoopSafepoints", "-XX:LoopStripMiningIter=1"];
+
 /// From here on the JDK has the foreign-function API, which wants to be allowed by name.
 const FOREIGN: u32 = 22;
 /// From here on sun.misc.Unsafe does too; its `invokeCleaner` is the only way to unmap a MappedByteBuffer.
@@ -42,18 +48,21 @@ impl Runtime for Jvm {
 
     fn worker(&self, arm: &Arm) -> Result<Command, String> {
         let wanted = arm.number("jdk").filter(|&version| version > 0);
-        worker_of(&find(wanted)?, &classes::cache()?)
+        worker_of(&find(wanted)?, arm, &classes::cache()?)
     }
 }
 
-/// A command for one certain JDK, with its classes in `cache`.
+/// A command for an arm on one certain JDK, with its classes in `cache`.
 ///
 /// # Errors
 /// Why this JDK will not do, or why its classes cannot be made.
-pub fn worker_of(jdk: &Jdk, cache: &Path) -> Result<Command, String> {
+pub fn worker_of(jdk: &Jdk, arm: &Arm, cache: &Path) -> Result<Command, String> {
     jdk.fits()?;
     let made = classes::of(jdk, cache)?;
     let mut command = java(jdk);
+    if arm.word("meanwhile") == "safepoints" {
+        command.args(POLLS);
+    }
     if let Some(archive) = &made.archive {
         command.arg(format!("-XX:SharedArchiveFile={}", archive.display()));
     }

@@ -1,0 +1,156 @@
+//! What a runtime's stops of the world waited for: how long until every thread stood still, while an arm was at work.
+//!
+//! A runtime asks a thread of its own code to stop and waits until it does; a thread that is in a call of the system's does
+//! not run its code and is not waited for. To the runtime a page fault is an instruction of the thread's own code like any
+//! other, however long it takes. Which of the two an arm does is told from what was counted: whether its bytes came through
+//! calls.
+
+use schema::{
+    Condition,
+    findings::{SafepointFinding, Safepoints},
+};
+
+use crate::{
+    measured::{Cell, Run},
+    stats::Sample,
+    words::{list, time},
+};
+
+const ASKED: &str = "safepoints";
+const MEDIAN: &str = "safepoint_median_ns";
+const P99: &str = "safepoint_p99_ns";
+const MAX: &str = "safepoint_max_ns";
+const STOPPED: &str = "safepoint_stopped_ns";
+
+/// The slowest of one hundred stops differs by chance between any two arms; from here on it is called a difference.
+const APART: f64 = 3.0;
+
+/// Where arms were stopped while they worked; nothing elsewhere.
+pub(crate) fn all(run: &Run) -> Option<Safepoints> {
+    let mut cells: Vec<SafepointFinding> =
+        run.cells.iter().filter(|cell| !cell.entry.control).filter_map(|cell| finding(run, cell)).collect();
+    if cells.is_empty() {
+        return None;
+    }
+    // Among themselves they are known by what they do not have in common.
+    let words = |name: &str| -> Vec<String> { name.split('+').skip(1).map(str::to_string).collect() };
+    let mut common = words(&cells[0].name);
+    common.retain(|word| cells.iter().all(|it| words(&it.name).contains(word)));
+    for cell in &mut cells {
+        let parts = cell.name.split('+').enumerate();
+        let kept = parts.filter(|(at, part)| *at == 0 || !common.iter().any(|word| word == part)).map(|(_, part)| part);
+        cell.name = kept.collect::<Vec<&str>>().join("+");
+    }
+    let mut conditions: Vec<&Condition> = Vec::new();
+    for cell in &cells {
+        if !conditions.contains(&&cell.condition) {
+            conditions.push(&cell.condition);
+        }
+    }
+    let mut seen = Seen::default();
+    let sentences = conditions.iter().filter_map(|condition| {
+        let here: Vec<&SafepointFinding> = cells.iter().filter(|it| it.condition == **condition).collect();
+        seen.of_condition(&here)
+    });
+    let mut says: Vec<String> = sentences.collect();
+    says.extend(seen.meaning());
+    Some(Safepoints { cells, says })
+}
+
+fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
+    let of = |name: &str, value: fn(&Sample) -> f64| {
+        Sample::new(cell.passes.iter().filter_map(|it| it.reading(name)).collect()).map(|it| value(&it))
+    };
+    let total = |name: &str| cell.passes.iter().filter_map(|it| it.reading(name)).sum::<f64>();
+    let stopped_of: f64 = cell.passes.iter().filter(|it| it.reading(STOPPED).is_some()).map(|it| it.ns).sum();
+    Some(SafepointFinding {
+        arm: cell.arm().name.clone(),
+        name: run.name(cell.arm()).to_string(),
+        condition: cell.condition.clone(),
+        passes: cell.passes.iter().filter(|it| it.reading(MEDIAN).is_some()).count() as u32,
+        asked: total(ASKED) as u64,
+        median_ns: of(MEDIAN, Sample::median)?,
+        p99_ns: of(P99, Sample::median)?,
+        max_ns: of(MAX, |it| it.quantile(1.0))?,
+        stopped_share: (stopped_of > 0.0).then(|| total(STOPPED) / stopped_of),
+        through_calls: through_calls(cell),
+    })
+}
+
+/// Whether the arm's bytes came through calls; unknown where calls were not counted.
+fn through_calls(cell: &Cell) -> Option<bool> {
+    let bytes = cell.median_of(|tally| tally.bytes)?;
+    Some(cell.count("read_call_bytes")? >= bytes / 2.0)
+}
+
+/// What all conditions together showed.
+#[derive(Default)]
+struct Seen {
+    held_up: Vec<String>,
+    alike: Vec<String>,
+}
+
+impl Seen {
+    /// Those that fault beside those that call, in one sentence.
+    fn of_condition(&mut self, here: &[&SafepointFinding]) -> Option<String> {
+        let of = |calls: bool| -> Vec<&SafepointFinding> {
+            here.iter().filter(|it| it.through_calls == Some(calls)).copied().collect()
+        };
+        let (calling, faulting) = (of(true), of(false));
+        let most = |of: &[&SafepointFinding], value: fn(&SafepointFinding) -> f64| {
+            of.iter().map(|it| value(it)).reduce(f64::max)
+        };
+        let [calls, faults] = [most(&calling, |it| it.p99_ns)?, most(&faulting, |it| it.p99_ns)?];
+        let [longest_call, longest_fault] = [most(&calling, |it| it.max_ns)?, most(&faulting, |it| it.max_ns)?];
+        let each = |of: &[&SafepointFinding]| {
+            list(&of.iter().map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect::<Vec<String>>())
+        };
+        let label = here.first()?.condition.label();
+        let says = format!(
+            "{label}: 99 of 100 safepoints were reached within {} while a thread read through calls, and within {} while it \
+             read through a mapping; the longest took {} and {}",
+            each(&calling),
+            each(&faulting),
+            time(longest_call),
+            time(longest_fault),
+        );
+        if faults > APART * calls { &mut self.held_up } else { &mut self.alike }.push(label);
+        Some(says)
+    }
+
+    fn meaning(&self) -> Vec<String> {
+        let mut says = Vec::new();
+        if !self.held_up.is_empty() {
+            says.push(format!(
+                "What it means ({}): a thread that waits in a page fault is, to the JVM, in the middle of an instruction of \
+                 its own Java code, so whoever wants the world to stop (a collection, a thread dump) waits with it until \
+                 the page is there, and meanwhile every other thread stands still. A thread in read(2) has left the \
+                 Java code, and nobody waits for it",
+                list(&self.held_up)
+            ));
+        }
+        if !self.alike.is_empty() {
+            let (rest, mapping) = match self.held_up.is_empty() {
+                true => ("", "the mapping"),
+                false => ("the control: ", "the same mapping"),
+            };
+            says.push(format!(
+                "No such difference ({rest}{}): there {mapping} held safepoints up by no more than {APART:.0} times what calls did",
+                list(&self.alike)
+            ));
+        }
+        says
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_meaning_is_said_only_of_what_was_seen() {
+        assert_eq!(Seen::default().meaning(), Vec::<String>::new());
+        let alike = Seen { held_up: vec![], alike: vec!["scan 4 KiB cached".into()] }.meaning();
+        assert!(alike.len() == 1 && alike[0].starts_with("No such difference (scan 4 KiB cached)"), "{alike:?}");
+    }
+}

@@ -1,0 +1,133 @@
+//! How long safepoints were held up, told from what the JVM said and from whether an arm's bytes came through calls.
+
+use schema::{
+    State, Workload,
+    condition::Storage,
+    findings::{ClaimVerdict, Findings},
+};
+
+use crate::support::{Lab, Pass, random};
+
+const CALLS: &str = "jvm/channel-direct+safepoints";
+const FAULTS: &str = "jvm/mapped+safepoints";
+
+/// Ten safepoints a pass, delayed by so many microseconds.
+fn delays(pass: &mut Pass, us: [f64; 3], calls: bool) {
+    let [median, p99, longest] = us.map(|it| it * 1e3);
+    pass.reads("safepoints", 10.0).reads("safepoint_median_ns", median).reads("safepoint_p99_ns", p99);
+    pass.reads("safepoint_max_ns", longest).reads("safepoint_stopped_ns", 10.0 * median);
+    pass.reads("read_call_bytes", if calls { pass.tally.bytes as f64 } else { 4000.0 });
+}
+
+fn run(state: State, faulting_us: [f64; 3]) -> Findings {
+    let calls = |_, pass: &mut Pass| delays(pass, [1.0, 70.0, 90.0], true);
+    let faults = |round, pass: &mut Pass| {
+        delays(pass, faulting_us, false);
+        if round == 3 {
+            pass.reads("safepoint_max_ns", 9e6);
+        }
+    };
+    Lab::duel_with(random("4 KiB", state), (CALLS, 5000.0), calls, (FAULTS, 5000.0), faults).analyze()
+}
+
+#[test]
+fn delays_stand_beside_each_other_and_their_meaning_is_said() {
+    let found = run(State::Cold, [2000.0, 5000.0, 6000.0]).safepoints.unwrap();
+    let [calls, faults] = &found.cells[..] else { panic!("{:?}", found.cells) };
+    assert_eq!((calls.arm.as_str(), calls.name.as_str()), (CALLS, "channel-direct"));
+    assert_eq!((calls.passes, calls.asked, calls.through_calls), (10, 100, Some(true)));
+    assert_eq!((faults.median_ns, faults.p99_ns, faults.max_ns), (2e6, 5e6, 9e6));
+    assert_eq!(faults.through_calls, Some(false));
+    // Ten times two of the eighty milliseconds that a pass takes.
+    assert!((0.2..0.3).contains(&faults.stopped_share.unwrap()), "{:?}", faults.stopped_share);
+    let [seen, meaning] = &found.says[..] else { panic!("{:?}", found.says) };
+    for words in ["random 4 KiB cold", "within 70 µs (channel-direct)", "within 5.0 ms (mapped)", "90 µs and 9.0 ms"]
+    {
+        assert!(seen.contains(words), "{words:?} is not in {seen:?}");
+    }
+    assert!(meaning.contains("waits in a page fault") && meaning.contains("(random 4 KiB cold)"), "{meaning}");
+}
+
+#[test]
+fn what_was_not_seen_is_not_said() {
+    let found = run(State::Mapped, [66.0, 80.0, 100.0]).safepoints.unwrap();
+    assert!(found.says.iter().all(|it| !it.contains("What it means")), "{:?}", found.says);
+    assert!(found.says[1].contains("No such difference (random 4 KiB mapped)"), "{:?}", found.says);
+}
+
+#[test]
+fn without_counted_calls_nobody_is_taken_for_either() {
+    let mut lab = Lab::duel(random("4 KiB", State::Cold), (CALLS, 5000.0), (FAULTS, 5000.0));
+    lab.measure(0, 6, 5000.0, |_, pass| {
+        delays(pass, [1.0, 70.0, 90.0], true);
+        pass.readings.remove("read_call_bytes");
+    });
+    let found = lab.analyze().safepoints.unwrap();
+    assert_eq!((found.cells.len(), found.cells[0].through_calls), (1, None));
+    assert_eq!(found.says, Vec::<String>::new());
+}
+
+#[test]
+fn where_nobody_asked_there_is_nothing() {
+    let lab = Lab::duel(random("4 KiB", State::Cold), ("jvm/channel-direct", 5000.0), ("jvm/mapped", 5000.0));
+    assert_eq!(lab.analyze().safepoints, None);
+    // A pass that was over before the first one.
+    let short = |_, pass: &mut Pass| {
+        pass.reads("safepoints", 0.0);
+    };
+    let lab = Lab::duel_with(random("4 KiB", State::Cached), (CALLS, 5.0), short, (FAULTS, 5.0), short);
+    assert_eq!(lab.analyze().safepoints, None);
+}
+
+#[test]
+fn a_claim_may_be_about_the_delay() {
+    let text = r#"
+title = "t"
+[[compare]]
+workload = "random"
+block = "4 KiB"
+state = "cold"
+arms = ["jvm/channel-direct+safepoints", "jvm/mapped+safepoints"]
+[[claim]]
+id = "more"
+says = "x"
+arm = "jvm/mapped+safepoints"
+than = "jvm/channel-direct+safepoints"
+metric = "safepoint-p99"
+expect = "higher"
+[[claim]]
+id = "number"
+says = "x"
+arm = "jvm/channel-direct+safepoints"
+metric = "safepoint-p99"
+expect = { at-most = 60000 }
+"#;
+    let mut lab = Lab::of_experiment(text);
+    lab.measure(0, 8, 5000.0, |_, pass| delays(pass, [1.0, 70.0, 90.0], true));
+    lab.measure(1, 8, 5000.0, |_, pass| delays(pass, [2000.0, 7000.0, 9000.0], false));
+    let claims = lab.analyze().claims;
+    assert_eq!(claims[0].verdict, ClaimVerdict::Holds);
+    assert!(claims[0].reason.contains("delay of the 99th of 100 safepoints"), "{}", claims[0].reason);
+    assert!(claims[0].reason.contains("100x"), "{}", claims[0].reason);
+    assert_eq!(claims[1].verdict, ClaimVerdict::Reversed);
+    assert!(claims[1].reason.contains("in ns: claimed at most 60,000, here 70,000"), "{}", claims[1].reason);
+}
+
+#[test]
+fn a_throttled_disk_is_a_condition_of_its_own() {
+    let mut lab = Lab::new();
+    for storage in [None, Some(Storage { read_bytes_per_s: Some(40_000_000), read_ops_per_s: None })] {
+        let mut condition = random("4 KiB", State::Cold);
+        (condition.storage, condition.workload) = (storage, Workload::Scan);
+        let condition = lab.condition(condition);
+        let cells = [lab.cell(condition, CALLS), lab.cell(condition, FAULTS)];
+        lab.measure(cells[0], 6, 5000.0, |_, pass| delays(pass, [1.0, 70.0, 90.0], true));
+        lab.measure(cells[1], 6, 5000.0, |_, pass| delays(pass, [2000.0, 7000.0, 9000.0], false));
+    }
+    let says = lab.analyze().safepoints.unwrap().says;
+    assert!(
+        says[0].starts_with("scan 4 KiB cold: ") && says[1].starts_with("scan 4 KiB cold at 40.0 MB/s: "),
+        "{says:?}"
+    );
+    assert!(says[2].contains("(scan 4 KiB cold and scan 4 KiB cold at 40.0 MB/s)"), "{says:?}");
+}
