@@ -29,10 +29,9 @@ fn table(safepoints: &Safepoints) -> Table {
         }
     }
     let rows = conditions.iter().flat_map(|&condition| {
-        // Its label has the storage already.
-        let plain = |it: &Condition| Condition { storage: None, ..it.clone() };
-        let all: Vec<Condition> = conditions.iter().map(|it| plain(it)).collect();
-        let also = map::also(&plain(condition), &all.iter().collect::<Vec<&Condition>>());
+        // Only where two of them would be called the same.
+        let alike: Vec<&Condition> = conditions.iter().copied().filter(|it| it.label() == condition.label()).collect();
+        let also = map::also(condition, &alike);
         let label = if also.is_empty() { condition.label() } else { format!("{}, {also}", condition.label()) };
         let cells = safepoints.cells.iter().filter(move |it| it.condition == *condition);
         cells.enumerate().map(move |(at, it)| {
