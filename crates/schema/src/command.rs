@@ -102,6 +102,7 @@ pub fn experiment(specs: &[Spec], states: &[State]) -> Experiment {
         ops: Some(1),
         full_range: None,
         full_ops: None,
+        full_block: vec![],
         memory: None,
         storage: vec![Throttle::default()],
         durability: vec![Durability::None],

@@ -63,11 +63,13 @@ pub struct Compare {
     /// Blocks per pass; the planner chooses when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
-    /// The same two at the published size, with `--full`.
+    /// The same two at the published size, with `--full`; and the blocks, where fewer do for an answer in two minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_range: Option<Range>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_ops: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub full_block: Vec<Bytes>,
     /// In state `limited`: the worker's memory as a share of the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<f64>,
@@ -430,6 +432,9 @@ impl Experiment {
         for compare in &mut self.comparisons {
             compare.range = compare.full_range.or(compare.range);
             compare.ops = compare.full_ops.or(compare.ops);
+            if !compare.full_block.is_empty() {
+                compare.block = std::mem::take(&mut compare.full_block);
+            }
         }
     }
 
@@ -556,6 +561,7 @@ struct WrittenCompare {
     ops: Option<Spanned<u64>>,
     full_range: Option<Range>,
     full_ops: Option<u64>,
+    full_block: Option<Spanned<OneOrMany<Bytes>>>,
     durability: Option<Spanned<OneOrMany<String>>>,
     layout: Option<Spanned<OneOrMany<String>>>,
 }
@@ -612,6 +618,9 @@ impl WrittenCompare {
         }
         let workload_span = self.workload.span();
         let block_span = self.block.span();
+        let full_block = self.full_block.map(|written| (written.span(), written.into_inner()));
+        let full_block_span = full_block.as_ref().map(|(span, _)| span.clone());
+        let full_block = full_block.map(|(_, blocks)| blocks);
         let compare = Compare {
             name: self.name,
             variant: self.variant,
@@ -632,11 +641,13 @@ impl WrittenCompare {
             ops: self.ops.as_ref().map(|ops| *ops.get_ref()),
             full_range: self.full_range,
             full_ops: self.full_ops,
+            full_block: full_block.map_or_else(Vec::new, OneOrMany::into_vec),
             durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
         };
         let spans = [
             ("block", Some(block_span)),
+            ("full_block", full_block_span),
             ("threads", self.threads.as_ref().map(Spanned::span)),
             ("range", self.range.as_ref().map(Spanned::span)),
             ("memory", self.memory.as_ref().map(Spanned::span)),
@@ -665,6 +676,9 @@ impl Compare {
         }
         if let Some(block) = self.block.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
             return Err(("block", format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
+        }
+        if let Some(block) = self.full_block.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
+            return Err(("full_block", format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
         }
         for (workload, arm) in
             self.workload.iter().flat_map(|workload| self.arms.iter().map(move |arm| (workload, arm)))
@@ -763,6 +777,16 @@ state = ["cold", "cached"]
         assert!(problem(&GOOD.replace("\"half\"]", "\"pread\"]")).contains("entered twice"));
         assert!(problem("title = \"x\"").contains("no [[compare]]"));
         assert!(problem("\u{0}\u{1}garbage").starts_with("my.toml:1: "));
+    }
+
+    #[test]
+    fn at_the_published_size_there_may_be_more_blocks() {
+        let text = GOOD.replace("state =", "full_block = [\"64 B\", \"4 KiB\", 65536]\nstate =");
+        let mut experiment = Experiment::parse("my", &text).unwrap();
+        assert_eq!(experiment.comparisons[0].block, [Bytes(4096), Bytes(65536)]);
+        experiment.full();
+        assert_eq!(experiment.comparisons[0].block, [Bytes(64), Bytes(4096), Bytes(65536)]);
+        assert!(problem(&text.replace("64 B", "0 B")).contains("my.toml:9: a block of 0 B is not possible"));
     }
 
     #[test]

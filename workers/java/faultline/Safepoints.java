@@ -97,8 +97,8 @@ final class Safepoints {
             Delays delays = Delays.of(lines, OURS);
             if (delays.ns.length != asked) return absent(delays.ns.length + " of " + asked + " safepoints are in the JVM's log");
             if (asked == 0) return absent("the pass was over before a safepoint was asked for");
-            return String.format(",\"safepoints\":%d,\"safepoint_median_ns\":%d,\"safepoint_p99_ns\":%d,\"safepoint_max_ns\":%d,\"safepoint_stopped_ns\":%d",
-                asked, delays.rank(50), delays.rank(99), delays.rank(100), delays.stoppedNs);
+            return ",\"safepoints\":" + asked + ",\"safepoint_median_ns\":" + delays.rank(50) + ",\"safepoint_p99_ns\":" + delays.rank(99)
+                + ",\"safepoint_max_ns\":" + delays.rank(100) + ",\"safepoint_stopped_ns\":" + delays.stoppedNs;
         } catch (IllegalArgumentException odd) {
             return absent(odd.getMessage());
         }

@@ -107,22 +107,24 @@ final class Session {
         during = "close";
         // What was written is read by somebody else, when this pass is over.
         long checksum = job.writes() ? 0 : count.checksum;
-        return String.format(
-            "{\"done\":{\"pass\":%d,\"phases\":{\"open_ns\":%s,\"work_ns\":%d,\"close_ns\":%s},\"tally\":{\"ops\":%d,\"bytes\":%d,"
-                + "\"distinct_bytes\":%d,\"checksum\":\"%016x\",\"threads\":1,\"queue_depth\":1},\"usage\":%s%s,\"seen\":{%s%s%s%s}}}",
-            job.pass, open, work, close, count.ops, count.bytes, distinct, checksum, after.since(before), parts(count),
-            after.engineSince(before), warmth(), delays, loop());
+        String digits = Long.toHexString(checksum);
+        return "{\"done\":{\"pass\":" + job.pass
+            + ",\"phases\":{\"open_ns\":" + open + ",\"work_ns\":" + work + ",\"close_ns\":" + close
+            + "},\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinct
+            + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":1,\"queue_depth\":1},\"usage\":"
+            + after.since(before) + parts(count)
+            + ",\"seen\":{" + after.engineSince(before) + warmth() + delays + loop() + "}}}";
     }
 
     private String parts(Opened.Count count) {
         if (!job.workload.equals("update")) return "";
-        return String.format(",\"parts\":{\"read_ns\":%d,\"loop_ns\":%d,\"write_ns\":%d,\"clock_ns\":%d}",
-            count.readNs, count.loopNs, count.writeNs, Usage.clockNs());
+        return ",\"parts\":{\"read_ns\":" + count.readNs + ",\"loop_ns\":" + count.loopNs + ",\"write_ns\":" + count.writeNs
+            + ",\"clock_ns\":" + Usage.clockNs() + "}";
     }
 
     private String warmth() {
-        return String.format(",\"warm_up_passes\":%d,\"warm_up_quiet\":%d,\"first_pass_ns_per_op\":%d,\"warm_pass_ns_per_op\":%d",
-            warmth.passes, warmth.quiet ? 1 : 0, warmth.firstNs / warmth.ops, warmth.warmNs / warmth.ops);
+        return ",\"warm_up_passes\":" + warmth.passes + ",\"warm_up_quiet\":" + (warmth.quiet ? 1 : 0)
+            + ",\"first_pass_ns_per_op\":" + warmth.firstNs / warmth.ops + ",\"warm_pass_ns_per_op\":" + warmth.warmNs / warmth.ops;
     }
 
     /** How fast the consume's loop is by itself, over bytes that the processor holds; after the pass, so that it changes none. */

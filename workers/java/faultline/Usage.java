@@ -56,14 +56,14 @@ final class Usage {
     }
 
     String since(Usage before) {
-        return String.format(
-            "{\"user_ns\":%d,\"system_ns\":%d,\"minor_faults\":%d,\"major_faults\":%d,\"voluntary_switches\":%d,\"involuntary_switches\":%d}",
-            user - before.user, system - before.system, minor - before.minor, major - before.major,
-            voluntary - before.voluntary, involuntary - before.involuntary);
+        return "{\"user_ns\":" + (user - before.user) + ",\"system_ns\":" + (system - before.system)
+            + ",\"minor_faults\":" + (minor - before.minor) + ",\"major_faults\":" + (major - before.major)
+            + ",\"voluntary_switches\":" + (voluntary - before.voluntary)
+            + ",\"involuntary_switches\":" + (involuntary - before.involuntary) + "}";
     }
 
     String engineSince(Usage before) {
-        return String.format("\"collections\":%d,\"collection_ns\":%d,\"compile_ns\":%d",
-            collections - before.collections, collectedNs - before.collectedNs, compiledNs - before.compiledNs);
+        return "\"collections\":" + (collections - before.collections) + ",\"collection_ns\":" + (collectedNs - before.collectedNs)
+            + ",\"compile_ns\":" + (compiledNs - before.compiledNs);
     }
 }

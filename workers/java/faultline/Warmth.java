@@ -12,6 +12,10 @@ import java.util.Random;
  */
 final class Warmth {
     private static final int TWIN_BYTES = 4 << 20, QUIET_PASSES = 3;
+    /** So many blocks in a pass have their code compiled; more of small ones only take longer. */
+    private static final int TWIN_BLOCKS = 8192;
+    /** Of random bytes, again and again: drawing four million of them takes 50 ms before the generator is compiled. */
+    private static final int PATTERN_BYTES = 64 << 10;
     /** A pass may take a millisecond, and a method many to compile: no news for so long, too. */
     private static final long QUIET_NS = 60_000_000, LIMIT_NS = 3_000_000_000L;
     /** A sync waits for the device; so many are enough to have its code compiled as far as it ever will be. */
@@ -23,8 +27,11 @@ final class Warmth {
         Path twin = Files.createTempFile("faultline-twin", null);
         FileInputStream open = null;
         try {
-            byte[] bytes = new byte[size(job)];
-            new Random(job.seed).nextBytes(bytes);
+            byte[] pattern = new byte[PATTERN_BYTES], bytes = new byte[size(job)];
+            new Random(job.seed).nextBytes(pattern);
+            for (int at = 0; at < bytes.length; at += PATTERN_BYTES) {
+                System.arraycopy(pattern, 0, bytes, at, Math.min(PATTERN_BYTES, bytes.length - at));
+            }
             Files.write(twin, bytes);
             open = new FileInputStream(twin.toFile());
             String nameless = nameless(twin);
@@ -68,9 +75,11 @@ final class Warmth {
 
     /** With a last block as short as the real one's: what only happens at the end should be compiled too. */
     private static int size(Job job) {
-        if (job.bytes <= TWIN_BYTES) return (int) job.bytes;
+        // Of whole pages at least, because O_DIRECT and mappings come in those.
+        long most = Math.min(TWIN_BYTES, Math.max(PATTERN_BYTES, TWIN_BLOCKS * job.blockBytes));
+        if (job.bytes <= most) return (int) job.bytes;
         long tail = job.bytes % job.blockBytes;
-        return (int) (job.blockBytes < TWIN_BYTES / 2 ? (TWIN_BYTES - tail) / job.blockBytes * job.blockBytes + tail : TWIN_BYTES);
+        return (int) (job.blockBytes < most / 2 ? (most - tail) / job.blockBytes * job.blockBytes + tail : most);
     }
 
     private static boolean opens(Methods.Way way, Job job) {
