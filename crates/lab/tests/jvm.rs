@@ -253,6 +253,22 @@ fn what_java_writes_is_what_the_native_worker_writes() {
 }
 
 #[test]
+fn what_is_written_from_is_there_before_the_clock_starts() {
+    with_each_jdk(|jdk| {
+        let folder = folder();
+        let file = folder.path().join("data");
+        for workload in [Workload::Overwrite, Workload::Update] {
+            std::fs::write(&file, vec![1; 16 * MIB as usize]).unwrap();
+            let mut link = start(jdk);
+            let whole = Job { workload, block_bytes: 16 * MIB, ops: 1, ..job("channel-write", &file, 16 * MIB) };
+            link.prepare(&whole).unwrap();
+            let faults = link.go(1, Duration::from_secs(60)).unwrap().usage.minor_faults;
+            assert!(faults < 2000, "JDK {} {workload}: {faults} faults, where a block has 4096 pages", jdk.version);
+        }
+    });
+}
+
+#[test]
 fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
     let folder = folder();
     with_each_jdk(|jdk| {

@@ -21,6 +21,10 @@ pub const STUDIES: &[(&str, &str)] = &[
     ("channel-vs-mapped", include_str!("../../../experiments/studies/channel-vs-mapped.toml")),
     ("channel-vs-mapped-writing", include_str!("../../../experiments/studies/channel-vs-mapped-writing.toml")),
     ("channel-vs-mapped-java", include_str!("../../../experiments/studies/channel-vs-mapped-java.toml")),
+    (
+        "channel-vs-mapped-java-writing",
+        include_str!("../../../experiments/studies/channel-vs-mapped-java-writing.toml"),
+    ),
 ];
 
 /// The text of a built-in experiment or study.

@@ -102,7 +102,11 @@ fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes
     let at = |error: std::io::Error| format!("the JVM worker cannot be compiled in {}: {error}", work.display());
     let mut command = Command::new(jdk.home.join("bin/javac"));
     // Texts put together by plain code: the other way makes classes for each when it is first met, between passes.
-    command.args(["--release", &release.to_string(), "-nowarn", "-XDstringConcat=inline", "-cp"]).arg(classes).arg("-d").arg(classes);
+    command
+        .args(["--release", &release.to_string(), "-nowarn", "-XDstringConcat=inline", "-cp"])
+        .arg(classes)
+        .arg("-d")
+        .arg(classes);
     for (name, text) in sources {
         let path = work.join(name);
         fs::write(&path, text).map_err(at)?;
