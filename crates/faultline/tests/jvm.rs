@@ -63,6 +63,36 @@ fn native_arms_and_those_in_java_stand_in_one_comparison_from_the_same_states() 
 }
 
 #[test]
+fn under_a_memory_limit_the_file_has_its_share_whatever_the_jvm_takes_itself() {
+    if !has_jdk(None) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let experiment = sandbox.write(
+        "limited.toml",
+        "title = \"Less memory\"\n[[compare]]\nworkload = \"random\"\nblock = \"64 KiB\"\nstate = \"limited\"\n\
+         arms = [\"pread\", \"jvm/mapped\"]\nops = 4000\n",
+    );
+    let file = sandbox.file("file", 64 << 20);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=60s", "--json"]);
+    output.sane();
+    let record = output.document().record;
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_ref()) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let share = record.conditions[0].memory_bytes.unwrap() as f64;
+    assert_eq!(share, f64::from(32 << 20));
+    for sample in record.samples.iter().filter(|it| record.cells[it.cell].arm.runtime == "jvm") {
+        assert_eq!(failure(sample), None, "{sample:?}");
+        let of = |name: &str| *sample.readings[name].value().unwrap_or_else(|| panic!("{name} of {sample:?}"));
+        let [limit, own, cache] = ["cgroup_limit_bytes", "group_anonymous_bytes", "group_cache_bytes"].map(of);
+        assert!(limit > share + own && cache <= limit - own && cache > share / 2.0, "{limit} {own} {cache}");
+        assert!(of("device_read_bytes") > 0.0);
+    }
+}
+
+#[test]
 fn two_jdks_are_arms_of_one_experiment() {
     if !has_jdk(Some(17)) || !has_jdk(Some(25)) {
         return;

@@ -4,13 +4,17 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use schema::{Condition, State, record::Reading};
+use schema::{Arm, Condition, State, record::Reading};
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
 use crate::{Target, link::Trouble};
 
 /// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.
 const WORKER_BYTES: u64 = 8 << 20;
+
+/// What a worker with a runtime of its own may take until it is ready; how much that is, is seen only then. A JVM takes some
+/// 60 MiB (heap, compilers, code).
+const RUNTIME_BYTES: u64 = 512 << 20;
 
 /// Called with a path that must not stay, before it is made.
 pub type Note<'a> = &'a dyn Fn(&Path);
@@ -20,11 +24,13 @@ pub struct Cages<'a> {
     hierarchy: Hierarchy,
     note: Note<'a>,
     current: Option<(Limits, cgroup::Cage)>,
+    /// The cage has another limit by now than it was made with.
+    narrowed: bool,
 }
 
 impl<'a> Cages<'a> {
     pub fn new(note: Note<'a>) -> Cages<'a> {
-        Cages { hierarchy: Hierarchy::detect(), note, current: None }
+        Cages { hierarchy: Hierarchy::detect(), note, current: None, narrowed: false }
     }
 
     /// Whether a condition's limits can be had here.
@@ -48,12 +54,17 @@ impl<'a> Cages<'a> {
     ///
     /// # Errors
     /// What the kernel refused.
-    pub fn admit(&mut self, pid: u32, condition: &Condition, target: &Target) -> Result<(), Trouble> {
-        let limits = limits(condition, target).map_err(Trouble::Unavailable)?;
+    pub fn admit(&mut self, pid: u32, arm: &Arm, condition: &Condition, target: &Target) -> Result<(), Trouble> {
+        let mut limits = limits(condition, target).map_err(Trouble::Unavailable)?;
+        if has_memory_of_its_own(arm) {
+            limits.memory_bytes = limits.memory_bytes.map(|bytes| bytes + RUNTIME_BYTES);
+        }
         if limits == Limits::default() {
             return Ok(());
         }
-        if self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
+        // A pass that failed has left it narrow.
+        let narrowed = std::mem::take(&mut self.narrowed);
+        if narrowed || self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
             // The old one goes first; its pages belong to the parent then.
             self.current = None;
             let name = cgroup::name();
@@ -64,6 +75,23 @@ impl<'a> Cages<'a> {
         }
         let (_, cage) = self.current.as_ref().expect("it was just made");
         cage.admit(pid).map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
+    }
+
+    /// Once a worker is ready: narrows a limit that had room for its runtime to what that runtime took, so that the file has
+    /// the share that was asked for. Returns the limit where it was narrowed; the pass before was made with more memory.
+    ///
+    /// # Errors
+    /// What the kernel refused, or does not count.
+    pub fn narrow(&mut self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
+        let (Some(share), true) = (condition.memory_bytes, has_memory_of_its_own(arm)) else { return Ok(None) };
+        let Some((_, cage)) = &self.current else { return Ok(None) };
+        let own = cage.statistics().memory.and_then(|it| {
+            it.anonymous_bytes.ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
+        });
+        let limit = share + WORKER_BYTES + own.map_err(Trouble::Unavailable)?;
+        self.narrowed = true;
+        cage.set_memory(limit).map_err(|error| Trouble::Failed(format!("limits on the worker: {error}")))?;
+        Ok(Some(limit))
     }
 
     /// What the kernel counted of the memory group, page cache and all; nothing without one.
@@ -92,8 +120,14 @@ impl<'a> Cages<'a> {
     /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file
     /// could not be evicted before the next pass.
     pub fn lift(&mut self) {
-        self.current = self.current.take().filter(|(limits, _)| limits.device.is_none());
+        let narrowed = std::mem::take(&mut self.narrowed);
+        self.current = self.current.take().filter(|(limits, _)| limits.device.is_none() && !narrowed);
     }
+}
+
+/// A runtime that compiles while it runs, with a heap: its size is not known before it is ready.
+fn has_memory_of_its_own(arm: &Arm) -> bool {
+    arm.runtime == "jvm"
 }
 
 fn limits(condition: &Condition, target: &Target) -> Result<Limits, String> {

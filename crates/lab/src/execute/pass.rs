@@ -125,12 +125,17 @@ impl Bench<'_> {
             invalid = cold::evict(self.target).err();
             self.filled = None;
         }
-        self.cages.admit(link.pid(), condition, self.target)?;
+        self.cages.admit(link.pid(), arm, condition, self.target)?;
         // Threads that the worker starts from here on are counted with it.
         if let Some((kit, watch)) = &mut watched {
             **watch = Some(kit.watch(link.pid()));
         }
         link.prepare(&self.job(arm, condition))?;
+        let limit = self.cages.narrow(arm, condition)?;
+        if limit.is_some() {
+            // The steady state is that of the limit that is in force from here on.
+            link.go(self.passes, PASS_LIMIT)?;
+        }
 
         if condition.state == State::Cold {
             invalid = cold::make_cold(self.target, condition.range).err();
@@ -166,6 +171,7 @@ impl Bench<'_> {
         let mut readings = probes.stop(link.pid());
         // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
         readings.append(&mut done.seen);
+        readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
         if arm.runtime == COMMAND {
             readings.extend(self.cages.readings(condition));
             // The last word of a run: nothing is measured on a file that changes.

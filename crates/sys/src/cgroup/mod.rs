@@ -171,6 +171,16 @@ impl Cage {
         Ok(())
     }
 
+    /// Sets another limit on the memory of a cage that has one; what is above it by then is reclaimed first.
+    ///
+    /// # Errors
+    /// In words for people: what was refused, and what would change that.
+    pub fn set_memory(&self, bytes: u64) -> io::Result<()> {
+        let limits = Limits { memory_bytes: Some(bytes), ..Limits::default() };
+        let groups = self.groups.iter().filter(|it| it.controllers.contains(&Controller::Memory));
+        groups.map(|group| group.limit_memory(&limits)).collect()
+    }
+
     /// The directories that were made, for the ledger.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.groups.iter().map(|group| group.path.clone()).collect()
@@ -235,14 +245,24 @@ impl Group {
     fn limit(&self, limits: &Limits) -> io::Result<()> {
         for &controller in &self.controllers {
             let set = match (controller, self.version) {
-                (Controller::Memory, Version::V1) => v1::limit_memory(&self.path, limits),
-                (Controller::Memory, Version::V2) => v2::limit_memory(&self.path, limits),
+                (Controller::Memory, _) => {
+                    self.limit_memory(limits)?;
+                    continue;
+                }
                 (Controller::Io, Version::V1) => v1::throttle(&self.path, limits),
                 (Controller::Io, Version::V2) => v2::throttle(&self.path, limits),
             };
             set.map_err(|error| hierarchy::explain_setting(error, controller, limits))?;
         }
         Ok(())
+    }
+
+    fn limit_memory(&self, limits: &Limits) -> io::Result<()> {
+        let set = match self.version {
+            Version::V1 => v1::limit_memory(&self.path, limits),
+            Version::V2 => v2::limit_memory(&self.path, limits),
+        };
+        set.map_err(|error| hierarchy::explain_setting(error, Controller::Memory, limits))
     }
 }
 
