@@ -61,6 +61,18 @@ fn in_v2_both_controllers_share_a_group_and_are_handed_down_as_long_as_they_are_
 }
 
 #[test]
+fn a_limit_on_memory_can_be_narrowed_and_nothing_else_changes() {
+    let (v1, v2) = (Machine::v1(), Machine::v2());
+    let cages = [&v1, &v2].map(|machine| Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
+    cages.iter().for_each(|cage| cage.set_memory(16 << 20).unwrap());
+    let memory = "sys/fs/cgroup/memory/session/one/faultline-77-0";
+    assert_eq!(v1.read(&format!("{memory}/memory.limit_in_bytes")), "16777216");
+    assert_eq!(v1.read("sys/fs/cgroup/blkio/faultline-77-0/blkio.throttle.read_bps_device"), "254:0 21800000");
+    assert_eq!(v2.read(&format!("{V2_OWN}/faultline-77-0/memory.max")), "16777216");
+    assert_eq!(v2.read(&format!("{V2_OWN}/faultline-77-0/io.max")), "254:0 rbps=21800000 riops=500");
+}
+
+#[test]
 fn the_ledger_hears_of_everything_that_may_be_made_before_it_is() {
     let machine = Machine::v2();
     let paths = machine.hierarchy().paths("faultline-77-3", &both());
