@@ -177,8 +177,8 @@ impl Cage {
     /// In words for people: what was refused, and what would change that.
     pub fn set_memory(&self, bytes: u64) -> io::Result<()> {
         let limits = Limits { memory_bytes: Some(bytes), ..Limits::default() };
-        let groups = self.groups.iter().filter(|it| it.controllers.contains(&Controller::Memory));
-        groups.map(|group| group.limit_memory(&limits)).collect()
+        let mut groups = self.groups.iter().filter(|it| it.controllers.contains(&Controller::Memory));
+        groups.try_for_each(|group| group.limit_memory(&limits))
     }
 
     /// The directories that were made, for the ledger.
