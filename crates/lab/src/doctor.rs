@@ -2,7 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Span, State, arm::METHODS, protocol::Job, record::ReclaimScheme};
+use schema::{
+    Arm, Span, State,
+    arm::{Can, METHODS},
+    protocol::Job,
+    record::ReclaimScheme,
+};
 
 use crate::{
     Target, host,
@@ -23,7 +28,8 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut check = |what: &str, found: Result<String, String>| checks.push(Check { what: what.into(), found });
 
-    for method in METHODS {
+    // Writing is tried on files of faultline's own, by the runs that write.
+    for method in METHODS.iter().filter(|it| it.can != Can::Write) {
         check(&format!("method {}", method.name), supports(target, method.name, interrupted));
     }
     check("method uring+direct", supports(target, "uring+direct", interrupted));
@@ -60,6 +66,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     for kind in probe::PROBES {
         check(&format!("probe {}", kind.name), probe::try_out(kind, target));
     }
+    check("watching by tracepoints", sys::follow::can_record().map(|()| "yes".into()));
     check("counted passes", crate::counted::try_out(target));
     check("reclaim schemes", quiet_memory(sys::damon::schemes()));
     check(

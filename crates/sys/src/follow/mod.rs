@@ -191,6 +191,14 @@ pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Li
     Ok(Followed { status, took, expired, left })
 }
 
+/// Whether `How::Recorded` is to be had here.
+///
+/// # Errors
+/// Why not, and what would change that.
+pub fn can_record() -> Result<(), String> {
+    Recorder::start().map(drop)
+}
+
 fn explain(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
