@@ -331,6 +331,7 @@ fn doctor_looks_and_leaves_everything_as_it_was() {
     for method in schema::arm::METHODS {
         assert!(output.stdout.contains(&format!("method {}", method.name)), "{}", output.stdout);
     }
+    assert!(!output.stdout.contains("only writes") && output.stdout.contains("watching by"), "{}", output.stdout);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(sandbox.saved(), None);
     assert_eq!(sandbox.noted(), 0);
