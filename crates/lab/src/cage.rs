@@ -7,14 +7,14 @@ use std::{collections::BTreeMap, path::Path};
 use schema::{Arm, Condition, State, record::Reading};
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
-use crate::{Target, link::Trouble};
+use crate::{
+    Target,
+    link::Trouble,
+    runtime::{self, Runtime},
+};
 
 /// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.
 const WORKER_BYTES: u64 = 8 << 20;
-
-/// What a worker with a runtime of its own may take until it is ready; how much that is, is seen only then. A JVM takes
-/// 10 to 20 MiB beyond what it had before it was moved there.
-const RUNTIME_BYTES: u64 = 512 << 20;
 
 /// Called with a path that must not stay, before it is made.
 pub type Note<'a> = &'a dyn Fn(&Path);
@@ -56,9 +56,7 @@ impl<'a> Cages<'a> {
     /// What the kernel refused.
     pub fn admit(&mut self, pid: u32, arm: &Arm, condition: &Condition, target: &Target) -> Result<(), Trouble> {
         let mut limits = limits(condition, target).map_err(Trouble::Unavailable)?;
-        if has_memory_of_its_own(arm) {
-            limits.memory_bytes = limits.memory_bytes.map(|bytes| bytes + RUNTIME_BYTES);
-        }
+        limits.memory_bytes = limits.memory_bytes.map(|bytes| bytes + room(arm));
         if limits == Limits::default() {
             return Ok(());
         }
@@ -83,7 +81,7 @@ impl<'a> Cages<'a> {
     /// # Errors
     /// What the kernel refused, or does not count.
     pub fn narrow(&mut self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
-        let (Some(share), true) = (condition.memory_bytes, has_memory_of_its_own(arm)) else { return Ok(None) };
+        let Some(share) = condition.memory_bytes.filter(|_| room(arm) > 0) else { return Ok(None) };
         let Some((_, cage)) = &self.current else { return Ok(None) };
         let own = cage.statistics().memory.and_then(|it| {
             it.anonymous_bytes.ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
@@ -125,9 +123,9 @@ impl<'a> Cages<'a> {
     }
 }
 
-/// A runtime that compiles while it runs, with a heap: its size is not known before it is ready.
-fn has_memory_of_its_own(arm: &Arm) -> bool {
-    arm.runtime == "jvm"
+/// For the arm's runtime, until it is ready.
+fn room(arm: &Arm) -> u64 {
+    runtime::find(&arm.runtime).map_or(0, Runtime::room_bytes)
 }
 
 fn limits(condition: &Condition, target: &Target) -> Result<Limits, String> {

@@ -618,9 +618,7 @@ impl WrittenCompare {
         }
         let workload_span = self.workload.span();
         let block_span = self.block.span();
-        let full_block = self.full_block.map(|written| (written.span(), written.into_inner()));
-        let full_block_span = full_block.as_ref().map(|(span, _)| span.clone());
-        let full_block = full_block.map(|(_, blocks)| blocks);
+        let full_block_span = self.full_block.as_ref().map(Spanned::span);
         let compare = Compare {
             name: self.name,
             variant: self.variant,
@@ -641,7 +639,7 @@ impl WrittenCompare {
             ops: self.ops.as_ref().map(|ops| *ops.get_ref()),
             full_range: self.full_range,
             full_ops: self.full_ops,
-            full_block: full_block.map_or_else(Vec::new, OneOrMany::into_vec),
+            full_block: self.full_block.map_or_else(Vec::new, |written| written.into_inner().into_vec()),
             durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
         };
@@ -674,11 +672,10 @@ impl Compare {
         if self.workload.is_empty() || self.block.is_empty() || self.state.is_empty() || self.consume.is_empty() {
             return Err(("workload", "workload, block, state and consume each need at least one entry".into()));
         }
-        if let Some(block) = self.block.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
-            return Err(("block", format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
-        }
-        if let Some(block) = self.full_block.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
-            return Err(("full_block", format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
+        for (key, blocks) in [("block", &self.block), ("full_block", &self.full_block)] {
+            if let Some(block) = blocks.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
+                return Err((key, format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
+            }
         }
         for (workload, arm) in
             self.workload.iter().flat_map(|workload| self.arms.iter().map(move |arm| (workload, arm)))

@@ -17,6 +17,12 @@ pub trait Runtime: Sync {
     /// # Errors
     /// Why this machine cannot run it, and what to install.
     fn worker(&self, arm: &Arm) -> Result<Command, String>;
+
+    /// What it may take of a worker's memory, beside the program and its buffers, until it is ready. How much it takes is
+    /// seen only then; 0 for one that takes nothing.
+    fn room_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// Every runtime, by name. The names are those of `schema::arm::RUNTIMES`.

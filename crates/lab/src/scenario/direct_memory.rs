@@ -31,11 +31,11 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let (limit, block) = (Bytes(LIMIT_BYTES), Bytes(BLOCK_BYTES));
     let said = |outcome: Result<Done, Trouble>| match outcome {
         Ok(done) => Ok((true, format!("{} were read", Bytes(done.tally.bytes)))),
-        Err(Trouble::Failed(reason)) if reason.contains("OutOfMemoryError") => {
-            let at = reason.find("OutOfMemoryError").unwrap_or(0);
-            Ok((false, reason[at..].lines().next().unwrap_or_default().to_string()))
-        }
-        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
+        Err(Trouble::Failed(reason)) => match reason.find("OutOfMemoryError") {
+            Some(at) => Ok((false, reason[at..].lines().next().unwrap_or_default().to_string())),
+            None => Err(reason),
+        },
+        Err(Trouble::Unavailable(reason)) => Err(reason),
         Err(Trouble::Interrupted) => Err("interrupted".to_string()),
     };
     let (buffer, mapping) = (said(by_buffer)?, said(by_mapping)?);

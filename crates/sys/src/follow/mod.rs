@@ -34,6 +34,8 @@ pub use opened::Opened;
 use ptrace::Stop;
 use recorded::{Processes, Recorder};
 
+use crate::process::number_after;
+
 /// How calls become known.
 #[derive(Clone, Copy)]
 pub enum How {
@@ -444,7 +446,7 @@ impl Follower<'_> {
 /// The process that a thread belongs to.
 fn process_of(thread: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+    number_after(&status, "Tgid:")?.try_into().ok()
 }
 
 /// Whether two threads have one table of descriptors (kcmp(2), KCMP_FILES); unknown where the kernel has no kcmp.

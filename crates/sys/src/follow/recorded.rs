@@ -45,7 +45,7 @@ const PLACES: &[(i32, &[usize])] = if cfg!(target_arch = "x86_64") {
 /// Where the entries of system calls go.
 pub(super) struct Recorder {
     ring: Ring,
-    program: Attached,
+    _program: Attached,
 }
 
 /// Whose calls are recorded. Each has a count of those that did not fit into the ring.
@@ -153,7 +153,7 @@ impl Recorder {
         let wanted: Vec<i32> = CALLS.iter().filter(|it| it.is_frequent()).map(|it| it.number as i32).collect();
         let program = Attached::at(c"sys_enter", &program(&wanted, &processes, &ring))?;
         let stops = Stops { mark: ring.mark()?, heard: Vec::new() };
-        Ok((Recorder { ring, program }, (processes, stops)))
+        Ok((Recorder { ring, _program: program }, (processes, stops)))
     }
 
     /// Empties the ring until it is over.
@@ -168,7 +168,6 @@ impl Recorder {
             }
             std::thread::sleep(PAUSE);
         }
-        drop(self.program);
         tape
     }
 }

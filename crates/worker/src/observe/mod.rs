@@ -39,6 +39,11 @@ pub(crate) fn observe(command: Command, limit: Duration, by: Means, watch: &Watc
         Ok(followed) => Ok(Watched::Seen(followed, Box::new(model.finish(by)))),
         Err(Trouble::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
         Err(Trouble::Refused(reason)) => nothing(reason, false),
-        Err(Trouble::Lost(events)) => nothing(format!("{events} events did not fit into the kernel's ring"), true),
+        Err(Trouble::Lost(events)) => nothing(
+            format!(
+                "{events} events are missing: the kernel's ring was full, or a process had a PID namespace of its own"
+            ),
+            true,
+        ),
     }
 }
