@@ -281,8 +281,8 @@ fn a_program_that_is_stopped_and_continued_stops_and_continues_under_watch() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 10_000);
     let line = format!(
-        "(while kill -CONT $$; do sleep 0.02; done) & other=$!; kill -STOP $$; kill $other; wait $other; \
-         {} read {file} 1000 10",
+        "rm -f {file}.over; (until test -e {file}.over; do sleep 0.02; kill -CONT $$; done) & \
+         kill -STOP $$; : > {file}.over; wait; {} read {file} 1000 10",
         reader()
     );
     for seen in observe(&script(&line), &file) {

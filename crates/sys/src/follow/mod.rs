@@ -114,8 +114,11 @@ pub enum Trouble {
     Lost(u64),
 }
 
-/// How long children that were about to end may take to do so.
-const GRACE: Duration = Duration::from_millis(200);
+/// How long children that were about to end may take to do so: under watch, and on a busy machine, some take long for
+/// it.
+const GRACE: Duration = Duration::from_secs(1);
+/// Between two looks at them. Each of their stops waits for one.
+const NAP: Duration = Duration::from_micros(100);
 
 /// Runs a command to its end. Its streams, its group and its session are as it says; nothing of it is left when this
 /// returns.
@@ -312,7 +315,7 @@ impl Follower<'_> {
             match ptrace::wait(false) {
                 Ok(Some((thread, Stop::Ended(_)))) => self.forget(thread),
                 Ok(Some((thread, stop))) => self.attend(thread, stop),
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(None) => std::thread::sleep(NAP),
                 Err(_) => break,
             }
         }
