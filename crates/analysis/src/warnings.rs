@@ -29,6 +29,7 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
         read_ahead(record),
         small_window(record),
         loose_throttle(run),
+        half_calibrated(record),
     ]
     .into_iter()
     .flatten()
@@ -115,6 +116,17 @@ fn small_window(record: &Record) -> Option<String> {
             size(file as f64)
         )
     })
+}
+
+/// What was not calibrated is not explained, and predicted from less.
+fn half_calibrated(record: &Record) -> Option<String> {
+    let calibration = record.calibration.value()?;
+    let (first, missing) = (calibration.missing.first()?, calibration.missing.len());
+    let all = calibration.points.len() + missing;
+    Some(format!(
+        "unit costs rest on {} of {all} things: {missing} could not be measured (the first: {first})",
+        all - missing
+    ))
 }
 
 /// More than this over what an I/O throttle allows, and storage was not what the condition says.

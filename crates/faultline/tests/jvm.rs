@@ -70,8 +70,8 @@ fn under_a_memory_limit_the_file_has_its_share_whatever_the_jvm_takes_itself() {
     let sandbox = Sandbox::new();
     let experiment = sandbox.write(
         "limited.toml",
-        "title = \"Less memory\"\n[[compare]]\nworkload = \"random\"\nblock = \"64 KiB\"\nstate = \"limited\"\n\
-         arms = [\"pread\", \"jvm/mapped\"]\nops = 4000\n",
+        "title = \"Less memory\"\n[[compare]]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"limited\"\n\
+         arms = [\"pread\", \"jvm/mapped\"]\n",
     );
     let file = sandbox.file("file", 64 << 20);
     let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=1", "--budget=60s", "--json"]);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use schema::{
-    Condition, Consume, Descriptor, Durability, Span, State, Workload,
+    Bytes, Condition, Consume, Descriptor, Durability, Span, State, Workload,
     record::Reading,
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Loop},
 };
@@ -22,6 +22,9 @@ use crate::execute::Bench;
 pub const BUDGET_MIN: Duration = Duration::from_secs(45);
 /// Of the budget, for all that is beyond the fewest passes.
 const SHARE: f64 = 0.12;
+/// Of the budget, for the fewest passes too: where each call is slow, as under strace(1) or in a sandbox that answers
+/// them itself, they could take all of it.
+const SHARE_MOST: f64 = 0.3;
 /// Fewer passes of a point tell little, and more are not worth their time.
 const PASSES: std::ops::Range<usize> = 2..4;
 /// Of the points, after each round of the run: the costs see the same drift and the same neighbours as the cells.
@@ -147,39 +150,53 @@ fn evicts(point: &CalibrationPoint) -> bool {
 /// Some more passes, of the points that have fewest: between the rounds of a stage that lives in the page cache of any
 /// point, between others of the device alone.
 pub fn between_rounds(bench: &mut Bench, calibration: &mut Calibration, warm: bool, budget: Duration) {
-    if calibration.elapsed_s > budget.as_secs_f64() * SHARE {
-        return;
-    }
+    let time_s = budget.as_secs_f64() * SHARE;
     let wanted = |it: &CalibrationPoint| if warm { !evicts(it) } else { is_of_device(it) || evicts(it) };
     let some = (calibration.points.iter().filter(|it| wanted(it)).count() as f64 * PER_ROUND).ceil() as usize;
     // Device points go on after the warm stage: what the device answers later is another matter.
     let enough = if warm { PASSES.end } else { 2 * PASSES.end };
-    passes(bench, calibration, some, &|it| wanted(it) && it.passes.len() < enough);
+    passes(bench, calibration, some, time_s, &|it| wanted(it) && it.passes.len() < enough);
 }
 
 /// The fewest passes of each point, where rounds were too few for them; those that evict the file come last.
-pub fn complete(bench: &mut Bench, calibration: &mut Calibration) {
+pub fn complete(bench: &mut Bench, calibration: &mut Calibration, budget: Duration) {
+    let time_s = budget.as_secs_f64() * SHARE_MOST;
     for evicting in [false, true] {
         for _ in 0..PASSES.start {
             let all = calibration.points.len();
-            passes(bench, calibration, all, &|it| evicts(it) == evicting && it.passes.len() < PASSES.start);
+            passes(bench, calibration, all, time_s, &|it| evicts(it) == evicting && it.passes.len() < PASSES.start);
         }
+    }
+    if !bench.is_interrupted() {
+        let without = calibration.points.extract_if(.., |it| it.passes.is_empty());
+        calibration.missing.extend(without.map(|it| missing(&it, "there was no time left for it")));
     }
 }
 
-fn passes(bench: &mut Bench, calibration: &mut Calibration, most: usize, wanted: &dyn Fn(&CalibrationPoint) -> bool) {
+fn missing(point: &CalibrationPoint, reason: &str) -> String {
+    format!("{} {} {}: {reason}", point.arm, point.workload, Bytes(point.block_bytes))
+}
+
+/// One pass more of the points that have fewest, as long as the calibration has taken less than its time.
+fn passes(
+    bench: &mut Bench,
+    calibration: &mut Calibration,
+    most: usize,
+    time_s: f64,
+    wanted: &dyn Fn(&CalibrationPoint) -> bool,
+) {
     let started = Instant::now();
     let mut chosen: Vec<usize> = (0..calibration.points.len()).filter(|&it| wanted(&calibration.points[it])).collect();
     chosen.sort_by_key(|&it| calibration.points[it].passes.len());
     for at in chosen.into_iter().take(most) {
-        if bench.is_interrupted() {
+        if bench.is_interrupted() || calibration.elapsed_s + started.elapsed().as_secs_f64() > time_s {
             break;
         }
         let point = &calibration.points[at];
         match one(bench, point, calibration.offset) {
             Ok(pass) => calibration.points[at].passes.push(pass),
             Err(reason) => {
-                calibration.missing.push(format!("{} {} {} B: {reason}", point.arm, point.workload, point.block_bytes));
+                calibration.missing.push(missing(point, &reason));
                 // What cannot be had here is not tried in every round.
                 calibration.points[at].ops = 0;
             }

@@ -5,6 +5,7 @@ use schema::{
     Reading, State,
     condition::Storage,
     findings::{Status, Verdict},
+    unit_cost::{Calibration, Loop},
 };
 
 use crate::support::{Lab, MIB, Pass, random, scan};
@@ -463,6 +464,16 @@ fn what_disturbs_the_whole_run_is_said_once() {
     lab.record.environment.steal_share = Reading::Value(0.07);
     lab.record.environment.load = 1.9;
     lab.record.conditions[0].threads = 4;
+    let each = Loop { times: 1000, ns: 90_000 };
+    let missing = vec!["native/direct random 4 KiB: no O_DIRECT here".to_string()];
+    lab.record.calibration = Reading::Value(Calibration {
+        elapsed_s: 1.0,
+        clock: each,
+        bare_call: each,
+        offset: 0,
+        points: vec![],
+        missing,
+    });
     if let Reading::Value(device) = &mut lab.record.target.device {
         device.read_ahead_bytes = Reading::Value(8 << 20);
     }
@@ -471,7 +482,8 @@ fn what_disturbs_the_whole_run_is_said_once() {
         7 % of the CPU time was stolen by the hypervisor during the run
         4 threads took turns on 2 CPUs
         the machine was busy when the run began: load 1.9 on 2 CPUs
-        read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, above all random ones through a mapping without advice"#]]
+        read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, above all random ones through a mapping without advice
+        unit costs rest on 0 of 1 things: 1 could not be measured (the first: native/direct random 4 KiB: no O_DIRECT here)"#]]
     .assert_eq(&lab.analyze().warnings.join("\n"));
     let quiet = Lab::duel(random("4 KiB", State::Cached), ("pread", 1000.0), ("mmap", 500.0));
     assert!(quiet.analyze().warnings.is_empty());

@@ -58,7 +58,7 @@ impl Bench<'_> {
         }
         if conditions.is_empty() {
             if stage == Stage::Warm {
-                self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration));
+                self.complete_calibration(hooks);
             }
             return;
         }
@@ -78,7 +78,7 @@ impl Bench<'_> {
         let is_last = !self.record.conditions.iter().any(|it| Stage::of(it) > stage);
         self.rounds(&Slot { stage, conditions, begun, time, is_last }, hooks);
         if stage == Stage::Warm {
-            self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration));
+            self.complete_calibration(hooks);
         }
     }
 
@@ -112,6 +112,11 @@ impl Bench<'_> {
             go_on(self, &mut calibration);
             self.record.calibration = Reading::Value(calibration);
         }
+    }
+
+    fn complete_calibration(&mut self, hooks: &mut Hooks) {
+        let budget = self.settings.budget;
+        self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration, budget));
     }
 
     /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
