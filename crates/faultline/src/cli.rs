@@ -11,9 +11,6 @@ use schema::{Arm, Bytes, Consume, State, Workload};
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest that fits]
-    #[arg(long, global = true, value_name = "PATH")]
-    pub java: Option<PathBuf>,
 }
 
 const AFTER: &str = "\
@@ -51,6 +48,28 @@ pub enum Command {
     /// Measure on behalf of a controller (speaks the worker protocol on stdin and stdout)
     #[command(hide = true)]
     Worker,
+}
+
+impl Command {
+    /// The JDK that was asked for, of commands that look for one.
+    pub fn java(&self) -> Option<&PathBuf> {
+        let args = match self {
+            Command::Run(args) => &args.jdk,
+            Command::Reproduce(args) => &args.jdk,
+            Command::Rerun(args) => &args.jdk,
+            Command::List(args) => &args.jdk,
+            Command::Doctor(args) => &args.jdk,
+            _ => return None,
+        };
+        args.java.as_ref()
+    }
+}
+
+#[derive(Args)]
+pub struct JdkArgs {
+    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest that fits]
+    #[arg(long, value_name = "PATH")]
+    pub java: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -107,6 +126,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
+    pub jdk: JdkArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 
@@ -145,6 +166,8 @@ pub struct ReproduceArgs {
     /// The table of every condition and the environment too
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
+    #[command(flatten)]
+    pub jdk: JdkArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -361,6 +384,8 @@ pub struct RerunArgs {
     #[arg(long)]
     pub run_commands: bool,
     #[command(flatten)]
+    pub jdk: JdkArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 
@@ -368,6 +393,8 @@ pub struct RerunArgs {
 pub struct ListArgs {
     #[arg(value_enum)]
     pub what: Listed,
+    #[command(flatten)]
+    pub jdk: JdkArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -388,6 +415,8 @@ pub struct DoctorArgs {
     /// Where to look: a directory, or a file whose file system and permissions matter
     #[arg(default_value = ".")]
     pub target: PathBuf,
+    #[command(flatten)]
+    pub jdk: JdkArgs,
 }
 
 #[derive(Args)]

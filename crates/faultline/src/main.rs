@@ -21,8 +21,8 @@ use cli::{Cli, Command};
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
     let cli = Cli::parse();
-    if let Some(java) = cli.java {
-        lab::runtime::jvm::prefer(java);
+    if let Some(java) = cli.command.java() {
+        lab::runtime::jvm::prefer(java.clone());
     }
     let result = match cli.command {
         Command::Run(args) => command::run::run(&args),
