@@ -1,0 +1,219 @@
+//! What a study says: claims, which can be tested, and numbers, which are printed beside ours.
+
+use serde::{Deserialize, Serialize};
+
+use super::Experiment;
+use crate::{Bytes, Condition, Consume, Durability, State, Workload, units::expected};
+
+/// What is measured when two arms, or an arm and a number, are held against each other. Less is better in all of them
+/// except where it says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Open, work and close, per block.
+    #[default]
+    Time,
+    /// User and system time, per block.
+    Cpu,
+    User,
+    System,
+    /// Of a pass.
+    MinorFaults,
+    /// Of a pass.
+    DeviceReadBytes,
+    /// Pages of the range that a pass reached, by minor faults: what one fault maps.
+    PagesPerFault,
+    /// The parts of an `update`, per block.
+    ReadPart,
+    LoopPart,
+    WritePart,
+    /// Of a pass, all processes together.
+    DeviceWriteBytes,
+    /// Of a pass: within which 99 of 100 safepoints were reached.
+    SafepointP99,
+}
+
+/// What somebody said, in a form that can be tested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    pub id: String,
+    pub says: String,
+    /// The published figure, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// `[[compare]]` blocks by name; all when absent. The corrected variant decides where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<String>,
+    /// A name from `[arms]`, or an arm as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// The other arm; absent when the claim is about a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than: Option<String>,
+    #[serde(default)]
+    pub metric: Metric,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
+    /// How many times lower or higher, as published. The direction decides; this is printed beside ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Only under these conditions.
+    #[serde(default, rename = "where", skip_serializing_if = "Where::is_empty")]
+    pub only: Where,
+    /// A scenario that answers yes or no, instead of arms and a metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Why this cannot be tested by this version, if it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_testable: Option<String>,
+}
+
+/// Which way a claim goes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expect {
+    /// The arm's metric is lower than the other's: faster, where the metric is time.
+    Lower,
+    Higher,
+    /// The same within the margin.
+    Same,
+    /// The arm's metric is at most this.
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// A selection of conditions; an empty list selects all.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Where {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<State>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block: Vec<Bytes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workload: Vec<Workload>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consume: Vec<Consume>,
+    /// Read throttles; 0 is the disk as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_bps: Vec<Bytes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aligned: Vec<bool>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub durability: Vec<Durability>,
+}
+
+impl Where {
+    pub fn is_empty(&self) -> bool {
+        *self == Where::default()
+    }
+
+    pub fn selects(&self, condition: &Condition) -> bool {
+        fn has<T: PartialEq>(list: &[T], it: &T) -> bool {
+            list.is_empty() || list.contains(it)
+        }
+        let rate = condition.storage.and_then(|storage| storage.read_bytes_per_s).unwrap_or(0);
+        has(&self.state, &condition.state)
+            && has(&self.block, &Bytes(condition.block_bytes))
+            && has(&self.workload, &condition.workload)
+            && has(&self.consume, &condition.consume)
+            && has(&self.read_bps, &Bytes(rate))
+            && has(&self.aligned, &condition.aligned)
+            && has(&self.durability, &condition.durability)
+    }
+}
+
+/// A published number, to be printed beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// `cached 32 MiB, read: rate`
+    pub says: String,
+    pub published: f64,
+    pub unit: Unit,
+    pub compare: String,
+    /// Arms by name: the one that does what was published, and the one that does it right.
+    pub as_published: Option<String>,
+    pub corrected: Option<String>,
+    #[serde(default, rename = "where", skip_serializing_if = "Where::is_empty")]
+    pub only: Where,
+    /// What `times faster` is about.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Seconds are given for so many blocks; of one pass when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    #[serde(rename = "s")]
+    Seconds,
+    #[serde(rename = "ms")]
+    Milliseconds,
+    #[serde(rename = "MiB/s")]
+    MibPerSecond,
+    #[serde(rename = "cpu s")]
+    CpuSeconds,
+    #[serde(rename = "user s")]
+    UserSeconds,
+    #[serde(rename = "system s")]
+    SystemSeconds,
+    #[serde(rename = "minor faults")]
+    MinorFaults,
+    #[serde(rename = "times faster")]
+    TimesFaster,
+}
+
+impl Experiment {
+    pub(super) fn check_claim(&self, claim: &Claim) -> Result<(), String> {
+        let id = &claim.id;
+        if self.claims.iter().filter(|it| it.id == *id).count() > 1 {
+            return Err(format!("two claims have the id {id:?}"));
+        }
+        self.check_compare(claim.compare.as_deref())?;
+        for arm in [&claim.arm, &claim.than].into_iter().flatten() {
+            self.check_arm(arm)?;
+        }
+        let told = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];
+        if told.iter().filter(|&&it| it).count() != 1 {
+            return Err(format!("claim {id:?} needs one of arm (with expect), scenario, or not_testable"));
+        }
+        match (claim.expect, &claim.than) {
+            (None, _) if claim.arm.is_some() => Err(format!("claim {id:?} does not say what it expects")),
+            (Some(Expect::AtMost(_) | Expect::AtLeast(_)), Some(_)) => {
+                Err(format!("claim {id:?} compares with an arm and with a number; one of them is enough"))
+            }
+            (Some(Expect::Lower | Expect::Higher | Expect::Same), None) => {
+                Err(format!("claim {id:?} expects a direction, and does not say than which arm"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+        self.check_compare(Some(&figure.compare))?;
+        [&figure.as_published, &figure.corrected].into_iter().flatten().try_for_each(|arm| self.check_arm(arm))
+    }
+
+    fn check_compare(&self, name: Option<&str>) -> Result<(), String> {
+        let names: Vec<&str> = self.comparisons.iter().filter_map(|it| it.name.as_deref()).collect();
+        match name {
+            Some(name) if !names.contains(&name) => {
+                Err(format!("no [[compare]] is named {name:?}; {}", expected(name, &names)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_arm(&self, arm: &str) -> Result<(), String> {
+        let labels: Vec<&str> =
+            self.comparisons.iter().flat_map(|it| &it.arms).filter_map(|it| it.label.as_deref()).collect();
+        match self.arm_name(arm) {
+            Some(_) => Ok(()),
+            None => Err(format!("no comparison has an arm {arm:?}; {}", expected(arm, &labels))),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Arms against each other, and what is possible together.
+
+use serde::{Deserialize, Serialize};
+
+use super::Variant;
+use crate::{Arm, Bytes, Consume, Descriptor, Durability, Layout, Span, State, Workload, arm::method_spec};
+
+/// Arms × conditions: every list is crossed with every other one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compare {
+    /// What claims and figures call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// In a study: whether this is what was published, or what should have been.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
+    pub arms: Vec<Competitor>,
+    pub workload: Vec<Workload>,
+    pub block: Vec<Bytes>,
+    pub consume: Vec<Consume>,
+    pub state: Vec<State>,
+    pub threads: Vec<u32>,
+    pub descriptor: Vec<Descriptor>,
+    pub aligned: Vec<bool>,
+    /// The part of the file that may be touched; the planner chooses when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+    /// Blocks per pass; the planner chooses when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
+    /// The same two at the published size, with `--full`; and the blocks, where fewer do for an answer in two minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_range: Option<Range>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_ops: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub full_block: Vec<Bytes>,
+    /// In state `limited`: the worker's memory as a share of the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+    /// Emulated storage; an empty entry is the disk as it is.
+    #[serde(default = "plain_storage")]
+    pub storage: Vec<Throttle>,
+    /// Of workloads that write: when a block counts as written.
+    #[serde(default = "nothing_synced")]
+    pub durability: Vec<Durability>,
+    /// Of workloads that write: what the file has in it before.
+    #[serde(default = "written_before")]
+    pub layout: Vec<Layout>,
+}
+
+pub(super) fn nothing_synced() -> Vec<Durability> {
+    vec![Durability::None]
+}
+
+pub(super) fn written_before() -> Vec<Layout> {
+    vec![Layout::Written]
+}
+
+pub(super) fn plain_storage() -> Vec<Throttle> {
+    vec![Throttle::default()]
+}
+
+/// A disk made slower: `{ read_bps = "21.8 MB/s" }`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Throttle {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bps: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_iops: Option<u64>,
+}
+
+/// An arm in a comparison, with what it does differently from the condition. The first one is the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Competitor {
+    pub arm: Arm,
+    /// What `[arms]` calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    #[serde(default, skip_serializing_if = "Override::is_empty")]
+    pub own: Override,
+}
+
+/// What an arm may do differently from the condition it is entered under, to write down an unfair comparison.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consume: Option<Consume>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aligned: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumed_percent: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<Durability>,
+}
+
+impl Override {
+    pub fn is_empty(&self) -> bool {
+        *self == Override::default()
+    }
+}
+
+/// A part of a file: from an offset, so many bytes; or a share of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    #[serde(default)]
+    pub offset: Bytes,
+    /// Up to the end when neither `bytes` nor `share` nor `blocks` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// Of the file, counted from `offset`: 0.5 is half the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// So many blocks of the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
+}
+
+impl Range {
+    /// The window on a file of this size, cut at its end, for blocks of this size.
+    pub fn of(&self, file_bytes: u64, block_bytes: u64) -> Span {
+        let offset = self.offset.0.min(file_bytes);
+        let rest = file_bytes - offset;
+        let wanted = match (self.bytes, self.share, self.blocks) {
+            (Some(bytes), ..) => bytes.0,
+            (None, Some(share), _) => (file_bytes as f64 * share) as u64,
+            (None, None, Some(blocks)) => blocks.saturating_mul(block_bytes),
+            (None, None, None) => rest,
+        };
+        Span { offset, bytes: wanted.min(rest) }
+    }
+}
+
+impl Compare {
+    /// Whether the lists make sense, each and together; also asked after command-line filters were applied, and of what
+    /// a saved run says.
+    ///
+    /// # Errors
+    /// Which key is at fault, and a sentence.
+    pub fn validate(&self) -> Result<(), (&'static str, String)> {
+        if self.arms.is_empty() {
+            return Err(("arms", "no arm is left to compare".into()));
+        }
+        if self.workload.is_empty() || self.block.is_empty() || self.state.is_empty() || self.consume.is_empty() {
+            return Err(("workload", "workload, block, state and consume each need at least one entry".into()));
+        }
+        for (key, blocks) in [("block", &self.block), ("full_block", &self.full_block)] {
+            if let Some(block) = blocks.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
+                return Err((key, format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
+            }
+        }
+        for (workload, arm) in
+            self.workload.iter().flat_map(|workload| self.arms.iter().map(move |arm| (workload, arm)))
+        {
+            let workload = arm.own.workload.unwrap_or(*workload);
+            method_spec(&arm.arm.method)
+                .map_or(Ok(()), |spec| spec.fits(workload))
+                .map_err(|message| ("workload", message))?;
+        }
+        if self.threads.iter().any(|threads| !(1..=1024).contains(threads)) {
+            return Err(("threads", "threads must lie between 1 and 1024".into()));
+        }
+        if let Some(range) = &self.range {
+            let told = [range.bytes.is_some(), range.share.is_some(), range.blocks.is_some()];
+            if told.into_iter().filter(|it| *it).count() > 1 {
+                return Err(("range", "a range has bytes, a share or blocks, and one of them only".into()));
+            }
+            if range.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+                return Err(("range", "a share lies above 0 and is at most 1".into()));
+            }
+        }
+        if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
+        }
+        if self.ops == Some(0) {
+            return Err(("ops", "a pass has at least one op".into()));
+        }
+        let writes = self.workload.iter().any(|it| it.writes());
+        if !writes && (self.durability != nothing_synced() || self.layout != written_before()) {
+            return Err(("workload", "durability and layout are for workloads that write".into()));
+        }
+        if writes && self.threads != [1] {
+            return Err(("workload", "workloads that write have one thread".into()));
+        }
+        if writes && self.state.contains(&State::Limited) {
+            return Err(("workload", "workloads that write are not measured in state limited".into()));
+        }
+        let holes = self.workload.contains(&Workload::Append) || self.layout != written_before();
+        let held = self.state.iter().find(|&&it| !matches!(it, State::Cold | State::AsIs));
+        if let Some(state) = held.filter(|_| writes && holes) {
+            return Err((
+                "workload",
+                format!(
+                    "what was never written is not in the page cache: state {state} is not possible there; cold is"
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Experiments as people write them: which arms under which conditions. Built-ins are such files too
+//! (`builtin.rs`) and have no power that a user's own file does not have.
+
+mod claim;
+mod compare;
+mod written;
+
+use serde::{Deserialize, Serialize};
+
+pub use claim::{Claim, Expect, Figure, Metric, Unit, Where};
+pub use compare::{Compare, Competitor, Override, Range, Throttle};
+pub use written::Problem;
+
+use crate::{Arm, Bytes};
+
+/// A checked experiment: every name resolved, every default filled in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    pub name: String,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The file that a study makes for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<Study>,
+    pub comparisons: Vec<Compare>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+}
+
+/// What a study needs, and at which scale it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Size of the test file, so that the study ends within about two minutes.
+    pub file_bytes: Bytes,
+    /// As published, with `--full`.
+    pub full_file_bytes: Bytes,
+    /// What a machine must have for all of it, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+}
+
+/// The two forms of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The arms do exactly what the published program did, mistakes included.
+    AsPublished,
+    /// The same question, asked so that the arms do equal work from a verified state.
+    Corrected,
+}
+
+impl Experiment {
+    /// At the published size: ranges and passes as they were, where the experiment says so.
+    pub fn full(&mut self) {
+        for compare in &mut self.comparisons {
+            compare.range = compare.full_range.or(compare.range);
+            compare.ops = compare.full_ops.or(compare.ops);
+            if !compare.full_block.is_empty() {
+                compare.block = std::mem::take(&mut compare.full_block);
+            }
+        }
+    }
+
+    /// The arm that a claim or a figure means, as cells name it.
+    pub fn arm_name(&self, written: &str) -> Option<&str> {
+        let arms = || self.comparisons.iter().flat_map(|compare| &compare.arms);
+        let labelled = arms().find(|it| it.label.as_deref() == Some(written));
+        let parsed = written.parse::<Arm>().ok();
+        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref())).map(|it| it.arm.name.as_str())
+    }
+}
