@@ -24,9 +24,11 @@ pub const FRAME: Register = Register(10);
 #[repr(i32)]
 pub enum Helper {
     MapLookup = 1,
+    /// The thread in the lower half, the process in the upper.
+    ThreadAndProcess = 14,
     ReadKernel = 113,
-    /// Of a PID namespace, given by device and inode: the thread in the lower half, the process in the upper.
-    ThreadAndProcess = 120,
+    /// The same as a PID namespace numbers them, which is given by device and inode.
+    ThreadAndProcessIn = 120,
     RingReserve = 131,
     RingSubmit = 132,
 }

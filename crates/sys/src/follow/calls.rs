@@ -66,6 +66,10 @@ const fn read(number: libc::c_long, name: &'static str, size: Option<usize>, off
     call(number, name, Does::Read { size, offset })
 }
 
+/// Those of no file, and those of the dynamic loader, which are half of all stops of a small program: it alone says
+/// MAP_DENYWRITE (glibc, elf/dl-load.h), which the kernel ignores (mmap(2)).
+const UNTOLD_MAPPINGS: u32 = (libc::MAP_ANONYMOUS | libc::MAP_DENYWRITE) as u32;
+
 /// All of them. Writes are not among them: whether a file was written to shows in the file.
 pub const CALLS: &[Call] = &[
     read(libc::SYS_read, "read", Some(2), None),
@@ -77,7 +81,7 @@ pub const CALLS: &[Call] = &[
     call(libc::SYS_sendfile, "sendfile", Does::Transfer { from: 1, offset: 2, size: 3 }),
     call(libc::SYS_copy_file_range, "copy_file_range", Does::Transfer { from: 0, offset: 1, size: 4 }),
     call(libc::SYS_splice, "splice", Does::Transfer { from: 0, offset: 1, size: 4 }),
-    Call { only: Only::Without(3, libc::MAP_ANONYMOUS as u32), ..call(libc::SYS_mmap, "mmap", Does::Map) },
+    Call { only: Only::Without(3, UNTOLD_MAPPINGS), ..call(libc::SYS_mmap, "mmap", Does::Map) },
     call(libc::SYS_munmap, "munmap", Does::Unmap),
     call(libc::SYS_mremap, "mremap", Does::Remap),
     call(libc::SYS_madvise, "madvise", Does::AdviseMemory),
@@ -122,7 +126,7 @@ impl Call {
     /// be taken from a recording of entries.
     pub(super) fn is_frequent(&self) -> bool {
         use Does::*;
-        matches!(self.does, Seek | Read { size: Some(_), .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
+        matches!(self.does, Close | Seek | Read { size: Some(_), .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
     }
 
     /// The descriptor of the file that it is about.

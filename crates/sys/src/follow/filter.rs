@@ -145,7 +145,10 @@ mod tests {
         };
         assert_eq!(outcome(libc::SYS_pread64, 0, 3), place("pread64"));
         assert_eq!(outcome(libc::SYS_mmap, 3, libc::MAP_PRIVATE as u64), place("mmap"));
-        assert_eq!(outcome(libc::SYS_mmap, 3, (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64), SECCOMP_RET_ALLOW);
+        for of_no_interest in [libc::MAP_ANONYMOUS, libc::MAP_DENYWRITE] {
+            let flags = (libc::MAP_PRIVATE | of_no_interest) as u64;
+            assert_eq!(outcome(libc::SYS_mmap, 3, flags), SECCOMP_RET_ALLOW);
+        }
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_DUPFD_CLOEXEC as u64), place("fcntl"));
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_SETFL as u64), place("fcntl"));
         assert_eq!(outcome(libc::SYS_fcntl, 1, libc::F_SETLK as u64), SECCOMP_RET_ALLOW);

@@ -30,6 +30,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Of those that live at the same time.
 const PROCESSES_MAX: u32 = 1 << 15;
 
+/// The inode of the PID namespace that has all processes (linux/proc_ns.h). Asking for numbers in any other takes longer.
+const FIRST_NAMESPACE: u64 = 0xeffffffc;
+
 /// What the program leaves of a call: who, which, and four arguments, which all frequent calls are content with.
 const WORDS: usize = 2 + 4;
 /// Where the arguments are in `struct pt_regs` (asm/ptrace.h, asm/syscall.h): the place of some that are neighbours, and
@@ -113,12 +116,16 @@ fn program(wanted: &[i32], processes: &Processes, ring: &Ring) -> Vec<Instructio
     let others = |at: usize| wanted.len() - 1 - at;
     program.extend(wanted.iter().enumerate().map(|(at, &number)| skip_if(R7, number, others(at) + LEAVE.len())));
     program.extend(LEAVE);
-    program.extend(set_wide(R1, device));
-    program.extend(set_wide(R2, inode));
-    program.extend([copy(R3, FRAME), add(R3, -8), set(R4, 8), call(Helper::ThreadAndProcess)]);
-    program.push(skip_if(R0, 0, LEAVE.len()));
-    program.extend(LEAVE);
-    // The process is the upper half of what lies there.
+    // The thread in the lower half, the process in the upper.
+    if inode == FIRST_NAMESPACE {
+        program.extend([call(Helper::ThreadAndProcess), store(FRAME, -8, R0)]);
+    } else {
+        program.extend(set_wide(R1, device));
+        program.extend(set_wide(R2, inode));
+        program.extend([copy(R3, FRAME), add(R3, -8), set(R4, 8), call(Helper::ThreadAndProcessIn)]);
+        program.push(skip_if(R0, 0, LEAVE.len()));
+        program.extend(LEAVE);
+    }
     program.extend(point(R1, &processes.counts));
     program.extend([copy(R2, FRAME), add(R2, -4), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
     program.extend(LEAVE);
