@@ -13,7 +13,7 @@ use lab::{
     runtime::jvm,
 };
 use schema::{
-    Arm, Consume, Durability, Span, Workload,
+    Arm, Consume, Descriptor, Durability, Span, Workload,
     arm::Can,
     protocol::{Done, Hold, Job, Tally},
 };
@@ -166,6 +166,69 @@ fn every_method_in_java_does_the_same_work_as_the_native_one() {
             link.bye().unwrap();
         }
         assert!(measured > 120, "{measured} of JDK {}", jdk.version);
+    });
+}
+
+#[test]
+fn several_threads_do_the_work_of_native_ones_with_a_file_of_their_own_or_a_shared_one() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB + 3);
+    with_each_jdk(|jdk| {
+        for arm in READING {
+            let mut link = start_as(jdk, arm);
+            for descriptor in [Descriptor::PerThread, Descriptor::Shared] {
+                for (workload, hold) in
+                    [(Workload::Scan, Hold::No), (Workload::Random, Hold::No), (Workload::Random, Hold::Warm)]
+                {
+                    let job = Job { workload, hold, descriptor, threads: 3, ops: 500, ..job(arm, &file, MIB + 3) };
+                    let what = format!("JDK {} {arm} {descriptor:?} {workload:?} {hold:?}", jdk.version);
+                    let keeps_a_position = ["stream", "random-access-file", "channel-direct", "channel-heap"];
+                    match tally(&mut link, &job) {
+                        Err(Trouble::Unavailable(why)) if is_excused(jdk, &job, &why) => {}
+                        Err(Trouble::Unavailable(why)) if descriptor == Descriptor::Shared => {
+                            assert!(
+                                why.contains("one position") && keeps_a_position.contains(&job.method.as_str()),
+                                "{what}: {why}"
+                            );
+                        }
+                        found => {
+                            let expected = native("pread", &job).tally;
+                            // Nothing of the first pass is in the second.
+                            let again = link.go(1, Duration::from_secs(60)).map(|it| it.tally);
+                            assert_eq!([found, again], [Ok(expected.clone()), Ok(expected)], "{what}");
+                        }
+                    }
+                }
+            }
+            link.bye().unwrap();
+        }
+        let mut link = start(jdk);
+        for job in [
+            Job { threads: 2, consume: Consume::Lines, ..job("reader-lines", &file, MIB) },
+            Job { threads: 2, workload: Workload::Overwrite, ..job("mapped-put", &file, MIB) },
+        ] {
+            let refused = link.prepare(&job);
+            assert!(matches!(&refused, Err(Trouble::Unavailable(why)) if why.contains("one thread")), "{refused:?}");
+        }
+    });
+}
+
+#[test]
+fn a_truncated_mapping_is_named_whichever_thread_meets_it() {
+    let folder = folder();
+    with_each_jdk(|jdk| {
+        let file = folder.path().join(jdk.version.clone());
+        let mut link = start(jdk);
+        for descriptor in [Descriptor::PerThread, Descriptor::Shared] {
+            std::fs::write(&file, vec![1; MIB as usize]).unwrap();
+            link.prepare(&Job { hold: Hold::Warm, descriptor, threads: 4, ..job("mapped", &file, MIB) }).unwrap();
+            std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(MIB - 4096).unwrap();
+            let failed = link.go(1, Duration::from_secs(60));
+            assert!(
+                matches!(&failed, Err(Trouble::Failed(why)) if why.contains("truncated")),
+                "{descriptor:?}: {failed:?}"
+            );
+        }
     });
 }
 

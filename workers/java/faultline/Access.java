@@ -19,12 +19,12 @@ abstract class Access extends Opened {
     abstract long take(long offset, int length, int use) throws IOException;
 
     @Override
-    final void pass(Job job, Count count) throws IOException {
-        Offsets offsets = new Offsets(job);
-        for (long left = job.ops; left > 0; left -= STRETCH) {
+    final void pass(Job job, int thread, Count count) throws IOException {
+        Offsets offsets = new Offsets(job, thread);
+        for (long left = offsets.blocks; left > 0; left -= STRETCH) {
             stretch((int) Math.min(left, STRETCH), offsets, job.percent, count);
         }
-        count.ops = job.ops;
+        count.ops = offsets.blocks;
     }
 
     private void stretch(int blocks, Offsets offsets, int percent, Count count) throws IOException {
@@ -108,8 +108,8 @@ abstract class Access extends Opened {
         private final boolean positional;
         private long position;
 
-        Channel(Job job, Room room) throws IOException {
-            channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ);
+        Channel(Job job, Room room, Opened beside) throws IOException {
+            channel = beside instanceof Channel other ? other.channel : FileChannel.open(Path.of(job.file), StandardOpenOption.READ);
             this.room = room;
             positional = job.method.equals("channel-positional");
         }
@@ -143,11 +143,15 @@ abstract class Access extends Opened {
         private final boolean gets;
         private final Room room;
 
-        Mapped(Job job, Room room) throws IOException {
+        Mapped(Job job, Room room, Opened beside) throws IOException {
             this.room = room;
             start = job.offset;
             gets = job.option("use", "in-place").equals("get");
             stride = stride(job);
+            if (beside instanceof Mapped other) {
+                windows = other.windows;
+                return;
+            }
             windows = map(job, stride, FileChannel.MapMode.READ_ONLY);
             if (job.option("load", "no").equals("load")) for (MappedByteBuffer window : windows) window.load();
         }

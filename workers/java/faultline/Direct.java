@@ -16,8 +16,8 @@ final class Direct extends Access {
     private final FileChannel channel;
     private final Room room;
 
-    private Direct(Job job, Room room) throws IOException {
-        channel = open(job.file);
+    private Direct(Job job, Room room, Opened beside) throws IOException {
+        channel = beside instanceof Direct other ? other.channel : open(job.file);
         this.room = room;
     }
 
@@ -37,7 +37,7 @@ final class Direct extends Access {
         } catch (IOException | UnsupportedOperationException refused) {
             throw new Job.Unavailable("O_DIRECT is not possible here: " + refused.getMessage());
         }
-        return it -> new Direct(it, room);
+        return (it, beside) -> new Direct(it, room, beside);
     }
 
     private static FileChannel open(String file) throws IOException {

@@ -4,9 +4,11 @@ import java.util.Map;
 
 /** One arm under one condition. */
 final class Job {
+    /** More are a typing mistake. */
+    private static final int MOST_THREADS = 4096;
     final long pass, blockBytes, offset, bytes, ops, seed;
-    final int percent;
-    final String method, workload, consume, file, hold, durability;
+    final int percent, threads;
+    final String method, workload, consume, file, hold, durability, descriptor;
     final boolean aligned, timesItsLoop;
     private final Map<?, ?> options;
 
@@ -27,7 +29,11 @@ final class Job {
         aligned = (Boolean) it.get("aligned");
         percent = it.containsKey("consumed_percent") ? (int) number(it, "consumed_percent") : 100;
         timesItsLoop = Boolean.TRUE.equals(it.get("times_its_loop"));
-        if (number(it, "threads") != 1) throw new Unavailable("the JVM worker uses one thread");
+        descriptor = it.containsKey("descriptor") ? word(it, "descriptor") : "per-thread";
+        long team = number(it, "threads");
+        if (team < 1 || team > MOST_THREADS) throw new IllegalArgumentException(team + " threads; expected 1 to " + MOST_THREADS);
+        threads = (int) team;
+        if (threads > 1 && writes()) throw new Unavailable("workloads that write have one thread");
         if (bytes <= 0 || offset < 0 || ops <= 0) throw new IllegalArgumentException("the range or the pass is empty: there is nothing to read");
         if (percent < 1 || percent > 100) throw new IllegalArgumentException(percent + " % of a block cannot be consumed");
         long block = number(it, "block_bytes");
@@ -35,7 +41,7 @@ final class Job {
         blockBytes = Math.min(block, bytes);
     }
 
-    /** The same work on so many bytes of another file. */
+    /** The same work by one thread, on so many bytes of another file. */
     Job(Job job, String file, long bytes, long opsAtMost) {
         pass = job.pass;
         method = job.method;
@@ -52,11 +58,18 @@ final class Job {
         seed = job.seed;
         aligned = job.aligned;
         percent = job.percent;
+        threads = 1;
+        descriptor = job.descriptor;
         timesItsLoop = false;
     }
 
     boolean writes() {
         return !workload.equals("scan") && !workload.equals("random");
+    }
+
+    /** Several threads use one open file. A single thread has no one to share with. */
+    boolean shares() {
+        return threads > 1 && descriptor.equals("shared");
     }
 
     /** What an option is set to; every option comes with every job. */

@@ -9,9 +9,10 @@ final class Methods {
         "channel-odirect", "mapped", "segment", "channel-write", "mapped-put"
     };
 
-    /** What is opened within a pass, with everything that comes before it made already. */
+    /** What is opened within a pass, with everything that comes before it made already: for one thread. */
     interface Way {
-        Opened open(Job job) throws IOException;
+        /** Shares what another thread of a pass has open, if there is one. */
+        Opened open(Job job, Opened beside) throws IOException;
     }
 
     /** @throws Job.Unavailable with the reason */
@@ -23,14 +24,17 @@ final class Methods {
             case "segment": return Foreign.segment(job);
             default:
         }
+        if (job.shares() && !job.method.equals("channel-positional") && !job.method.equals("mapped")) {
+            throw new Job.Unavailable(job.method + " keeps one position per open file, so threads cannot share it; channel-positional can");
+        }
         Room room = Room.of(job);
         switch (job.method) {
-            case "stream": return it -> new Access.Stream(it, room);
-            case "random-access-file": return it -> new Access.RandomAccess(it, room);
-            case "channel-direct": case "channel-heap": case "channel-positional": return it -> new Access.Channel(it, room);
+            case "stream": return (it, beside) -> new Access.Stream(it, room);
+            case "random-access-file": return (it, beside) -> new Access.RandomAccess(it, room);
+            case "channel-direct": case "channel-heap": case "channel-positional": return (it, beside) -> new Access.Channel(it, room, beside);
             case "mapped":
                 Access.Mapped.stride(job);
-                return it -> new Access.Mapped(it, room);
+                return (it, beside) -> new Access.Mapped(it, room, beside);
             default: throw new Job.Unavailable("the JVM worker has no method " + job.method + " for workload " + job.workload);
         }
     }

@@ -2,27 +2,32 @@ package faultline;
 
 import java.util.Arrays;
 
-/** Which bytes a pass reads, in which order, as docs/FORMATS.md says under "Offsets". */
+/** Which bytes a thread of a pass reads, in which order, as docs/FORMATS.md says under "Offsets". */
 final class Offsets {
     private final boolean random;
     private final long start, end, block, slots, stride;
+    /** How many blocks this thread reads. */
+    final long blocks;
     private long state, next;
 
-    Offsets(Job job) {
+    Offsets(Job job, int thread) {
         random = isRandom(job);
         start = job.offset;
         end = job.offset + job.bytes;
         block = job.blockBytes;
         slots = job.aligned ? Math.max(1, job.bytes / block) : job.bytes - block + 1;
         stride = job.aligned ? block : 1;
-        state = job.seed;
+        state = job.seed + thread;
         state = output();
-        next = start;
+        long each = job.ops / job.threads, rest = job.ops % job.threads;
+        blocks = each + (thread < rest ? 1 : 0);
+        long before = each * thread + Math.min(thread, rest);
+        next = start + before % ((job.bytes + block - 1) / block) * block;
     }
 
     private Offsets(long seed) {
         random = false;
-        start = end = block = slots = stride = 0;
+        start = end = block = slots = stride = blocks = 0;
         state = seed;
     }
 
@@ -68,9 +73,12 @@ final class Offsets {
             whole = job.ops > job.bytes / job.blockBytes ? job.bytes : job.ops * job.blockBytes;
         } else {
             if (job.ops > 1 << 24) throw new Job.Unavailable(job.ops + " random blocks in one pass; the JVM worker counts at most 16777216");
-            Offsets offsets = new Offsets(job);
             long[] all = new long[(int) job.ops];
-            for (int i = 0; i < all.length; i++) all[i] = offsets.next();
+            int count = 0;
+            for (int thread = 0; thread < job.threads; thread++) {
+                Offsets offsets = new Offsets(job, thread);
+                for (long left = offsets.blocks; left > 0; left--) all[count++] = offsets.next();
+            }
             Arrays.sort(all);
             whole = 0;
             long reached = 0;

@@ -4,8 +4,8 @@ import java.io.IOException;
 
 /** A file that a method has open. */
 abstract class Opened implements AutoCloseable {
-    /** The work of a pass, counted. */
-    abstract void pass(Job job, Count count) throws IOException;
+    /** A thread's share of a pass, counted. */
+    abstract void pass(Job job, int thread, Count count) throws IOException;
 
     /** Consumes a block once more that was reached already; null where a method cannot do one without the other. */
     Long again() {
@@ -25,5 +25,14 @@ abstract class Opened implements AutoCloseable {
         long ops, bytes, checksum;
         /** Of an update: until the block is there, its change, until it is written. */
         long readNs, loopNs, writeNs;
+
+        void add(Count other) {
+            ops += other.ops;
+            bytes += other.bytes;
+            checksum += other.checksum;
+            readNs += other.readNs;
+            loopNs += other.loopNs;
+            writeNs += other.writeNs;
+        }
     }
 }

@@ -29,11 +29,12 @@ final class ReaderLines extends Opened {
         }
         if (job.percent != 100) throw new Job.Unavailable("reader-lines looks at every byte");
         if (job.offset != 0) throw new Job.Unavailable("reader-lines begins at the start of the file");
-        return ReaderLines::new;
+        if (job.threads > 1) throw new Job.Unavailable("reader-lines reads from one position, as one thread does");
+        return (it, beside) -> new ReaderLines(it);
     }
 
     @Override
-    void pass(Job job, Count count) throws IOException {
+    void pass(Job job, int thread, Count count) throws IOException {
         for (long left = job.ops; left > 0; ) {
             if (!atStart) in.getChannel().position(0);
             atStart = false;

@@ -12,12 +12,11 @@ final class Session {
     /** Larger than last-level caches, small enough to be swept before every pass; as the native worker does. */
     private static final long SWEEP_BYTES = 64 << 20;
     private final Job job;
-    private final Methods.Way way;
+    private final Team team;
     private final long distinct;
     private final Warmth warmth;
     /** Only where the arm wants them. */
     private final Safepoints safepoints;
-    private Opened held;
     String during = "prepare";
 
     Session(Job job) throws IOException {
@@ -31,15 +30,14 @@ final class Session {
                 throw new IOException("a range of " + job.bytes + " bytes at " + job.offset + " ends beyond the file's " + size + " bytes");
             }
         }
-        way = Methods.of(job);
+        Methods.Way way = Methods.of(job);
+        team = new Team(job, way);
         distinct = Offsets.distinct(job);
         // Before the warm-up, which then runs until what this loads and compiles is done too.
         safepoints = Safepoints.of(job);
         warmth = new Warmth(job, way);
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
-            held = way.open(job);
-            if (job.hold.equals("locked") && !held.lock()) Foreign.lockAside(job);
-            held.pass(job, new Opened.Count());
+            team.hold();
             if (job.writes()) settle(); else if (!job.method.equals("channel-odirect")) sweep();
         }
     }
@@ -74,46 +72,25 @@ final class Session {
     }
 
     private String timed() throws IOException {
-        Opened.Count count = new Opened.Count();
-        Usage before = new Usage();
+        Usage.Engine before = new Usage.Engine();
         if (safepoints != null) safepoints.start();
-        String open = "null", close = "null";
-        long work;
-        if (held != null) {
-            during = "work";
-            long begin = System.nanoTime();
-            held.pass(job, count);
-            work = System.nanoTime() - begin;
-        } else {
-            during = "open";
-            long begin = System.nanoTime();
-            Opened it = way.open(job);
-            long opened = System.nanoTime(), worked;
-            try {
-                during = "work";
-                it.pass(job, count);
-                worked = System.nanoTime();
-            } finally {
-                it.close();
-            }
-            long closed = System.nanoTime();
-            open = Long.toString(opened - begin);
-            work = worked - opened;
-            close = Long.toString(closed - worked);
-        }
+        during = "open";
+        Team.Part all = team.pass();
         if (safepoints != null) safepoints.stop();
-        Usage after = new Usage();
+        during = all.during;
+        all.check();
+        Usage.Engine after = new Usage.Engine();
         String delays = safepoints == null ? "" : safepoints.readings();
         during = "close";
+        Opened.Count count = all.count;
         // What was written is read by somebody else, when this pass is over.
         long checksum = job.writes() ? 0 : count.checksum;
         String digits = Long.toHexString(checksum);
         return "{\"done\":{\"pass\":" + job.pass
-            + ",\"phases\":{\"open_ns\":" + open + ",\"work_ns\":" + work + ",\"close_ns\":" + close
-            + "},\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinct
-            + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":1,\"queue_depth\":1},\"usage\":"
-            + after.since(before) + parts(count)
-            + ",\"seen\":{" + after.engineSince(before) + warmth() + delays + loop() + "}}}";
+            + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinct
+            + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
+            + all.usage + parts(count)
+            + ",\"seen\":{" + after.since(before) + warmth() + delays + loop() + "}}}";
     }
 
     private String parts(Opened.Count count) {
@@ -130,7 +107,7 @@ final class Session {
     /** How fast the consume's loop is by itself, over bytes that the processor holds; after the pass, so that it changes none. */
     private String loop() throws IOException {
         if (!job.timesItsLoop || job.writes()) return "";
-        Opened it = held != null ? held : way.open(job);
+        Opened it = team.open();
         try {
             long bytes = Math.min(job.blockBytes, 32 << 10), fastest = Long.MAX_VALUE;
             if (it.again() == null) return "";
@@ -142,7 +119,7 @@ final class Session {
             }
             return ",\"loop_bytes_per_s\":" + bytes * 1_000_000_000L / Math.max(1, fastest);
         } finally {
-            if (held == null) it.close();
+            team.close(it);
         }
     }
 
@@ -154,6 +131,6 @@ final class Session {
 
     void end() throws IOException {
         if (safepoints != null) safepoints.stop();
-        if (held != null) held.close();
+        team.end();
     }
 }

@@ -9,37 +9,53 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * What the thread that makes the passes spent, times in the kernel's ticks; and, apart from it, what the JVM's own threads
- * did meanwhile.
+ * What a thread that makes passes spent, times in the kernel's ticks; and, apart from it, what the JVM's own threads did
+ * meanwhile.
  */
 final class Usage {
     private static final long TICK_NS = 10_000_000;
     private static final CompilationMXBean COMPILER = ManagementFactory.getCompilationMXBean();
     private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
-    private final long user, system, minor, major, voluntary, involuntary, compiledNs, collections, collectedNs;
+    private static final String[] NAMES = {"user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"};
+    /** In the order of their names. */
+    private final long[] spent;
 
-    Usage() throws IOException {
+    private Usage(long... spent) {
+        this.spent = spent;
+    }
+
+    /** Of the thread that asks. */
+    static Usage now() throws IOException {
         String stat = Files.readString(Path.of("/proc/thread-self/stat"));
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-        minor = Long.parseLong(fields[7]);
-        major = Long.parseLong(fields[9]);
-        user = Long.parseLong(fields[11]) * TICK_NS;
-        system = Long.parseLong(fields[12]) * TICK_NS;
-        long[] switches = new long[2];
+        long voluntary = 0, involuntary = 0;
         for (String line : Files.readAllLines(Path.of("/proc/thread-self/status"))) {
-            if (line.startsWith("voluntary_ctxt")) switches[0] = Long.parseLong(line.split("\\s+")[1]);
-            if (line.startsWith("nonvoluntary_ctxt")) switches[1] = Long.parseLong(line.split("\\s+")[1]);
+            if (line.startsWith("voluntary_ctxt")) voluntary = Long.parseLong(line.split("\\s+")[1]);
+            if (line.startsWith("nonvoluntary_ctxt")) involuntary = Long.parseLong(line.split("\\s+")[1]);
         }
-        voluntary = switches[0];
-        involuntary = switches[1];
-        compiledNs = compiledNs();
-        long count = 0, ms = 0;
-        for (GarbageCollectorMXBean collector : COLLECTORS) {
-            count += Math.max(0, collector.getCollectionCount());
-            ms += Math.max(0, collector.getCollectionTime());
-        }
-        collections = count;
-        collectedNs = ms * 1_000_000;
+        return new Usage(Long.parseLong(fields[11]) * TICK_NS, Long.parseLong(fields[12]) * TICK_NS,
+            Long.parseLong(fields[7]), Long.parseLong(fields[9]), voluntary, involuntary);
+    }
+
+    Usage since(Usage before) {
+        return with(before, -1);
+    }
+
+    Usage and(Usage other) {
+        return with(other, 1);
+    }
+
+    private Usage with(Usage other, int sign) {
+        long[] sum = spent.clone();
+        for (int i = 0; i < sum.length; i++) sum[i] += sign * other.spent[i];
+        return new Usage(sum);
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder json = new StringBuilder();
+        for (int i = 0; i < spent.length; i++) json.append(i == 0 ? "{\"" : ",\"").append(NAMES[i]).append("\":").append(spent[i]);
+        return json.append('}').toString();
     }
 
     /** By all compiler threads, since the JVM started. */
@@ -55,15 +71,23 @@ final class Usage {
         return (last - begun) / times;
     }
 
-    String since(Usage before) {
-        return "{\"user_ns\":" + (user - before.user) + ",\"system_ns\":" + (system - before.system)
-            + ",\"minor_faults\":" + (minor - before.minor) + ",\"major_faults\":" + (major - before.major)
-            + ",\"voluntary_switches\":" + (voluntary - before.voluntary)
-            + ",\"involuntary_switches\":" + (involuntary - before.involuntary) + "}";
-    }
+    /** What the JVM's own threads have done since it started. */
+    static final class Engine {
+        private final long compiledNs = compiledNs(), collections, collectedMs;
 
-    String engineSince(Usage before) {
-        return "\"collections\":" + (collections - before.collections) + ",\"collection_ns\":" + (collectedNs - before.collectedNs)
-            + ",\"compile_ns\":" + (compiledNs - before.compiledNs);
+        Engine() {
+            long count = 0, ms = 0;
+            for (GarbageCollectorMXBean collector : COLLECTORS) {
+                count += Math.max(0, collector.getCollectionCount());
+                ms += Math.max(0, collector.getCollectionTime());
+            }
+            collections = count;
+            collectedMs = ms;
+        }
+
+        String since(Engine before) {
+            return "\"collections\":" + (collections - before.collections) + ",\"collection_ns\":" + (collectedMs - before.collectedMs) * 1_000_000
+                + ",\"compile_ns\":" + (compiledNs - before.compiledNs);
+        }
     }
 }

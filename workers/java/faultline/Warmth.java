@@ -43,15 +43,15 @@ final class Warmth {
             }
             long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
             int pass = 0, still = 0;
-            Opened it = way.open(same);
+            Opened it = way.open(same, null);
             for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 // Opening is met a few times, as a program would; hundreds of times would keep the compiler busy with it.
                 if (pass > 0 && pass <= QUIET_PASSES) {
                     it.close();
-                    it = way.open(same);
+                    it = way.open(same, null);
                 }
                 long began = System.nanoTime();
-                it.pass(same, new Opened.Count());
+                it.pass(same, 0, new Opened.Count());
                 now = System.nanoTime();
                 long compiled = Usage.compiledNs();
                 still = compiled == last ? still + 1 : 0;
@@ -83,7 +83,7 @@ final class Warmth {
     }
 
     private static boolean opens(Methods.Way way, Job job) {
-        try (Opened it = way.open(job)) {
+        try (Opened it = way.open(job, null)) {
             return true;
         } catch (IOException | RuntimeException refused) {
             return false;

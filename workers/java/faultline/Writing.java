@@ -38,11 +38,11 @@ abstract class Writing extends Opened {
                 }
                 // What is read to be changed, allocated before the clock starts: a block of 64 MiB is 16,384 faults.
                 ByteBuffer changed = job.workload.equals("update") ? Room.aligned((int) job.blockBytes) : null;
-                return it -> new ByChannel(it, source, changed);
+                return (it, beside) -> new ByChannel(it, source, changed);
             }
             case "mapped-put":
                 Access.Mapped.stride(job);
-                return it -> new ByMapping(it, source);
+                return (it, beside) -> new ByMapping(it, source);
             default: throw new Job.Unavailable("method " + job.method + " only reads");
         }
     }
@@ -60,8 +60,8 @@ abstract class Writing extends Opened {
     abstract void finish() throws IOException;
 
     @Override
-    final void pass(Job job, Count count) throws IOException {
-        Offsets offsets = new Offsets(job);
+    final void pass(Job job, int thread, Count count) throws IOException {
+        Offsets offsets = new Offsets(job, thread);
         boolean updates = job.workload.equals("update");
         for (long left = job.ops; left > 0; left -= STRETCH) {
             int blocks = (int) Math.min(left, STRETCH);

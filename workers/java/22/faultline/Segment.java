@@ -16,19 +16,28 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** MemorySegment with a confined Arena: one mapping of any size, unmapped when the Arena is closed. JDK 22 and later. */
+/**
+ * MemorySegment with a confined Arena, or with a shared one where a pass has several threads: one mapping of any size, unmapped
+ * when the Arena is closed. JDK 22 and later.
+ */
 final class Segment extends Access {
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    private final Arena arena = Arena.ofConfined();
+    private final Arena arena;
     private final MemorySegment segment;
     private final long start;
     private final Loop loop;
     private final int againBytes;
 
-    private Segment(Job job, Loop loop) throws IOException {
+    private Segment(Job job, Loop loop, Opened beside) throws IOException {
         start = job.offset;
         this.loop = loop;
         againBytes = (int) Math.min(job.blockBytes, 32 << 10);
+        if (beside instanceof Segment other) {
+            arena = other.arena;
+            segment = other.segment;
+            return;
+        }
+        arena = job.threads > 1 ? Arena.ofShared() : Arena.ofConfined();
         try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.READ)) {
             segment = channel.map(FileChannel.MapMode.READ_ONLY, job.offset, job.bytes, arena);
             advise(segment, job.option("advice", "normal"));
@@ -41,7 +50,7 @@ final class Segment extends Access {
 
     static Methods.Way of(Job job) {
         Loop loop = Loop.of(job);
-        return it -> new Segment(it, loop);
+        return (it, beside) -> new Segment(it, loop, beside);
     }
 
     static void lock(ByteBuffer mapping) {

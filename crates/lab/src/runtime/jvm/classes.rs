@@ -34,6 +34,7 @@ const SOURCES: &[(&str, &str)] = sources!(
     "Room.java",
     "Safepoints.java",
     "Session.java",
+    "Team.java",
     "Usage.java",
     "Warmth.java",
     "Worker.java",

@@ -1,0 +1,205 @@
+package faultline;
+
+import java.io.IOException;
+import java.util.concurrent.Phaser;
+
+/**
+ * The threads of a pass: the worker's own and `threads - 1` more. Phases begin when the first thread begins them and end when
+ * the last one ends them; between phases all threads wait for each other. A single thread makes no call for it.
+ */
+final class Team {
+    private final Job job;
+    /** Of each thread, with its own room. */
+    private final Methods.Way[] ways;
+    /** Open between passes; nothing if each pass opens the file itself. */
+    private Opened[] held;
+    /** With a shared descriptor: what the first thread opened. */
+    private volatile Opened common;
+
+    Team(Job job, Methods.Way first) throws IOException {
+        this.job = job;
+        ways = new Methods.Way[job.threads];
+        ways[0] = first;
+        for (int thread = 1; thread < ways.length; thread++) ways[thread] = Methods.of(job);
+    }
+
+    /** Opens the file for all passes, locks its pages if that is wanted, and makes a pass: what it needs is mapped then. */
+    void hold() throws IOException {
+        held = new Opened[ways.length];
+        for (int thread = 0; thread < ways.length; thread++) {
+            held[thread] = ways[thread].open(job, job.shares() ? held[0] : null);
+            boolean locks = job.hold.equals("locked") && (thread == 0 || !job.shares());
+            // One mapping on the side is enough for all that have none.
+            if (locks && !held[thread].lock() && thread == 0) Foreign.lockAside(job);
+            held[thread].pass(job, thread, new Opened.Count());
+        }
+    }
+
+    void end() throws IOException {
+        if (held == null) return;
+        for (int thread = 0; thread < held.length; thread++) if (held[thread] != null && closes(thread)) held[thread].close();
+        held = null;
+    }
+
+    private boolean closes(int thread) {
+        return thread == 0 || !job.shares();
+    }
+
+    /** An open file of this pass, or of another that makes the same. */
+    Opened open() throws IOException {
+        return held != null ? held[0] : ways[0].open(job, null);
+    }
+
+    void close(Opened it) throws IOException {
+        if (held == null) it.close();
+    }
+
+    Part pass() throws IOException {
+        Part[] parts = new Part[ways.length];
+        Phaser together = new Phaser(parts.length);
+        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(thread, together);
+        Thread[] others = new Thread[ways.length - 1];
+        for (int i = 0; i < others.length; i++) others[i] = started(parts[i + 1]);
+        parts[0].run();
+        try {
+            for (Thread other : others) if (other != null) other.join();
+        } catch (InterruptedException nobodyDoes) {
+            throw new IllegalStateException(nobodyDoes);
+        }
+        for (int thread = 1; thread < parts.length; thread++) parts[0].add(parts[thread]);
+        return parts[0];
+    }
+
+    /** Nothing if there can be no more threads, which the part then says. */
+    private static Thread started(Part part) {
+        try {
+            Thread thread = new Thread(part, "pass-" + part.thread);
+            thread.start();
+            return thread;
+        } catch (OutOfMemoryError refused) {
+            part.leave(new IOException("a thread could not be started: " + refused.getMessage()));
+            return null;
+        }
+    }
+
+    /** What one thread does, or all of them together. */
+    final class Part implements Runnable {
+        final Opened.Count count = new Opened.Count();
+        Usage usage;
+        /** The phase in which it failed, or else its last. */
+        String during = "close";
+        private Throwable failure;
+        private final int thread;
+        private final Phaser together;
+        private long openedFrom, openedTo, workedFrom, workedTo, closedFrom, closedTo;
+
+        Part(int thread, Phaser together) {
+            this.thread = thread;
+            this.together = together;
+        }
+
+        private void meet() {
+            if (job.threads > 1) together.arriveAndAwaitAdvance();
+        }
+
+        /** The others go on without it. */
+        private void leave(Throwable error) {
+            fail("work", error);
+            together.arriveAndDeregister();
+        }
+
+        @Override
+        public void run() {
+            try {
+                meet();
+                Usage before = Usage.now();
+                meet();
+                phases();
+                meet();
+                usage = Usage.now().since(before);
+            } catch (Throwable error) {
+                // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.
+                leave(error);
+            }
+        }
+
+        /** Every way through it meets the same number of times, also after a failure. */
+        private void phases() {
+            if (held != null) {
+                work(held[thread]);
+                return;
+            }
+            Opened it = opened();
+            meet();
+            work(it);
+            meet();
+            closed(it);
+        }
+
+        private Opened opened() {
+            if (job.shares() && thread > 0) meet();
+            openedFrom = System.nanoTime();
+            Opened it = null;
+            try {
+                it = ways[thread].open(job, job.shares() && thread > 0 ? common : null);
+                if (thread == 0) common = it;
+            } catch (IOException | RuntimeException | Error error) {
+                fail("open", error);
+            }
+            openedTo = System.nanoTime();
+            if (job.shares() && thread == 0) meet();
+            return it;
+        }
+
+        private void work(Opened it) {
+            workedFrom = System.nanoTime();
+            try {
+                if (it != null) it.pass(job, thread, count);
+            } catch (IOException | RuntimeException | Error error) {
+                fail("work", error);
+            }
+            workedTo = System.nanoTime();
+        }
+
+        private void closed(Opened it) {
+            closedFrom = System.nanoTime();
+            try {
+                if (it != null && closes(thread)) it.close();
+            } catch (IOException | RuntimeException error) {
+                fail("close", error);
+            }
+            closedTo = System.nanoTime();
+        }
+
+        private void fail(String phase, Throwable error) {
+            if (failure != null) return;
+            during = phase;
+            failure = error;
+        }
+
+        private void add(Part other) {
+            count.add(other.count);
+            if (failure == null && other.failure != null) fail(other.during, other.failure);
+            if (usage != null && other.usage != null) usage = usage.and(other.usage);
+            openedFrom = Math.min(openedFrom, other.openedFrom);
+            openedTo = Math.max(openedTo, other.openedTo);
+            workedFrom = Math.min(workedFrom, other.workedFrom);
+            workedTo = Math.max(workedTo, other.workedTo);
+            closedFrom = Math.min(closedFrom, other.closedFrom);
+            closedTo = Math.max(closedTo, other.closedTo);
+        }
+
+        /** @throws Error as it was met: what a truncated mapping is, is one */
+        void check() throws IOException {
+            if (failure instanceof IOException error) throw error;
+            if (failure instanceof RuntimeException error) throw error;
+            if (failure != null) throw (Error) failure;
+        }
+
+        String times() {
+            String open = held != null ? "null" : Long.toString(openedTo - openedFrom);
+            String close = held != null ? "null" : Long.toString(closedTo - closedFrom);
+            return "{\"open_ns\":" + open + ",\"work_ns\":" + (workedTo - workedFrom) + ",\"close_ns\":" + close + "}";
+        }
+    }
+}
