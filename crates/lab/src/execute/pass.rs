@@ -109,9 +109,10 @@ impl Bench<'_> {
         if warm {
             self.fill(condition.range)?;
         }
+        // The first time a runtime may have to be compiled, which no other pass takes.
+        let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
         let began = Instant::now();
         self.passes += 1;
-        let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
         let (mut link, hello) = Link::start(command, self.interrupted)?;
         if !hello.about.is_empty() {
             self.record.runtimes.insert(hello.runtime, hello.about);
