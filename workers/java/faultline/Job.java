@@ -41,7 +41,7 @@ final class Job {
         blockBytes = Math.min(block, bytes);
     }
 
-    /** The same work by one thread, on so many bytes of another file. */
+    /** The same work on so many bytes of another file. */
     Job(Job job, String file, long bytes, long opsAtMost) {
         pass = job.pass;
         method = job.method;
@@ -58,7 +58,7 @@ final class Job {
         seed = job.seed;
         aligned = job.aligned;
         percent = job.percent;
-        threads = 1;
+        threads = job.threads;
         descriptor = job.descriptor;
         timesItsLoop = false;
     }

@@ -30,12 +30,11 @@ final class Session {
                 throw new IOException("a range of " + job.bytes + " bytes at " + job.offset + " ends beyond the file's " + size + " bytes");
             }
         }
-        Methods.Way way = Methods.of(job);
-        team = new Team(job, way);
+        team = new Team(job);
         distinct = Offsets.distinct(job);
         // Before the warm-up, which then runs until what this loads and compiles is done too.
         safepoints = Safepoints.of(job);
-        warmth = new Warmth(job, way);
+        warmth = new Warmth(job, team);
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
             team.hold();
             if (job.writes()) settle(); else if (!job.method.equals("channel-odirect")) sweep();
@@ -75,7 +74,7 @@ final class Session {
         Usage.Engine before = new Usage.Engine();
         if (safepoints != null) safepoints.start();
         during = "open";
-        Team.Part all = team.pass();
+        Team.Part all = team.pass(true);
         if (safepoints != null) safepoints.stop();
         during = all.during;
         all.check();

@@ -2,6 +2,8 @@ package faultline;
 
 import java.io.IOException;
 import java.util.concurrent.Phaser;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * The threads of a pass: the worker's own and `threads - 1` more. Phases begin when the first thread begins them and end when
@@ -16,18 +18,28 @@ final class Team {
     /** With a shared descriptor: what the first thread opened. */
     private volatile Opened common;
 
-    Team(Job job, Methods.Way first) throws IOException {
+    Team(Job job) throws IOException {
         this.job = job;
         ways = new Methods.Way[job.threads];
-        ways[0] = first;
-        for (int thread = 1; thread < ways.length; thread++) ways[thread] = Methods.of(job);
+        for (int thread = 0; thread < ways.length; thread++) ways[thread] = Methods.of(job);
     }
 
-    /** Opens the file for all passes, locks its pages if that is wanted, and makes a pass: what it needs is mapped then. */
-    void hold() throws IOException {
+    /** The same threads, with the same rooms, for another job. */
+    Team(Job job, Team same) {
+        this.job = job;
+        ways = same.ways;
+    }
+
+    /** Opens the file for all passes. */
+    void begin() throws IOException {
         held = new Opened[ways.length];
+        for (int thread = 0; thread < ways.length; thread++) held[thread] = ways[thread].open(job, job.shares() ? held[0] : null);
+    }
+
+    /** The same; locks its pages if that is wanted, and makes a pass: what it needs is mapped then. */
+    void hold() throws IOException {
+        begin();
         for (int thread = 0; thread < ways.length; thread++) {
-            held[thread] = ways[thread].open(job, job.shares() ? held[0] : null);
             boolean locks = job.hold.equals("locked") && (thread == 0 || !job.shares());
             // One mapping on the side is enough for all that have none.
             if (locks && !held[thread].lock() && thread == 0) Foreign.lockAside(job);
@@ -54,10 +66,11 @@ final class Team {
         if (held == null) it.close();
     }
 
-    Part pass() throws IOException {
+    /** What each thread uses is looked up if `counts`. */
+    Part pass(boolean counts) throws IOException {
         Part[] parts = new Part[ways.length];
-        Phaser together = new Phaser(parts.length);
-        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(thread, together);
+        Meeting meeting = new Meeting(parts.length);
+        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(thread, meeting, counts);
         Thread[] others = new Thread[ways.length - 1];
         for (int i = 0; i < others.length; i++) others[i] = started(parts[i + 1]);
         parts[0].run();
@@ -82,6 +95,37 @@ final class Team {
         }
     }
 
+    /** Where the threads of a pass wait for each other, unless one has left: an error may come at any place in it. */
+    private static final class Meeting {
+        private static final long LOOK_MS = 50;
+        private final Phaser phaser;
+        private volatile boolean over;
+
+        Meeting(int threads) {
+            phaser = new Phaser(threads);
+        }
+
+        void meet() {
+            int phase = phaser.arrive();
+            while (phaser.getPhase() == phase) {
+                if (over) throw new LeftAlone();
+                try {
+                    phaser.awaitAdvanceInterruptibly(phase, LOOK_MS, TimeUnit.MILLISECONDS);
+                } catch (TimeoutException stillWaiting) {
+                    continue;
+                } catch (InterruptedException nobodyDoes) {
+                    throw new IllegalStateException(nobodyDoes);
+                }
+            }
+        }
+    }
+
+    private static final class LeftAlone extends RuntimeException {
+        LeftAlone() {
+            super("another thread of the pass failed");
+        }
+    }
+
     /** What one thread does, or all of them together. */
     final class Part implements Runnable {
         final Opened.Count count = new Opened.Count();
@@ -90,33 +134,34 @@ final class Team {
         String during = "close";
         private Throwable failure;
         private final int thread;
-        private final Phaser together;
+        private final Meeting meeting;
+        private final boolean counts;
         private long openedFrom, openedTo, workedFrom, workedTo, closedFrom, closedTo;
 
-        Part(int thread, Phaser together) {
+        Part(int thread, Meeting meeting, boolean counts) {
             this.thread = thread;
-            this.together = together;
+            this.meeting = meeting;
+            this.counts = counts;
         }
 
         private void meet() {
-            if (job.threads > 1) together.arriveAndAwaitAdvance();
+            if (job.threads > 1) meeting.meet();
         }
 
-        /** The others go on without it. */
         private void leave(Throwable error) {
+            meeting.over = true;
             fail("work", error);
-            together.arriveAndDeregister();
         }
 
         @Override
         public void run() {
             try {
                 meet();
-                Usage before = Usage.now();
+                Usage before = counts ? Usage.now() : null;
                 meet();
                 phases();
                 meet();
-                usage = Usage.now().since(before);
+                if (counts) usage = Usage.now().since(before);
             } catch (Throwable error) {
                 // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.
                 leave(error);
@@ -172,14 +217,14 @@ final class Team {
         }
 
         private void fail(String phase, Throwable error) {
-            if (failure != null) return;
+            if (failure != null && !(failure instanceof LeftAlone)) return;
             during = phase;
             failure = error;
         }
 
         private void add(Part other) {
             count.add(other.count);
-            if (failure == null && other.failure != null) fail(other.during, other.failure);
+            if (other.failure != null) fail(other.during, other.failure);
             if (usage != null && other.usage != null) usage = usage.and(other.usage);
             openedFrom = Math.min(openedFrom, other.openedFrom);
             openedTo = Math.max(openedTo, other.openedTo);
@@ -196,10 +241,14 @@ final class Team {
             if (failure != null) throw (Error) failure;
         }
 
+        long workNs() {
+            return workedTo - workedFrom;
+        }
+
         String times() {
             String open = held != null ? "null" : Long.toString(openedTo - openedFrom);
             String close = held != null ? "null" : Long.toString(closedTo - closedFrom);
-            return "{\"open_ns\":" + open + ",\"work_ns\":" + (workedTo - workedFrom) + ",\"close_ns\":" + close + "}";
+            return "{\"open_ns\":" + open + ",\"work_ns\":" + workNs() + ",\"close_ns\":" + close + "}";
         }
     }
 }

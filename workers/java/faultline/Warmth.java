@@ -23,7 +23,7 @@ final class Warmth {
     final long passes, firstNs, warmNs, ops;
     final boolean quiet;
 
-    Warmth(Job job, Methods.Way way) throws IOException {
+    Warmth(Job job, Team real) throws IOException {
         Path twin = Files.createTempFile("faultline-twin", null);
         FileInputStream open = null;
         try {
@@ -37,31 +37,32 @@ final class Warmth {
             String nameless = nameless(twin);
             Files.delete(twin);
             Job same = new Job(job, nameless, bytes.length, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
-            if (job.method.equals("channel-odirect") && !opens(way, same)) {
+            if (job.method.equals("channel-odirect") && !opens(new Team(same, real))) {
                 // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
                 same = new Job(job, job.file, Math.min(job.bytes, TWIN_BYTES), Long.MAX_VALUE);
             }
             long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
             int pass = 0, still = 0;
-            Opened it = way.open(same, null);
+            Team team = new Team(same, real);
+            team.begin();
             for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 // Opening is met a few times, as a program would; hundreds of times would keep the compiler busy with it.
                 if (pass > 0 && pass <= QUIET_PASSES) {
-                    it.close();
-                    it = way.open(same, null);
+                    team.end();
+                    team.begin();
                 }
-                long began = System.nanoTime();
-                it.pass(same, 0, new Opened.Count());
+                Team.Part made = team.pass(false);
+                made.check();
                 now = System.nanoTime();
                 long compiled = Usage.compiledNs();
                 still = compiled == last ? still + 1 : 0;
                 if (still == 0) news = now;
                 last = compiled;
-                if (pass == 0) first = now - began;
+                if (pass == 0) first = made.workNs();
                 // Of the quiet ones alone: before, it was other code.
-                fastest = still == 0 ? now - began : Math.min(fastest, now - began);
+                fastest = still == 0 ? made.workNs() : Math.min(fastest, made.workNs());
             }
-            it.close();
+            team.end();
             passes = pass;
             quiet = still >= QUIET_PASSES && now - news >= QUIET_NS;
             firstNs = first;
@@ -82,8 +83,10 @@ final class Warmth {
         return (int) (job.blockBytes < most / 2 ? (most - tail) / job.blockBytes * job.blockBytes + tail : most);
     }
 
-    private static boolean opens(Methods.Way way, Job job) {
-        try (Opened it = way.open(job, null)) {
+    private static boolean opens(Team team) {
+        try {
+            team.begin();
+            team.end();
             return true;
         } catch (IOException | RuntimeException refused) {
             return false;
