@@ -8,6 +8,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("calibrate", include_str!("../../../experiments/calibrate.toml")),
     ("write-back", include_str!("../../../experiments/write-back.toml")),
     ("safepoints", include_str!("../../../experiments/safepoints.toml")),
+    ("threads", include_str!("../../../experiments/threads.toml")),
     ("smoke", include_str!("../../../experiments/smoke.toml")),
 ];
 
