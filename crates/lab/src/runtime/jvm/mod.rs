@@ -26,6 +26,8 @@ pub const FLAGS: &[&str] = &[
     "-XX:+DisplayVMOutputToStderr",
     "-Xlog:disable",
     "-Xlog:all=warning:stderr",
+    // That the JDK's own archive was made without a flag of ours is nobody's last word.
+    "-Xlog:cds=off:stderr",
     "-XX:ErrorFile=/dev/null",
     "-XX:-CreateCoredumpOnCrash",
 ];
