@@ -2,12 +2,10 @@ package faultline;
 
 import java.io.IOException;
 import java.util.concurrent.Phaser;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * The threads of a pass: the worker's own and `threads - 1` more. Phases begin when the first thread begins them and end when
- * the last one ends them; between phases all threads wait for each other. A single thread makes no call for it.
+ * the last one ends them; between phases all threads wait for each other.
  */
 final class Team {
     private final Job job;
@@ -15,7 +13,7 @@ final class Team {
     private final Methods.Way[] ways;
     /** Open between passes; nothing if each pass opens the file itself. */
     private Opened[] held;
-    /** With a shared descriptor: what the first thread opened. */
+    /** What the first thread opened last: where the descriptor is shared, it is everybody's. */
     private volatile Opened common;
 
     Team(Job job) throws IOException {
@@ -33,14 +31,14 @@ final class Team {
     /** Opens the file for all passes. */
     void begin() throws IOException {
         held = new Opened[ways.length];
-        for (int thread = 0; thread < ways.length; thread++) held[thread] = ways[thread].open(job, job.shares() ? held[0] : null);
+        for (int thread = 0; thread < ways.length; thread++) held[thread] = open(thread);
     }
 
     /** The same; locks its pages if that is wanted, and makes a pass: what it needs is mapped then. */
     void hold() throws IOException {
         begin();
         for (int thread = 0; thread < ways.length; thread++) {
-            boolean locks = job.hold.equals("locked") && (thread == 0 || !job.shares());
+            boolean locks = job.hold.equals("locked") && owns(thread);
             // One mapping on the side is enough for all that have none.
             if (locks && !held[thread].lock() && thread == 0) Foreign.lockAside(job);
             held[thread].pass(job, thread, new Opened.Count());
@@ -49,17 +47,23 @@ final class Team {
 
     void end() throws IOException {
         if (held == null) return;
-        for (int thread = 0; thread < held.length; thread++) if (held[thread] != null && closes(thread)) held[thread].close();
+        for (int thread = 0; thread < held.length; thread++) if (held[thread] != null && owns(thread)) held[thread].close();
         held = null;
     }
 
-    private boolean closes(int thread) {
+    private boolean owns(int thread) {
         return thread == 0 || !job.shares();
+    }
+
+    private Opened open(int thread) throws IOException {
+        Opened it = ways[thread].open(job, owns(thread) ? null : common);
+        if (thread == 0) common = it;
+        return it;
     }
 
     /** An open file of this pass, or of another that makes the same. */
     Opened open() throws IOException {
-        return held != null ? held[0] : ways[0].open(job, null);
+        return held != null ? held[0] : open(0);
     }
 
     void close(Opened it) throws IOException {
@@ -69,8 +73,8 @@ final class Team {
     /** What each thread uses is looked up if `counts`. */
     Part pass(boolean counts) throws IOException {
         Part[] parts = new Part[ways.length];
-        Meeting meeting = new Meeting(parts.length);
-        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(thread, meeting, counts);
+        Phaser together = new Phaser(parts.length);
+        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(thread, together, counts);
         Thread[] others = new Thread[ways.length - 1];
         for (int i = 0; i < others.length; i++) others[i] = started(parts[i + 1]);
         parts[0].run();
@@ -79,6 +83,8 @@ final class Team {
         } catch (InterruptedException nobodyDoes) {
             throw new IllegalStateException(nobodyDoes);
         }
+        // After a failure; not before nobody reads from it any more.
+        for (Part part : parts) if (part.open != null && owns(part.thread)) part.open.close();
         for (int thread = 1; thread < parts.length; thread++) parts[0].add(parts[thread]);
         return parts[0];
     }
@@ -95,31 +101,6 @@ final class Team {
         }
     }
 
-    /** Where the threads of a pass wait for each other, unless one has left: an error may come at any place in it. */
-    private static final class Meeting {
-        private static final long LOOK_MS = 50;
-        private final Phaser phaser;
-        private volatile boolean over;
-
-        Meeting(int threads) {
-            phaser = new Phaser(threads);
-        }
-
-        void meet() {
-            int phase = phaser.arrive();
-            while (phaser.getPhase() == phase) {
-                if (over) throw new LeftAlone();
-                try {
-                    phaser.awaitAdvanceInterruptibly(phase, LOOK_MS, TimeUnit.MILLISECONDS);
-                } catch (TimeoutException stillWaiting) {
-                    continue;
-                } catch (InterruptedException nobodyDoes) {
-                    throw new IllegalStateException(nobodyDoes);
-                }
-            }
-        }
-    }
-
     private static final class LeftAlone extends RuntimeException {
         LeftAlone() {
             super("another thread of the pass failed");
@@ -130,27 +111,29 @@ final class Team {
     final class Part implements Runnable {
         final Opened.Count count = new Opened.Count();
         Usage usage;
-        /** The phase in which it failed, or else its last. */
-        String during = "close";
+        /** The phase that it is in, or failed in. */
+        String during = "open";
         private Throwable failure;
+        private Opened open;
         private final int thread;
-        private final Meeting meeting;
+        private final Phaser together;
         private final boolean counts;
         private long openedFrom, openedTo, workedFrom, workedTo, closedFrom, closedTo;
 
-        Part(int thread, Meeting meeting, boolean counts) {
+        Part(int thread, Phaser together, boolean counts) {
             this.thread = thread;
-            this.meeting = meeting;
+            this.together = together;
             this.counts = counts;
         }
 
         private void meet() {
-            if (job.threads > 1) meeting.meet();
+            if (together.arriveAndAwaitAdvance() < 0) throw new LeftAlone();
         }
 
+        /** Nobody waits for it, nor for anybody else. */
         private void leave(Throwable error) {
-            meeting.over = true;
-            fail("work", error);
+            failure = error;
+            together.forceTermination();
         }
 
         @Override
@@ -168,63 +151,41 @@ final class Team {
             }
         }
 
-        /** Every way through it meets the same number of times, also after a failure. */
-        private void phases() {
+        private void phases() throws IOException {
             if (held != null) {
                 work(held[thread]);
                 return;
             }
-            Opened it = opened();
-            meet();
-            work(it);
-            meet();
-            closed(it);
-        }
-
-        private Opened opened() {
-            if (job.shares() && thread > 0) meet();
+            // What is shared is there first.
+            if (!owns(thread)) meet();
             openedFrom = System.nanoTime();
-            Opened it = null;
-            try {
-                it = ways[thread].open(job, job.shares() && thread > 0 ? common : null);
-                if (thread == 0) common = it;
-            } catch (IOException | RuntimeException | Error error) {
-                fail("open", error);
-            }
+            open = open(thread);
             openedTo = System.nanoTime();
             if (job.shares() && thread == 0) meet();
-            return it;
-        }
-
-        private void work(Opened it) {
-            workedFrom = System.nanoTime();
-            try {
-                if (it != null) it.pass(job, thread, count);
-            } catch (IOException | RuntimeException | Error error) {
-                fail("work", error);
-            }
-            workedTo = System.nanoTime();
-        }
-
-        private void closed(Opened it) {
+            meet();
+            work(open);
+            meet();
+            during = "close";
+            Opened it = open;
+            open = null;
             closedFrom = System.nanoTime();
-            try {
-                if (it != null && closes(thread)) it.close();
-            } catch (IOException | RuntimeException error) {
-                fail("close", error);
-            }
+            if (owns(thread)) it.close();
             closedTo = System.nanoTime();
         }
 
-        private void fail(String phase, Throwable error) {
-            if (failure != null && !(failure instanceof LeftAlone)) return;
-            during = phase;
-            failure = error;
+        private void work(Opened it) throws IOException {
+            during = "work";
+            workedFrom = System.nanoTime();
+            it.pass(job, thread, count);
+            workedTo = System.nanoTime();
         }
 
         private void add(Part other) {
             count.add(other.count);
-            if (other.failure != null) fail(other.during, other.failure);
+            if (other.failure != null && (failure == null || failure instanceof LeftAlone)) {
+                failure = other.failure;
+                during = other.during;
+            }
             if (usage != null && other.usage != null) usage = usage.and(other.usage);
             openedFrom = Math.min(openedFrom, other.openedFrom);
             openedTo = Math.max(openedTo, other.openedTo);
