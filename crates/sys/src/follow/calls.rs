@@ -66,8 +66,8 @@ const fn read(number: libc::c_long, name: &'static str, size: Option<usize>, off
     call(number, name, Does::Read { size, offset })
 }
 
-/// Those of no file, and those of the dynamic loader, which are half of all stops of a small program: it alone says
-/// MAP_DENYWRITE (glibc, elf/dl-load.h), which the kernel ignores (mmap(2)).
+/// Those of no file, and those of the dynamic loader, some four for each library: it says MAP_DENYWRITE (glibc,
+/// elf/dl-load.h), which the kernel ignores (mmap(2)).
 const UNTOLD_MAPPINGS: u32 = (libc::MAP_ANONYMOUS | libc::MAP_DENYWRITE) as u32;
 
 /// All of them. Writes are not among them: whether a file was written to shows in the file.
