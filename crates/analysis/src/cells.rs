@@ -61,10 +61,11 @@ fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
         return (Status::Ok, (!reasons.is_empty()).then(|| reasons.join("; ")));
     }
     if passes == 0 {
-        let reason = cell.entry.skipped.clone().unwrap_or_else(|| match &run.record.partial {
-            Some(partial) => format!("the run ended before its first pass: {partial}"),
-            None => "no pass was made".to_string(),
-        });
+        let reason =
+            cell.entry.skipped.as_ref().map(ToString::to_string).unwrap_or_else(|| match &run.record.partial {
+                Some(partial) => format!("the run ended before its first pass: {partial}"),
+                None => "no pass was made".to_string(),
+            });
         return (Status::Skipped, Some(reason));
     }
     if cell.invalid.len() >= cell.failed.len() {

@@ -54,7 +54,9 @@ pub fn show(planned: &Planned) -> Result<Outcome> {
                 None => condition.label(),
             },
             arms: cells().filter(|it| it.skipped.is_none()).map(|it| it.arm.short_name().to_string()).collect(),
-            skips: cells().filter_map(|it| Some((it.arm.short_name().to_string(), it.skipped.clone()?))).collect(),
+            skips: cells()
+                .filter_map(|it| Some((it.arm.short_name().to_string(), it.skipped.as_ref()?.to_string())))
+                .collect(),
         }
     });
     let shown = report::Plan {

@@ -113,17 +113,14 @@ impl Measured {
     }
 }
 
-/// How a reason begins that a larger budget takes away: the arm is there (`lab::sizing`).
-const TOO_SLOW: &str = "too slow for this budget";
-
 /// Whether an arm was skipped under every condition, and not for want of time alone.
 pub fn lacks_an_arm(cells: &[record::Cell]) -> bool {
     let lacks = |arm: &str| {
-        let mut reasons = cells.iter().filter(|it| it.arm.name == arm).map(|it| it.skipped.as_deref());
+        let mut skips = cells.iter().filter(|it| it.arm.name == arm).map(|it| it.skipped.as_ref());
         let mut missing = false;
-        let never = reasons.all(|reason| {
-            missing |= reason.is_some_and(|it| !it.starts_with(TOO_SLOW));
-            reason.is_some()
+        let never = skips.all(|skip| {
+            missing |= skip.is_some_and(|it| !it.is_for_want_of_time());
+            skip.is_some()
         });
         never && missing
     };
@@ -145,30 +142,27 @@ pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schema::Skip;
 
     #[test]
     fn an_arm_is_unavailable_when_it_never_ran_and_time_was_not_the_only_reason() {
-        let cell = |arm: &str, condition, skipped: Option<&str>| record::Cell {
+        let cell = |arm: &str, condition, skipped: Option<&Skip>| record::Cell {
             arm: arm.parse().unwrap(),
             condition,
             own_condition: None,
             baseline: false,
             control: false,
-            skipped: skipped.map(str::to_string),
+            skipped: skipped.cloned(),
         };
-        let (slow, gone) = (Some("too slow for this budget: 3 ms per block"), Some("io_uring is not allowed here"));
-        let lacks = |of_uring: &[Option<&str>]| {
+        let slow = Skip::TooSlow { ns_per_block: 3e6, blocks: 8, pass_ns: 24e6, budgets: 2.0 };
+        let gone = Skip::Unavailable("io_uring is not allowed here".into());
+        let (slow, gone) = (Some(&slow), Some(&gone));
+        let lacks = |of_uring: &[Option<&Skip>]| {
             let others = [cell("read", 0, None), cell("mmap", 0, slow)];
             let cells = of_uring.iter().enumerate().map(|(index, skipped)| cell("uring", index, *skipped));
             lacks_an_arm(&cells.chain(others).collect::<Vec<record::Cell>>())
         };
         assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]));
         assert!(!lacks(&[gone, None]) && !lacks(&[slow, slow]) && !lacks(&[None]) && !lacks(&[]));
-    }
-
-    #[test]
-    fn what_takes_too_long_is_skipped_in_these_words() {
-        let of_sizing = include_str!("../../lab/src/sizing.rs");
-        assert!(of_sizing.contains(&format!("\"{TOO_SLOW}: ")));
     }
 }

@@ -193,7 +193,7 @@ fn a_limit_on_memory_is_seen_in_the_group_of_the_command() {
     let file = sandbox.file("file", 32 << 20);
     let read = format!("cat {file} | cksum");
     let record = ab(&sandbox, &file, [&read, &read], &["--state=limited"]).document().record;
-    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_deref()) {
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_ref()) {
         println!("skipped: {reason}");
         return;
     }
@@ -285,11 +285,11 @@ fn a_command_that_writes_to_the_file_ends_the_run() {
     let output = ab(&sandbox, &file, [&format!("cat {file}"), &format!("echo x >> {file}")], &["--anyway"]);
     output.sane();
     let record = output.document().record;
-    let reasons: Vec<&str> = record
+    let reasons: Vec<String> = record
         .samples
         .iter()
-        .filter_map(failure)
-        .chain(record.cells.iter().filter_map(|it| it.skipped.as_deref()))
+        .filter_map(|it| failure(it).map(String::from))
+        .chain(record.cells.iter().filter_map(|it| Some(it.skipped.as_ref()?.to_string())))
         .collect();
     assert!(reasons.iter().any(|it| it.contains("the run ends here")), "{reasons:?}");
     assert!(record.samples.len() < 6, "it went on");
@@ -319,7 +319,7 @@ fn a_folder_and_files_are_read_and_watched_together_within_few_open_files() {
     ]);
     limit(&mut command, rustix::process::Resource::Nofile, 48);
     let record = Running::new(command).end().document().record;
-    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_deref()) {
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_ref()) {
         println!("skipped: {reason}");
         return;
     }
@@ -339,7 +339,7 @@ fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
     let look = || {
         let args = ["ab", &reads, &reads, &named, "--state=cold", "--rounds=1", "--budget=20s", "--json"];
         let record = sandbox.run(&args).document().record;
-        record.cells.iter().find_map(|it| it.skipped.clone())
+        record.cells.iter().find_map(|it| Some(it.skipped.as_ref()?.to_string()))
     };
     if let Some(reason) = look() {
         println!("skipped: {reason}");
@@ -391,7 +391,7 @@ fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() 
     let output = sandbox.run(&args);
     output.sane();
     let record = output.document().record;
-    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_deref()) {
+    if let Some(reason) = record.cells.iter().find_map(|it| it.skipped.as_ref()) {
         println!("skipped: {reason}");
         return;
     }

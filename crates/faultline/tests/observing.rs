@@ -447,7 +447,8 @@ fn a_command_that_never_opens_the_named_file_is_refused_with_what_it_opened() {
         return println!("skipped: {:?}", document.record.observations[0].seen.reason());
     }
     assert_eq!(output.code(), Some(4));
-    let skipped: Vec<&str> = document.record.cells.iter().filter_map(|it| it.skipped.as_deref()).collect();
+    let skipped: Vec<String> =
+        document.record.cells.iter().filter_map(|it| Some(it.skipped.as_ref()?.to_string())).collect();
     assert_eq!(skipped.len(), 1, "{skipped:?}");
     assert!(skipped[0].contains("never opened what was named") && skipped[0].contains(&other), "{skipped:?}");
 }
@@ -465,6 +466,11 @@ fn a_command_that_writes_to_the_named_file_is_found_out_before_the_first_round()
     assert_eq!(output.code(), Some(1));
     let record = output.document().record;
     assert!(record.samples.is_empty(), "{:?}", record.samples);
-    assert!(record.cells.iter().any(|it| it.skipped.as_deref().is_some_and(|it| it.contains("the run ends here"))));
+    assert!(
+        record
+            .cells
+            .iter()
+            .any(|it| it.skipped.as_ref().is_some_and(|it| it.to_string().contains("the run ends here")))
+    );
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 4098, "it ran more than once");
 }

@@ -2,7 +2,7 @@
 //! at the target. How many blocks a pass reads is settled later, by trial (`sizing.rs`), unless the experiment says it.
 
 use schema::{
-    Condition, Durability, Experiment, Span, State, Workload,
+    Condition, Durability, Experiment, Skip, Span, State, Workload,
     condition::Storage,
     experiment::{Compare, Competitor, Throttle},
     record::Cell,
@@ -70,7 +70,7 @@ impl Plan {
         let mut plan = Plan { conditions: Vec::new(), origins: Vec::new(), ops_given: Vec::new(), cells: Vec::new() };
         for (origin, compare) in experiment.comparisons.iter().enumerate() {
             for condition in conditions(compare, file_bytes, range_bytes_max) {
-                let skipped = possible(&condition).err();
+                let skipped = possible(&condition).err().map(Skip::Impossible);
                 let index = plan.conditions.len();
                 for (position, competitor) in compare.arms.iter().enumerate() {
                     let own_condition = own(competitor, &condition);
@@ -253,7 +253,8 @@ arms = ["pread", "mmap", "half"]
     #[test]
     fn what_is_impossible_is_skipped_with_its_reason_and_stays_in_the_plan() {
         let plan = plan(TEXT, 1 << 20);
-        let skipped = plan.cells.iter().filter(|cell| cell.skipped.as_deref() == Some("never cold here")).count();
+        let skipped =
+            plan.cells.iter().filter(|cell| cell.skipped == Some(Skip::Impossible("never cold here".into()))).count();
         assert_eq!(skipped, 16);
     }
 

@@ -5,7 +5,7 @@
 //! short enough to be repeated. An arm so slow that a pass of the least useful size does not fit is left out, with what
 //! its trial showed; all other arms would have to shrink to its size otherwise.
 
-use schema::{Condition, Durability, State, Workload};
+use schema::{Condition, Durability, Skip, State, Workload};
 
 use crate::plan::blocks_in;
 
@@ -44,7 +44,7 @@ impl Trial {
 pub struct Sizing {
     pub ops: u64,
     /// Cells left out, and why.
-    pub too_slow: Vec<(usize, String)>,
+    pub too_slow: Vec<(usize, Skip)>,
     /// Expected time of one round.
     pub round_ns: f64,
 }
@@ -69,13 +69,13 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
         .map(|trial| {
             let needed = trial.pass_ns(floor as f64);
             let budget = needed / longest_ns.max(1e6);
-            let reason = format!(
-                "too slow for this budget: {} per block in a trial, so {} for one pass of {floor} blocks; it fits with about {:.0} times the --budget",
-                duration(trial.ns_per_op()),
-                duration(needed),
-                budget.ceil()
-            );
-            (trial.cell, reason)
+            let skip = Skip::TooSlow {
+                ns_per_block: trial.ns_per_op(),
+                blocks: floor,
+                pass_ns: needed,
+                budgets: budget.ceil(),
+            };
+            (trial.cell, skip)
         })
         .collect();
     Sizing { ops, too_slow, round_ns }
@@ -135,15 +135,6 @@ pub fn trial_ops(condition: &Condition) -> u64 {
     if condition.workload == Workload::Scan { ops.min(blocks_in(condition)) } else { ops }
 }
 
-fn duration(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.1} µs", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
-        ns => format!("{:.1} s", ns / 1e9),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +186,8 @@ mod tests {
         let trials = [trial(0, 500.0), trial(1, 100_000.0)];
         let sizing = size(&condition, &trials, 2.5e9, &[0]);
         assert_eq!(sizing.too_slow.len(), 1);
-        assert!(sizing.too_slow[0].1.contains("100.0 µs per block"), "{:?}", sizing.too_slow);
+        let Skip::TooSlow { ns_per_block, blocks, .. } = sizing.too_slow[0].1 else { panic!("{sizing:?}") };
+        assert_eq!((ns_per_block, blocks), (100_000.0, (64 << 20) / 4096));
         assert!(sizing.ops * 4096 >= 64 << 20);
         assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1]).too_slow, []);
     }

@@ -196,9 +196,11 @@ fn crossover(crossover: &schema::findings::Crossover) -> String {
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
+    let reasons: Vec<Option<String>> =
+        record.cells.iter().map(|cell| cell.skipped.as_ref().map(ToString::to_string)).collect();
     let mut groups = Groups::default();
-    for cell in &record.cells {
-        if let Some(reason) = &cell.skipped {
+    for (cell, reason) in record.cells.iter().zip(&reasons) {
+        if let Some(reason) = reason {
             groups.add(reason, names.short(&cell.arm.name));
         }
     }

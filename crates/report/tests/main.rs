@@ -341,7 +341,7 @@ fn a_text_of_ten_megabytes_is_shortened_everywhere() {
     run.findings.map[1].says = long.clone();
     run.findings.comparisons[0].because = Some(long.clone());
     run.findings.cells[0].reason = Some(long.clone());
-    run.record.cells[5].skipped = Some(long.clone());
+    run.record.cells[5].skipped = Some(long.clone().into());
     run.record.samples[0].outcome = Outcome::Failed { reason: long };
     for text in [terminal(&run, 80), report::markdown(&run.record, &run.findings), report::csv(&run.record)] {
         assert!(text.len() < 100_000, "{}", text.len());
@@ -451,7 +451,8 @@ fn the_ledger_says_claim_verdict_when_and_on_what_machine() {
 fn one_reason_for_several_states_is_said_once() {
     let mut run = run();
     for (index, state) in ["cold", "cached", "mapped"].into_iter().enumerate() {
-        run.record.cells[index].skipped = Some(format!("no permission; state {state} cannot be verified. Try as-is"));
+        run.record.cells[index].skipped =
+            Some(format!("no permission; state {state} cannot be verified. Try as-is").into());
     }
     let text = squeezed(&overview(&run));
     assert!(

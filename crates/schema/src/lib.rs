@@ -17,6 +17,7 @@ pub mod observation;
 pub mod protocol;
 pub mod record;
 pub mod saved;
+pub mod skip;
 pub mod timeline;
 pub mod unit_cost;
 pub mod units;
@@ -26,6 +27,7 @@ pub use condition::{Condition, Consume, Descriptor, Durability, Layout, Span, St
 pub use experiment::Experiment;
 pub use findings::Findings;
 pub use record::{Reading, Record};
+pub use skip::Skip;
 pub use units::Bytes;
 
 /// The version that records and `--json` documents carry. Older ones keep loading (`crates/schema/tests/records`).

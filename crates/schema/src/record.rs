@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, Condition, Experiment, Span,
+    Arm, Condition, Experiment, Skip, Span,
     protocol::{Phases, Tally},
     unit_cost::Calibration,
 };
@@ -88,7 +88,7 @@ pub struct Cell {
     pub control: bool,
     /// Why no pass was made; absent when passes were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skipped: Option<String>,
+    pub skipped: Option<Skip>,
 }
 
 /// What one pass measured.

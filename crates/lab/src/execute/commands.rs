@@ -1,6 +1,6 @@
 //! Commands watched once, before anything is timed.
 
-use schema::{Arm, Consume, Span, command::COMMAND, observation::Means};
+use schema::{Arm, Consume, Skip, Span, command::COMMAND, observation::Means};
 
 use super::{Bench, Hooks};
 use crate::observe;
@@ -29,7 +29,7 @@ impl Bench<'_> {
             self.spoiled = said.clone();
             let refusal = said.or_else(|| observe::refusal(&observed));
             for cell in self.record.cells.iter_mut().filter(|it| refusal.is_some() && it.arm == arm) {
-                cell.skipped = cell.skipped.take().or(refusal.clone());
+                cell.skipped = cell.skipped.take().or_else(|| refusal.clone().map(Skip::Failed));
             }
             self.record.observations.push(observed);
         }

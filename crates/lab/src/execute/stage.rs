@@ -10,7 +10,7 @@ use std::{
 };
 
 use schema::{
-    Condition, Span, State, Workload,
+    Condition, Skip, Span, State, Workload,
     command::COMMAND,
     record::{Outcome, Reading, Sample},
     timeline::Passing,
@@ -148,10 +148,10 @@ impl Bench<'_> {
                     overhead_ns: pass.overhead_ns,
                     doubled: under.state.is_held(),
                 }),
-                Err(Trouble::Unavailable(reason)) => self.record.cells[cell].skipped = Some(reason),
+                Err(Trouble::Unavailable(reason)) => self.record.cells[cell].skipped = Some(Skip::Unavailable(reason)),
                 // A command that fails does so for a reason that a second time does not take away.
                 Err(Trouble::Failed(reason)) if arm.runtime == COMMAND => {
-                    self.record.cells[cell].skipped = Some(reason);
+                    self.record.cells[cell].skipped = Some(Skip::Failed(reason));
                 }
                 // What fails in a trial may fail again, and is then recorded as what it is.
                 Err(Trouble::Failed(_) | Trouble::Interrupted) => {}
@@ -164,8 +164,8 @@ impl Bench<'_> {
             return;
         }
         let sizing = sizing::size(&self.record.conditions[condition], &trials, share_ns, &keep);
-        for (cell, reason) in sizing.too_slow {
-            self.record.cells[cell].skipped = Some(reason);
+        for (cell, skip) in sizing.too_slow {
+            self.record.cells[cell].skipped = Some(skip);
         }
         plan::cover(&mut self.record.conditions[condition], sizing.ops);
         let settled = self.record.conditions[condition].clone();
