@@ -77,7 +77,7 @@ fn answer(run: &Run, claim: &Claim) -> Answer {
     };
     let asked = question.asked(run);
     if asked.is_empty() {
-        return Answer::new(ClaimVerdict::NotTestableHere, question.never_asked());
+        return Answer::new(ClaimVerdict::NotTestableHere, question.never_asked(run));
     }
     let deciding = deciding(asked.iter().map(|it| it.variant));
     let outcomes: Vec<Outcome> = asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
@@ -188,7 +188,15 @@ impl<'a> Question<'a> {
         asked.collect()
     }
 
-    fn never_asked(&self) -> String {
+    fn never_asked(&self, run: &Run) -> String {
+        let rounded = run.record.conditions.iter().find_map(|it| self.claim.only.rounded(it));
+        if let Some((saved, exact)) = rounded {
+            return format!(
+                "the record says {saved} where the run had {}: the version that saved it rounded sizes, so the claim cannot \
+                 find its condition; measured again, it can",
+                exact.exact()
+            );
+        }
         let arms: Vec<&String> = [&self.claim.arm, &self.claim.than].into_iter().flatten().collect();
         let under = match &self.claim.compare {
             Some(name) => format!("the comparison {name:?}"),

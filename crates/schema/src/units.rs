@@ -9,27 +9,84 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
+/// Powers of two first: what divides evenly by one of them is shown in it.
+const UNITS: [(&str, u64); 5] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
 impl FromStr for Bytes {
     type Err = String;
 
+    /// Exact: no number passes through floating point. A fraction of a byte is cut off.
     fn from_str(text: &str) -> Result<Bytes, String> {
         // A rate is a size per second; `"21.8 MB/s"` reads better than `"21.8 MB"` where one is meant.
         let size = text.trim();
-        bytesize::ByteSize::from_str(size.strip_suffix("/s").unwrap_or(size))
-            .map(|size| Bytes(size.as_u64()))
-            .map_err(|_| format!("{text:?} is no size; write it as \"64 KiB\", \"1 GiB\", \"21.8 MB\" or 4096"))
+        let size = size.strip_suffix("/s").unwrap_or(size);
+        parse(size)
+            .map(Bytes)
+            .ok_or_else(|| format!("{text:?} is no size; write it as \"64 KiB\", \"1 GiB\", \"21.8 MB\" or 4096"))
+    }
+}
+
+fn parse(size: &str) -> Option<u64> {
+    let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());
+    let (number, unit) = (&size[..digits], size[digits..].trim_start().to_ascii_lowercase());
+    let power = |letter: &str| "kmgtpe".find(letter).map(|at| at as u32 + 1);
+    let unit: u128 = match unit.as_str() {
+        "" | "b" => 1,
+        unit => {
+            let (prefix, rest) = unit.split_at_checked(1)?;
+            match rest {
+                "" | "b" => 1000u128.pow(power(prefix)?),
+                "i" | "ib" => 1024u128.pow(power(prefix)?),
+                _ => return None,
+            }
+        }
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    // Eighteen decimals of the largest unit are less than a byte.
+    let fraction = &fraction[..fraction.len().min(18)];
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let value = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<u128>().ok() };
+    let of_fraction = value(fraction)?.checked_mul(unit)? / 10u128.pow(fraction.len() as u32);
+    u64::try_from(value(whole)?.checked_mul(unit)?.checked_add(of_fraction)?).ok()
+}
+
+impl Bytes {
+    /// For labels, files and everything else that is typed or read back: the largest binary unit in which the number
+    /// has at most two decimals, or else bytes: `4 KiB`, `1.50 GiB`, `4999 B`.
+    pub fn exact(self) -> String {
+        let hundredths = |unit: u64| u128::from(self.0) * 100 / u128::from(unit);
+        let fits = |unit: u64| unit <= self.0 && u128::from(self.0) * 100 % u128::from(unit) == 0;
+        match UNITS.into_iter().find(|&(_, unit)| fits(unit)) {
+            Some((name, unit)) if self.0 % unit == 0 => format!("{} {name}", self.0 / unit),
+            Some((name, unit)) => format!("{}.{:02} {name}", hundredths(unit) / 100, hundredths(unit) % 100),
+            None => format!("{} B", self.0),
+        }
+    }
+
+    /// A rate, exact too; disks and networks are sold in decimal units: `21.8 MB/s`.
+    pub fn exact_rate(self) -> String {
+        let (whole, rest) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        let decimals = format!("{whole}.{rest:06}");
+        format!("{} MB/s", decimals.trim_end_matches('0').trim_end_matches('.'))
+    }
+
+    /// Whether this is what an earlier version made of `exact` when it saved it: it kept two decimals.
+    pub fn is_rounded(self, exact: Bytes) -> bool {
+        self != exact && exact.to_string().parse() == Ok(self)
     }
 }
 
 impl fmt::Display for Bytes {
-    /// The largest binary unit that divides the number exactly, or else two decimals: `4 KiB`, `1.50 GiB`, `65 B`.
+    /// For people: the largest binary unit, with two decimals unless it divides the number: `4 KiB`, `1.50 GiB`,
+    /// `65 B`. This rounds; what must be read back is written with `exact`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
-        let (name, shift) = UNITS.into_iter().find(|&(_, shift)| self.0 >> shift > 0).unwrap_or(("B", 0));
-        let text = if self.0.trailing_zeros() >= shift || self.0 == 0 {
-            format!("{} {name}", self.0 >> shift)
+        let (name, unit) = UNITS.into_iter().find(|&(_, unit)| self.0 >= unit).unwrap_or(("B", 1));
+        let text = if self.0 % unit == 0 {
+            format!("{} {name}", self.0 / unit)
         } else {
-            format!("{:.2} {name}", self.0 as f64 / (1u64 << shift) as f64)
+            format!("{:.2} {name}", self.0 as f64 / unit as f64)
         };
         f.pad(&text)
     }
@@ -37,7 +94,7 @@ impl fmt::Display for Bytes {
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.exact())
     }
 }
 
@@ -93,7 +150,31 @@ mod tests {
         }
         assert_eq!("21.8 MB".parse::<Bytes>().unwrap(), Bytes(21_800_000));
         assert_eq!("4096".parse::<Bytes>().unwrap(), Bytes(4096));
-        assert!("4 chickens".parse::<Bytes>().is_err());
+        for text in ["4 chickens", "", "B", ".", "-1", "1e3", "1..2", "99999999999 TiB", "4 ÄiB", "4 Kx"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        let sizes = [".5 KiB", "1k", "1K", "1KiB", "1ki", "16EiB", "18446744073709551615", "0.000000000000000000001 B"];
+        let parsed = sizes.map(|it| it.parse::<Bytes>().ok().map(|it| it.0));
+        let expected = [Some(512), Some(1000), Some(1000), Some(1024), Some(1024), None, Some(u64::MAX), Some(0)];
+        assert_eq!(parsed, expected);
+    }
+
+    #[test]
+    fn an_exact_size_is_short_where_it_can_be() {
+        let shown = [0, 1, 4096, 4999, 1280, 3 << 29, 22_858_199, u64::MAX].map(|it| Bytes(it).exact());
+        let expected =
+            ["0 B", "1 B", "4 KiB", "4999 B", "1.25 KiB", "1.50 GiB", "22858199 B", "18446744073709551615 B"];
+        assert_eq!(shown, expected);
+        let rates = [21_800_000, 110_163_394, 0, 1].map(|it| Bytes(it).exact_rate());
+        assert_eq!(rates, ["21.8 MB/s", "110.163394 MB/s", "0 MB/s", "0.000001 MB/s"]);
+    }
+
+    #[test]
+    fn what_an_earlier_version_saved_is_known_as_rounded() {
+        let exact: Bytes = "21.799 MiB".parse().unwrap();
+        let saved: Bytes = "21.80 MiB".parse().unwrap();
+        assert!(saved.is_rounded(exact));
+        assert!(!exact.is_rounded(exact) && !saved.is_rounded(Bytes(21 << 20)));
     }
 
     #[test]

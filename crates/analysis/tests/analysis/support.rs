@@ -72,7 +72,7 @@ fn conditions(compare: &Compare) -> Vec<Condition> {
                 for throttle in &compare.storage {
                     for state in &compare.state {
                         for block in &compare.block {
-                            let mut it = condition(*workload, &block.to_string(), *state);
+                            let mut it = condition(*workload, &block.exact(), *state);
                             (it.consume, it.aligned) = (*consume, *aligned);
                             it.storage = throttle
                                 .read_bps

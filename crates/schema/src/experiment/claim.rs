@@ -122,6 +122,14 @@ impl Where {
             && has(&self.aligned, &condition.aligned)
             && has(&self.durability, &condition.durability)
     }
+
+    /// A size of this selection that an earlier version rounded when it saved the record, and the condition's own size.
+    pub fn rounded(&self, condition: &Condition) -> Option<(Bytes, Bytes)> {
+        let rate = condition.storage.and_then(|storage| storage.read_bytes_per_s).unwrap_or(0);
+        let sizes = self.block.iter().map(|it| (*it, Bytes(condition.block_bytes)));
+        let rates = self.read_bps.iter().map(|it| (*it, Bytes(rate)));
+        sizes.chain(rates).find(|(saved, exact)| saved.is_rounded(*exact))
+    }
 }
 
 /// A published number, to be printed beside ours.
