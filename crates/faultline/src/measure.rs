@@ -24,6 +24,8 @@ pub struct How<'a> {
     pub rounds: Option<u32>,
     pub counted: bool,
     pub may_set_up: bool,
+    /// The user typed the commands of the experiment, or said that they may be executed.
+    pub may_execute: bool,
     /// How commands are watched, if they are.
     pub observed: Option<&'static [Means]>,
     pub timeline: Option<u32>,
@@ -41,6 +43,7 @@ impl<'a> How<'a> {
             rounds: None,
             counted: false,
             may_set_up: false,
+            may_execute: false,
             observed: None,
             timeline: None,
             store: None,
@@ -66,6 +69,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         rounds: how.rounds,
         counted: how.counted,
         may_set_up: how.may_set_up,
+        may_execute: how.may_execute,
         observed: how.observed,
         timeline: how.timeline,
         note: &|path| groups.note(path),

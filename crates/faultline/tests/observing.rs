@@ -12,7 +12,7 @@ use schema::{
     Span, Workload,
     command::Spec,
     observation::{Access, Likeness, Mapping, Means, Observation, Watch},
-    protocol::{Done, Job, PROTOCOL, Reply, Request},
+    protocol::{Done, Job, PROTOCOL, Permit, Reply, Request},
 };
 
 use crate::{ab::anybody_runs, support::Sandbox};
@@ -72,7 +72,9 @@ fn arm(asked: &Asked) -> schema::Arm {
 
 /// One execution by a worker of its own.
 fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
-    let job = Job { workload: Workload::Command, watch, ..Job::new(&arm(asked), "/", Span { offset: 0, bytes: 1 }) };
+    let permit = Permit { execute: true, write: None };
+    let job =
+        Job { workload: Workload::Command, watch, permit, ..Job::new(&arm(asked), "/", Span { offset: 0, bytes: 1 }) };
     let mut worker = Command::new(env!("CARGO_BIN_EXE_faultline"));
     let mut worker = worker.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = worker.stdin.take().unwrap();

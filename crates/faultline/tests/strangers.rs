@@ -2,7 +2,16 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
+use schema::{
+    Arm,
+    arm::{Options, Setting},
+    command::COMMAND,
+};
+
 use crate::support::{Sandbox, failure, is_root};
+
+/// A record of the first format, as it was saved then.
+const SAVED: &str = include_str!("../../schema/tests/records/version-1.json");
 
 #[test]
 fn an_ordinary_user_gets_an_answer_about_a_file_of_their_own_and_what_was_lost() {
@@ -54,4 +63,41 @@ fn a_file_of_somebody_else_is_answered_about_as_far_as_its_residency_can_be_seen
     );
     let quiet = record.target.residency.value().is_none();
     assert!(!quiet || record.limits.len() > 1, "what was lost is named: {:?}", record.limits);
+}
+
+#[test]
+fn a_record_whose_arms_are_in_no_vocabulary_is_shown_and_nothing_of_it_is_executed() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("input", 300_000);
+    let trace = sandbox.at("trace");
+    let word = |text: String| Setting::Word(text);
+    let options: Options = [
+        ("line".to_string(), word(format!("touch {trace}-line"))),
+        ("prepare".to_string(), word(format!("touch {trace}-prepare"))),
+        ("cleanup".to_string(), word(format!("touch {trace}-cleanup"))),
+        ("shell".to_string(), word("/bin/sh".into())),
+        ("timeout_s".to_string(), Setting::Number(5)),
+        ("output".to_string(), word("compared".into())),
+    ]
+    .into();
+    for (runtime, method) in [("native", COMMAND), ("jvm", COMMAND), (COMMAND, "read"), (COMMAND, COMMAND)] {
+        let mut record: schema::Record = serde_json::from_str(SAVED).unwrap();
+        for competitor in record.experiment.comparisons.iter_mut().flat_map(|it| &mut it.arms) {
+            competitor.arm = Arm {
+                runtime: runtime.into(),
+                method: method.into(),
+                options: options.clone(),
+                ..competitor.arm.clone()
+            };
+        }
+        let saved = sandbox.write("saved.json", serde_json::to_string(&record).unwrap());
+        sandbox.run(&["report", &saved]).expect(0);
+        let consents: &[&[&str]] =
+            if (runtime, method) == (COMMAND, COMMAND) { &[&[]] } else { &[&[], &["--run-commands"]] };
+        for consent in consents {
+            let rerun = ["rerun", &saved, "--target", &file, "--rounds=1"];
+            sandbox.run(&[&rerun, *consent].concat()).refused(2, &[]);
+        }
+        assert_eq!(sandbox.left(), ["input", "saved.json"], "{runtime}/{method}");
+    }
 }

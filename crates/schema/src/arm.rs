@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::expected;
+use crate::{
+    command::{COMMAND, Spec},
+    units::expected,
+};
 
 /// What executes methods. More runtimes are one line here and one file in `lab/src/runtime`.
 pub const RUNTIMES: &[&str] = &["native", "jvm"];
@@ -232,6 +235,25 @@ impl Arm {
         Ok(Arm { runtime: runtime.to_string(), method: method.to_string(), options, name })
     }
 
+    /// The same arm, resolved through the vocabulary once more. What was loaded from a file may say anything.
+    ///
+    /// # Errors
+    /// As `new`; and where the options of a command are not exactly those of a command.
+    pub fn resolved(&self) -> Result<Arm, String> {
+        if self.runtime != COMMAND {
+            return Arm::new(&self.runtime, &self.method, &self.options);
+        }
+        if self.method != COMMAND {
+            return Err(format!("runtime {COMMAND:?} has one method, {COMMAND:?}, and not {:?}", self.method));
+        }
+        let arm = Spec::of(&self.options)?.arm();
+        match self.options.keys().find(|key| arm.options.get(*key) != self.options.get(*key)) {
+            Some(key) => Err(format!("{key:?} is no option of a command, or not set to what it takes")),
+            // What a command is called is the user's choice.
+            None => Ok(Arm { name: self.name.clone(), ..arm }),
+        }
+    }
+
     /// The word an option is set to; the default when this arm's method has the option but the record is older.
     pub fn word(&self, option: &str) -> &str {
         match self.options.get(option) {
@@ -348,6 +370,36 @@ mod tests {
         assert!(error("jvn/mmap").contains("unknown runtime"));
         assert!(error("jvm/mmap").contains("unknown method"), "each runtime has methods of its own");
         assert!(error("mapped").contains("unknown method"));
+    }
+
+    #[test]
+    fn an_arm_that_was_loaded_is_resolved_as_one_that_was_written() {
+        let word = |text: &str| Setting::Word(text.into());
+        let arm = |runtime: &str, method: &str, options: &[(&str, Setting)]| Arm {
+            runtime: runtime.into(),
+            method: method.into(),
+            options: options.iter().map(|(key, value)| (key.to_string(), value.clone())).collect(),
+            name: "native/read".into(),
+        };
+        let line = [("line", word("true")), ("timeout_s", Setting::Number(5))];
+        assert_eq!(arm("native", "mmap", &[]).resolved().unwrap(), "mmap".parse().unwrap(), "defaults are filled in");
+        assert_eq!(arm("native", "pread", &[]).resolved().unwrap().name, "native/pread", "its name follows from it");
+        let named = Arm { name: "command/mine".into(), ..arm("command", "command", &line) };
+        let resolved = named.resolved().unwrap();
+        assert_eq!((resolved.name.as_str(), resolved.word("output")), ("command/mine", "compared"));
+        let [line, limit] = line;
+        for hostile in [
+            arm("native", "command", &[line.clone(), limit.clone()]),
+            arm("jvm", "command", &[line.clone(), limit.clone()]),
+            arm("command", "read", &[line.clone(), limit.clone()]),
+            arm("command", "command", std::slice::from_ref(&limit)),
+            arm("command", "command", &[line.clone(), limit.clone(), ("also", word("true"))]),
+            arm("command", "command", &[line.clone(), limit, ("output", word("/etc/passwd"))]),
+            arm("native", "read", &[line]),
+            arm("", "", &[]),
+        ] {
+            hostile.resolved().expect_err("it is in no vocabulary");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Arm, Consume, Descriptor, Durability, Span, Workload,
     arm::Options,
+    leftover::FileIdentity,
     observation::{Observation, Watch},
     record::Reading,
 };
@@ -95,6 +96,9 @@ pub struct Job {
     /// Of a command: its execution is watched, and not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
+    /// A job without one reads its file and does nothing else.
+    #[serde(default, skip_serializing_if = "Permit::is_empty")]
+    pub permit: Permit,
     /// After the pass, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub times_its_loop: bool,
@@ -121,8 +125,28 @@ impl Job {
             seed: 1,
             hold: Hold::No,
             watch: None,
+            permit: Permit::default(),
             times_its_loop: false,
         }
+    }
+}
+
+/// What a job may do beyond reading its file. The controller decides it in one place, from what the user typed and from
+/// what faultline made itself, never from a record or an experiment; the worker refuses everything else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Permit {
+    /// The command lines among its options may be executed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub execute: bool,
+    /// This file may be written, and no other; it is compared with the open file before the first write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<FileIdentity>,
+}
+
+impl Permit {
+    pub fn is_empty(&self) -> bool {
+        *self == Permit::default()
     }
 }
 

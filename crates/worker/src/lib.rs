@@ -122,7 +122,10 @@ impl Worker {
 
 fn prepare(job: Job) -> Result<Box<dyn Session>, Refusal> {
     if job.method == schema::command::COMMAND {
-        return command::session(&job);
+        return match job.permit.execute {
+            true => command::session(&job),
+            false => Err(Fault::new("the job is a command, and has no permission to execute any").into()),
+        };
     }
     let task = Task::new(job)?;
     let method = METHODS

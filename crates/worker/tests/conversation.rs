@@ -30,6 +30,7 @@ fn prepare(file: &str, changes: &[(&str, &str)]) -> String {
         ("descriptor", r#""per-thread""#.to_string()),
         ("seed", "1".to_string()),
         ("hold", r#""no""#.to_string()),
+        ("permit", "{}".to_string()),
     ];
     for (name, value) in changes {
         fields.iter_mut().find(|(field, _)| field == name).unwrap().1 = value.to_string();
@@ -138,6 +139,20 @@ fn jobs_that_make_no_sense_are_refused_with_words() {
     refused(&file, &[("range", r#"{"offset":18446744073709551615,"bytes":2}"#)], "ends beyond");
     refused(&file, &[("method", r#""nmap""#)], "did you mean \"mmap\"?");
     refused(&file, &[("options", r#"{"advice":"random"}"#)], "takes no options");
+}
+
+#[test]
+fn a_command_is_executed_only_with_permission() {
+    let (folder, file) = file_of(100);
+    let trace = folder.path().join("trace");
+    let options = |key: &str| format!(r#"{{"line":"true","{key}":"touch {}","timeout_s":5}}"#, trace.display());
+    for key in ["line", "prepare", "cleanup"] {
+        for permit in ["{}", r#"{"execute":false}"#, r#"{"write":{"device":1,"inode":1}}"#] {
+            let line = options(key).replace(r#""line":"true","line""#, r#""line""#);
+            refused(&file, &[("method", r#""command""#), ("options", &line), ("permit", permit)], "no permission");
+        }
+    }
+    assert!(!trace.exists());
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let how = How {
         rounds: args.rounds,
         observed: observed(args),
+        may_execute: true,
         store: store.as_ref(),
         ..How::new(args.seed, args.budget, &interrupted, &line)
     };

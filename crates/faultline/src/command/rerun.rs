@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::Result;
-use schema::{Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
+use schema::{Experiment, Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
 
 use crate::{
     cli::RerunArgs,
@@ -17,17 +17,17 @@ use crate::{
 pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.check()?;
     let before = history::Store::open(None)?.load(&args.run)?;
-    check(&before, args)?;
+    let experiment = check(&before, args)?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
-    let keep_cache = subject::keeps_cache(&before.experiment);
-    let subject = if !commands(&before).is_empty() {
+    let keep_cache = subject::keeps_cache(&experiment);
+    let subject = if !commands(&experiment).is_empty() {
         let (files, folders) = named(&before, args)?;
         Subject::of_named(&files, &folders, keep_cache)?
     } else {
         let (target, size) = target(&before, args)?;
-        subject::spare(&before.experiment, &target)?;
+        subject::spare(&experiment, &target)?;
         args.output.spare(&target)?;
         Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?
     };
@@ -35,10 +35,11 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     let how = How {
         rounds: args.rounds,
         observed: watched(&before),
+        may_execute: args.run_commands,
         store: store.as_ref(),
         ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
-    let measured = measure::measure(&before.experiment, &subject, &how);
+    let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, false)?;
     if args.output.json.is_none() {
         let findings = analysis::analyze(&before);
@@ -68,16 +69,16 @@ fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf
     Ok(paths.into_iter().partition(|it| !it.is_dir()))
 }
 
-/// A record may come from anybody: what it asks for must make sense, and its commands need a word of the user's.
-fn check(before: &Record, args: &RerunArgs) -> Result<()> {
-    for compare in &before.experiment.comparisons {
-        compare.validate().map_err(|(key, why)| {
-            Usage(format!("the experiment of run {} cannot be made again: {key}: {why}", before.id))
-        })?;
-    }
-    let lines = commands(before);
+/// The experiment of a record, which may come from anybody: resolved as one that is written here, and its commands only
+/// with the user's consent.
+fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
+    let experiment = before
+        .experiment
+        .resolved()
+        .map_err(|why| Usage(format!("the experiment of run {} cannot be made again: {why}", before.id)))?;
+    let lines = commands(&experiment);
     if lines.is_empty() || args.run_commands {
-        return Ok(());
+        return Ok(experiment);
     }
     let lines: Vec<String> = lines.iter().map(|line| format!("  {line:?}")).collect();
     Err(Usage(format!(
@@ -90,8 +91,8 @@ fn check(before: &Record, args: &RerunArgs) -> Result<()> {
 }
 
 /// Everything that a run would have executed.
-fn commands(record: &Record) -> BTreeSet<String> {
-    let arms = record.experiment.comparisons.iter().flat_map(|it| &it.arms).map(|it| &it.arm);
+fn commands(experiment: &Experiment) -> BTreeSet<String> {
+    let arms = experiment.comparisons.iter().flat_map(|it| &it.arms).map(|it| &it.arm);
     arms.filter(|arm| arm.runtime == COMMAND)
         .flat_map(|arm| arm.options.iter())
         .filter(|(key, _)| matches!(key.as_str(), "line" | "shell" | "prepare" | "cleanup"))

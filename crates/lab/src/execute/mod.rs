@@ -61,6 +61,8 @@ pub struct Settings<'a> {
     pub counted: bool,
     /// Tracefs and disks in memory may be set up; they go with this process.
     pub may_set_up: bool,
+    /// Commands among the arms may be executed: the user typed them, or said so.
+    pub may_execute: bool,
     /// One watched execution of every command before the rounds, by these means, in the order to try them.
     pub observed: Option<&'a [Means]>,
     /// Looks at the whole machine a second, beside everything else.

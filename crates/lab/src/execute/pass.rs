@@ -10,7 +10,7 @@ use std::{
 use schema::{
     Arm, Condition, Consume, Descriptor, Durability, Record, Span, State, Workload,
     command::COMMAND,
-    protocol::{Done, Job, Parts, Phases, Tally, Usage},
+    protocol::{Done, Job, Parts, Permit, Phases, Tally, Usage},
     record::{Fill, FolioOrder, Reading, Resident},
     timeline::Passing,
 };
@@ -251,10 +251,17 @@ impl Bench<'_> {
             seed: self.record.seed,
             hold: state::hold(condition.state),
             watch: None,
+            permit: self.permit(arm),
             times_its_loop: condition.consume.looks_at_all()
                 && !condition.workload.writes()
                 && self.record.cells.iter().any(|it| !["native", COMMAND].contains(&it.arm.runtime.as_str())),
         }
+    }
+
+    /// What a job may do beyond reading: the one place where that is decided.
+    fn permit(&self, arm: &Arm) -> Permit {
+        let is_command = arm.runtime == COMMAND && arm.method == COMMAND;
+        Permit { execute: is_command && self.settings.may_execute, write: None }
     }
 
     /// Makes sure that a window is in the page cache, filled in the one defined way: evicted, then read in ascending

@@ -67,6 +67,22 @@ impl Experiment {
         }
     }
 
+    /// As if it had been written here: every arm resolved through the vocabulary, every comparison checked. A saved run may
+    /// come from anybody.
+    ///
+    /// # Errors
+    /// Which key is at fault, and why.
+    pub fn resolved(&self) -> Result<Experiment, String> {
+        let mut resolved = self.clone();
+        for competitor in resolved.comparisons.iter_mut().flat_map(|it| &mut it.arms) {
+            competitor.arm = competitor.arm.resolved().map_err(|why| format!("arms: {why}"))?;
+        }
+        for compare in &resolved.comparisons {
+            compare.validate().map_err(|(key, why)| format!("{key}: {why}"))?;
+        }
+        Ok(resolved)
+    }
+
     /// The arm that a claim or a figure means, as cells name it.
     pub fn arm_name(&self, written: &str) -> Option<&str> {
         let arms = || self.comparisons.iter().flat_map(|compare| &compare.arms);
