@@ -15,6 +15,7 @@ mod crossover;
 mod equal_work;
 mod figures;
 mod forks;
+mod gate;
 mod map;
 mod measured;
 mod mechanism;
@@ -33,6 +34,7 @@ use schema::{Findings, Record};
 
 pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
+pub use gate::gate;
 pub use precision::{PRECISION, settled};
 pub use runs::across;
 pub use share::Spent;

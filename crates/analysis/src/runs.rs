@@ -12,35 +12,78 @@ use crate::{compare::verdict, words::count};
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Versus {
-    let (a, b) = (measured(first.1), measured(second.1));
     let mut cells = Vec::new();
     let mut not_comparable: Vec<String> = Vec::new();
-    let mut taken = vec![false; b.len()];
-    for cell in &a {
-        let Some(at) = (0..b.len()).find(|&at| !taken[at] && same_question(cell, b[at])) else { continue };
-        taken[at] = true;
-        for reason in differences(&cell.condition, &b[at].condition) {
-            if !not_comparable.contains(&reason) {
-                not_comparable.push(reason);
+    let (mut only_first, mut only_second) = (0, 0);
+    for pair in pair_up(first.1, second.1) {
+        match (pair.first.filter(|it| is_measured(it)), pair.second.filter(|it| is_measured(it))) {
+            (Some(a), Some(b)) => {
+                for reason in differences(&a.condition, &b.condition) {
+                    if !not_comparable.contains(&reason) {
+                        not_comparable.push(reason);
+                    }
+                }
+                cells.extend(shared(a, b));
             }
+            (Some(_), None) => only_first += 1,
+            (None, Some(_)) => only_second += 1,
+            (None, None) => {}
         }
-        cells.extend(shared(cell, b[at]));
     }
     if cells.is_empty() {
         not_comparable.push("they have no measured cell in common".into());
     }
-    let paired = taken.iter().filter(|it| **it).count();
+    if first.0 == second.0 {
+        not_comparable.push(format!("both are the run {}", first.0.id));
+    }
     Versus {
         first: first.0.id.clone(),
         second: second.0.id.clone(),
         differs: environment(first.0, second.0),
         not_comparable,
-        only_first: (a.len() - paired) as u32,
-        only_second: (b.len() - paired) as u32,
+        only_first,
+        only_second,
         drift: drift(&cells),
         answers: answers(first.1, second.1),
         cells,
     }
+}
+
+/// The same cell in two runs; one of them may lack it.
+pub(crate) struct Pair<'a> {
+    pub(crate) first: Option<&'a CellFinding>,
+    pub(crate) second: Option<&'a CellFinding>,
+}
+
+impl<'a> Pair<'a> {
+    /// Of the first run, if it is there.
+    pub(crate) fn any(&self) -> Option<&'a CellFinding> {
+        self.first.or(self.second)
+    }
+
+    /// How many times faster the second run is.
+    pub(crate) fn speedup(&self) -> Option<Estimate> {
+        ratio(self.first?.ns_per_op?, self.second?.ns_per_op?)
+    }
+}
+
+/// Every cell of two runs, measured or not, each of the first with the next one like it of the second; then those that
+/// only the second has.
+pub(crate) fn pair_up<'a>(first: &'a Findings, second: &'a Findings) -> Vec<Pair<'a>> {
+    let entered = |it: &'a Findings| it.cells.iter().filter(|cell| !cell.control);
+    let mut others: Vec<&CellFinding> = entered(second).collect();
+    let mut pairs: Vec<Pair> = entered(first)
+        .map(|cell| {
+            let at = others.iter().position(|other| same_question(cell, other));
+            Pair { first: Some(cell), second: at.map(|at| others.remove(at)) }
+        })
+        .collect();
+    pairs.extend(others.into_iter().map(|cell| Pair { first: None, second: Some(cell) }));
+    pairs
+}
+
+fn is_measured(cell: &CellFinding) -> bool {
+    cell.status == Status::Ok && cell.ns_per_op.is_some()
 }
 
 /// The median of the cells' ratios.
@@ -76,10 +119,6 @@ fn answers(first: &Findings, second: &Findings) -> Vec<SharedAnswer> {
         })
     });
     shared.collect()
-}
-
-fn measured(findings: &Findings) -> Vec<&CellFinding> {
-    findings.cells.iter().filter(|it| it.status == Status::Ok && !it.control && it.ns_per_op.is_some()).collect()
 }
 
 /// Whether two cells ask the same; how large a pass was made of it is the planner's choice.

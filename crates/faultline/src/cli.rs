@@ -328,9 +328,10 @@ pub struct CompareArgs {
     /// Compare runs whose conditions differ all the same
     #[arg(long)]
     pub anyway: bool,
-    /// Exit with 5 when a later run is surely slower (or faster) than that: 'native/mmap scan cached slower 10%'
-    #[arg(long, value_name = "CELLS slower N%", value_parser = crate::command::compare::threshold)]
-    pub fail_if: Vec<crate::command::compare::Threshold>,
+    /// Exit with 5 when a later run is surely slower (or faster) than that, or one of these cells cannot be compared:
+    /// 'native/mmap scan cached slower 10%'
+    #[arg(long, value_name = "CELLS slower N%")]
+    pub fail_if: Vec<schema::gate::Threshold>,
     /// One JSON document on stdout instead of the tables
     #[arg(long)]
     pub json: bool,

@@ -170,6 +170,11 @@ pub fn warn(text: &str) {
     anstream::eprintln!("warning: {}", report::visible(text));
 }
 
+/// What a script that sees only the exit code should still have in its log.
+pub fn note(text: &str) {
+    anstream::eprintln!("{}", report::visible(text));
+}
+
 /// The terminal's width, or what COLUMNS says, or the report's own choice in a pipe.
 pub fn style(details: bool) -> report::Style {
     let plain = report::Style::default();

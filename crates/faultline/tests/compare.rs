@@ -52,6 +52,55 @@ fn a_threshold_is_breached_only_by_what_it_is_about() {
     assert!(across.versus[0].cells.iter().all(|it| it.verdict == Verdict::Slower), "{output:#?}");
 }
 
+/// The second run, with its cells of an arm changed.
+fn without(arm: &str, change: impl Fn(&mut schema::record::Cell)) -> String {
+    let mut record: Record = serde_json::from_str(&taking(100)).unwrap();
+    let of_arm: Vec<usize> = (0..record.cells.len()).filter(|&it| record.cells[it].arm.name == arm).collect();
+    record.samples.retain(|it| !of_arm.contains(&it.cell));
+    of_arm.into_iter().for_each(|it| change(&mut record.cells[it]));
+    serde_json::to_string(&record).unwrap()
+}
+
+#[test]
+fn a_regression_that_removes_a_cell_breaches_its_threshold() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    let skipped = without("native/mmap", |it| it.skipped = Some("too slow for this budget: 3 ms per block".into()));
+    let gone = without("native/mmap", |it| it.arm = "stdio".parse().unwrap());
+    let nothing = {
+        let mut record: Record = serde_json::from_str(&taking(100)).unwrap();
+        record.samples.clear();
+        serde_json::to_string(&record).unwrap()
+    };
+    for (name, text) in [("skipped.json", skipped), ("gone.json", gone), ("nothing.json", nothing)] {
+        let second = sandbox.write(name, text);
+        let output = sandbox.run(&["compare", &first, &second, "--json", "--fail-if", "native/mmap slower 10%"]);
+        assert_eq!(output.code(), Some(5), "{name}: {output:#?}");
+        let across: Across = serde_json::from_str(&output.stdout).unwrap();
+        assert!(across.gates[0].checked == 0 && across.gates[0].is_breached(), "{name}: {:?}", across.gates);
+    }
+}
+
+#[test]
+fn a_kept_threshold_says_on_stderr_what_it_checked() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    let second = sandbox.write("second.json", taking(100));
+    // As `compare` prints the cell.
+    let output = sandbox.run(&["compare", &first, &second, "--fail-if", "scan 4 KiB cached mmap slower 900 %"]);
+    assert_eq!(output.code(), Some(0), "{output:#?}");
+    assert!(output.stderr.contains("1 cell checked"), "{output:#?}");
+}
+
+#[test]
+fn a_run_against_itself_is_refused_and_a_gate_on_it_does_not_pass() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    assert_eq!(sandbox.run(&["compare", &first, &first]).code(), Some(2));
+    assert_eq!(sandbox.run(&["compare", &first, &first, "--fail-if", "mmap slower 10%"]).code(), Some(2));
+    assert_eq!(sandbox.run(&["compare", &first, &first, "--anyway"]).code(), Some(0));
+}
+
 #[test]
 fn runs_of_different_conditions_are_compared_only_when_told_to() {
     let sandbox = Sandbox::new();

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use schema::{
     across::{Across, SharedAnswer, Versus},
     findings::{Estimate, Verdict},
+    gate::{Breach, BreachCause, Gate, Presence},
 };
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     markdown::escape,
     number,
     page::{Page, Paint},
+    summary::plural,
     table::{Cell, Column, Table},
 };
 
@@ -77,7 +79,85 @@ pub fn across_markdown(across: &Across) -> String {
             let _ = writeln!(out, "* {}", escape(&changed));
         }
     }
+    for gate in &across.gates {
+        let passed = if gate.is_breached() { "Breached" } else { "Kept" };
+        let _ = write!(out, "\n**{passed}: `--fail-if`** {}\n\n", escape(&gate_checked(gate)));
+        for breach in gate_breaches(gate) {
+            let _ = writeln!(out, "* {}", escape(&breach));
+        }
+    }
     number::plain(&out)
+}
+
+/// What a gate looked at: `"native/mmap slower 10%": 6 cells checked; furthest: …`.
+pub fn gate_checked(gate: &Gate) -> String {
+    let mut text = format!("{:?}: {} cell{} checked", gate.threshold, gate.checked, plural(gate.checked as usize));
+    if let Some(it) = &gate.largest {
+        let _ = write!(
+            text,
+            "; the largest change: {} {} is {}, {}",
+            it.condition.label(),
+            it.arm,
+            number::times_faster(it.speedup.median),
+            number::speedup_glued(&it.speedup)
+        );
+    }
+    if gate.unsure > 0 {
+        let _ = write!(text, "; of {} the interval lies on both sides of the limit", gate.unsure);
+    }
+    let lacking = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::NotCompared { .. })).count();
+    if lacking > 0 {
+        let _ = write!(text, "; {lacking} cell{} could not be checked", plural(lacking));
+    }
+    number::plain(&text)
+}
+
+/// Every breach in one line, with its reason.
+pub fn gate_breaches(gate: &Gate) -> Vec<String> {
+    gate.breaches.iter().map(|it| number::plain(&breach(it, &gate.threshold))).collect()
+}
+
+fn breach(breach: &Breach, threshold: &str) -> String {
+    let Breach { run, arm, condition, cause } = breach;
+    let cell = format!("{} {arm} in run {run}", condition.label());
+    match cause {
+        BreachCause::Beyond { speedup } => {
+            format!(
+                "{cell} is {}, {}: beyond {threshold:?}",
+                number::times_faster(speedup.median),
+                number::speedup_glued(speedup)
+            )
+        }
+        BreachCause::NotCompared { first, second } if first == second => {
+            format!("{cell} cannot be checked: in both runs it {}", presence(first))
+        }
+        BreachCause::NotCompared { first: Presence::Measured, second } => {
+            format!("{cell} cannot be checked: it {}", presence(second))
+        }
+        BreachCause::NotCompared { first, second } => {
+            format!(
+                "{cell} cannot be checked: in the first run it {}, in this one it {}",
+                presence(first),
+                presence(second)
+            )
+        }
+    }
+}
+
+fn presence(presence: &Presence) -> String {
+    match presence {
+        Presence::Measured => "was measured".into(),
+        Presence::TooFewPasses { passes, least } => {
+            format!(
+                "has {passes} valid pass{}, and {least} are the least that decide anything",
+                if *passes == 1 { "" } else { "es" }
+            )
+        }
+        Presence::Skipped { reason } => format!("was skipped: {reason}"),
+        Presence::Invalid { reason } => format!("has no valid pass: {reason}"),
+        Presence::Failed { reason } => format!("failed: {reason}"),
+        Presence::Absent => "is not there".into(),
+    }
 }
 
 pub(crate) const SAME_PLACE: &str = "Nothing about machine, target and tool differs that the records know of.";

@@ -36,7 +36,7 @@ mod timeline;
 
 use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
 
-pub use across::{across, across_json, across_markdown};
+pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked};
 pub use claim::variant;
 pub use costs::{forecast, forecast_json};
 pub use csv::csv;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Arm, Condition,
     findings::{Estimate, Verdict},
+    gate::Gate,
 };
 
 /// The first run against each of the others.
@@ -12,6 +13,9 @@ use crate::{
 pub struct Across {
     pub schema_version: u32,
     pub versus: Vec<Versus>,
+    /// One entry for each `--fail-if`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

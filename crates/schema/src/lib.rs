@@ -10,6 +10,7 @@ pub mod condition;
 pub mod counted;
 pub mod experiment;
 pub mod findings;
+pub mod gate;
 pub mod inspection;
 pub mod jvm;
 pub mod leftover;

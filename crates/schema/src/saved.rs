@@ -83,29 +83,6 @@ pub struct CellPattern {
 }
 
 impl CellPattern {
-    /// `ARM [WORKLOAD] [CONSUME] [STATE] [BLOCK]`, the words after the arm in any order.
-    ///
-    /// # Errors
-    /// Which word is none of these.
-    pub fn parse(arm: &str, words: &[&str]) -> Result<CellPattern, String> {
-        let arm = arm.parse::<crate::Arm>()?.name;
-        let mut pattern = CellPattern { arm, workload: None, consume: None, state: None, block_bytes: None };
-        for word in words {
-            if let Ok(workload) = word.parse() {
-                pattern.workload = Some(workload);
-            } else if let Ok(state) = word.parse() {
-                pattern.state = Some(state);
-            } else if let Ok(consume) = word.parse() {
-                pattern.consume = Some(consume);
-            } else if let Ok(crate::Bytes(block)) = word.parse() {
-                pattern.block_bytes = Some(block);
-            } else {
-                return Err(format!("{word:?} is no workload, state, consume or block size"));
-            }
-        }
-        Ok(pattern)
-    }
-
     pub fn is_about(&self, arm: &str, condition: &crate::Condition) -> bool {
         self.arm == arm
             && self.workload.is_none_or(|it| it == condition.workload)
@@ -117,10 +94,81 @@ impl CellPattern {
 
 impl std::str::FromStr for CellPattern {
     type Err = String;
+
+    /// An arm, and words about its condition on either side of it, in any order: `ARM [WORKLOAD] [CONSUME] [STATE]
+    /// [BLOCK]`, and also `scan 64 KiB cached mmap`, as reports print it. What stands between the words is the arm, so the
+    /// name of a command may have spaces in it.
     fn from_str(text: &str) -> Result<CellPattern, String> {
         const FORM: &str = "write it as 'native/mmap scan cached 64KiB'";
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let [arm, words @ ..] = &words[..] else { return Err(FORM.into()) };
-        CellPattern::parse(arm, words).map_err(|error| format!("{error}; {FORM}"))
+        let mut pattern =
+            CellPattern { arm: String::new(), workload: None, consume: None, state: None, block_bytes: None };
+        let mut words: Vec<&str> = text.split_whitespace().collect();
+        // An arm comes first or last, so words before it come without an arm before them.
+        while let Some(taken) = pattern.take(&words) {
+            words.drain(..taken);
+        }
+        while let Some(taken) = pattern.take_last(&words) {
+            words.truncate(words.len() - taken);
+        }
+        let arm = words.join(" ");
+        pattern.arm = match &words[..] {
+            [] => return Err(format!("{text:?} names no arm; {FORM}")),
+            [first, ..] if first.starts_with(COMMANDS) => arm,
+            [arm] => arm.parse::<crate::Arm>().map_err(|error| format!("{error}; {FORM}"))?.name,
+            [arm, word, ..] => {
+                let word = if arm.parse::<crate::Arm>().is_ok() { word } else { arm };
+                return Err(format!(
+                    "{word:?} is no workload, state, consume or block size, or is there twice; {FORM}"
+                ));
+            }
+        };
+        Ok(pattern)
+    }
+}
+
+/// How the names of arms begin that are commands.
+const COMMANDS: &str = "command/";
+
+impl CellPattern {
+    /// Takes the first word, or the first two where they are a number and its unit. How many were taken.
+    fn take(&mut self, words: &[&str]) -> Option<usize> {
+        let two = words
+            .get(1)
+            .filter(|unit| unit.starts_with(char::is_alphabetic))
+            .map(|unit| format!("{} {unit}", words[0]));
+        match two {
+            Some(two) if self.takes_size(&two) => Some(2),
+            _ => self.takes(words.first()?).then_some(1),
+        }
+    }
+
+    /// As `take`, from the end.
+    fn take_last(&mut self, words: &[&str]) -> Option<usize> {
+        let [.., last] = words else { return None };
+        match words {
+            [.., number, unit] if self.takes_size(&format!("{number} {unit}")) => Some(2),
+            _ => self.takes(last).then_some(1),
+        }
+    }
+
+    /// Whether a word says something that was not said yet.
+    fn takes(&mut self, word: &str) -> bool {
+        fn set<T: std::str::FromStr>(slot: &mut Option<T>, word: &str) -> bool {
+            match word.parse() {
+                Ok(value) if slot.is_none() => slot.replace(value).is_none(),
+                _ => false,
+            }
+        }
+        set(&mut self.workload, word)
+            || set(&mut self.state, word)
+            || set(&mut self.consume, word)
+            || self.takes_size(word)
+    }
+
+    fn takes_size(&mut self, text: &str) -> bool {
+        match text.parse::<crate::Bytes>() {
+            Ok(size) if self.block_bytes.is_none() => self.block_bytes.replace(size.0).is_none(),
+            _ => false,
+        }
     }
 }

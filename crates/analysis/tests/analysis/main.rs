@@ -7,6 +7,7 @@ mod counted;
 mod equal_work;
 mod findings;
 mod forks;
+mod gate;
 mod identity;
 mod properties;
 mod safepoints;

@@ -44,7 +44,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     if args.output.json.is_none() {
         let findings = analysis::analyze(&before);
         let versus = analysis::across((&before, &findings), (&measured.record, &measured.findings));
-        let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus] };
+        let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
         output::print(&report::across(&across, output::style(true)))?;
     }
     Ok(measured.outcome())

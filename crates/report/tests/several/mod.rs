@@ -63,7 +63,7 @@ pub(crate) fn beside(run: &Run) -> Across {
         only_first: 1,
         only_second: 0,
     };
-    Across { schema_version: SCHEMA_VERSION, versus: vec![versus] }
+    Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() }
 }
 
 fn over_time(text: &str) -> History {

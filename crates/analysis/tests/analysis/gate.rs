@@ -1,0 +1,175 @@
+//! `compare --fail-if`: what is a breach, and that a gate which compares nothing is never kept.
+
+use schema::{
+    Findings, Record, State,
+    gate::{BreachCause, Gate, Presence, Threshold},
+};
+
+use crate::support::{Lab, random, scan};
+
+/// `read` and `mmap` under two conditions, ten rounds each; `mmap` at this time.
+fn run(id: &str, mmap: f64) -> Lab {
+    let mut lab = Lab::new();
+    lab.record.id = id.into();
+    for condition in [scan("64 KiB", State::Cached), random("4 KiB", State::Cached)] {
+        let condition = lab.condition(condition);
+        let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
+        lab.measure(cells[0], 10, 1000.0, |_, _| {});
+        lab.measure(cells[1], 10, mmap, |_, _| {});
+    }
+    lab
+}
+
+/// `scan 64 KiB cached mmap` in a run of `run`.
+const SCAN_MMAP: usize = 1;
+
+fn gate(threshold: &str, first: &Record, others: &[&Record]) -> Option<Gate> {
+    let analyzed: Vec<(&Record, Findings)> = others.iter().map(|it| (*it, analysis::analyze(it))).collect();
+    let others: Vec<(&Record, &Findings)> = analyzed.iter().map(|(record, findings)| (*record, findings)).collect();
+    analysis::gate(&threshold.parse::<Threshold>().unwrap(), (first, &analysis::analyze(first)), &others)
+}
+
+/// Of `mmap`, against a run in which one thing was done to the cell `scan 64 KiB cached mmap`.
+#[track_caller]
+fn cause(change: impl Fn(&mut Lab)) -> (BreachCause, BreachCause) {
+    let (before, mut after) = (run("first", 2000.0), run("second", 2000.0));
+    change(&mut after);
+    let only = |first: &Lab, second: &Lab| {
+        let gate = gate("mmap slower 10%", &first.record, &[&second.record]).unwrap();
+        let [breach] = &gate.breaches[..] else { panic!("{:?}", gate.breaches) };
+        assert_eq!((breach.arm.as_str(), breach.condition.block_bytes), ("native/mmap", 65_536));
+        assert_eq!(gate.checked, 1, "the other cell was compared");
+        breach.cause.clone()
+    };
+    (only(&before, &after), only(&after, &before))
+}
+
+fn lost(lab: &mut Lab, cell: usize) {
+    lab.record.samples.retain(|sample| sample.cell != cell);
+}
+
+fn lacks(first: Presence, second: Presence) -> BreachCause {
+    BreachCause::NotCompared { first, second }
+}
+
+#[test]
+fn a_kept_gate_says_how_many_cells_it_checked_and_which_changed_most() {
+    let (before, mut after) = (run("first", 2000.0), run("second", 2000.0));
+    lost(&mut after, SCAN_MMAP);
+    after.measure(SCAN_MMAP, 10, 2400.0, |_, _| {});
+    let kept = gate("mmap slower 50%", &before.record, &[&after.record]).unwrap();
+    assert_eq!((kept.checked, kept.unsure, kept.is_breached()), (2, 0, false));
+    let largest = kept.largest.unwrap();
+    assert_eq!((largest.run.as_str(), largest.condition.block_bytes), ("second", 65_536));
+    assert!((0.80..0.86).contains(&largest.speedup.median), "{largest:?}");
+    let faster = gate("mmap faster 50%", &before.record, &[&after.record]).unwrap();
+    assert_eq!(faster.largest.unwrap().condition.block_bytes, 4096, "the cell that became slower least");
+}
+
+#[test]
+fn a_difference_is_a_breach_only_beyond_the_limit_and_in_the_forbidden_direction() {
+    let (before, after) = (run("first", 2000.0), run("second", 3000.0));
+    let breaches = |threshold: &str, first: &Lab, second: &Lab| {
+        gate(threshold, &first.record, &[&second.record]).unwrap().breaches.len()
+    };
+    assert_eq!(breaches("mmap slower 10%", &before, &after), 2);
+    assert_eq!(breaches("mmap scan slower 10%", &before, &after), 1);
+    assert_eq!(breaches("mmap slower 60%", &before, &after), 0);
+    assert_eq!(breaches("mmap faster 10%", &before, &after), 0);
+    assert_eq!(breaches("mmap faster 10%", &after, &before), 2);
+    assert_eq!(breaches("read slower 10%", &before, &after), 0);
+}
+
+#[test]
+fn every_later_run_is_checked() {
+    let (before, slow) = (run("first", 2000.0), run("slow", 3000.0));
+    let same = run("same", 2000.0);
+    let gate = gate("mmap slower 10%", &before.record, &[&same.record, &slow.record]).unwrap();
+    assert_eq!(gate.checked, 4);
+    assert!(gate.breaches.iter().all(|it| it.run == "slow") && gate.breaches.len() == 2, "{:?}", gate.breaches);
+}
+
+#[test]
+fn a_cell_that_one_run_skipped_is_a_breach() {
+    let slow = "too slow for this budget: 3 ms per block";
+    let (gone, new) = cause(|lab| {
+        lost(lab, SCAN_MMAP);
+        lab.record.cells[SCAN_MMAP].skipped = Some(slow.into());
+    });
+    let skipped = Presence::Skipped { reason: slow.into() };
+    assert_eq!(gone, lacks(Presence::Measured, skipped.clone()));
+    assert_eq!(new, lacks(skipped, Presence::Measured));
+}
+
+#[test]
+fn a_cell_whose_passes_failed_or_are_invalid_is_a_breach() {
+    let (failed, _) = cause(|lab| {
+        lost(lab, SCAN_MMAP);
+        lab.failed(SCAN_MMAP, 0, "SIGBUS");
+    });
+    assert_eq!(failed, lacks(Presence::Measured, Presence::Failed { reason: "SIGBUS".into() }));
+    let (invalid, _) = cause(|lab| {
+        lost(lab, SCAN_MMAP);
+        lab.invalid(SCAN_MMAP, 0, "3 pages were resident");
+    });
+    assert_eq!(invalid, lacks(Presence::Measured, Presence::Invalid { reason: "3 pages were resident".into() }));
+}
+
+#[test]
+fn a_cell_with_too_few_passes_to_decide_anything_is_a_breach() {
+    let few = |passes: u32| cause(|lab| lab.record.samples.retain(|it| it.cell != SCAN_MMAP || it.round < passes)).0;
+    for passes in [1, 4] {
+        assert_eq!(few(passes), lacks(Presence::Measured, Presence::TooFewPasses { passes, least: 5 }));
+    }
+}
+
+#[test]
+fn a_cell_that_is_not_in_the_other_run_at_all_is_a_breach() {
+    let (gone, new) = cause(|lab| {
+        // No sample of the cell, and the cell is one of an arm that the gate is not about.
+        lost(lab, SCAN_MMAP);
+        lab.record.cells[SCAN_MMAP].arm = "stdio".parse().unwrap();
+    });
+    assert_eq!(gone, lacks(Presence::Measured, Presence::Absent));
+    assert_eq!(new, lacks(Presence::Absent, Presence::Measured));
+}
+
+#[test]
+fn a_gate_whose_cells_neither_run_measured_is_breached() {
+    let mut labs = [run("first", 2000.0), run("second", 2000.0)];
+    for lab in &mut labs {
+        lab.record.samples.clear();
+        lab.record.partial = Some("interrupted".into());
+    }
+    let gate = gate("mmap scan slower 10%", &labs[0].record, &[&labs[1].record]).unwrap();
+    assert_eq!((gate.checked, gate.breaches.len(), gate.largest), (0, 1, None));
+}
+
+#[test]
+fn a_pattern_that_means_no_cell_has_no_gate() {
+    let (before, after) = (run("first", 2000.0), run("second", 2000.0));
+    for nothing in ["stdio slower 10%", "mmap cold slower 10%", "mmap 64 B slower 10%"] {
+        assert_eq!(gate(nothing, &before.record, &[&after.record]), None, "{nothing}");
+    }
+}
+
+#[test]
+fn an_interval_on_both_sides_of_the_limit_is_kept_and_counted() {
+    let before = run("first", 2000.0);
+    let mut after = run("second", 2000.0);
+    lost(&mut after, SCAN_MMAP);
+    after.measure(SCAN_MMAP, 10, 2000.0, |round, pass| pass.ns_per_op *= if round % 2 == 0 { 0.8 } else { 1.4 });
+    let gate = gate("mmap scan slower 10%", &before.record, &[&after.record]).unwrap();
+    assert_eq!((gate.checked, gate.unsure, gate.is_breached()), (1, 1, false));
+}
+
+#[test]
+fn a_run_against_itself_is_not_comparable() {
+    let lab = run("first", 2000.0);
+    let findings = lab.analyze();
+    let itself = analysis::across((&lab.record, &findings), (&lab.record, &findings));
+    assert_eq!(itself.not_comparable.len(), 1, "{:?}", itself.not_comparable);
+    let other = run("second", 2000.0);
+    let versus = analysis::across((&lab.record, &findings), (&other.record, &other.analyze()));
+    assert_eq!(versus.not_comparable, Vec::<String>::new());
+}

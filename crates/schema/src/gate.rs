@@ -1,0 +1,163 @@
+//! `compare --fail-if`: a limit on how much cells may change from one run to the next, and what came of it.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Condition, findings::Estimate, saved::CellPattern};
+
+/// `native/mmap scan cached 64KiB slower 10%`: cells, a direction, and how much of it is allowed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Threshold {
+    /// As typed.
+    pub text: String,
+    pub cells: CellPattern,
+    pub forbids: Direction,
+    /// 0.1: ten percent.
+    pub share: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Slower,
+    Faster,
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threshold, String> {
+        const FORM: &str = "write it as 'native/mmap scan cached slower 10%'";
+        // `10 %`, as reports print it, is `10%`.
+        let typed = text.trim_end();
+        let (cells, share) = typed
+            .strip_suffix('%')
+            .and_then(|it| it.trim_end().rsplit_once(char::is_whitespace))
+            .ok_or_else(|| format!("{text:?} does not end in a percentage; {FORM}"))?;
+        let share = share.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+        let share = share.ok_or_else(|| format!("{text:?} does not end in a percentage; {FORM}"))? / 100.0;
+        let (cells, direction) = cells.trim_end().rsplit_once(char::is_whitespace).ok_or(FORM)?;
+        let forbids = match direction {
+            "slower" => Direction::Slower,
+            "faster" => Direction::Faster,
+            other => return Err(format!("{other:?} is neither slower nor faster; {FORM}")),
+        };
+        let cells = cells.parse().map_err(|error| format!("{error}; {FORM}"))?;
+        Ok(Threshold { text: text.to_string(), cells, forbids, share })
+    }
+}
+
+/// What one `--fail-if` came to, over all runs that were compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// As typed.
+    pub threshold: String,
+    /// Cells that both runs measured well enough to be judged.
+    pub checked: u32,
+    /// Of those, cells whose interval lies on both sides of the limit.
+    pub unsure: u32,
+    /// The checked cell that went furthest in the forbidden direction.
+    pub largest: Option<Change>,
+    pub breaches: Vec<Breach>,
+}
+
+impl Gate {
+    pub fn is_breached(&self) -> bool {
+        !self.breaches.is_empty()
+    }
+}
+
+/// How one cell changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The id of the later run.
+    pub run: String,
+    pub arm: String,
+    pub condition: Condition,
+    /// How many times faster the later run is (above 1: faster).
+    pub speedup: Estimate,
+}
+
+/// A cell that fails the gate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Breach {
+    /// The id of the later run.
+    pub run: String,
+    pub arm: String,
+    pub condition: Condition,
+    pub cause: BreachCause,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BreachCause {
+    /// The whole interval lies beyond the limit.
+    Beyond { speedup: Estimate },
+    /// There is nothing to compare: what each run has of the cell.
+    NotCompared { first: Presence, second: Presence },
+}
+
+/// What a run has of a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Presence {
+    Measured,
+    /// Fewer valid passes than decide anything.
+    TooFewPasses {
+        passes: u32,
+        least: u32,
+    },
+    Skipped {
+        reason: String,
+    },
+    Invalid {
+        reason: String,
+    },
+    Failed {
+        reason: String,
+    },
+    /// The run has no such cell.
+    Absent,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{State, Workload};
+
+    #[test]
+    fn a_threshold_names_its_cells_and_its_limit() {
+        let parsed: Threshold = "native/mmap scan cached 64KiB slower 10%".parse().unwrap();
+        assert_eq!((parsed.forbids, parsed.share), (Direction::Slower, 0.1));
+        assert_eq!(parsed.cells, "native/mmap 64KiB scan cached".parse().unwrap());
+        assert_eq!((parsed.cells.workload, parsed.cells.state), (Some(Workload::Scan), Some(State::Cached)));
+        assert_eq!((parsed.cells.block_bytes, parsed.cells.consume), (Some(65_536), None));
+    }
+
+    #[test]
+    fn a_threshold_reads_cells_as_reports_print_them() {
+        let written: Threshold = "native/mmap+random random 64KiB cached slower 10%".parse().unwrap();
+        for printed in ["random 64 KiB cached mmap+random slower 10 %", "mmap+random random 64 KiB cached slower 10%"] {
+            let read: Threshold = printed.parse().unwrap();
+            assert_eq!((&read.cells, read.forbids, read.share), (&written.cells, written.forbids, written.share));
+        }
+    }
+
+    #[test]
+    fn a_threshold_that_cannot_be_read_is_refused() {
+        for text in [
+            "",
+            "%",
+            "10%",
+            "slower 10%",
+            "native/mmap",
+            "native/mmap slower ten",
+            "native/mmap scan slow 10%",
+            "native/mmap slower -1%",
+            "native/mmap slower inf%",
+            "native/mmap sideways slower 1%",
+        ] {
+            assert!(text.parse::<Threshold>().is_err(), "{text:?}");
+        }
+    }
+}
