@@ -104,7 +104,7 @@ pub struct RunArgs {
     /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,
-    /// Exactly so many rounds, instead of as many as precision and budget want
+    /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// After the timed passes, one more of every arm in which its system calls, faults and requests are counted
@@ -113,9 +113,9 @@ pub struct RunArgs {
     /// As root: tracepoints for --counted and a disk in memory for scenarios; nobody else sees them, they end with the run
     #[arg(long)]
     pub allow_setup: bool,
-    /// About how long the run may take
-    #[arg(long, default_value = "60s", value_parser = budget)]
-    pub budget: Duration,
+    /// About how long the run may take [default: 60s, or as long as --rounds takes]
+    #[arg(long, value_parser = budget)]
+    pub budget: Option<Duration>,
     /// Of the order of passes, the random offsets and the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -145,10 +145,10 @@ pub struct ReproduceArgs {
     /// Only these states
     #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
     pub state: Vec<State>,
-    /// Exactly so many rounds, instead of as many as precision and budget want
+    /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// About how long each study may take [default: 110s, or 15m with --full]
+    /// About how long each study may take [default: 110s, or 15m with --full, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
     pub budget: Option<Duration>,
     /// Of the order of passes, the random offsets and the test file
@@ -207,12 +207,12 @@ pub struct AbArgs {
     /// How one execution of each command is watched before the rounds: auto, tracepoints, ptrace, none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub observe: Observe,
-    /// Exactly so many rounds, instead of as many as precision and budget want
+    /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// About how long the run may take
-    #[arg(long, default_value = "60s", value_parser = budget)]
-    pub budget: Duration,
+    /// About how long the run may take [default: 60s, or as long as --rounds takes]
+    #[arg(long, value_parser = budget)]
+    pub budget: Option<Duration>,
     /// Of the order of executions
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -378,7 +378,7 @@ pub struct RerunArgs {
     /// Another file to measure, or a folder for a test file [default: the run's own]
     #[arg(long)]
     pub target: Option<PathBuf>,
-    /// Exactly so many rounds, instead of as many as precision and budget want
+    /// So many rounds, instead of as many as precision and the run's budget want
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// Execute the commands that the record names; read them first, if it is not yours

@@ -15,6 +15,10 @@ pub struct Planned<'a> {
     /// Of the test file, where the target is a directory.
     pub size: Option<u64>,
     pub budget: Duration,
+    /// Whether that ends the run.
+    pub budget_binds: bool,
+    /// That were asked for by number.
+    pub rounds: Option<u32>,
     pub seed: u64,
 }
 
@@ -67,7 +71,10 @@ pub fn show(planned: &Planned) -> Result<Outcome> {
         written_bytes: if directory { file_bytes } else { 0 },
         written_to: target.display().to_string(),
         free_bytes: directory.then(|| fixture::free_bytes(target).ok()).flatten(),
-        expected_s: planned.budget.as_secs_f64(),
+        duration: match planned.rounds.filter(|_| !planned.budget_binds) {
+            Some(rounds) => report::Expected::Rounds(rounds),
+            None => report::Expected::Seconds(planned.budget.as_secs_f64()),
+        },
         seed: planned.seed,
     };
     output::print(&report::plan(&shown, output::style(true)))?;

@@ -8,7 +8,12 @@ use std::{
 
 use anyhow::{Context, Result};
 use lab::{Hooks, execute::Settings};
-use schema::{Experiment, Findings, Record, findings::ClaimVerdict, observation::Means, record};
+use schema::{
+    Experiment, Findings, Record,
+    findings::ClaimVerdict,
+    observation::Means,
+    record::{self, Ending},
+};
 
 use crate::{
     exit::Outcome,
@@ -17,10 +22,15 @@ use crate::{
     subject::{Groups, Subject},
 };
 
+/// Of a run whose user says no other.
+pub const BUDGET: Duration = Duration::from_secs(60);
+
 /// How to measure it.
 pub struct How<'a> {
     pub seed: u64,
     pub budget: Duration,
+    /// Whether the budget ends the run; it does not where only rounds were asked for.
+    pub budget_binds: bool,
     pub rounds: Option<u32>,
     pub counted: bool,
     pub may_set_up: bool,
@@ -40,6 +50,7 @@ impl<'a> How<'a> {
         How {
             seed,
             budget,
+            budget_binds: true,
             rounds: None,
             counted: false,
             may_set_up: false,
@@ -51,6 +62,11 @@ impl<'a> How<'a> {
             line,
         }
     }
+}
+
+/// The budget, and whether it ends the run: rounds that are asked for without one are all made.
+pub fn bounds(budget: Option<Duration>, rounds: Option<u32>, default: Duration) -> (Duration, bool) {
+    (budget.unwrap_or(default), budget.is_some() || rounds.is_none())
 }
 
 /// What came of it.
@@ -66,6 +82,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
     let settings = Settings {
         seed: how.seed,
         budget: how.budget,
+        budget_binds: how.budget_binds,
         rounds: how.rounds,
         counted: how.counted,
         may_set_up: how.may_set_up,
@@ -101,11 +118,10 @@ impl Measured {
                 .claims
                 .iter()
                 .any(|it| !matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere));
-        match record.partial.as_deref() {
-            Some(lab::INTERRUPTED) => return Outcome::Interrupted,
-            // What was measured changed meanwhile.
-            Some(_) => return Outcome::EveryPassFailed,
-            None => {}
+        match record.ending {
+            Some(Ending::Interrupted) => return Outcome::Interrupted,
+            Some(Ending::TargetChanged) => return Outcome::EveryPassFailed,
+            Some(Ending::BudgetSpent) | None => {}
         }
         if !record.samples.is_empty() && record.samples.iter().all(failed) {
             Outcome::EveryPassFailed
@@ -168,5 +184,14 @@ mod tests {
         };
         assert!(lacks(&[gone]) && lacks(&[gone, gone]) && lacks(&[slow, gone]));
         assert!(!lacks(&[gone, None]) && !lacks(&[slow, slow]) && !lacks(&[None]) && !lacks(&[]));
+    }
+
+    #[test]
+    fn the_budget_ends_a_run_unless_only_rounds_were_asked_for() {
+        let (own, default) = (Duration::from_secs(3), BUDGET);
+        assert_eq!(bounds(None, None, default), (default, true));
+        assert_eq!(bounds(Some(own), None, default), (own, true));
+        assert_eq!(bounds(Some(own), Some(7), default), (own, true));
+        assert_eq!(bounds(None, Some(7), default), (default, false));
     }
 }

@@ -7,6 +7,7 @@
 
 mod ab;
 mod answers;
+mod budget;
 mod compare;
 mod evidence;
 mod experiments;

@@ -5,6 +5,8 @@
 //! short enough to be repeated. An arm so slow that a pass of the least useful size does not fit is left out, with what
 //! its trial showed; all other arms would have to shrink to its size otherwise.
 
+use std::time::Duration;
+
 use schema::{Condition, Durability, Skip, State, Workload};
 
 use crate::plan::blocks_in;
@@ -33,7 +35,12 @@ impl Trial {
         self.elapsed_ns / self.ops.max(1) as f64
     }
 
-    /// Expected time of a whole pass.
+    /// Expected time of a pass, all in all.
+    pub fn pass_time(&self, ops: u64) -> Duration {
+        Duration::from_nanos(self.pass_ns(ops as f64) as u64)
+    }
+
+    /// As `pass_time`, in nanoseconds.
     fn pass_ns(&self, ops: f64) -> f64 {
         self.overhead_ns + ops * self.ns_per_op() * if self.doubled { 2.0 } else { 1.0 }
     }

@@ -45,7 +45,7 @@ pub use inspection::{inspection, inspection_json};
 pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
 pub use markdown::markdown;
 pub use number::{bytes, count, duration, seconds, speedup, throughput};
-pub use plan::{Plan, PlannedCondition, plan};
+pub use plan::{Expected, Plan, PlannedCondition, plan};
 pub use saved::{history, history_json};
 pub use study::studies;
 pub use terminal::terminal;

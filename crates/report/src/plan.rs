@@ -22,8 +22,17 @@ pub struct Plan {
     pub written_to: String,
     /// What an ordinary user may still write there, where it is known.
     pub free_bytes: Option<u64>,
-    pub expected_s: f64,
+    pub duration: Expected,
     pub seed: u64,
+}
+
+/// How long a run takes, as far as that can be said before any trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Expected {
+    /// At most about its budget.
+    Seconds(f64),
+    /// So many rounds, which no budget ends.
+    Rounds(u32),
 }
 
 /// The arms under one condition.
@@ -58,13 +67,19 @@ pub fn plan(plan: &Plan, style: Style) -> String {
     page.labelled(0, "Writes:", Paint::Quiet, &writes);
     let cells: usize = plan.conditions.iter().map(|condition| condition.arms.len()).sum();
     let conditions = plan.conditions.len();
+    let duration = match plan.duration {
+        Expected::Seconds(seconds) => format!("about {}", glued(number::seconds(seconds))),
+        Expected::Rounds(rounds) => {
+            let rounds = number::count(f64::from(rounds));
+            format!("as long as {rounds} rounds take, which no --budget ends")
+        }
+    };
     page.labelled(
         0,
         "Takes: ",
         Paint::Quiet,
         &format!(
-            "about {}, for {} cell{} under {} condition{} (seed {})",
-            glued(number::seconds(plan.expected_s)),
+            "{duration}, for {} cell{} under {} condition{} (seed {})",
             number::count(cells as f64),
             plural(cells),
             number::count(conditions as f64),

@@ -570,7 +570,7 @@ fn plan_of(title: &str) -> Plan {
         written_bytes: 1 << 30,
         written_to: "/tmp/x".into(),
         free_bytes: Some(5_123_456_789),
-        expected_s: 61.0,
+        duration: report::Expected::Seconds(61.0),
         seed: 7,
     }
 }

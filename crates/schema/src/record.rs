@@ -23,6 +23,12 @@ pub struct Record {
     /// Why the run ended before its plan did; absent when it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+    /// What kind of end that was; also where a budget ended rounds that were asked for by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// The working folder of a run of commands: relative paths in their lines begin there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     pub seed: u64,
     pub budget_s: f64,
     /// The experiment with every default filled in: running it again with `seed` repeats the plan.
@@ -89,6 +95,25 @@ pub struct Cell {
     /// Why no pass was made; absent when passes were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skip>,
+}
+
+impl Cell {
+    /// Leaves the cell out; the first reason stays.
+    pub fn leave_out(&mut self, skip: Skip) {
+        self.skipped.get_or_insert(skip);
+    }
+}
+
+/// How a run ended that did not make all of its plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// By the user.
+    Interrupted,
+    /// A measured file was changed, replaced or removed meanwhile.
+    TargetChanged,
+    /// The budget was spent before all rounds that were asked for were made.
+    BudgetSpent,
 }
 
 /// What one pass measured.

@@ -20,6 +20,17 @@ pub enum Skip {
         /// About so many times the budget are needed.
         budgets: f64,
     },
+    /// Not even one pass fits into what was left when it was tried.
+    TooLong {
+        blocks: u64,
+        /// What the pass takes, as a trial showed.
+        pass_ns: f64,
+        left_ns: f64,
+        /// Whether a budget was the limit; otherwise it is what any pass may take.
+        budget: bool,
+    },
+    /// The budget was spent before it could be tried.
+    Untried,
     /// The machine lacks what the arm needs.
     Unavailable(String),
     /// The state, the limits or the workload cannot be had of this target.
@@ -34,9 +45,9 @@ pub enum Skip {
 }
 
 impl Skip {
-    /// Whether a larger budget is all that is needed.
+    /// Whether time is all that was lacking: the arm itself is there.
     pub fn is_for_want_of_time(&self) -> bool {
-        matches!(self, Skip::TooSlow { .. })
+        matches!(self, Skip::TooSlow { .. } | Skip::TooLong { .. } | Skip::Untried)
     }
 }
 
@@ -62,6 +73,16 @@ impl fmt::Display for Skip {
                 duration(*ns_per_block),
                 duration(*pass_ns)
             ),
+            Skip::TooLong { blocks, pass_ns, left_ns, budget } => {
+                let limit = if *budget { "were left of the budget" } else { "is what a pass may take" };
+                let (plural, pass, left) =
+                    (if *blocks == 1 { "" } else { "s" }, duration(*pass_ns), duration(*left_ns));
+                write!(
+                    f,
+                    "too slow: one pass of {blocks} block{plural} takes about {pass} by its trial, and {left} {limit}"
+                )
+            }
+            Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes: 0, .. } => f.write_str("the range of this comparison has no byte in it"),
             Skip::EmptyRange { offset_bytes, file_bytes } => write!(
                 f,
@@ -93,6 +114,8 @@ mod tests {
     fn a_reason_is_read_back_as_it_was_written_and_text_of_older_records_is_kept() {
         let skips = [
             Skip::TooSlow { ns_per_block: 45_900.5, blocks: 1024, pass_ns: 98.2e6, budgets: 3.0 },
+            Skip::TooLong { blocks: 1 << 31, pass_ns: 800e9, left_ns: 3.2e9, budget: true },
+            Skip::Untried,
             Skip::Unavailable("io_uring is not allowed here".into()),
             Skip::Impossible("never cold".into()),
             Skip::EmptyRange { offset_bytes: 1 << 40, file_bytes: 10_000 },

@@ -243,6 +243,8 @@ pub(crate) fn empty_record() -> Record {
         started: "2001-04-10T00:00:00Z".to_string(),
         elapsed_s: 1.0,
         partial: None,
+        ending: None,
+        folder: None,
         seed: 1,
         budget_s: 60.0,
         experiment: Experiment {

@@ -35,12 +35,14 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::of_named(&args.file, &args.dir, keep_cache)?;
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
+    let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let how = How {
+        budget_binds,
         rounds: args.rounds,
         observed: observed(args),
         may_execute: true,
         store: store.as_ref(),
-        ..How::new(args.seed, args.budget, &interrupted, &line)
+        ..How::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;

@@ -70,7 +70,8 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
 
 fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Outcome> {
     let size = Some(file_bytes(study, args.full));
-    dry_run::show(&Planned { experiment: study, target: &args.dir, size, budget: budget(args), seed: args.seed })
+    let ((budget, budget_binds), rounds, seed) = (budget(args), args.rounds, args.seed);
+    dry_run::show(&Planned { experiment: study, target: &args.dir, size, budget, budget_binds, rounds, seed })
 }
 
 fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome>> {
@@ -87,12 +88,14 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome
         let line = Line::new(args.output.quiet);
         let (size, keep_cache) = (Some(file_bytes(study, args.full)), subject::keeps_cache(study));
         let subject = Subject::open(&args.dir, size, args.seed, keep_cache, &interrupted, &line)?;
+        let (budget, budget_binds) = budget(args);
         let how = How {
+            budget_binds,
             rounds: args.rounds,
             may_set_up: args.allow_setup,
             timeline: args.timeline,
             store: store.as_ref(),
-            ..How::new(args.seed, budget(args), &interrupted, &line)
+            ..How::new(args.seed, budget, &interrupted, &line)
         };
         let measured = measure::measure(study, &subject, &how);
         output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, args.details)?;
@@ -106,8 +109,8 @@ fn file_bytes(study: &Experiment, full: bool) -> u64 {
     study.study.as_ref().map_or(0, |it| if full { it.full_file_bytes.0 } else { it.file_bytes.0 })
 }
 
-fn budget(args: &ReproduceArgs) -> Duration {
-    args.budget.unwrap_or(if args.full { FULL_BUDGET } else { BUDGET })
+fn budget(args: &ReproduceArgs) -> (Duration, bool) {
+    measure::bounds(args.budget, args.rounds, if args.full { FULL_BUDGET } else { BUDGET })
 }
 
 /// Of several studies: stopped, or failed, or answered if any of them was.

@@ -33,6 +33,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     };
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let how = How {
+        budget_binds: args.rounds.is_none(),
         rounds: args.rounds,
         observed: watched(&before),
         may_execute: args.run_commands,

@@ -17,9 +17,10 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let experiment = experiment::load(args)?;
     subject::spare(&experiment, &args.target)?;
     let size = args.size.map(|size| size.0);
+    let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     if args.dry_run {
-        let (target, budget, seed) = (&args.target, args.budget, args.seed);
-        return dry_run::show(&Planned { experiment: &experiment, target, size, budget, seed });
+        let (target, rounds, seed) = (&args.target, args.rounds, args.seed);
+        return dry_run::show(&Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed });
     }
     args.output.check()?;
     args.output.spare(&args.target)?;
@@ -29,12 +30,13 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::open(&args.target, size, args.seed, keep_cache, &interrupted, &line)?;
     let how = How {
+        budget_binds,
         rounds: args.rounds,
         counted: args.counted,
         may_set_up: args.allow_setup,
         timeline: args.timeline,
         store: store.as_ref(),
-        ..How::new(args.seed, args.budget, &interrupted, &line)
+        ..How::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how);
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;

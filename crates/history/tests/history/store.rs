@@ -23,6 +23,8 @@ pub(crate) fn record(id: &str) -> Record {
         started: "2026-11-20T22:51:04Z".into(),
         elapsed_s: 0.1 + 0.2,
         partial: None,
+        ending: None,
+        folder: None,
         seed: 7,
         budget_s: 60.0,
         experiment: Experiment {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use schema::Condition;
 
-use super::Progress;
+use super::{PASS_LIMIT, Progress};
 use crate::plan::Stage;
 
 /// What is left of the budget after this share has gone is for the last round to end in.
@@ -13,9 +13,14 @@ const SOFT_SHARE: f64 = 0.94;
 /// eviction, or by laying out what it writes.
 const COLD_NEEDS: f64 = 1.5;
 
+/// How far the whole run may exceed its budget, for the fewest rounds that tell anything.
+const OVERTIME: f64 = 1.15;
+
 pub(super) struct Clock {
     pub(super) started: Instant,
     pub(super) budget: Duration,
+    /// Whether the budget ends the run; otherwise it only shares out what sizes are settled by.
+    pub(super) binds: bool,
 }
 
 impl Clock {
@@ -33,7 +38,15 @@ impl Clock {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.started.elapsed() > self.budget.mul_f64(1.15)
+        self.left().is_zero()
+    }
+
+    /// What a pass that begins now may take.
+    pub(super) fn left(&self) -> Duration {
+        match self.binds {
+            true => self.budget.mul_f64(OVERTIME).saturating_sub(self.started.elapsed()).min(PASS_LIMIT),
+            false => PASS_LIMIT,
+        }
     }
 
     pub(super) fn progress(&self, what: String) -> Progress {

@@ -16,7 +16,7 @@ impl Bench<'_> {
             }
         }
         for arm in arms {
-            if self.is_interrupted() {
+            if self.is_interrupted() || self.clock.is_over() {
                 return;
             }
             (hooks.progress)(&self.clock.progress(format!("watching how {} reaches its files", arm.short_name())));

@@ -8,11 +8,12 @@ mod record;
 mod stage;
 
 use std::{
+    collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
-use schema::{Experiment, Record, observation::Means, timeline::Timeline};
+use schema::{Experiment, Record, observation::Means, record::Ending, timeline::Timeline};
 
 use crate::{
     cage::{Cages, Note},
@@ -55,7 +56,9 @@ pub struct Progress {
 pub struct Settings<'a> {
     pub seed: u64,
     pub budget: Duration,
-    /// Exactly so many rounds, instead of as many as precision and budget say.
+    /// Whether the budget ends the run. Without that it only decides how much a pass covers.
+    pub budget_binds: bool,
+    /// So many rounds, instead of as many as precision says.
     pub rounds: Option<u32>,
     /// Passes under tracepoints after the timed ones.
     pub counted: bool,
@@ -89,7 +92,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         filled: None,
         settings,
         cages: Cages::new(settings.note),
-        clock: Clock { started, budget: settings.budget },
+        clock: Clock { started, budget: settings.budget, binds: settings.budget_binds },
+        expected: BTreeMap::new(),
         passings: Vec::new(),
         spoiled: None,
     };
@@ -137,8 +141,12 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     }
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     bench.record.partial = bench.spoiled.take();
+    if bench.record.partial.is_some() {
+        bench.record.ending = Some(Ending::TargetChanged);
+    }
     if hooks.interrupted.load(Ordering::Relaxed) {
         bench.record.partial = Some(INTERRUPTED.into());
+        bench.record.ending = Some(Ending::Interrupted);
     }
     let wrote = bench.record.conditions.iter().any(|it| it.workload.writes());
     if let Err(change) = if wrote { target.in_place() } else { target.unchanged() } {

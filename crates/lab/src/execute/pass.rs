@@ -42,6 +42,8 @@ pub struct Bench<'a> {
     pub(super) settings: &'a Settings<'a>,
     pub(super) cages: Cages<'a>,
     pub(super) clock: Clock,
+    /// What one pass of a cell takes, all in all, as its trial showed.
+    pub(super) expected: BTreeMap<usize, Duration>,
     /// When timed passes were, for the timeline.
     pub(super) passings: Vec<Passing>,
     /// What a command changed of what it was said to read.

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use schema::{
     Experiment, Record, SCHEMA_VERSION,
+    command::COMMAND,
     record::{Environment, Reading},
 };
 
@@ -47,6 +48,12 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     lost
 }
 
+/// Where the lines of commands begin to look for files.
+fn folder(experiment: &Experiment) -> Option<String> {
+    let mut arms = experiment.comparisons.iter().flat_map(|it| &it.arms);
+    arms.any(|it| it.arm.runtime == COMMAND).then(|| std::env::current_dir().ok())?.map(|it| it.display().to_string())
+}
+
 pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {
     let now = jiff::Timestamp::now();
     let stamp = now.strftime("%Y%m%dT%H%M%SZ");
@@ -57,6 +64,8 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         elapsed_s: 0.0,
         partial: Some("still running, or killed".into()),
+        ending: None,
+        folder: folder(experiment),
         seed: settings.seed,
         budget_s: settings.budget.as_secs_f64(),
         experiment: experiment.clone(),

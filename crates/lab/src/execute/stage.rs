@@ -12,7 +12,7 @@ use std::{
 use schema::{
     Condition, Skip, Span, State, Workload,
     command::COMMAND,
-    record::{Outcome, Reading, Sample},
+    record::{Ending, Outcome, Reading, Sample},
     timeline::Passing,
     unit_cost::Calibration,
 };
@@ -33,6 +33,9 @@ const LOOKS: [u32; 4] = [8, 12, 20, 30];
 const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
+/// Trials with a given number of blocks grow by this factor, as long as one takes less than this part of what is left.
+const TRIAL_GROWTH: u64 = 8;
+const LONGEST_TRIAL: u32 = 16;
 /// How far a stage may exceed its time for the fewest rounds that tell anything.
 const OVERTIME: f64 = 1.3;
 
@@ -67,8 +70,12 @@ impl Bench<'_> {
         let share_ns = time.as_nanos() as f64 * SHARE_OF_ROUNDS / conditions.len() as f64;
 
         for &condition in &conditions {
-            if self.is_interrupted() || self.clock.is_over() {
+            if self.is_interrupted() {
                 return;
+            }
+            if self.clock.is_over() {
+                self.leave_untried(condition);
+                continue;
             }
             let label = self.record.conditions[condition].label();
             (hooks.progress)(&self.clock.progress(format!("trying {label}")));
@@ -119,11 +126,9 @@ impl Bench<'_> {
         self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration, budget));
     }
 
-    /// One short pass of every arm: what is unavailable is skipped, and the sizes are settled.
+    /// Short passes of every arm: what is unavailable is skipped, the sizes are settled, and what a pass then takes is
+    /// estimated.
     fn try_out(&mut self, condition: usize, ops_given: bool, share_ns: f64) {
-        let mut small = self.record.conditions[condition].clone();
-        let ops = sizing::trial_ops(&small).min(if ops_given { small.ops } else { u64::MAX });
-        plan::cover(&mut small, ops);
         let mut trials = Vec::new();
         let mut keep = Vec::new();
         for cell in self.cells_of(condition) {
@@ -134,38 +139,72 @@ impl Bench<'_> {
             if entry.baseline || entry.control {
                 keep.push(cell);
             }
-            let arm = entry.arm.clone();
-            let mut under = entry.own_condition.clone().unwrap_or_else(|| small.clone());
-            if entry.own_condition.is_some() {
-                let ops = sizing::trial_ops(&under).min(if under.ops == 0 { u64::MAX } else { under.ops });
-                plan::cover(&mut under, ops);
-            }
-            match self.pass(&arm, &under) {
-                Ok(pass) => trials.push(Trial {
-                    cell,
-                    ops: pass.done.tally.ops,
-                    elapsed_ns: pass.done.phases.total_ns() as f64,
-                    overhead_ns: pass.overhead_ns,
-                    doubled: under.state.is_held(),
-                }),
-                Err(Trouble::Unavailable(reason)) => self.record.cells[cell].skipped = Some(Skip::Unavailable(reason)),
+            let is_command = entry.arm.runtime == COMMAND;
+            match self.trial(cell) {
+                Ok(trial) => trials.push(trial),
+                Err(Trouble::Unavailable(reason)) => self.record.cells[cell].leave_out(Skip::Unavailable(reason)),
                 // A command that fails does so for a reason that a second time does not take away.
-                Err(Trouble::Failed(reason)) if arm.runtime == COMMAND => {
-                    self.record.cells[cell].skipped = Some(Skip::Failed(reason));
+                Err(Trouble::Failed(reason)) if is_command => {
+                    self.record.cells[cell].leave_out(Skip::Failed(reason));
                 }
                 // What fails in a trial may fail again, and is then recorded as what it is.
                 Err(Trouble::Failed(_) | Trouble::Interrupted) => {}
             }
         }
-        if ops_given || trials.is_empty() {
-            if !ops_given {
-                self.record.conditions[condition] = small;
+        if !ops_given {
+            match trials.is_empty() {
+                true => {
+                    let small = &mut self.record.conditions[condition];
+                    plan::cover(small, sizing::trial_ops(small));
+                }
+                false => self.settle(condition, &trials, share_ns, &keep),
             }
-            return;
         }
-        let sizing = sizing::size(&self.record.conditions[condition], &trials, share_ns, &keep);
-        for (cell, skip) in sizing.too_slow {
-            self.record.cells[cell].skipped = Some(skip);
+        for trial in &trials {
+            let condition = self.condition_of(trial.cell);
+            let left = self.clock.left();
+            let needed = trial.pass_time(condition.ops);
+            if needed > left {
+                let (pass_ns, left_ns) = (needed.as_nanos() as f64, left.as_nanos() as f64);
+                let skip = Skip::TooLong { blocks: condition.ops, pass_ns, left_ns, budget: self.clock.binds };
+                self.record.cells[trial.cell].leave_out(skip);
+            }
+            self.expected.insert(trial.cell, needed);
+        }
+    }
+
+    /// How long a pass of one cell takes, by a short one. Where the experiment says how many blocks a pass has and they
+    /// seem to take too long, longer ones follow: the first blocks pay for read-ahead that the others use.
+    fn trial(&mut self, cell: usize) -> Result<Trial, Trouble> {
+        let arm = self.record.cells[cell].arm.clone();
+        let whole = self.condition_of(cell);
+        let given = if whole.ops == 0 { u64::MAX } else { whole.ops };
+        let left = self.clock.left();
+        let mut ops = sizing::trial_ops(&whole).min(given);
+        loop {
+            let mut under = whole.clone();
+            plan::cover(&mut under, ops);
+            let pass = self.pass(&arm, &under)?;
+            let trial = Trial {
+                cell,
+                ops: pass.done.tally.ops,
+                elapsed_ns: pass.done.phases.total_ns() as f64,
+                overhead_ns: pass.overhead_ns,
+                doubled: under.state.is_held(),
+            };
+            let fits = whole.ops == 0 || trial.pass_time(given) <= left;
+            if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
+                return Ok(trial);
+            }
+            ops = ops.saturating_mul(TRIAL_GROWTH).min(given);
+        }
+    }
+
+    /// How many blocks a pass of a condition has, from its trials.
+    fn settle(&mut self, condition: usize, trials: &[Trial], share_ns: f64, keep: &[usize]) {
+        let sizing = sizing::size(&self.record.conditions[condition], trials, share_ns, keep);
+        for (cell, reason) in sizing.too_slow {
+            self.record.cells[cell].leave_out(reason);
         }
         plan::cover(&mut self.record.conditions[condition], sizing.ops);
         let settled = self.record.conditions[condition].clone();
@@ -175,6 +214,13 @@ impl Bench<'_> {
             {
                 plan::cover(own, settled.ops);
             }
+        }
+    }
+
+    /// The budget is spent before the first pass of a condition.
+    fn leave_untried(&mut self, condition: usize) {
+        for cell in self.cells_of(condition) {
+            self.record.cells[cell].leave_out(Skip::Untried);
         }
     }
 
@@ -196,7 +242,8 @@ impl Bench<'_> {
                 if cells.is_empty() {
                     continue;
                 }
-                if self.settings.rounds.is_none() && self.is_out_of_time(slot, round) {
+                if self.is_out_of_time(slot, round) {
+                    self.cut_short(slot, round);
                     return;
                 }
                 let label = self.record.conditions[condition].label();
@@ -208,6 +255,11 @@ impl Bench<'_> {
                 self.random.shuffle(&mut cells);
                 for cell in cells {
                     if self.is_interrupted() {
+                        return;
+                    }
+                    // A pass that would exceed what is left is not begun.
+                    if self.expected.get(&cell).is_some_and(|&it| it > self.clock.left()) {
+                        self.cut_short(slot, round);
                         return;
                     }
                     self.sample(cell, round);
@@ -233,11 +285,27 @@ impl Bench<'_> {
     /// Fewer rounds than the least tell nothing, so for those a stage may exceed its time; the last one until the
     /// whole run is over.
     fn is_out_of_time(&self, slot: &Slot, round: u32) -> bool {
+        if !self.clock.binds {
+            return false;
+        }
         let spent = slot.begun.elapsed();
         match round < ROUNDS_MIN {
             true if slot.is_last => self.clock.is_over(),
             true => spent > slot.time.mul_f64(OVERTIME),
             false => spent > slot.time,
+        }
+    }
+
+    /// The budget ends rounds that were asked for by number, which the record says.
+    fn cut_short(&mut self, slot: &Slot, round: u32) {
+        if let Some(asked) = self.settings.rounds {
+            self.record.ending = Some(Ending::BudgetSpent);
+            self.record.limits.push(format!(
+                "the budget ended the rounds from state {} in number {} of {asked}; a larger --budget lasts longer, and \
+                 --rounds without --budget makes them all",
+                slot.stage.name(),
+                round + 1
+            ));
         }
     }
 
@@ -275,6 +343,8 @@ impl Bench<'_> {
         };
         match self.pass(&arm, &condition) {
             Ok(pass) => {
+                let took = pass.overhead_ns + pass.done.phases.total_ns() as f64;
+                self.expected.insert(cell, Duration::from_nanos(took as u64));
                 let [from_s, to_s] = pass.went.map(|it| it.duration_since(self.clock.started).as_secs_f64());
                 self.passings.push(Passing { cell, from_s, to_s });
                 sample.outcome = match pass.invalid {

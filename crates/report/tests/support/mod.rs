@@ -467,6 +467,8 @@ fn record() -> Record {
         started: "2026-11-20T22:51:04Z".into(),
         elapsed_s: 58.2,
         partial: None,
+        ending: None,
+        folder: None,
         seed: 16_282,
         budget_s: 60.0,
         experiment: Experiment {
