@@ -26,7 +26,7 @@ pub(crate) fn of_passes(run: &Run) -> Vec<String> {
 }
 
 fn waits_for_the_device(cell: &Cell) -> bool {
-    matches!(cell.own.state, State::Cold | State::Limited) || cell.own.workload.writes() || cell.goes_around_the_cache()
+    matches!(cell.own.state, State::Cold | State::Limited) || cell.own.workload.writes() || cell.arm().is_direct()
 }
 
 /// The disk's counters are everybody's, and the worker's are its own; what lies between was somebody else.

@@ -373,7 +373,7 @@ fn uniform_coverage(span: u64, block_bytes: u64, ops: f64) -> f64 {
 fn left_its_state(run: &Run, cell: &Cell) -> Option<String> {
     let covered = cell.covered_bytes(run.page_bytes())?;
     let warm = matches!(cell.own.state, State::Cached | State::Mapped | State::Locked);
-    let device = cell.count("device_read_bytes").filter(|_| warm && !cell.goes_around_the_cache());
+    let device = cell.count("device_read_bytes").filter(|_| warm && !cell.arm().is_direct());
     if let Some(device) = device.filter(|device| *device > WARM_SHARE * covered) {
         return Some(format!(
             "{} were read from the device during passes that start {}, {} of what they cover",

@@ -160,11 +160,6 @@ impl<'a> Cell<'a> {
         self.median_of(rounded).filter(|&bytes| bytes > 0.0)
     }
 
-    /// What reaches the device whatever the page cache holds.
-    pub(crate) fn goes_around_the_cache(&self) -> bool {
-        self.arm().method == "direct" || self.arm().word("io") == "direct"
-    }
-
     pub(crate) fn queue_depth(&self) -> Option<u32> {
         self.passes.first().map(|pass| pass.tally.queue_depth)
     }

@@ -87,7 +87,7 @@ pub struct RunArgs {
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     pub method: Vec<Arm>,
     /// Only these runtimes
-    #[arg(long, value_delimiter = ',', value_name = "RUNTIME,…", value_parser = schema::arm::RUNTIMES.to_vec())]
+    #[arg(long, value_delimiter = ',', value_name = "RUNTIME,…", value_parser = schema::runtime::names())]
     pub runtime: Vec<String>,
     /// Only these workloads
     #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,…")]

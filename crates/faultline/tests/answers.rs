@@ -328,7 +328,7 @@ fn doctor_looks_and_leaves_everything_as_it_was() {
     let folder = sandbox.folder("folder");
     let output = sandbox.run(&["doctor", &folder]).expect(0);
     assert!(output.stdout.lines().all(|it| it.starts_with("ok  ") || it.starts_with("--  ")), "{}", output.stdout);
-    for method in schema::arm::METHODS {
+    for method in schema::runtime::NATIVE.methods {
         assert!(output.stdout.contains(&format!("method {}", method.name)), "{}", output.stdout);
     }
     assert!(!output.stdout.contains("only writes") && output.stdout.contains("watching by"), "{}", output.stdout);

@@ -2,12 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{
-    Arm, Span, State,
-    arm::{Can, METHODS},
-    protocol::Job,
-    record::ReclaimScheme,
-};
+use schema::{Arm, Span, State, protocol::Job, record::ReclaimScheme, runtime::Can};
 
 use crate::{
     Target, host,
@@ -28,22 +23,24 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut check = |what: &str, found: Result<String, String>| checks.push(Check { what: what.into(), found });
 
-    for method in METHODS {
-        // Looking changes nothing, so nothing is written.
-        let found = match method.can {
-            Can::Write => Ok("tried by the runs that write, on files of faultline's own".into()),
-            _ => supports(target, method.name, interrupted),
-        };
-        check(&format!("method {}", method.name), found);
-    }
-    check("method uring+direct", supports(target, "uring+direct", interrupted));
-    check("method mmap+populate-read", supports(target, "mmap+populate-read", interrupted));
-    let java = runtime::jvm::described();
-    let has_java = java.is_ok();
-    check("runtime jvm", java);
-    // The other methods need nothing but a JDK.
-    for arm in ["jvm/mapped", "jvm/segment", "jvm/channel-odirect"].iter().filter(|_| has_java) {
-        check(&format!("method {arm}"), supports(target, arm, interrupted));
+    for runtime in runtime::RUNTIMES {
+        let (spec, here) = (runtime.spec(), runtime.described());
+        let is_here = here.is_ok();
+        check(&format!("runtime {}", spec.name), here);
+        if !is_here {
+            continue;
+        }
+        for method in spec.methods {
+            let found = match method.can {
+                // A look writes nothing.
+                Can::Write => Ok("tried by the runs that write, on files of faultline's own".into()),
+                Can::Read | Can::Both => supports(target, &spec.short(method.name), interrupted),
+            };
+            check(&format!("method {}", spec.short(method.name)), found);
+        }
+        for arm in runtime.also_tried() {
+            check(&format!("method {arm}"), supports(target, arm, interrupted));
+        }
     }
     for &it in State::ALL {
         let possible =

@@ -14,8 +14,8 @@ use lab::{
 };
 use schema::{
     Arm, Consume, Descriptor, Durability, Span, Workload,
-    arm::Can,
     protocol::{Done, Hold, Job, Tally},
+    runtime::{Can, JVM},
 };
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -236,7 +236,7 @@ fn a_truncated_mapping_is_named_whichever_thread_meets_it() {
 fn the_worker_and_the_vocabulary_name_the_same_methods() {
     with_each_jdk(|jdk| {
         let (link, hello) = Link::start(command(jdk).unwrap(), &NEVER).unwrap();
-        let names: Vec<&str> = schema::jvm::METHODS.iter().map(|it| it.name).collect();
+        let names: Vec<&str> = JVM.methods.iter().map(|it| it.name).collect();
         assert_eq!(hello.methods, names);
         assert_eq!(hello.runtime, format!("jvm {}", jdk.version));
         assert!(hello.about["flags"].contains("-XX:+UseSerialGC"), "{:?}", hello.about);
@@ -306,7 +306,7 @@ fn what_java_writes_is_what_the_native_worker_writes() {
                 }
             }
         }
-        let reads = schema::jvm::METHODS.iter().filter(|it| it.can == Can::Read);
+        let reads = JVM.methods.iter().filter(|it| it.can == Can::Read);
         for spec in reads {
             let file = folder.path().join("data");
             let refused = link.prepare(&Job { workload: Workload::Overwrite, ..job(spec.name, &file, 4096) });

@@ -25,7 +25,10 @@ use std::{
     process::ExitCode,
 };
 
-use schema::protocol::{Done, Failed, Hello, Job, PROTOCOL, Reply, Request};
+use schema::{
+    protocol::{Done, Failed, Hello, Job, PROTOCOL, Reply, Request},
+    runtime::NATIVE,
+};
 
 use crate::{
     method::METHODS,
@@ -84,7 +87,7 @@ impl Worker {
             // Whatever number was said: the controller compares, and leaves when it does not like the answer.
             Request::Hello { protocol: _ } => Reply::Hello(Hello {
                 protocol: PROTOCOL,
-                runtime: "native".to_string(),
+                runtime: NATIVE.name.to_string(),
                 methods: METHODS.iter().map(|method| method.name().to_string()).collect(),
                 about: Default::default(),
             }),

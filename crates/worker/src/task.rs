@@ -3,7 +3,7 @@
 
 use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
 
-use schema::{Arm, Descriptor, Workload, protocol::Job};
+use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
 
 use crate::offsets::Pattern;
 
@@ -71,7 +71,8 @@ impl Task {
     /// # Errors
     /// One sentence about what is wrong with the job or the file.
     pub(crate) fn new(job: Job) -> Result<Task, Fault> {
-        let arm = Arm::new("native", &job.method, &job.options).map_err(Fault::new)?;
+        let arm = Arm::new(NATIVE.name, &job.method, &job.options).map_err(Fault::new)?;
+        arm.fits(job.workload).map_err(Fault::new)?;
         let path = PathBuf::from(&job.file);
         // Looked at before anything opens it: opening a pipe would wait for its writer.
         let metadata = std::fs::metadata(&path).map_err(at(&job.file))?;

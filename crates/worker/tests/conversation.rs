@@ -65,7 +65,7 @@ fn hello_is_answered_with_the_methods_of_the_schema() {
     let replies = say("{\"hello\":{\"protocol\":1}}\n");
     let [Reply::Hello(hello)] = &replies[..] else { panic!("{replies:?}") };
     assert_eq!((hello.protocol, hello.runtime.as_str()), (PROTOCOL, "native"));
-    let known: Vec<&str> = schema::arm::METHODS.iter().map(|method| method.name).collect();
+    let known: Vec<&str> = schema::runtime::NATIVE.methods.iter().map(|method| method.name).collect();
     assert_eq!(hello.methods, known);
 }
 

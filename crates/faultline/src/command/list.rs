@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use lab::runtime::jvm;
 use schema::{
     Consume, State, Workload,
-    arm::{OptionSpec, Values},
+    runtime::{OptionSpec, Values},
 };
 
 use crate::{
@@ -20,18 +19,20 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
     let mut line = |name: &str, about: &str| writeln!(out, "{name:<24} {about}");
     match args.what {
         Listed::Methods => {
-            for method in schema::arm::METHODS {
-                line(method.name, method.about)?;
-                method.options.iter().try_for_each(|it| option(&mut line, it))?;
+            for runtime in lab::runtime::RUNTIMES {
+                let spec = runtime.spec();
+                let here = runtime.described().unwrap_or_else(|reason| format!("not available here: {reason}"));
+                line(&format!("runtime {}", spec.name), &here)?;
+                for method in spec.methods {
+                    line(&spec.short(method.name), method.about)?;
+                    method.options.iter().filter(|it| !spec.is_common(it)).try_for_each(|it| option(&mut line, it))?;
+                }
+                let common: Vec<&OptionSpec> = spec.common_options().collect();
+                if !common.is_empty() {
+                    line(&spec.short("…"), "every method of this runtime")?;
+                    common.into_iter().try_for_each(|it| option(&mut line, it))?;
+                }
             }
-            line("runtime jvm", &jvm::described().unwrap_or_else(|reason| format!("not available here: {reason}")))?;
-            for method in schema::jvm::METHODS {
-                line(&format!("jvm/{}", method.name), method.about)?;
-                // What all of them take stands once, at the end.
-                method.options.iter().filter(|it| it.name != "jdk").try_for_each(|it| option(&mut line, it))?;
-            }
-            let all = schema::jvm::METHODS[0].options.iter().find(|it| it.name == "jdk");
-            all.iter().try_for_each(|it| option(&mut line, it))?;
         }
         Listed::Workloads => Workload::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
         Listed::Consumes => Consume::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,

@@ -2,15 +2,26 @@
 
 use std::process::Command;
 
-use schema::Arm;
+use schema::{Arm, runtime::RuntimeSpec};
 
 pub mod jvm;
 mod native;
 
 /// A way of executing methods.
 pub trait Runtime: Sync {
-    /// The word in arms: `native`.
-    fn name(&self) -> &'static str;
+    /// What it is called, and its methods.
+    fn spec(&self) -> &'static RuntimeSpec;
+
+    /// What executes it on this machine, in one line.
+    ///
+    /// # Errors
+    /// What is missing, and what to install.
+    fn described(&self) -> Result<String, String>;
+
+    /// Arms with options that may be missing on a machine that has their method; `doctor` tries them too.
+    fn also_tried(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// A command that starts one worker for this arm.
     ///
@@ -25,15 +36,19 @@ pub trait Runtime: Sync {
     }
 }
 
-/// Every runtime, by name. The names are those of `schema::arm::RUNTIMES`.
+/// Every runtime, by name. The names are those of `schema::runtime::RUNTIMES`.
 pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm];
 
 /// # Errors
 /// No such runtime in this version (a record of a newer one).
 pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
     // The user's commands are started, timed and waited for by the native worker.
-    let name = if name == schema::command::COMMAND { "native" } else { name };
-    RUNTIMES.iter().copied().find(|it| it.name() == name).ok_or_else(|| format!("this version has no runtime {name:?}"))
+    let name = if name == schema::command::COMMAND { schema::runtime::NATIVE.name } else { name };
+    RUNTIMES
+        .iter()
+        .copied()
+        .find(|it| it.spec().name == name)
+        .ok_or_else(|| format!("this version has no runtime {name:?}"))
 }
 
 /// A command that starts one worker for an arm, of whatever runtime.
@@ -50,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_runtimes_here_are_those_that_experiments_may_name() {
-        let names: Vec<&str> = RUNTIMES.iter().map(|it| it.name()).collect();
-        assert_eq!(names, schema::arm::RUNTIMES);
+        let names: Vec<&str> = RUNTIMES.iter().map(|it| it.spec().name).collect();
+        assert_eq!(names, schema::runtime::names());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use schema::runtime::{NATIVE, RuntimeSpec};
+
 use super::Runtime;
 
 pub(super) struct Native;
@@ -10,8 +12,16 @@ pub(super) struct Native;
 const WORKER_VARIABLE: &str = "FAULTLINE_WORKER";
 
 impl Runtime for Native {
-    fn name(&self) -> &'static str {
-        "native"
+    fn spec(&self) -> &'static RuntimeSpec {
+        &NATIVE
+    }
+
+    fn described(&self) -> Result<String, String> {
+        Ok("the worker in this executable".into())
+    }
+
+    fn also_tried(&self) -> &'static [&'static str] {
+        &["uring+direct", "mmap+populate-read"]
     }
 
     fn worker(&self, _: &schema::Arm) -> Result<Command, String> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Variant;
-use crate::{Arm, Bytes, Consume, Descriptor, Durability, Layout, Span, State, Workload, arm::method_spec};
+use crate::{Arm, Bytes, Consume, Descriptor, Durability, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,9 +166,7 @@ impl Compare {
             self.workload.iter().flat_map(|workload| self.arms.iter().map(move |arm| (workload, arm)))
         {
             let workload = arm.own.workload.unwrap_or(*workload);
-            method_spec(&arm.arm.method)
-                .map_or(Ok(()), |spec| spec.fits(workload))
-                .map_err(|message| ("workload", message))?;
+            arm.arm.fits(workload).map_err(|message| ("workload", message))?;
         }
         if self.threads.iter().any(|threads| !(1..=1024).contains(threads)) {
             return Err(("threads", "threads must lie between 1 and 1024".into()));

@@ -9,7 +9,7 @@ use super::{
     Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, Variant,
     compare::{nothing_synced, plain_storage, written_before},
 };
-use crate::{Arm, Bytes, Consume, Descriptor, arm::Options, units::expected};
+use crate::{Arm, Bytes, Consume, Descriptor, arm::Options, runtime::NATIVE, units::expected};
 
 /// A problem in an experiment file, at a place people can go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +119,7 @@ struct Written {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenArm {
-    #[serde(default = "native")]
+    #[serde(default = "default_runtime")]
     runtime: String,
     method: String,
     #[serde(default)]
@@ -128,8 +128,8 @@ struct WrittenArm {
     own: Override,
 }
 
-fn native() -> String {
-    "native".into()
+fn default_runtime() -> String {
+    NATIVE.name.into()
 }
 
 #[derive(Deserialize)]

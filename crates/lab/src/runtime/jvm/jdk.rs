@@ -64,7 +64,7 @@ pub fn find(version: Option<u32>) -> Result<Jdk, String> {
 ///
 /// # Errors
 /// As `find`.
-pub fn described() -> Result<String, String> {
+pub(super) fn described() -> Result<String, String> {
     let used = find(None)?;
     let mut others: Vec<u32> =
         all().into_iter().filter(|it| it.fits().is_ok() && it.feature != used.feature).map(|it| it.feature).collect();

@@ -3,14 +3,17 @@
 
 use std::{path::Path, process::Command};
 
-use schema::Arm;
+use schema::{
+    Arm,
+    runtime::{JVM, RuntimeSpec},
+};
 
 use super::Runtime;
 
 mod classes;
 mod jdk;
 
-pub use jdk::{FLOOR, Jdk, all, described, find, prefer};
+pub use jdk::{FLOOR, Jdk, all, find, prefer};
 
 pub struct Jvm;
 
@@ -44,8 +47,12 @@ const FOREIGN: u32 = 22;
 const GUARDED: u32 = 23;
 
 impl Runtime for Jvm {
-    fn name(&self) -> &'static str {
-        "jvm"
+    fn spec(&self) -> &'static RuntimeSpec {
+        &JVM
+    }
+
+    fn described(&self) -> Result<String, String> {
+        jdk::described()
     }
 
     fn worker(&self, arm: &Arm) -> Result<Command, String> {

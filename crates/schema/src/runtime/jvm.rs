@@ -1,6 +1,8 @@
 //! What the JVM worker can do: the names are those of `workers/java/faultline/Methods.java`.
 
-use crate::arm::{ADVICE, Can, MethodSpec, OptionSpec, Values};
+use super::{Can, MethodSpec, OptionSpec, RuntimeSpec, Values, native::ADVICE};
+
+pub const JVM: RuntimeSpec = RuntimeSpec { name: "jvm", methods: METHODS };
 
 const JDK: OptionSpec = OptionSpec {
     name: "jdk",
@@ -44,45 +46,53 @@ const SYNC: OptionSpec = OptionSpec {
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-    MethodSpec { name, about, options: &[MEANWHILE, JDK], can: Can::Read }
+    MethodSpec { name, about, options: &[MEANWHILE, JDK], can: Can::Read, direct: false }
 }
 
-/// In the order of the worker's greeting.
-pub const METHODS: &[MethodSpec] = &[
+/// In the order in which the worker's hello names them.
+const METHODS: &[MethodSpec] = &[
     reads("stream", "FileInputStream.read into an array"),
     MethodSpec {
         name: "reader-lines",
         about: "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
         options: &[CHARSET, MEANWHILE, JDK],
         can: Can::Read,
+        direct: false,
     },
     reads("random-access-file", "RandomAccessFile.read into an array; seek when the workload jumps"),
     reads("channel-direct", "FileChannel.read into a direct buffer, at the channel's own position"),
     reads("channel-heap", "FileChannel.read into a heap buffer, at the channel's own position"),
     reads("channel-positional", "FileChannel.read into a direct buffer, at an explicit offset"),
-    reads("channel-odirect", "FileChannel.read with ExtendedOpenOption.DIRECT, at an explicit offset"),
+    MethodSpec {
+        direct: true,
+        ..reads("channel-odirect", "FileChannel.read with ExtendedOpenOption.DIRECT, at an explicit offset")
+    },
     MethodSpec {
         name: "mapped",
         about: "MappedByteBuffer, in windows",
         options: &[USE, LOAD, WINDOW, MEANWHILE, JDK],
         can: Can::Read,
+        direct: false,
     },
     MethodSpec {
         name: "segment",
         about: "MemorySegment of a confined Arena, bytes consumed in place (JDK 22)",
         options: &[ADVICE, POPULATE, MEANWHILE, JDK],
         can: Can::Read,
+        direct: false,
     },
     MethodSpec {
         name: "channel-write",
         about: "FileChannel.write from a direct buffer, at the channel's own position",
         options: &[SYNC, MEANWHILE, JDK],
         can: Can::Write,
+        direct: false,
     },
     MethodSpec {
         name: "mapped-put",
         about: "MappedByteBuffer.put from a direct buffer; force when the durability asks for it",
         options: &[WINDOW, MEANWHILE, JDK],
         can: Can::Write,
+        direct: false,
     },
 ];

@@ -1,0 +1,112 @@
+//! What the native worker can do: the names are those of `METHODS` in `worker/src/method`.
+
+use super::{Can, MethodSpec, OptionSpec, RuntimeSpec, Values};
+
+pub const NATIVE: RuntimeSpec = RuntimeSpec { name: "native", methods: METHODS };
+
+pub(super) const ADVICE: OptionSpec = OptionSpec {
+    name: "advice",
+    values: Values::Words(&["normal", "sequential", "random", "willneed", "hugepage"]),
+    about: "madvise(2) after mapping",
+};
+const POPULATE: OptionSpec = OptionSpec {
+    name: "populate",
+    values: Values::Words(&["no", "map-populate", "populate-read", "populate-write"]),
+    about: "fill the page table while opening: MAP_POPULATE, or MADV_POPULATE_READ or _WRITE (Linux 5.14)",
+};
+const SHARING: OptionSpec =
+    OptionSpec { name: "sharing", values: Values::Words(&["shared", "private"]), about: "MAP_SHARED or MAP_PRIVATE" };
+const QUEUE_DEPTH: OptionSpec = OptionSpec {
+    name: "queue_depth",
+    values: Values::Number { min: 1, max: 4096, default: 32 },
+    about: "blocks kept in flight",
+};
+const IO: OptionSpec = OptionSpec {
+    name: "io",
+    values: Values::Words(&["buffered", "direct"]),
+    about: "through the page cache, or around it with O_DIRECT",
+};
+const BUFFERS: OptionSpec = OptionSpec {
+    name: "buffers",
+    values: Values::Words(&["plain", "registered"]),
+    about: "buffers pinned once with io_uring_register(2), or at every request",
+};
+
+const SYNC: OptionSpec = OptionSpec {
+    name: "sync",
+    values: Values::Words(&["fdatasync", "o-dsync", "o-sync"]),
+    about: "how a write gets to the device when the durability asks for it: a call of its own, or a flag of open(2)",
+};
+const WINDOW: OptionSpec = OptionSpec {
+    name: "window",
+    values: Values::Words(&["whole", "per-block"]),
+    about: "when writing: the range is mapped once, or each block for itself and unmapped again",
+};
+
+/// In the order in which `faultline list methods` prints them.
+const METHODS: &[MethodSpec] = &[
+    MethodSpec {
+        name: "read",
+        about: "read(2) at the file's own position; lseek(2) before it when the workload jumps",
+        options: &[],
+        can: Can::Read,
+        direct: false,
+    },
+    MethodSpec { name: "pread", about: "pread(2) at an explicit offset", options: &[], can: Can::Read, direct: false },
+    MethodSpec {
+        name: "stdio",
+        about: "fread(3) with the C library's own buffer",
+        options: &[],
+        can: Can::Read,
+        direct: false,
+    },
+    MethodSpec {
+        name: "stdio-mmap",
+        about: "fread(3) of a stream opened with glibc's opt-in mode \"rm\", which maps the file",
+        options: &[],
+        can: Can::Read,
+        direct: false,
+    },
+    MethodSpec {
+        name: "mmap",
+        about: "mmap(2), bytes consumed or stored in place",
+        options: &[ADVICE, POPULATE, SHARING, WINDOW],
+        can: Can::Both,
+        direct: false,
+    },
+    MethodSpec {
+        name: "direct",
+        about: "pread(2), or pwrite(2), of a file opened with O_DIRECT, around the page cache",
+        options: &[SYNC],
+        can: Can::Both,
+        direct: true,
+    },
+    MethodSpec {
+        name: "uring",
+        about: "io_uring with a full queue",
+        options: &[QUEUE_DEPTH, IO, BUFFERS, SYNC],
+        can: Can::Both,
+        direct: false,
+    },
+    MethodSpec {
+        name: "dontcache",
+        about: "preadv2(2) with RWF_DONTCACHE: buffered, dropped behind (Linux 6.14)",
+        options: &[],
+        can: Can::Read,
+        direct: false,
+    },
+    MethodSpec {
+        name: "write",
+        about: "write(2) at the file's own position; lseek(2) before it when the workload goes back",
+        options: &[SYNC],
+        can: Can::Write,
+        direct: false,
+    },
+    MethodSpec {
+        name: "pwrite",
+        about: "pwrite(2) at an explicit offset",
+        options: &[SYNC],
+        can: Can::Write,
+        direct: false,
+    },
+];
