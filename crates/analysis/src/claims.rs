@@ -11,7 +11,7 @@ use schema::{
 
 use crate::{
     compare::{LEAST_PAIRS, MARGIN, verdict},
-    equal_work,
+    equal_work, forks,
     measured::{Cell, Run, most_frequent},
     metric::{self, Measured},
     words::{digits, list, percent, size, thousands},
@@ -247,7 +247,45 @@ impl<'a> Question<'a> {
             return outcome;
         };
         let (verdict, why) = judge(self.expect, estimate, rounds);
+        let (verdict, why) = match self.depends_on_fork(run, asked).filter(|_| DECIDED.contains(&verdict)) {
+            Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
         Outcome { estimate: Some(estimate), verdict, why, remark, ..outcome }
+    }
+
+    /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
+    /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes.
+    fn depends_on_fork(&self, run: &Run, asked: &Asked) -> Option<String> {
+        let metric = self.claim.metric;
+        if !metric::is_time_of_passes(metric) {
+            return None;
+        }
+        [Some(asked.arm), asked.than].into_iter().flatten().find_map(|cell| {
+            let split = forks::split(run, cell)?;
+            let [fast, slow] = [false, true].map(|slow| {
+                let rounds: Vec<u32> = split.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
+                metric::middle_of_rounds(run, metric, asked.than, asked.arm, &rounds)
+            });
+            let (fast, slow) = (fast?, slow?);
+            let lies = |value: f64| match self.expect {
+                Expect::AtMost(most) => i8::from(value <= most),
+                Expect::AtLeast(least) => i8::from(value >= least),
+                Expect::Lower | Expect::Higher | Expect::Same => forks::side(value),
+            };
+            let show = |value: f64| match asked.than {
+                Some(_) => format!("{}x", digits(value)),
+                None => metric::said(metric, value),
+            };
+            (lies(fast) != lies(slow)).then(|| {
+                format!(
+                    "it depends on the fork: {} where {} is fast, {} where it is slow",
+                    show(fast),
+                    run.name(cell.arm()),
+                    show(slow)
+                )
+            })
+        })
     }
 
     /// One verdict for all conditions, and why.

@@ -127,7 +127,7 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Opt
 }
 
 /// Faster, slower or neither, by the margin.
-fn side(speedup: f64) -> i8 {
+pub(crate) fn side(speedup: f64) -> i8 {
     let margin = 1.0 + crate::compare::MARGIN;
     i8::from(speedup > margin) - i8::from(speedup < 1.0 / margin)
 }

@@ -111,6 +111,31 @@ pub(crate) fn of_arm(run: &Run, metric: Metric, cell: &Cell) -> Measured {
     }
 }
 
+/// Whether it is a time that each pass has for itself: neither a count, nor cut in two by ticks.
+pub(crate) fn is_time_of_passes(metric: Metric) -> bool {
+    matches!(metric, Metric::Time | Metric::Cpu | Metric::ReadPart | Metric::LoopPart | Metric::WritePart)
+}
+
+/// The middle of the passes of these rounds: of one arm, or how many times lower it is than another's.
+pub(crate) fn middle_of_rounds(
+    run: &Run,
+    metric: Metric,
+    than: Option<&Cell>,
+    arm: &Cell,
+    rounds: &[u32],
+) -> Option<f64> {
+    let value = |pass: &Pass| of_pass(run, metric, pass);
+    let values: Vec<f64> = match than {
+        Some(than) => {
+            let pairs = than.pairs(arm);
+            let pairs = pairs.iter().filter(|(pass, _)| rounds.contains(&pass.round));
+            pairs.filter_map(|(than, arm)| Some(value(than)? / value(arm)?)).collect()
+        }
+        None => arm.passes.iter().filter(|pass| rounds.contains(&pass.round)).filter_map(value).collect(),
+    };
+    Sample::new(values.into_iter().filter(|it| it.is_finite() && *it > 0.0).collect()).map(|it| it.median())
+}
+
 /// The median of counts, among which 0 is one: no interval of them reaches below it.
 fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
     let estimate = stats::median(&Sample::new(values.collect())?)?;

@@ -1,6 +1,9 @@
 //! Processes of one cell that were compiled differently are found, shown one by one, and never averaged away.
 
-use schema::{Findings, State, findings::Verdict};
+use schema::{
+    Findings, State,
+    findings::{ClaimVerdict, Verdict},
+};
 
 use crate::support::{Lab, Pass, scan};
 
@@ -89,6 +92,52 @@ fn where_the_groups_would_decide_differently_nothing_is_decided() {
     let reason = comparison.reason.as_ref().unwrap();
     assert!(reason.contains("depends on the fork") && reason.contains("1.7x faster"), "{reason}");
     assert!(reason.contains("6.0x slower"), "{reason}");
+}
+
+/// A claim about `jvm/mapped`, in most of whose forks it is twice as fast as `native/mmap`.
+fn claimed(claim: &str, slow: impl Fn(u32) -> bool, factor: f64) -> (ClaimVerdict, ClaimVerdict) {
+    let mut lab = Lab::of_experiment(&format!(
+        r#"
+        title = "Forks"
+        source = "a test"
+        [[compare]]
+        arms = ["native/mmap", "jvm/mapped"]
+        workload = "scan"
+        block = "64 KiB"
+        state = "cached"
+        [[claim]]
+        id = "it"
+        says = "it is so"
+        arm = "jvm/mapped"
+        {claim}"#
+    ));
+    lab.measure(0, 12, 1000.0, |_, _| {});
+    lab.measure(1, 12, 500.0, |round, pass| {
+        pass.reads("warm_pass_ns_per_op", 500.0);
+        if slow(round) {
+            pass.ns_per_op *= factor;
+            pass.reads("warm_pass_ns_per_op", 500.0 * factor);
+        }
+    });
+    let findings = lab.analyze();
+    (findings.claims[0].verdict, findings.claims[0].measured[0].verdict)
+}
+
+#[test]
+fn a_claim_that_each_group_of_forks_would_decide_differently_is_undecided() {
+    use ClaimVerdict::{Holds, Reversed, Undecided};
+    let lower = "than = \"native/mmap\"\nexpect = \"lower\"";
+    assert_eq!(claimed(lower, |_| false, 1.0), (Holds, Holds));
+    // Two of twelve forks would not move the median.
+    assert_eq!(claimed(lower, |round| round < 2, 10.0), (Undecided, Undecided));
+    let higher = "than = \"native/mmap\"\nexpect = \"higher\"";
+    assert_eq!(claimed(higher, |round| round < 2, 10.0), (Undecided, Undecided));
+    let at_most = "expect = { at-most = 800 }";
+    assert_eq!(claimed(at_most, |_| false, 1.0), (Holds, Holds));
+    assert_eq!(claimed(at_most, |round| round < 2, 10.0), (Undecided, Undecided));
+    // Both groups are on the same side.
+    assert_eq!(claimed(lower, |round| round < 2, 1.5), (Holds, Holds));
+    assert_eq!(claimed(higher, |round| round < 2, 1.5), (Reversed, Reversed));
 }
 
 #[test]
