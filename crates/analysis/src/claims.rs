@@ -86,6 +86,7 @@ fn answer(run: &Run, claim: &Claim) -> Answer {
             condition: it.label.clone(),
             variant: it.variant,
             value: it.estimate?,
+            rounds: it.rounds,
             verdict: it.verdict,
             decides: it.decides,
         })
@@ -143,6 +144,7 @@ struct Outcome<'a> {
     arm: &'a str,
     than: Option<&'a str>,
     estimate: Option<Estimate>,
+    rounds: u32,
     verdict: ClaimVerdict,
     /// Why it is undecided or not testable.
     why: Option<String>,
@@ -214,6 +216,7 @@ impl<'a> Question<'a> {
             arm: run.name(asked.arm.arm()),
             than: asked.than.map(|than| run.name(than.arm())),
             estimate: None,
+            rounds: 0,
             verdict: ClaimVerdict::NotTestableHere,
             why: None,
             remark: None,
@@ -236,6 +239,7 @@ impl<'a> Question<'a> {
             return outcome;
         }
         outcome.verdict = ClaimVerdict::Undecided;
+        outcome.rounds = rounds;
         if let Some(unequal) = asked.than.filter(|_| decides).and_then(|than| unequal(run, than, asked.arm)) {
             // What was published is printed all the same; other ratios of unequal work are no numbers.
             outcome.estimate = estimate.filter(|_| asked.variant == Some(Variant::AsPublished));

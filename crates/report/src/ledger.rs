@@ -1,32 +1,13 @@
-//! The ledger of claims: what people said, and what the newest run that asked has found. The one report on several runs.
+//! The ledger of claims: what people said, and what the newest run that could decide it has found. The one report on
+//! several runs.
 
-use schema::findings::ClaimFinding;
+use schema::claims::{LaterRun, Ledger, LedgerEntry};
 
 use crate::{
     Style, claim,
     page::{Page, Paint},
     summary::plural,
 };
-
-/// A claim, and the run that answered it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LedgerEntry {
-    pub claim: ClaimFinding,
-    /// Of the study or experiment.
-    pub title: String,
-    pub run: String,
-    /// When the run began; RFC 3339, UTC.
-    pub when: String,
-    pub host: String,
-    pub kernel: String,
-}
-
-/// Claims study by study, and studies that nobody has run yet, with their titles.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ledger {
-    pub entries: Vec<LedgerEntry>,
-    pub not_run: Vec<(String, String)>,
-}
 
 /// The ledger as text.
 pub fn claims(ledger: &Ledger, style: Style) -> String {
@@ -40,6 +21,10 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
         }
         before = Some(here);
         claim::write_one(&mut page, &entry.claim, columns);
+        if let Some(LaterRun { run, verdict, reason, .. }) = &entry.later {
+            let text = format!("the later run {run} did not decide it: {}: {reason}", verdict.words());
+            page.paragraph(if columns == 0 { 4 } else { columns + 4 }, Paint::Quiet, &text);
+        }
     }
     for (name, title) in &ledger.not_run {
         page.blank();
@@ -86,6 +71,9 @@ pub fn claims_json(ledger: &Ledger) -> String {
             [("run", &entry.run), ("when", &entry.when), ("host", &entry.host), ("kernel", &entry.kernel)]
         {
             value[key] = text.clone().into();
+        }
+        if let Some(LaterRun { run, when, verdict, reason }) = &entry.later {
+            value["later"] = serde_json::json!({ "run": run, "when": when, "verdict": verdict, "reason": reason });
         }
         value
     });

@@ -42,7 +42,7 @@ pub use costs::{forecast, forecast_json};
 pub use csv::csv;
 pub use html::{across_html, html};
 pub use inspection::{inspection, inspection_json};
-pub use ledger::{Ledger, LedgerEntry, claims, claims_json};
+pub use ledger::{claims, claims_json};
 pub use markdown::markdown;
 pub use number::{bytes, count, duration, seconds, speedup, throughput};
 pub use plan::{Expected, Plan, PlannedCondition, plan};

@@ -8,9 +8,10 @@ mod support;
 use std::collections::BTreeSet;
 
 use expect_test::{expect, expect_file};
-use report::{Ledger, LedgerEntry, Plan, PlannedCondition, Style};
+use report::{Plan, PlannedCondition, Style};
 use schema::{
     Findings, Record,
+    claims::{LaterRun, Ledger, LedgerEntry},
     findings::{Document, Status, Verdict},
     record::{Outcome, Reading},
 };
@@ -424,9 +425,27 @@ fn ledger() -> Ledger {
         when: "2026-11-20T22:51:04Z".into(),
         host: "lab".into(),
         kernel: "6.18.5".into(),
+        later: None,
     });
     let never = ("dillon-2001".to_string(), "Sequential sum of a file, read against mmap (Dillon, 2001)".to_string());
     Ledger { entries: entries.collect(), not_run: vec![never] }
+}
+
+#[test]
+fn the_ledger_names_a_later_run_that_could_not_decide_a_claim() {
+    let mut ledger = ledger();
+    let later =
+        |ledger: &Ledger| serde_json::from_str::<Value>(&report::claims_json(ledger)).unwrap()[0]["later"].clone();
+    assert_eq!(later(&ledger), Value::Null);
+    ledger.entries[0].later = Some(LaterRun {
+        run: "20261121T000000Z-0001".into(),
+        when: "2026-11-21T00:00:00Z".into(),
+        verdict: schema::findings::ClaimVerdict::NotTestableHere,
+        reason: "the arm \"mmap\" was not part of this run".into(),
+    });
+    assert_eq!(later(&ledger)["run"], "20261121T000000Z-0001");
+    assert_eq!(later(&ledger)["verdict"], "not-testable-here");
+    assert!(report::claims(&ledger, Style::default()).contains("20261121T000000Z-0001"));
 }
 
 #[test]

@@ -337,6 +337,9 @@ pub struct ClaimMeasured {
     pub variant: Option<crate::experiment::Variant>,
     /// How many times lower the arm's metric is than the other's (above 1: lower); or the metric itself.
     pub value: Estimate,
+    /// Rounds, or passes, that the value comes from.
+    #[serde(default)]
+    pub rounds: u32,
     pub verdict: ClaimVerdict,
     /// The variant that decides the claim.
     pub decides: bool,

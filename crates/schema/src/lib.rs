@@ -5,6 +5,7 @@
 pub mod across;
 pub mod arm;
 pub mod builtin;
+pub mod claims;
 pub mod command;
 pub mod condition;
 pub mod counted;

@@ -9,6 +9,7 @@ mod findings;
 mod forks;
 mod gate;
 mod identity;
+mod ledger;
 mod properties;
 mod safepoints;
 mod support;
