@@ -101,6 +101,16 @@ pub(crate) fn estimate_glued(estimate: &Estimate) -> String {
     format!("{}{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
 }
 
+/// `0.25`, `1,500`, `1e12`: a number without digits that say nothing, for the ticks of an axis.
+pub(crate) fn short(amount: f64) -> String {
+    // Six digits: what arithmetic leaves behind them is no part of the number.
+    let rounded: f64 = format!("{amount:.5e}").parse().unwrap_or(amount);
+    match rounded.abs() {
+        0.0 | 1e-4..1e7 => given(rounded),
+        _ => format!("{rounded:e}"),
+    }
+}
+
 /// A number of somebody else's, with the digits it was given with: `24.788`, `32,807`.
 pub(crate) fn given(amount: f64) -> String {
     let text = format!("{amount}");
@@ -114,7 +124,7 @@ pub(crate) fn bytes_glued(amount: f64) -> String {
 }
 
 /// The amount in the largest binary unit that leaves at least 1 of it.
-fn binary(amount: f64) -> (f64, &'static str) {
+pub(crate) fn binary(amount: f64) -> (f64, &'static str) {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut amount = amount;
     let mut unit = 0;
@@ -136,7 +146,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.replace(GLUE, " ")
 }
 
-fn duration_unit(ns: f64) -> (f64, &'static str) {
+pub(crate) fn duration_unit(ns: f64) -> (f64, &'static str) {
     match ns.abs() {
         ns if ns < 999.5 => (1.0, "ns"),
         ns if ns < 999.5e3 => (1e3, "µs"),
@@ -224,6 +234,7 @@ mod tests {
         assert_eq!(count(-1_234.0), "-1,234");
         assert_eq!([24.788, 21.17, 32_807.0, 0.0, 1e300].map(given)[..4], ["24.788", "21.17", "32,807", "0"]);
         assert_eq!(given(f64::NAN), MISSING);
+        assert_eq!([0.1 + 0.2, 1_500.0, 2e12, 0.0, -4.0, 1e-7].map(short), ["0.3", "1,500", "2e12", "0", "-4", "1e-7"]);
         let estimate = |median, ci_low, ci_high| plain(&estimate_glued(&Estimate { median, ci_low, ci_high }));
         assert_eq!(estimate(2_825.3, 2_700.0, 2_900.0), "2,825 [2,700, 2,900]");
         assert_eq!(estimate(16_402.0, 16_402.0, 16_402.0), "16,402");

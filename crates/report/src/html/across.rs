@@ -11,23 +11,21 @@ use crate::{
 use super::{
     chart::speedup::{Row, forest_plot},
     document,
-    figure::{Figure, Looks, height_of_rows},
+    figure::{Figure, Looks},
     part, said, shown,
 };
 
 /// The whole comparison as one HTML document.
 pub fn across_html(across: &Across) -> String {
     let drawn: Vec<Option<Figure>> = across.versus.iter().map(figure).collect();
-    let data: Vec<serde_json::Value> = drawn.iter().flatten().map(Figure::data).collect();
-    let mut next = 0;
     let main = html! {
         @for (versus, figure) in across.versus.iter().zip(&drawn) {
-            section { (one(versus)) @if let Some(figure) = figure { (shown("Speedup", figure, super::index(&mut next))) } @else { p.missing { "The runs have no measured cell in common." } } }
+            section { (one(versus)) @if let Some(figure) = figure { (shown("Speedup", figure)) } @else { p.missing { "The runs have no measured cell in common." } } }
         }
     };
     let first = across.versus.first().map_or("", |it| it.first.as_str());
     let footer = html! { "The numbers follow from the records of the runs alone." };
-    document(&said(&format!("Runs against {first}")), &html! {}, &main, &footer, &data)
+    document(&said(&format!("Runs against {first}")), &html! {}, &main, &footer)
 }
 
 fn one(versus: &Versus) -> Markup {
@@ -61,7 +59,7 @@ fn figure(versus: &Versus) -> Option<Figure> {
     if rows.is_empty() {
         return None;
     }
-    let (traces, layout) = forest_plot(&rows, &looks, "times faster than in the first run");
+    let plots = vec![forest_plot(&rows, &looks, "times faster than in the first run")];
     let title = "Right of the shaded margin of 5 % the second run is faster, left of it slower".to_string();
-    Some(Figure { title, notes: Vec::new(), traces, layout, height: height_of_rows(rows.len()), table: table(versus) })
+    Some(Figure { title, notes: Vec::new(), plots, table: table(versus) })
 }

@@ -1,10 +1,9 @@
 //! Faults per pass, and what was read from the device for each byte that was delivered.
 
 use schema::{Findings, Record, findings::CellFinding, record::Reading};
-use serde_json::{Value, json};
 
 use crate::{
-    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
+    html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Unit, label},
     number,
     table::{Cell, Column, Table},
 };
@@ -79,12 +78,16 @@ fn figure(title: &str, cells: &[&Named], counted: &[Counted]) -> Option<Figure> 
         cells.iter().map(|it| counted.iter().map(|counted| (counted.of)(it.cell)).collect()).collect();
     values.iter().flatten().filter_map(Reading::value).find(|it| **it > 0.0)?;
     let names: Vec<String> = cells.iter().map(|it| label(&it.row())).collect();
-    let traces: Vec<Value> = counted.iter().enumerate().map(|(at, counted)| {
-        let x: Vec<Option<f64>> = values.iter().map(|row| row[at].value().copied()).collect();
-        let colour = ["#009e73", "#d55e00"][at % 2];
-        json!({ "type": "bar", "orientation": "h", "name": counted.title, "x": x, "y": names, "marker": { "color": colour },
-                "hovertemplate": "%{y}<br>%{fullData.name}: %{x:.3~g}<extra></extra>" })
-    }).collect();
+    let series = counted.iter().zip([Colour::Green, Colour::Vermilion]).enumerate().map(|(at, (counted, colour))| {
+        let point = |(row, values): (usize, &Vec<Reading<f64>>)| {
+            let value = *values[at].value()?;
+            let says = format!("{}\n{}: {} {}", names[row], counted.title, number::count(value), counted.unit);
+            Some(Point::new(value, row as f64, says))
+        };
+        let points = values.iter().enumerate().filter_map(point).collect();
+        Series { name: counted.title.to_string(), look: Look::of(colour), kind: Kind::Bars, points }
+    });
+    let series = series.collect();
     let show = |reading: &Reading<f64>| match reading {
         Reading::Value(value) => number::count(*value),
         Reading::Unavailable { unavailable } => format!("{} ({unavailable})", number::MISSING),
@@ -106,9 +109,12 @@ fn figure(title: &str, cells: &[&Named], counted: &[Counted]) -> Option<Figure> 
     Some(Figure {
         title: format!("{title}: {what}"),
         notes: Vec::new(),
-        traces,
-        layout: json!({ "barmode": "group", "yaxis": rows_axis(&names), "xaxis": { "title": { "text": counted[0].unit }, "rangemode": "tozero" } }),
-        height: height_of_rows(cells.len()),
+        plots: vec![Plot {
+            x: Axis::new(counted[0].unit, Scale::FromZero, Unit::Number),
+            y: Axis::rows(&names),
+            series,
+            guides: Vec::new(),
+        }],
         table,
     })
 }

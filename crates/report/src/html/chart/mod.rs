@@ -107,6 +107,11 @@ impl Named<'_> {
     }
 }
 
+/// Which row a name has.
+fn place(rows: &[String], name: &str) -> f64 {
+    rows.iter().position(|it| it == name).unwrap_or(0) as f64
+}
+
 /// Names of one figure in the order in which they first appear.
 fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();

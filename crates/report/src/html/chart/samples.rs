@@ -1,15 +1,14 @@
 //! Each valid pass as a dot: spread and outliers.
 
 use schema::{Findings, Record, record::Outcome};
-use serde_json::{Value, json};
 
 use crate::{
-    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
+    html::figure::{Axis, Drawn, Figure, Kind, Plot, Point, Scale, Series, Unit, label},
     number,
     table::{Cell, Column, Table},
 };
 
-use super::{Chart, Named, View, distinct};
+use super::{Chart, Named, View, distinct, place};
 
 pub(super) const CHART: Chart = Chart {
     id: "samples",
@@ -41,15 +40,17 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
         return None;
     }
     let rows = distinct(cells.iter().map(|it| label(&it.row())));
-    let traces: Vec<Value> = distinct(cells.iter().map(|it| it.name.clone())).iter().map(|name| {
-        let own: Vec<&&Named> = cells.iter().filter(|it| it.name == *name).collect();
-        let x: Vec<f64> = own.iter().flat_map(|it| times[it.index].iter().copied()).collect();
-        let y: Vec<String> = own.iter().flat_map(|it| std::iter::repeat_n(label(&it.row()), times[it.index].len())).collect();
-        let text: Vec<String> = x.iter().map(|&ns| number::duration(ns)).collect();
-        json!({ "type": "scatter", "mode": "markers", "name": label(name), "x": x, "y": y, "text": text,
-            "hovertemplate": "%{y}<br>%{text}<extra></extra>",
-            "marker": { "color": view.looks.colour(own[0].arm), "symbol": view.looks.symbol(own[0].arm), "size": 6, "opacity": 0.6 } })
-    }).collect();
+    let series = distinct(cells.iter().map(|it| it.name.clone())).into_iter().map(|name| {
+        let own: Vec<&&Named> = cells.iter().filter(|it| it.name == name).collect();
+        let points = own.iter().flat_map(|it| {
+            let row = label(&it.row());
+            let y = place(&rows, &row);
+            let point = move |&ns: &f64| Point::new(ns, y, format!("{row}: {}", number::duration(ns)));
+            times[it.index].iter().map(point)
+        });
+        Series { name: label(&name), look: view.looks.look(own[0].arm), kind: Kind::Dots, points: points.collect() }
+    });
+    let series = series.collect();
     let (heading, per) = cells[0].heading();
     let table = Table {
         columns: vec![Column::left(heading), Column::right("samples"), Column::left(format!("time{per}, each"))],
@@ -68,9 +69,12 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
     Some(Figure {
         title: title.to_string(),
         notes: Vec::new(),
-        traces,
-        layout: json!({ "hovermode": "closest", "yaxis": rows_axis(&rows), "xaxis": { "type": "log", "title": { "text": format!("ns{per}") }, "nticks": 8 } }),
-        height: height_of_rows(rows.len()),
+        plots: vec![Plot {
+            x: Axis::new(format!("time{per}"), Scale::Log, Unit::Nanoseconds),
+            y: Axis::rows(&rows),
+            series,
+            guides: Vec::new(),
+        }],
         table,
     })
 }

@@ -4,10 +4,9 @@ use schema::{
     Findings, Record, State,
     findings::{Comparison, Estimate},
 };
-use serde_json::{Value, json};
 
 use crate::{
-    html::figure::{Drawn, Figure, Looks, height_of_rows, label, rows_axis},
+    html::figure::{Axis, Drawn, Figure, Guide, Kind, Looks, Plot, Point, Scale, Series, Unit, label},
     map, number,
     table::{Cell, Column, Table},
 };
@@ -77,15 +76,8 @@ fn figure(view: &View, state: State) -> Option<Figure> {
             Some(Row { name: row.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
         })
         .collect();
-    let (traces, layout) = forest_plot(&forest, &view.looks, "times faster than the baseline");
-    Some(Figure {
-        title: state.to_string(),
-        notes: Vec::new(),
-        traces,
-        layout,
-        height: height_of_rows(rows.len()),
-        table,
-    })
+    let plots = vec![forest_plot(&forest, &view.looks, "times faster than the baseline")];
+    Some(Figure { title: state.to_string(), notes: Vec::new(), plots, table })
 }
 
 /// A line of a forest plot.
@@ -98,27 +90,27 @@ pub(in crate::html) struct Row {
     pub(in crate::html) says: String,
 }
 
-/// Intervals beneath each other, one colour for each arm, the margin shaded: traces and layout.
-pub(in crate::html) fn forest_plot(rows: &[Row], looks: &Looks, axis: &str) -> (Vec<Value>, Value) {
-    // Rows of one name would fall onto one line.
+/// Intervals beneath each other, one look for each arm, the margin shaded.
+pub(in crate::html) fn forest_plot(rows: &[Row], looks: &Looks, axis: &str) -> Plot {
+    // Rows of one name would be one row.
     let twins = |at: usize| rows[..at].iter().filter(|it| it.name == rows[at].name).count();
     let mark = |at: usize| if twins(at) == 0 { String::new() } else { format!(" #{}", twins(at) + 1) };
     let names: Vec<String> = (0..rows.len()).map(|at| label(&rows[at].name) + &mark(at)).collect();
-    let trace = |arm: String| {
-        let own: Vec<(&String, &Row)> = names.iter().zip(rows).filter(|(_, row)| row.arm == arm).collect();
-        let full = own.first().map_or("", |(_, row)| row.full.as_str());
-        let colour = looks.colour(full);
-        let of = |part: &dyn Fn(&Estimate) -> f64| own.iter().map(|(_, row)| part(&row.speedup)).collect::<Vec<f64>>();
-        json!({ "type": "scatter", "mode": "markers", "name": label(&arm),
-            "x": of(&|it| it.median), "y": own.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-            "error_x": { "type": "data", "symmetric": false, "color": colour, "thickness": 1.5,
-                "array": of(&|it| it.ci_high - it.median), "arrayminus": of(&|it| it.median - it.ci_low) },
-            "customdata": own.iter().map(|(_, row)| row.says.as_str()).collect::<Vec<&str>>(),
-            "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
-            "marker": { "color": colour, "symbol": looks.symbol(full), "size": 8 } })
-    };
-    let traces = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(trace).collect();
-    let margin = json!({ "type": "rect", "xref": "x", "yref": "paper", "x0": 1.0 / 1.05, "x1": 1.05, "y0": 0, "y1": 1, "line": { "width": 0 }, "fillcolor": "rgba(128,128,128,0.3)", "layer": "below" });
-    let layout = json!({ "shapes": [margin], "yaxis": rows_axis(&names), "xaxis": { "type": "log", "title": { "text": axis }, "nticks": 8 } });
-    (traces, layout)
+    let series = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(|arm| {
+        let own: Vec<(usize, &Row)> = rows.iter().enumerate().filter(|(_, row)| row.arm == arm).collect();
+        let point = |(at, row): &(usize, &Row)| Point {
+            x: row.speedup.median,
+            y: *at as f64,
+            range: Some((row.speedup.ci_low, row.speedup.ci_high)),
+            says: format!("{}\n{}", names[*at], row.says),
+        };
+        let look = looks.look(own.first().map_or("", |(_, row)| row.full.as_str()));
+        Series { name: label(&arm), look, kind: Kind::Dots, points: own.iter().map(point).collect() }
+    });
+    Plot {
+        series: series.collect(),
+        x: Axis::new(axis, Scale::Log, Unit::Times),
+        y: Axis::rows(&names),
+        guides: vec![Guide::Band(1.0 / 1.05, 1.05)],
+    }
 }

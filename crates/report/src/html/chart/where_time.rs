@@ -6,10 +6,9 @@ use schema::{
     record::Reading,
     unit_cost::{Account, Cause},
 };
-use serde_json::{Value, json};
 
 use crate::{
-    html::figure::{Drawn, Figure, height_of_rows, label, rows_axis},
+    html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Unit, label},
     number,
     table::{Cell, Column, Table},
 };
@@ -27,18 +26,18 @@ pub(super) const CHART: Chart = Chart {
 };
 
 /// What a cell's time is divided into: by the kernel's ticks, or by its account.
-const PARTS: [(&str, &str); 11] = [
-    ("user", "#56b4e9"),
-    ("system", "#d55e00"),
-    ("other", "#999999"),
-    ("system calls", "#d55e00"),
-    ("copies", "#e69f00"),
-    ("TLB and cache misses", "#cc79a7"),
-    ("bytes consumed", "#56b4e9"),
-    ("faults", "#b2182b"),
-    ("open, map, unmap, close", "#8c6bb1"),
-    ("device", "#0072b2"),
-    ("unexplained", "#999999"),
+const PARTS: [(&str, Colour); 11] = [
+    ("user", Colour::Sky),
+    ("system", Colour::Vermilion),
+    ("other", Colour::Grey),
+    ("system calls", Colour::Vermilion),
+    ("copies", Colour::Orange),
+    ("TLB and cache misses", Colour::Pink),
+    ("bytes consumed", Colour::Sky),
+    ("faults", Colour::Red),
+    ("open, map, unmap, close", Colour::Purple),
+    ("device", Colour::Blue),
+    ("unexplained", Colour::Grey),
 ];
 const UNEXPLAINED: usize = PARTS.len() - 1;
 /// Where the causes begin, in the order of `Cause::ALL`.
@@ -116,13 +115,16 @@ fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> 
     let (heading, per) = cells.first()?.heading();
     let names: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
     let used: Vec<usize> = (0..PARTS.len()).filter(|&part| rows.iter().any(|row| row.parts[part] > 0.0)).collect();
-    let trace = |&part: &usize| -> Value {
+    let series = used.iter().map(|&part| {
         let (name, colour) = PARTS[part];
-        let x: Vec<f64> = rows.iter().map(|row| row.parts[part] / row.whole * 100.0).collect();
-        let text: Vec<String> = rows.iter().map(|row| number::duration(row.parts[part])).collect();
-        json!({ "type": "bar", "orientation": "h", "name": name, "x": x, "y": names, "customdata": text, "marker": { "color": colour },
-                "hovertemplate": format!("%{{y}}<br>%{{fullData.name}}: %{{customdata}}{per}, %{{x:.1f}} %<extra></extra>") })
-    };
+        let points = rows.iter().enumerate().map(|(at, row)| {
+            let (ns, percent) = (row.parts[part], row.parts[part] / row.whole * 100.0);
+            let says = format!("{}\n{name}: {}{per}, {percent:.1} %", names[at], number::duration(ns));
+            Point::new(percent, at as f64, says)
+        });
+        Series { name: name.to_string(), look: Look::of(colour), kind: Kind::Stack, points: points.collect() }
+    });
+    let series = series.collect();
     let exceeds = rows.iter().any(|row| row.too_much > 0.0);
     let mut columns = vec![Column::left(heading)];
     columns.extend(used.iter().map(|&part| Column::right(format!("{}{per}", PARTS[part].0))));
@@ -134,9 +136,12 @@ fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> 
     Some(Figure {
         title: title.to_string(),
         notes,
-        traces: used.iter().map(trace).collect(),
-        layout: json!({ "barmode": "stack", "yaxis": rows_axis(&names), "xaxis": { "title": { "text": "% of the first arm's time" }, "rangemode": "tozero" } }),
-        height: height_of_rows(rows.len()),
+        plots: vec![Plot {
+            x: Axis::new("% of the first arm's time", Scale::FromZero, Unit::Number),
+            y: Axis::rows(&names),
+            series,
+            guides: Vec::new(),
+        }],
         table: Table { columns, rows: table_rows.collect() },
     })
 }
