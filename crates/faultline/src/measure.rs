@@ -174,7 +174,8 @@ mod tests {
             control: false,
             skipped: skipped.cloned(),
         };
-        let slow = Skip::TooSlow { ns_per_block: 3e6, blocks: 8, pass_ns: 24e6, budgets: 2.0 };
+        let slow =
+            Skip::TooSlow { ns_per_block: 3e6, blocks: 8, twice: false, around_ns: 0.0, pass_ns: 24e6, budgets: 2.0 };
         let gone = Skip::Unavailable("io_uring is not allowed here".into());
         let (slow, gone) = (Some(&slow), Some(&gone));
         let lacks = |of_uring: &[Option<&Skip>]| {

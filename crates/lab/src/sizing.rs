@@ -79,6 +79,8 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
             let skip = Skip::TooSlow {
                 ns_per_block: trial.ns_per_op(),
                 blocks: floor,
+                twice: trial.doubled,
+                around_ns: trial.overhead_ns,
                 pass_ns: needed,
                 budgets: budget.ceil(),
             };
@@ -193,8 +195,12 @@ mod tests {
         let trials = [trial(0, 500.0), trial(1, 100_000.0)];
         let sizing = size(&condition, &trials, 2.5e9, &[0]);
         assert_eq!(sizing.too_slow.len(), 1);
-        let Skip::TooSlow { ns_per_block, blocks, .. } = sizing.too_slow[0].1 else { panic!("{sizing:?}") };
+        let Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, .. } = sizing.too_slow[0].1 else {
+            panic!("{sizing:?}")
+        };
         assert_eq!((ns_per_block, blocks), (100_000.0, (64 << 20) / 4096));
+        let times = if twice { 2.0 } else { 1.0 };
+        assert_eq!(pass_ns, times * blocks as f64 * ns_per_block + around_ns, "what is shown comes out");
         assert!(sizing.ops * 4096 >= 64 << 20);
         assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1]).too_slow, []);
     }

@@ -15,6 +15,12 @@ pub enum Skip {
         ns_per_block: f64,
         /// Of the least useful pass.
         blocks: u64,
+        /// Every block is read once more before the clock starts (states that hold the file).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        twice: bool,
+        /// What a pass takes beside its blocks: the worker starts, the state is reached and verified.
+        #[serde(default)]
+        around_ns: f64,
         /// What such a pass takes.
         pass_ns: f64,
         /// About so many times the budget are needed.
@@ -66,12 +72,14 @@ impl From<&str> for Skip {
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Skip::TooSlow { ns_per_block, blocks, pass_ns, budgets } => write!(
+            Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets } => write!(
                 f,
-                "too slow for this budget: {} per block in a trial, so {} for one pass of {blocks} blocks; it fits with \
-                 about {budgets:.0} times the --budget",
+                "too slow for this budget: {} per block in a trial, so one pass of {blocks} blocks{} takes {}, {} around it \
+                 included; it fits with about {budgets:.0} times the --budget",
                 duration(*ns_per_block),
-                duration(*pass_ns)
+                if *twice { ", each read twice," } else { "" },
+                duration(*pass_ns),
+                duration(*around_ns)
             ),
             Skip::TooLong { blocks, pass_ns, left_ns, budget } => {
                 let limit = if *budget { "were left of the budget" } else { "is what a pass may take" };
@@ -113,7 +121,14 @@ mod tests {
     #[test]
     fn a_reason_is_read_back_as_it_was_written_and_text_of_older_records_is_kept() {
         let skips = [
-            Skip::TooSlow { ns_per_block: 45_900.5, blocks: 1024, pass_ns: 98.2e6, budgets: 3.0 },
+            Skip::TooSlow {
+                ns_per_block: 45_900.5,
+                blocks: 1024,
+                twice: true,
+                around_ns: 4.2e6,
+                pass_ns: 98.2e6,
+                budgets: 3.0,
+            },
             Skip::TooLong { blocks: 1 << 31, pass_ns: 800e9, left_ns: 3.2e9, budget: true },
             Skip::Untried,
             Skip::Unavailable("io_uring is not allowed here".into()),

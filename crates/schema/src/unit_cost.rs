@@ -177,12 +177,50 @@ impl Cause {
     }
 }
 
+/// What a term counts. The words are those of `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Quantity {
+    #[serde(rename = "reads")]
+    Reads,
+    #[serde(rename = "seeks")]
+    Seeks,
+    #[serde(rename = "bytes copied")]
+    BytesCopied,
+    #[serde(rename = "random places")]
+    RandomPlaces,
+    #[serde(rename = "bytes summed")]
+    BytesSummed,
+    #[serde(rename = "bytes summed in place")]
+    BytesSummedInPlace,
+    #[serde(rename = "pages touched")]
+    PagesTouched,
+    #[serde(rename = "open and close")]
+    OpenAndClose,
+    #[serde(rename = "open, map, unmap, close")]
+    MapAndUnmap,
+    #[serde(rename = "pages populated")]
+    PagesPopulated,
+    #[serde(rename = "pages unmapped")]
+    PagesUnmapped,
+    #[serde(rename = "faults")]
+    Faults,
+    #[serde(rename = "bytes from the device")]
+    BytesFromDevice,
+    /// Of `request_bytes` each.
+    #[serde(rename = "requests")]
+    Requests,
+    #[serde(rename = "pages brought in")]
+    PagesBroughtIn,
+}
+
 /// So many of something, at so much each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Term {
     pub cause: Cause,
-    /// `reads`, `faults`, `bytes copied`
-    pub what: String,
+    pub what: Quantity,
+    /// Of requests: how large each one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_bytes: Option<f64>,
     pub count: f64,
     pub unit_ns: f64,
     /// Of a pass.
@@ -244,7 +282,7 @@ pub struct Forecast {
     pub run: String,
     pub target: Target,
     pub memory_bytes: u64,
-    /// Of the file's pages, the share that memory is expected to hold; 1 unless the file is larger.
+    /// Of the file's pages, the share that is in memory when the pass starts: as much as memory holds; 0 in state `cold`.
     pub resident_share: f64,
     pub arms: Vec<ForecastArm>,
     /// What the answer rests on, and where it leaves what was measured.

@@ -2,16 +2,19 @@
 
 use schema::{
     findings::Verdict,
-    unit_cost::{Account, Cause, Term, UnitCosts},
+    unit_cost::{Account, Quantity, Term, UnitCosts},
 };
 
 use crate::{
     compare::Compared,
     measured::{Cell, Run},
-    words::{rough_size, thousands, time},
+    words::{product, rough_size, time},
 };
 
-use super::model::{self, Counts, Pass};
+use super::{
+    model::{self, Counts, Pass},
+    threads::Threads,
+};
 
 /// What is a smaller share of the larger account is not worth a clause.
 const TOLD: f64 = 0.02;
@@ -42,7 +45,9 @@ pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: Counts) -> Pass<'a> {
         read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
         ceiling_bytes_per_s: run.record.ceiling.value().map(|it| it.bytes_per_s),
         counts,
-        resident_share: if cell.own.state == schema::State::Cold { 0.0 } else { 1.0 },
+        // Cells are not measured in a state that their range does not fit into.
+        memory_bytes: f64::INFINITY,
+        threads: Threads::ONE,
     }
 }
 
@@ -101,17 +106,27 @@ fn sentence(accounts: [&Account; 2], names: &[String; 2], decided: bool) -> Stri
     format!("{}; {}; {end}", side(accounts[0], &names[0]), side(accounts[1], &names[1]))
 }
 
-/// `262,144 reads × 0.31 µs = 81 ms`, `1 GiB copied = 62 ms`.
+/// `262,144 reads × 310 ns = 81 ms`, `1 GiB copied = 62 ms`. The product is that of the numbers that are shown.
 fn said(term: &Term) -> String {
-    match term.what.split_once(' ') {
-        Some(("bytes", rest)) => format!("{} {rest} = {}", rough_size(term.count), time(term.ns)),
-        _ if term.count <= 1.5 => format!("{} = {}", term.what, time(term.ns)),
-        _ => {
-            let count = thousands(term.count.round() as u64);
-            let what = if term.cause == Cause::Misses { format!("misses at {}", term.what) } else { term.what.clone() };
-            format!("{count} {what} × {} = {}", time(term.unit_ns), time(term.ns))
-        }
-    }
+    use Quantity::*;
+    let what = match term.what {
+        Reads => "reads".to_string(),
+        Seeks => "seeks".to_string(),
+        RandomPlaces => "misses at random places".to_string(),
+        PagesTouched => "pages touched".to_string(),
+        PagesPopulated => "pages populated".to_string(),
+        PagesUnmapped => "pages unmapped".to_string(),
+        PagesBroughtIn => "pages brought in".to_string(),
+        Faults => "faults".to_string(),
+        Requests => format!("requests of {}", rough_size(term.request_bytes.unwrap_or(0.0))),
+        OpenAndClose => return format!("open and close = {}", time(term.ns)),
+        MapAndUnmap => return format!("open, map, unmap, close = {}", time(term.ns)),
+        BytesCopied => return format!("{} copied = {}", rough_size(term.count), time(term.ns)),
+        BytesSummed => return format!("{} summed = {}", rough_size(term.count), time(term.ns)),
+        BytesSummedInPlace => return format!("{} summed in place = {}", rough_size(term.count), time(term.ns)),
+        BytesFromDevice => return format!("{} from the device = {}", rough_size(term.count), time(term.ns)),
+    };
+    product(term.count, &what, term.unit_ns)
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use crate::{
 use super::{
     fit,
     model::{self, Counts, Pass},
-    predict, threads,
+    predict,
+    threads::Threads,
 };
 
 /// Residuals that make an interval.
@@ -52,34 +53,29 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
     let run = Run::new(record);
     let costs = fit(calibration, run.page_bytes());
     let own = predict::own_cells(&run, &costs).cells;
-    let cold = asked.state == State::Cold;
-    let resident_share = match cold {
-        true => 0.0,
-        false => (asked.memory_bytes as f64 / asked.file_bytes.max(1) as f64).min(1.0),
+    let condition = condition(asked);
+    let device = record.target.device.value();
+    let pass = |arm| Pass {
+        arm,
+        condition: &condition,
+        page_bytes: run.page_bytes() as f64,
+        read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+        ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
+        counts: Counts::default(),
+        memory_bytes: asked.memory_bytes as f64,
+        threads: Threads { count: asked.threads.max(1), cpus: record.environment.cpus },
     };
-    let mut remarks = remarks(asked, &costs, resident_share, record);
     let beyond = (asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random) || asked.threads > 1;
-    let arms = asked.arms.iter().map(|arm| {
-        let condition = condition(asked);
-        let device = record.target.device.value();
-        let pass = Pass {
-            arm,
-            condition: &condition,
-            page_bytes: run.page_bytes() as f64,
-            read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
-            ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
-            counts: Counts::default(),
-            resident_share,
-        };
-        let depth = arm.number("queue_depth").unwrap_or(1);
-        let cpus = record.environment.cpus;
-        let terms =
-            model::terms(&costs, &pass).map(|terms| threads::shared(terms, &costs, asked.threads.max(1), cpus, depth));
+    let (mut arms, mut resident_share) = (Vec::new(), 1.0);
+    for arm in &asked.arms {
+        let pass = pass(arm);
+        resident_share = pass.resident_share();
+        let terms = model::terms(&costs, &pass);
         let seconds = terms.clone().map(|terms| interval(&terms, &own, resident_share < 1.0, beyond)).into();
-        let condition = Condition { threads: asked.threads.max(1), ..condition };
-        ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() }
-    });
-    let arms = arms.collect();
+        let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
+        arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() });
+    }
+    let mut remarks = remarks(asked, &costs, &arms, resident_share, record);
     remarks.push(basis(&own, resident_share < 1.0));
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
@@ -145,15 +141,28 @@ fn basis(own: &[PredictedCell], waits: bool) -> String {
     }
 }
 
-fn remarks(asked: &Asked, costs: &UnitCosts, resident_share: f64, record: &Record) -> Vec<String> {
+fn remarks(
+    asked: &Asked,
+    costs: &UnitCosts,
+    arms: &[ForecastArm],
+    resident_share: f64,
+    record: &Record,
+) -> Vec<String> {
     let mut remarks = Vec::new();
     let (file, memory) = (Bytes(asked.file_bytes), Bytes(asked.memory_bytes));
-    if asked.state != State::Cold && resident_share < 1.0 {
-        remarks.push(format!(
-            "{memory} of memory hold {} of a file of {file}; {} of the places are expected to come from the device",
-            percent(resident_share),
-            percent(1.0 - resident_share)
-        ));
+    let answered = arms.iter().any(|it| it.seconds.value().is_some());
+    if asked.state != State::Cold && resident_share < 1.0 && answered {
+        let hold = percent(resident_share);
+        remarks.push(match asked.workload {
+            Workload::Random => format!(
+                "{memory} of memory hold {hold} of a file of {file}; {} of the places are expected to come from the device",
+                percent(1.0 - resident_share)
+            ),
+            _ => format!(
+                "{memory} of memory hold {hold} of a file of {file}; in ascending order each page is evicted before it is \
+                 read again, so all of it is expected to come from the device in each pass"
+            ),
+        });
     }
     if asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random {
         remarks.push(format!(

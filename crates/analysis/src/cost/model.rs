@@ -5,12 +5,10 @@
 
 use schema::{
     Arm, Condition, Consume, State, Workload,
-    unit_cost::{Cause, Curve, Term, UnitCosts},
+    unit_cost::{Cause, Curve, Quantity, Term, UnitCosts},
 };
 
-use crate::words::rough_size;
-
-use super::fit;
+use super::{fit, threads::Threads};
 
 /// The pass that is added up.
 pub(crate) struct Pass<'a> {
@@ -22,8 +20,21 @@ pub(crate) struct Pass<'a> {
     pub(crate) ceiling_bytes_per_s: Option<f64>,
     /// What was counted of it; where nothing is given, what is to be expected.
     pub(crate) counts: Counts,
-    /// Of the pages that it reaches, the share that is in the page cache when it starts.
-    pub(crate) resident_share: f64,
+    /// What the page cache can hold; infinite where the whole range is known to fit.
+    pub(crate) memory_bytes: f64,
+    pub(crate) threads: Threads,
+}
+
+impl Pass<'_> {
+    /// The share of the range that the page cache can hold.
+    pub(crate) fn capacity(&self) -> f64 {
+        (self.memory_bytes / self.condition.range.bytes.max(1) as f64).min(1.0)
+    }
+
+    /// The share of the range that is in the page cache when the pass starts.
+    pub(crate) fn resident_share(&self) -> f64 {
+        if self.condition.state == State::Cold { 0.0 } else { self.capacity() }
+    }
 }
 
 /// Of one pass.
@@ -55,6 +66,9 @@ pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<Term>, String>
     if !matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked) {
         return Err(format!("in state {} it is not known where pages are", condition.state));
     }
+    if condition.state == State::Locked && pass.capacity() < 1.0 {
+        return Err("memory does not hold what would have to be locked in it".into());
+    }
     let mut sum = Adding { costs, pass, terms: Vec::new() };
     match pass.arm.method.as_str() {
         "read" | "pread" => sum.read()?,
@@ -72,6 +86,26 @@ pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<Term>, String>
 /// How many of `places` are met by `draws` at random.
 fn met(places: f64, draws: f64) -> f64 {
     if places <= 1.0 { places.min(draws) } else { places * -(draws * (-1.0 / places).ln_1p()).exp_m1() }
+}
+
+/// How many of `draws` at random find their place missing: `resident` is the share of the places in memory at first, and
+/// `capacity` the largest share that memory can hold. Each miss brings one place in; once memory is full, another leaves
+/// for it and the share stays.
+///
+/// Checked with a cgroup (Linux 6.18, 4 KiB reads after POSIX_FADV_RANDOM, as many draws as pages): a file of twice the
+/// memory missed 64 % in the first pass and 44 % in each later one, as computed here.
+fn misses(places: f64, draws: f64, resident: f64, capacity: f64) -> f64 {
+    let absent = 1.0 - resident;
+    if absent <= 0.0 {
+        return 0.0;
+    }
+    // Draw number n finds its place missing with absent × (1 − 1/places)^n until memory is full, and then with 1 − capacity.
+    let until_full = match places > 1.0 {
+        true => (((1.0 - capacity) / absent).ln() / (-1.0 / places).ln_1p()).ceil(),
+        false => f64::from(u8::from(capacity > resident)),
+    };
+    let filling = draws.min(until_full.max(0.0));
+    absent * met(places, filling) + (draws - filling) * (1.0 - capacity)
 }
 
 struct Adding<'a> {
@@ -113,38 +147,55 @@ impl Adding<'_> {
         fit::first_visits(self.range(), self.pass.page_bytes, self.ops())
     }
 
-    fn add(&mut self, cause: Cause, what: &str, count: f64, ns: f64) {
-        let ns = ns.max(0.0);
+    /// Adds what one thread would take, shared out over the threads.
+    fn add(&mut self, cause: Cause, what: Quantity, count: f64, ns: f64) {
+        let share = match (cause, what) {
+            // One thread maps and unmaps for all.
+            (Cause::Mapping, _) => 1.0,
+            // The device has its own pace; `device` has divided by what is in flight already.
+            (Cause::Device, Quantity::BytesFromDevice | Quantity::Requests) => 1.0,
+            _ => 1.0 / self.pass.threads.at_once(),
+        };
+        let ns = (ns * share).max(0.0);
         if count > 0.0 && ns > 0.0 {
-            self.terms.push(Term { cause, what: what.to_string(), count, unit_ns: ns / count, ns });
+            self.terms.push(Term { cause, what, request_bytes: None, count, unit_ns: ns / count, ns });
         }
+    }
+
+    fn add_requests(&mut self, bytes: f64, depth: u32, count: f64, blocks: f64) -> Result<(), String> {
+        let each = self.device(depth, bytes)?;
+        self.add(Cause::Device, Quantity::Requests, count, blocks * each);
+        if let Some(term) = self.terms.last_mut().filter(|it| it.what == Quantity::Requests) {
+            term.request_bytes = Some(bytes);
+        }
+        Ok(())
     }
 
     fn read(&mut self) -> Result<(), String> {
         let costs = self.costs;
         let call = costs.read_call_ns.ok_or("a read call was not calibrated")?;
-        self.add(Cause::SystemCalls, "reads", self.ops(), self.ops() * call);
+        self.add(Cause::SystemCalls, Quantity::Reads, self.ops(), self.ops() * call);
         if self.is_random() && self.pass.arm.method == "read" {
             let seek = costs.bare_call_ns.ok_or("a bare system call was not calibrated")?;
-            self.add(Cause::SystemCalls, "seeks", self.ops(), self.ops() * seek);
+            self.add(Cause::SystemCalls, Quantity::Seeks, self.ops(), self.ops() * seek);
         }
         let block = costs.copy.at(self.block()).ok_or("copying was not calibrated")?;
         let from = self.of_span(&costs.copy_from);
-        self.add(Cause::Copies, "bytes copied", self.bytes(), self.bytes() / self.block() * block * from);
+        self.add(Cause::Copies, Quantity::BytesCopied, self.bytes(), self.bytes() / self.block() * block * from);
         if self.is_random() {
             let extra = costs.read_random.level_at(self.block()).ok_or("random reads were not calibrated")?;
             let extra = self.ops() * extra + self.first_visits() * costs.read_first_ns;
-            self.add(Cause::Misses, "random places", self.ops(), extra * self.of_span(&costs.read_random_in));
+            self.add(Cause::Misses, Quantity::RandomPlaces, self.ops(), extra * self.of_span(&costs.read_random_in));
         }
         if self.pass.condition.consume == Consume::Sum {
             let sum = costs.sum_buffer.at(self.block()).ok_or("summing was not calibrated")?;
-            self.add(Cause::Bytes, "bytes summed", self.bytes(), self.bytes() / self.block() * sum);
+            self.add(Cause::Bytes, Quantity::BytesSummed, self.bytes(), self.bytes() / self.block() * sum);
         }
         if !self.pass.condition.state.is_held() {
             let around = costs.open_ns.zip(costs.close_ns).map(|(open, close)| open + close);
-            self.add(Cause::Mapping, "open and close", 1.0, around.ok_or("opening was not calibrated")?);
+            self.add(Cause::Mapping, Quantity::OpenAndClose, 1.0, around.ok_or("opening was not calibrated")?);
         }
-        self.waiting(false)
+        self.waiting(self.pass.resident_share())
     }
 
     fn mapping(&mut self) -> Result<(), String> {
@@ -153,23 +204,51 @@ impl Adding<'_> {
             return Err(format!("what advice {advice} does was not calibrated"));
         }
         self.in_place()?;
-        if self.pass.condition.state.is_held() {
+        let costs = self.costs;
+        let all_pages = self.pages(self.range());
+        let populated = !matches!(self.pass.arm.word("populate"), "no" | "");
+        let held = self.pass.condition.state.is_held();
+        let mapped = match (held, populated) {
+            (true, _) => {
+                self.faults_of_missing()?;
+                return self.waiting(self.pass.resident_share());
+            }
+            (false, true) => {
+                let populate = costs.populate.ok_or("populating was not calibrated")?;
+                let ns = populate.fixed_ns * self.share_of_least(all_pages) + all_pages * populate.page_ns;
+                self.add(Cause::Mapping, Quantity::PagesPopulated, all_pages, ns);
+                all_pages
+            }
+            (false, false) => self.faults()?,
+        };
+        let (map, unmap) = costs.map_ns.zip(costs.unmap).ok_or("mapping was not calibrated")?;
+        let once = (unmap.fixed_ns * self.share_of_least(mapped)).max(costs.close_ns.unwrap_or(0.0));
+        self.add(Cause::Mapping, Quantity::MapAndUnmap, 1.0, map + once);
+        self.add(Cause::Mapping, Quantity::PagesUnmapped, mapped, mapped * unmap.page_ns);
+        if !populated {
+            return self.waiting(self.pass.resident_share());
+        }
+        if self.pass.resident_share() >= 1.0 {
             return Ok(());
         }
-        let costs = self.costs;
-        let (map, unmap) = costs.map_ns.zip(costs.unmap).ok_or("mapping was not calibrated")?;
-        let all_pages = (self.range() / self.pass.page_bytes).ceil();
-        let populated = !matches!(self.pass.arm.word("populate"), "no" | "");
-        let mapped = if populated {
-            let populate = costs.populate.ok_or("populating was not calibrated")?;
-            self.add(Cause::Mapping, "pages populated", all_pages, populate.fixed_ns + all_pages * populate.page_ns);
-            all_pages
-        } else {
-            self.faults(all_pages)?
-        };
-        self.add(Cause::Mapping, "open, map, unmap, close", 1.0, map + unmap.fixed_ns);
-        self.add(Cause::Mapping, "pages unmapped", mapped, mapped * unmap.page_ns);
-        self.waiting(populated)
+        // Populating goes over the whole range in ascending order before the pass reads anything.
+        self.streaming(self.pass.counts.device_bytes.unwrap_or(all_pages * self.pass.page_bytes), self.range())?;
+        if self.pass.counts.device_bytes.is_some() {
+            return Ok(());
+        }
+        self.faults_of_missing()?;
+        self.waiting(self.pass.capacity())
+    }
+
+    /// Lines through what whole ranges took say nothing below the smallest of them: a file's first folios are small, and
+    /// what they cost is in the fixed part. There that part is in proportion.
+    fn share_of_least(&self, pages: f64) -> f64 {
+        let least = self.costs.faults.points.first().map_or(0.0, |it| it.0);
+        if least > 0.0 { (pages * self.pass.page_bytes / least).min(1.0) } else { 1.0 }
+    }
+
+    fn pages(&self, bytes: f64) -> f64 {
+        (bytes / self.pass.page_bytes).ceil()
     }
 
     /// Reaching and consuming bytes that are in the page table.
@@ -180,117 +259,186 @@ impl Adding<'_> {
             Consume::Touch => {
                 let page = costs.touch_mapped_page_ns.ok_or("touching a mapped page was not calibrated")?;
                 let touched = self.ops() * (self.block() / self.pass.page_bytes).ceil();
-                self.add(Cause::Bytes, "pages touched", touched, touched * page);
+                self.add(Cause::Bytes, Quantity::PagesTouched, touched, touched * page);
             }
             _ => {
                 let sum = costs.sum_mapped.at(self.block()).ok_or("summing was not calibrated")?;
                 let sum = sum * self.of_span(&costs.sum_mapped_in);
-                self.add(Cause::Bytes, "bytes summed in place", self.bytes(), blocks * sum);
+                self.add(Cause::Bytes, Quantity::BytesSummedInPlace, self.bytes(), blocks * sum);
             }
         }
         if self.is_random() {
             let extra = costs.mapped_random.level_at(self.block()).ok_or("random access was not calibrated")?;
             let extra = self.ops() * extra + self.first_visits() * costs.mapped_first_ns;
-            self.add(Cause::Misses, "random places", self.ops(), extra * self.of_span(&costs.mapped_random_in));
+            self.add(Cause::Misses, Quantity::RandomPlaces, self.ops(), extra * self.of_span(&costs.mapped_random_in));
         }
         Ok(())
     }
 
+    /// What a scan of so many bytes from the start of a fresh mapping takes: faults, and their time. Below the smallest
+    /// calibrated reach both are in proportion, and one fault at least.
+    fn scan_faults(&self, reach: f64) -> Option<(f64, f64)> {
+        let costs = self.costs;
+        let (least, _) = *costs.faults.points.first()?;
+        let (faults, ns) = costs.faults.at(reach).zip(costs.faults_ns.at(reach)).filter(|it| it.0 > 0.0)?;
+        let share = if reach < least { (reach / least).max(1.0 / faults).min(1.0) } else { 1.0 };
+        Some((faults * share, ns * share))
+    }
+
     /// Adds the faults, counted or expected, and returns how many pages they map.
-    fn faults(&mut self, all_pages: f64) -> Result<f64, String> {
+    fn faults(&mut self) -> Result<f64, String> {
         let costs = self.costs;
         let missing = || "faults were not calibrated".to_string();
         let reach = self.range() * self.reached();
-        let (scan_faults, scan_ns) =
-            costs.faults.at(reach).zip(costs.faults_ns.at(reach)).filter(|it| it.0 > 0.0).ok_or_else(missing)?;
+        let (scan_faults, scan_ns) = self.scan_faults(reach).ok_or_else(missing)?;
         if !self.is_random() {
             let faults = self.pass.counts.minor_faults.unwrap_or(scan_faults);
-            self.add(Cause::Faults, "faults", faults, faults * scan_ns / scan_faults);
-            return Ok((reach / self.pass.page_bytes).ceil());
+            self.add(Cause::Faults, Quantity::Faults, faults, faults * scan_ns / scan_faults);
+            return Ok(self.pages(reach));
         }
-        let expected = self.windows_met().ok_or_else(missing)?;
+        // A page that was evicted was unmapped too, so each access that finds it missing is a fault.
+        let expected = self.windows_met().ok_or_else(missing)?.max(self.random_misses(self.pass.resident_share()));
         let faults = self.pass.counts.minor_faults.unwrap_or(expected);
         // The first fault of a block jumps; those after it go on from there.
         let jumps = faults.min(self.ops());
-        let jump = costs.fault_random_ns.unwrap_or(scan_ns / scan_faults);
-        self.add(Cause::Faults, "faults", faults, jumps * jump + (faults - jumps) * scan_ns / scan_faults);
-        let all = costs.faults.at(self.range()).filter(|&all| all > 0.0).ok_or_else(missing)?;
-        Ok((faults / all).min(1.0) * all_pages)
+        let ascending = costs.fault_ns.unwrap_or(scan_ns / scan_faults);
+        let jump = costs.fault_random_ns.unwrap_or(ascending);
+        self.add(Cause::Faults, Quantity::Faults, faults, jumps * jump + (faults - jumps) * ascending);
+        let (all, _) = self.scan_faults(self.range()).ok_or_else(missing)?;
+        Ok((faults / all).min(1.0) * self.range() / self.pass.page_bytes)
+    }
+
+    /// Adds the faults of a pass whose pages were mapped before: on those that memory could not keep.
+    fn faults_of_missing(&mut self) -> Result<(), String> {
+        if self.pass.capacity() >= 1.0 {
+            return Ok(());
+        }
+        if !self.is_random() {
+            return self.faults().map(|_| ());
+        }
+        let each = self.costs.fault_random_ns.or(self.costs.fault_ns).ok_or("faults were not calibrated")?;
+        let faults = self.random_misses(self.pass.capacity());
+        self.add(Cause::Faults, Quantity::Faults, faults, faults * each);
+        Ok(())
     }
 
     /// How many windows, each mapped by one fault, random blocks come to. They are small where the file begins, and large
-    /// after that.
+    /// after that. A larger file never takes fewer faults than its beginning alone would.
     fn windows_met(&self) -> Option<f64> {
         let range = self.range();
         let mut edges: Vec<f64> = self.costs.faults.points.iter().map(|it| it.0).filter(|&it| it < range).collect();
         edges.push(range);
-        let (mut before, mut faults_before, mut all) = (0.0, 0.0, 0.0);
-        for edge in edges {
-            let faults = self.costs.faults.at(edge)?;
-            let (part, windows) = (edge - before, faults - faults_before);
-            if part > 0.0 && windows > 0.0 {
-                let places = part / self.block().max(part / windows);
-                all += windows * met(places, self.ops() * part / range) / places;
+        let up_to = |end: usize| -> Option<f64> {
+            let (mut before, mut faults_before, mut all) = (0.0, 0.0, 0.0);
+            for &edge in &edges[..=end] {
+                let (faults, _) = self.scan_faults(edge)?;
+                let (part, windows) = (edge - before, faults - faults_before);
+                if part > 0.0 && windows > 0.0 {
+                    let places = part / self.block().max(part / windows);
+                    all += windows * met(places, self.ops() * part / edges[end]) / places;
+                }
+                (before, faults_before) = (edge, faults);
             }
-            (before, faults_before) = (edge, faults);
-        }
-        Some(all)
+            // A block comes to all windows that it reaches over.
+            Some(all.min(self.ops() * (self.block() * faults_before / edges[end]).max(1.0)))
+        };
+        (0..edges.len()).map(up_to).try_fold(0.0, |most: f64, all| Some(most.max(all?)))
     }
 
-    /// Waiting for the device, where pages are not in memory.
-    fn waiting(&mut self, whole_range: bool) -> Result<(), String> {
-        let missing = if self.pass.condition.state == State::Cold { 1.0 } else { 1.0 - self.pass.resident_share };
-        if missing <= 0.0 {
+    /// Whole pages of one block.
+    fn needed(&self) -> f64 {
+        self.pages(self.block()) * self.pass.page_bytes
+    }
+
+    /// A mapping without advice reads around the place that was missing.
+    fn reads_around(&self) -> bool {
+        self.pass.arm.method == "mmap" && self.pass.arm.word("advice") != "random"
+    }
+
+    /// What comes with one missing place at random.
+    fn window(&self) -> f64 {
+        let whole = self.pages(self.range()) * self.pass.page_bytes;
+        if self.reads_around() { self.pass.read_ahead_bytes.max(self.needed()).min(whole) } else { self.needed() }
+    }
+
+    fn random_misses(&self, resident: f64) -> f64 {
+        misses((self.range() / self.window()).max(1.0), self.ops(), resident, self.pass.capacity())
+    }
+
+    /// Of a scan, the bytes that are not in memory when it reaches them. Linux evicts what was read longest ago, and in
+    /// ascending order that is what is read next: of a file larger than memory nothing is found again. (Checked as
+    /// `misses`, with read(2) and with a mapping: all of a file of 1.15 times the memory comes from the device in each pass.)
+    fn scan_misses(&self, resident: f64) -> f64 {
+        let fits = self.pass.capacity() >= 1.0;
+        let first = self.bytes().min(self.range());
+        let again = self.bytes() - first;
+        let missing = if resident >= 1.0 { 0.0 } else { first } + if fits { 0.0 } else { again };
+        if missing > 0.0 { self.pages(missing) * self.pass.page_bytes } else { 0.0 }
+    }
+
+    /// Waiting for the device, where pages are not in memory; `resident` is the share that is.
+    fn waiting(&mut self, resident: f64) -> Result<(), String> {
+        let counted = self.pass.counts;
+        if resident >= 1.0 && self.pass.capacity() >= 1.0 {
             return Ok(());
         }
         let page = self.pass.page_bytes;
-        if whole_range || !self.is_random() {
-            let bytes = if whole_range { self.range() } else { self.range() * self.reached() } * missing;
-            let bytes = self.pass.counts.device_bytes.unwrap_or(bytes);
-            // Read-ahead keeps the device busy while a read call copies, and what was calibrated has both; a mapping waits
-            // for each window.
-            let ceiling = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
-            let byte = self.costs.stream_byte_ns.or(ceiling).ok_or("reading in ascending order was not calibrated")?;
-            let working: f64 = self.terms.iter().map(|it| it.ns).sum();
-            let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { working };
-            self.add(Cause::Device, "bytes from the device", bytes, bytes * byte - hidden);
+        let by_page = self.pass.arm.method == "mmap" && !self.reads_around();
+        if !self.is_random() && !by_page {
+            let bytes = counted.device_bytes.unwrap_or_else(|| self.scan_misses(resident));
+            return self.streaming(bytes, self.bytes());
+        }
+        let draws = match self.is_random() {
+            true => self.random_misses(resident),
+            false => self.scan_misses(resident) / self.needed(),
+        };
+        let (requests, request) = match (by_page, counted.device_requests, counted.device_bytes) {
+            (_, Some(requests), Some(bytes)) if requests >= 1.0 => (requests, bytes / requests),
+            (true, ..) => (draws * self.needed() / page, page),
+            _ => (draws, self.window()),
+        };
+        self.add_requests(request, 1, requests, requests)?;
+        // Within the place that was asked for each page counts; what read-ahead brings beside it comes while the device works.
+        let pages = draws * self.needed() / page;
+        self.add(Cause::Device, Quantity::PagesBroughtIn, pages, pages * self.costs.page_in_ns.unwrap_or(0.0));
+        Ok(())
+    }
+
+    /// Waiting for bytes that come in ascending order, of `all` that the pass goes over. Read-ahead fetches the next pages
+    /// while a read call works on those that are there, so the device costs what it takes beyond the work on the same
+    /// bytes; that pages are brought in is work of the processor, and the first request is waited for. A mapping waits for
+    /// each window.
+    fn streaming(&mut self, bytes: f64, all: f64) -> Result<(), String> {
+        if bytes <= 0.0 {
             return Ok(());
         }
-        let one = self.device(1)?;
-        let around = self.pass.arm.method == "mmap" && self.pass.arm.word("advice") != "random";
-        let by_page = self.pass.arm.method == "mmap" && !around;
-        let needed = (self.block() / page).ceil() * page;
-        let request = if around { self.pass.read_ahead_bytes.max(needed) } else { needed };
-        let places = (self.range() / request).max(1.0);
-        // Memory that holds only a part of the file forgets: every draw may miss again.
-        let draws = if self.pass.resident_share > 0.0 { self.ops() * missing } else { met(places, self.ops()) };
-        let (requests, request) = match (by_page, self.pass.counts.device_requests, self.pass.counts.device_bytes) {
-            (_, Some(requests), Some(bytes)) if requests >= 1.0 => (requests, bytes / requests),
-            (true, ..) => (draws * needed / page, page),
-            _ => (draws, request),
-        };
-        let each = one.at(request).ok_or("the device was not calibrated")?;
-        self.add(Cause::Device, &format!("requests of {}", rough_size(request)), requests, requests * each);
-        // Within the place that was asked for each page counts; what read-ahead brings beside it comes while the device works.
-        let pages = draws * needed / page;
-        self.add(Cause::Device, "pages brought in", pages, pages * self.costs.page_in_ns.unwrap_or(0.0));
+        // What was calibrated has the copying in it.
+        let ceiling = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
+        let byte = self.costs.stream_byte_ns.or(ceiling).ok_or("reading in ascending order was not calibrated")?;
+        let work = self.terms.iter().filter(|it| it.cause != Cause::Mapping).map(|it| it.ns).sum::<f64>();
+        let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { work * (bytes / all.max(1.0)).min(1.0) };
+        let brought_in = self.pages(bytes) * self.costs.page_in_ns.unwrap_or(0.0) / self.pass.threads.at_once();
+        let first = self.device(1, bytes.min(self.pass.read_ahead_bytes)).unwrap_or(0.0);
+        let ns = (bytes * byte - hidden).max(brought_in).max(first);
+        self.add(Cause::Device, Quantity::BytesFromDevice, bytes, ns);
         Ok(())
     }
 
     fn around_the_cache(&mut self, depth: u32) -> Result<(), String> {
-        let each = self.device(depth)?.at(self.block()).ok_or("the device was not calibrated")?;
-        let what = format!("requests of {}", rough_size(self.block()));
-        self.add(Cause::Device, &what, self.ops(), self.bytes() / self.block() * each);
+        self.add_requests(self.block(), depth, self.ops(), self.bytes() / self.block())?;
         if self.pass.condition.consume == Consume::Sum {
             let sum = self.costs.sum_buffer.at(self.block()).ok_or("summing was not calibrated")?;
-            self.add(Cause::Bytes, "bytes summed", self.bytes(), self.bytes() / self.block() * sum);
+            self.add(Cause::Bytes, Quantity::BytesSummed, self.bytes(), self.bytes() / self.block() * sum);
         }
         Ok(())
     }
 
-    fn device(&self, depth: u32) -> Result<&Curve, String> {
-        let found = self.costs.device.iter().find(|it| it.queue_depth == depth).map(|it| &it.request);
-        found.ok_or_else(|| format!("the device was not calibrated with {depth} in flight"))
+    /// What a request of so many bytes takes where each thread has `depth` in flight.
+    fn device(&self, depth: u32, bytes: f64) -> Result<f64, String> {
+        let found = self.costs.device.iter().find(|it| it.queue_depth == depth);
+        let curve = found.ok_or_else(|| format!("the device was not calibrated with {depth} in flight"))?;
+        let each = curve.request.at(bytes).ok_or("the device was not calibrated")?;
+        Ok(each * self.pass.threads.request_share(self.costs, bytes, depth))
     }
 
     /// How much more or less something costs in this range than in the one of the calibration.

@@ -4,7 +4,9 @@ use report::Style;
 use schema::{
     Reading, State, Workload,
     findings::{Estimate, Verdict},
-    unit_cost::{Account, Cause, Costs, Curve, Forecast, ForecastArm, PredictedCell, Predictions, Term, UnitCosts},
+    unit_cost::{
+        Account, Cause, Costs, Curve, Forecast, ForecastArm, PredictedCell, Predictions, Quantity, Term, UnitCosts,
+    },
 };
 
 use crate::{
@@ -12,8 +14,8 @@ use crate::{
     support::{Run, condition, run},
 };
 
-fn term(cause: Cause, what: &str, count: f64, unit_ns: f64) -> Term {
-    Term { cause, what: what.into(), count, unit_ns, ns: count * unit_ns }
+fn term(cause: Cause, what: Quantity, count: f64, unit_ns: f64) -> Term {
+    Term { cause, what, request_bytes: None, count, unit_ns, ns: count * unit_ns }
 }
 
 /// The made-up run with an account of its first cell, which is three quarters of what was measured.
@@ -23,8 +25,8 @@ fn with_costs() -> Run {
     let (arm, condition) = (cell.arm.name.clone(), cell.condition.clone());
     let measured_ns = cell.ns_per_op.unwrap().median * condition.ops as f64;
     let terms = vec![
-        term(Cause::SystemCalls, "reads", condition.ops as f64, 0.25 * measured_ns / condition.ops as f64),
-        term(Cause::Copies, "bytes copied", 1e9, 0.5 * measured_ns / 1e9),
+        term(Cause::SystemCalls, Quantity::Reads, condition.ops as f64, 0.25 * measured_ns / condition.ops as f64),
+        term(Cause::Copies, Quantity::BytesCopied, 1e9, 0.5 * measured_ns / 1e9),
     ];
     let accounted_ns = terms.iter().map(|it| it.ns).sum();
     let predicted = |error: f64, held_out| PredictedCell {
@@ -104,7 +106,10 @@ fn forecast(pread: [f64; 3], mmap: Reading<Estimate>) -> Forecast {
         arm: format!("native/{name}"),
         condition: condition.clone(),
         seconds,
-        terms: vec![term(Cause::Device, "requests of 4 KiB", 6e6, 9e4), term(Cause::SystemCalls, "reads", 1e7, 3e3)],
+        terms: vec![
+            term(Cause::Device, Quantity::Requests, 6e6, 9e4),
+            term(Cause::SystemCalls, Quantity::Reads, 1e7, 3e3),
+        ],
     };
     Forecast {
         schema_version: 1,
