@@ -93,9 +93,19 @@ pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
     if scanned && differs(&|tally| tally.distinct_bytes == first.distinct_bytes).is_some() {
         return Some(format!("its {all} passes did not all reach the same part of the file"));
     }
-    if scanned && let Some(other) = differs(&|tally| tally.checksum == first.checksum) {
-        let (a, b) = (&first.checksum, &other.checksum);
-        return Some(format!("its {all} passes did not all see the same bytes (checksums {a} and {b})"));
-    }
-    None
+    changed_bytes(cell)
+}
+
+/// Why the passes of one cell that all read the same part did not find the same bytes there: the file was written to
+/// between them, and what any pair of them says is about two files.
+pub(crate) fn changed_bytes(cell: &Cell) -> Option<String> {
+    let first = cell.passes.first()?.tally;
+    let alike = |tally: &Tally| {
+        (tally.ops, tally.bytes, tally.distinct_bytes) == (first.ops, first.bytes, first.distinct_bytes)
+    };
+    let mut same_part = cell.passes.iter().map(|pass| pass.tally).filter(|tally| alike(tally));
+    let other =
+        same_part.find(|tally| tally.checksum != first.checksum).filter(|_| cell.own.workload.is_ascending())?;
+    let (all, a, b) = (cell.passes.len(), &first.checksum, &other.checksum);
+    Some(format!("its {all} passes did not all see the same bytes (checksums {a} and {b})"))
 }

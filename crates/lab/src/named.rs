@@ -22,7 +22,7 @@ use schema::{
 };
 use sys::cache::{self, Way};
 
-use crate::target::{believe, measurable, prove};
+use crate::target::{Stamp, believe, measurable, prove};
 
 /// More are a mistake: setting their state before every execution would take longer than most commands.
 const FILES_MAX: usize = 250_000;
@@ -47,19 +47,9 @@ pub struct Named {
 
 struct Entry {
     path: PathBuf,
-    seen: Seen,
+    stamp: Stamp,
     /// Index into `kinds`.
     kind: usize,
-}
-
-/// What changes when somebody writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 /// Files of one file system and owner: what residency can be asked of them, as proved on one of them.
@@ -71,22 +61,6 @@ struct Kind {
     way: Result<Way, String>,
     /// The file that it was proved on.
     tried: PathBuf,
-}
-
-impl Seen {
-    fn of(metadata: &Metadata) -> Seen {
-        Seen {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    fn is_same_file(&self, other: &Seen) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
 }
 
 impl Named {
@@ -115,7 +89,7 @@ impl Named {
         for folder in folders {
             let before = gathering.files.len();
             gathering.walk(folder)?;
-            if gathering.files[before..].iter().all(|it| it.seen.bytes == 0) {
+            if gathering.files[before..].iter().all(|it| it.stamp.bytes == 0) {
                 let left_out = gathering.notes();
                 let but = if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
                 bail!("{} holds no file with anything in it{but}; name a folder with files in it", folder.display())
@@ -134,18 +108,18 @@ impl Named {
 
     /// The largest, which tells what the device can do.
     pub fn largest(&self) -> &Path {
-        &self.files.iter().max_by_key(|it| it.seen.bytes).expect("nothing is gathered without a file").path
+        &self.files.iter().max_by_key(|it| it.stamp.bytes).expect("nothing is gathered without a file").path
     }
 
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|it| it.seen.bytes).sum()
+        self.files.iter().map(|it| it.stamp.bytes).sum()
     }
 
     /// Whether a path leads to one of the files.
     pub fn holds(&self, path: &Path) -> bool {
         let Ok(metadata) = fs::metadata(path) else { return false };
-        let seen = Seen::of(&metadata);
-        self.files.iter().any(|it| it.seen.is_same_file(&seen))
+        let stamp = Stamp::of(&metadata);
+        self.files.iter().any(|it| it.stamp.is_same_file(&stamp))
     }
 
     /// As the record says it; nothing of a single file, which is the target itself.
@@ -264,7 +238,7 @@ impl Named {
                 Ok(pages) => sum.pages += pages,
                 Err(reason) => return Reading::unavailable(reason),
             }
-            sum.of += entry.seen.bytes.div_ceil(page);
+            sum.of += entry.stamp.bytes.div_ceil(page);
         }
         Reading::Value(sum)
     }
@@ -287,13 +261,13 @@ impl Named {
 
     /// Files with something in them.
     fn readable(&self) -> impl Iterator<Item = &Entry> {
-        self.files.iter().filter(|it| it.seen.bytes > 0)
+        self.files.iter().filter(|it| it.stamp.bytes > 0)
     }
 
     fn resident(&self, entry: &Entry, file: &File) -> Result<u64, String> {
         let kind = &self.kinds[entry.kind];
         let way = kind.way.as_ref().map_err(|reason| format!("{}: {reason}", entry.path.display()))?;
-        way.resident_pages(file, 0, entry.seen.bytes).map_err(|error| format!("{}: {error}", entry.path.display()))
+        way.resident_pages(file, 0, entry.stamp.bytes).map_err(|error| format!("{}: {error}", entry.path.display()))
     }
 }
 
@@ -301,27 +275,14 @@ impl Entry {
     fn open(&self) -> Result<File, String> {
         let file = open(&self.path).map_err(|error| format!("{} cannot be opened: {error}", self.path.display()))?;
         match file.metadata() {
-            Ok(now) if Seen::of(&now).is_same_file(&self.seen) => Ok(file),
+            Ok(now) if Stamp::of(&now).is_same_file(&self.stamp) => Ok(file),
             Ok(_) => Err(format!("another file took the name of {} during the run", self.path.display())),
             Err(error) => Err(format!("{} cannot be looked at: {error}", self.path.display())),
         }
     }
 
     fn unchanged(&self) -> Result<(), String> {
-        let now = match fs::metadata(&self.path) {
-            Ok(metadata) => Seen::of(&metadata),
-            Err(error) => return Err(format!("was deleted or moved: {error}")),
-        };
-        let was = self.seen;
-        match () {
-            () if !now.is_same_file(&was) => Err("is another file now that took its name".into()),
-            () if now.bytes != was.bytes => Err(format!("changed its size from {} to {} bytes", was.bytes, now.bytes)),
-            () if now.modified != was.modified => Err("was written to".into()),
-            () if now.changed != was.changed => {
-                Err("was changed: it was written to and its time set back, or its name, owner or mode changed".into())
-            }
-            () => Ok(()),
-        }
+        self.stamp.unchanged(&self.path)
     }
 }
 
@@ -387,7 +348,7 @@ impl Gathering {
             metadata = file.metadata()?;
         }
         let kind = self.kind(&path, file, &metadata)?;
-        self.files.push(Entry { path, seen: Seen::of(&metadata), kind });
+        self.files.push(Entry { path, stamp: Stamp::of(&metadata), kind });
         Ok(())
     }
 
@@ -432,7 +393,7 @@ impl Gathering {
             if !self.known.insert((metadata.dev(), metadata.ino())) {
                 continue;
             }
-            self.folders.push(Entry { path: folder, seen: Seen::of(&metadata), kind: usize::MAX });
+            self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), kind: usize::MAX });
             for (path, kind) in entries {
                 match () {
                     () if kind.is_dir() => open_folders.push(path),

@@ -13,6 +13,56 @@ use sys::{cache::Way, device::Disk, mount::FileSystem};
 
 use crate::named::Named;
 
+/// What changes when a file is written to or replaced: identity, size and both times. Who writes changes the time of
+/// change too, which no program can set back. The allocated blocks are left out: some file systems move them without any
+/// write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    pub(crate) bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub(crate) fn of(metadata: &fs::Metadata) -> Stamp {
+        Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    pub(crate) fn is_same_file(&self, other: &Stamp) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Whether a path leads to the same file as before, with the same content.
+    ///
+    /// # Errors
+    /// What changed, to be put behind the file's name.
+    pub(crate) fn unchanged(&self, path: &Path) -> Result<(), String> {
+        let now = match fs::metadata(path) {
+            Ok(metadata) => Stamp::of(&metadata),
+            Err(error) => return Err(format!("was deleted or moved: {error}")),
+        };
+        match () {
+            () if !now.is_same_file(self) => Err("is another file now that took its name".into()),
+            () if now.bytes != self.bytes => {
+                Err(format!("changed its size from {} to {} bytes", self.bytes, now.bytes))
+            }
+            () if now.modified != self.modified => Err("was written to".into()),
+            () if now.changed != self.changed => {
+                Err("was changed: it was written to and its time set back, or its name, owner or mode changed".into())
+            }
+            () => Ok(()),
+        }
+    }
+}
+
 /// An open target and what is known of it.
 pub struct Target {
     pub path: String,
@@ -27,7 +77,7 @@ pub struct Target {
     /// Of a run of commands: every file that was named, this one among them.
     pub named: Option<Named>,
     allocated_bytes: u64,
-    modified: (i64, i64),
+    stamp: Stamp,
 }
 
 impl Target {
@@ -70,7 +120,7 @@ impl Target {
             disk,
             way: Err("not asked yet".into()),
             allocated_bytes: metadata.blocks() * 512,
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            stamp: Stamp::of(&metadata),
             named: None,
             file,
             file_system,
@@ -109,14 +159,7 @@ impl Target {
         if let Some(named) = &self.named {
             return named.unchanged();
         }
-        let now = self.file.metadata().map_err(|error| format!("the file cannot be looked at any more: {error}"))?;
-        if now.len() != self.bytes {
-            return Err(format!("the file changed its size from {} to {} bytes during the run", self.bytes, now.len()));
-        }
-        if (now.mtime(), now.mtime_nsec()) != self.modified {
-            return Err("somebody wrote to the file during the run".into());
-        }
-        self.in_place()
+        self.stamp.unchanged(Path::new(&self.path)).map_err(|change| format!("{} {change}", self.path))
     }
 
     /// Whether the file still has its name. Workers open it by that, each for itself, while states are verified on the

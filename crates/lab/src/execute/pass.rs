@@ -46,7 +46,7 @@ pub struct Bench<'a> {
     pub(super) expected: BTreeMap<usize, Duration>,
     /// When timed passes were, for the timeline.
     pub(super) passings: Vec<Passing>,
-    /// What a command changed of what it was said to read.
+    /// What changed of what is read; nothing is measured after that.
     pub(super) spoiled: Option<String>,
 }
 
@@ -95,8 +95,40 @@ impl Bench<'_> {
         pass
     }
 
-    /// As `pass`; with a kit, events are counted between `go` and `done`.
+    /// As `pass`; with a kit, events are counted between `go` and `done`. A file that changed ends the run: what a pass
+    /// read of it, and what later ones would, is another question. Also of a pass that failed, which the change may
+    /// have caused.
     pub(super) fn watched_pass(
+        &mut self,
+        arm: &Arm,
+        condition: &Condition,
+        watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+    ) -> Result<Pass, Trouble> {
+        let pass = self.one_pass(arm, condition, watched);
+        let Err(change) = self.unchanged() else { return pass };
+        let during = if arm.runtime == COMMAND { format!(", while {} ran", arm.short_name()) } else { String::new() };
+        let mut reason = format!("{change}{during}; the run ends here");
+        self.spoiled.get_or_insert_with(|| reason.clone());
+        match pass {
+            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+            Err(Trouble::Failed(failure)) => reason = format!("{reason} ({failure})"),
+            Ok(_) | Err(Trouble::Unavailable(_)) => {}
+        }
+        Err(Trouble::Failed(reason))
+    }
+
+    /// Whether the target is still what it was when the run began. What is written on purpose only keeps its name.
+    ///
+    /// # Errors
+    /// What changed.
+    pub(super) fn unchanged(&self) -> Result<(), String> {
+        match self.record.conditions.iter().any(|it| it.workload.writes()) {
+            true => self.target.in_place(),
+            false => self.target.unchanged(),
+        }
+    }
+
+    fn one_pass(
         &mut self,
         arm: &Arm,
         condition: &Condition,
@@ -177,12 +209,6 @@ impl Bench<'_> {
         readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
         if arm.runtime == COMMAND {
             readings.extend(self.cages.readings(condition));
-            // The last word of a run: nothing is measured on a file that changes.
-            if let Err(change) = self.target.unchanged() {
-                let said = format!("{change}, while {} ran; the run ends here", arm.short_name());
-                self.spoiled = Some(said.clone());
-                return Err(Trouble::Failed(said));
-            }
         }
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
@@ -194,8 +220,7 @@ impl Bench<'_> {
             done: &done,
         };
         invalid = invalid
-            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err())
-            .or_else(|| self.target.in_place().err());
+            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err());
         if arm.runtime == COMMAND && invalid.is_none() && condition.state == State::Cold {
             invalid = state::verify_touched(&seen).err();
         }
