@@ -1,12 +1,16 @@
-//! `--dry-run`: what would be measured, written and waited for.
+//! `--dry-run`: what would be measured, written and waited for. It asks what the run asks, as far as that changes nothing.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Duration};
 
-use anyhow::Result;
-use lab::{Plan, Target, fixture};
-use schema::{Experiment, State};
+use anyhow::{Context, Result};
+use lab::{Plan, Target, cage::Cages, fixture, possible, runtime};
+use schema::{
+    Condition, Experiment, SCHEMA_VERSION, Skip,
+    plan::{PlannedCell, PlannedCondition},
+    record::Cell,
+};
 
-use crate::{exit::Outcome, output};
+use crate::{cli::OutputArgs, exit::Outcome, measure, output};
 
 /// What a plan is made for.
 pub struct Planned<'a> {
@@ -20,63 +24,134 @@ pub struct Planned<'a> {
     /// That were asked for by number.
     pub rounds: Option<u32>,
     pub seed: u64,
+    /// The arms were asked for by name.
+    pub asked_for: bool,
 }
 
-/// Prints the plan; nothing is measured or written.
+/// Prints the plan; nothing is measured or written, but for the JSON document where a file for it was named.
 ///
 /// # Errors
-/// The target cannot be measured, or nobody reads.
-pub fn show(planned: &Planned) -> Result<Outcome> {
-    let Planned { experiment, target, .. } = planned;
-    let directory = target.is_dir();
-    let (file_bytes, name) = match directory {
-        true => (
-            planned.size.map_or_else(|| fixture::default_bytes(target), Ok)?,
-            format!("a test file in {}, removed again", target.display()),
-        ),
+/// The target cannot be measured, the test file cannot be made, or the plan cannot be written.
+pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Outcome> {
+    let place = Place::open(planned)?;
+    let plan = place.plan(planned);
+    let outcome = match planned.asked_for && measure::lacks_an_arm(&plan.cells) {
+        true => Outcome::Unavailable,
+        false => Outcome::Answered,
+    };
+    output::emit_plan(&place.describe(planned, &plan), output)?;
+    if place.made_here {
+        fixture::fits(planned.target, place.file_bytes)?;
+    }
+    Ok(outcome)
+}
+
+/// Where a run would be made.
+struct Place {
+    name: String,
+    made_here: bool,
+    file_bytes: u64,
+    /// What states are asked of: the file itself, or one without a name in its folder.
+    target: Option<Target>,
+    /// What arms are asked of: reading the user's own file would change what is cached of it.
+    unnamed: Option<Target>,
+    limits: Vec<String>,
+}
+
+impl Place {
+    fn open(planned: &Planned) -> Result<Place> {
+        let path = planned.target;
+        let made_here = path.is_dir();
         // Opened and looked at; `keep_cache` evicts nothing.
-        false => {
-            let target = Target::open(target, false, true)?;
-            (target.bytes, target.path.clone())
+        let target = if made_here { None } else { Some(Target::open(path, false, true)?) };
+        let file_bytes = match &target {
+            Some(target) => target.bytes,
+            None => planned.size.map_or_else(|| fixture::default_bytes(path), Ok)?,
+        };
+        let folder = if made_here { Some(path) } else { path.parent() };
+        let folder = folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // A hole may be larger than the disk, but not than the file system can count.
+        let mut limits = Vec::new();
+        let unnamed = match Target::unnamed(folder, file_bytes) {
+            Ok(target) => Some(target),
+            Err(error) if made_here && is_refused(&error) => {
+                return Err(error).with_context(|| format!("cannot make a test file in {}", folder.display()));
+            }
+            Err(error) => {
+                limits.push(format!(
+                    "Whether the methods work here was not tried: a file without a name (O_TMPFILE) cannot be made in \
+                     {}: {error}",
+                    folder.display()
+                ));
+                None
+            }
+        };
+        let name = target.as_ref().map_or_else(|| path.display().to_string(), |it| it.path.clone());
+        Ok(Place { name, made_here, file_bytes, target, unnamed, limits })
+    }
+
+    /// Cells with the reasons for which they would be skipped, as far as they are known before any pass.
+    fn plan(&self, planned: &Planned) -> Plan {
+        let cages = Cages::new(&|_| {});
+        let asked = self.target.as_ref().or(self.unnamed.as_ref());
+        let mut plan =
+            Plan::new(planned.experiment, self.file_bytes, lab::plan::RANGE_BYTES_MAX, |condition| match asked {
+                Some(target) => possible::condition(condition, target, &cages),
+                None => Ok(()),
+            });
+        let mut tried: BTreeMap<(String, u64), Option<Skip>> = BTreeMap::new();
+        for cell in plan.cells.iter_mut().filter(|it| it.skipped.is_none()) {
+            let condition = cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]);
+            let key = (cell.arm.name.clone(), condition.block_bytes);
+            cell.skipped = tried.entry(key).or_insert_with(|| self.lacks(cell, condition)).clone();
         }
-    };
-    let memory = sys::mount::file_system(target).is_ok_and(|it| it.is_memory());
-    let groups = sys::cgroup::Hierarchy::detect();
-    let plan = Plan::new(experiment, file_bytes, lab::plan::RANGE_BYTES_MAX, |condition| match condition.state {
-        State::Cold if memory => {
-            Err("files here live in the page cache and nowhere else, so they are never cold".into())
+        plan
+    }
+
+    fn lacks(&self, cell: &Cell, condition: &Condition) -> Option<Skip> {
+        let runtime = runtime::find(&cell.arm.runtime).map_err(Skip::Unavailable);
+        if let Err(skip) = runtime.and_then(|it| it.present(&cell.arm).map_err(Skip::Unavailable)) {
+            return Some(skip);
         }
-        State::Limited => groups.can_limit_memory(),
-        _ => Ok(()),
-    });
-    let conditions = plan.conditions.iter().enumerate().map(|(index, condition)| {
-        let cells = || plan.cells.iter().filter(move |cell| cell.condition == index && !cell.control);
-        let variant = plan.origins.get(index).and_then(|&origin| experiment.comparisons.get(origin)?.variant);
-        report::PlannedCondition {
-            label: match variant {
-                Some(variant) => format!("{}, {}", condition.label(), report::variant(variant)),
-                None => condition.label(),
-            },
-            arms: cells().filter(|it| it.skipped.is_none()).map(|it| it.arm.short_name().to_string()).collect(),
-            skips: cells()
-                .filter_map(|it| Some((it.arm.short_name().to_string(), it.skipped.as_ref()?.to_string())))
-                .collect(),
+        // A worker in Java compiles itself first, and a method that writes is tried by writing.
+        let target = self.unnamed.as_ref().filter(|_| cell.arm.runtime == "native" && !condition.workload.writes())?;
+        possible::arm(&cell.arm, target, condition.block_bytes, &AtomicBool::new(false)).err()
+    }
+
+    fn describe(&self, planned: &Planned, plan: &Plan) -> schema::plan::Plan {
+        let Planned { experiment, target, .. } = planned;
+        let cell = |cell: &Cell| PlannedCell {
+            arm: cell.arm.clone(),
+            baseline: cell.baseline,
+            own_condition: cell.own_condition.clone(),
+            skipped: cell.skipped.clone(),
+            reason: cell.skipped.as_ref().map(ToString::to_string),
+        };
+        let conditions = plan.conditions.iter().enumerate().map(|(index, condition)| PlannedCondition {
+            condition: condition.clone(),
+            variant: plan.origins.get(index).and_then(|&origin| experiment.comparisons.get(origin)?.variant),
+            cells: plan.cells.iter().filter(|it| it.condition == index && !it.control).map(cell).collect(),
+        });
+        schema::plan::Plan {
+            schema_version: SCHEMA_VERSION,
+            experiment: experiment.name.clone(),
+            title: experiment.title.clone(),
+            target: self.name.clone(),
+            made_here: self.made_here,
+            file_bytes: self.file_bytes,
+            written_bytes: if self.made_here { self.file_bytes } else { 0 },
+            free_bytes: self.made_here.then(|| fixture::free_bytes(target).ok()).flatten(),
+            expected_s: planned.budget_binds.then(|| planned.budget.as_secs_f64()),
+            rounds: planned.rounds,
+            seed: planned.seed,
+            conditions: conditions.collect(),
+            limits: self.limits.clone(),
         }
-    });
-    let shown = report::Plan {
-        title: experiment.title.clone(),
-        target: name,
-        file_bytes,
-        conditions: conditions.collect(),
-        written_bytes: if directory { file_bytes } else { 0 },
-        written_to: target.display().to_string(),
-        free_bytes: directory.then(|| fixture::free_bytes(target).ok()).flatten(),
-        duration: match planned.rounds.filter(|_| !planned.budget_binds) {
-            Some(rounds) => report::Expected::Rounds(rounds),
-            None => report::Expected::Seconds(planned.budget.as_secs_f64()),
-        },
-        seed: planned.seed,
-    };
-    output::print(&report::plan(&shown, output::style(true)))?;
-    Ok(Outcome::Answered)
+    }
+}
+
+/// A test file would be refused for the same reason.
+fn is_refused(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory)
 }

@@ -133,13 +133,13 @@ impl Measured {
     }
 }
 
-/// Whether an arm was skipped under every condition, and not for want of time alone.
+/// Whether an arm was skipped under every condition, and not only for what the experiment asked of it.
 pub fn lacks_an_arm(cells: &[record::Cell]) -> bool {
     let lacks = |arm: &str| {
         let mut skips = cells.iter().filter(|it| it.arm.name == arm).map(|it| it.skipped.as_ref());
         let mut missing = false;
         let never = skips.all(|skip| {
-            missing |= skip.is_some_and(|it| !it.is_for_want_of_time());
+            missing |= skip.is_some_and(|it| !it.is_of_the_experiment());
             skip.is_some()
         });
         never && missing

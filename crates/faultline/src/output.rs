@@ -34,6 +34,21 @@ impl OutputArgs {
         Ok(())
     }
 
+    /// As `check`, for a dry run: of what has not been measured there is a plan, as text or as JSON, and nothing else.
+    ///
+    /// # Errors
+    /// As `check`, or the option that asks for more.
+    pub fn check_plan(&self) -> Result<()> {
+        let asked = [("--markdown", &self.markdown), ("--csv", &self.csv), ("--html", &self.html)];
+        if let Some((option, _)) = asked.into_iter().find(|(_, path)| path.is_some()) {
+            return Err(Usage(format!(
+                "a dry run measures nothing, so {option} has nothing to show; --json has the plan"
+            ))
+            .into());
+        }
+        self.check()
+    }
+
     /// Whether none of the files is the one that is measured: that is never changed, not even with `--force`.
     ///
     /// # Errors
@@ -135,6 +150,17 @@ pub fn emit(
         print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }
     first_error
+}
+
+/// The plan of a run, as JSON where that was asked for.
+///
+/// # Errors
+/// The file cannot be written, or the reader of stdout went away.
+pub fn emit_plan(plan: &schema::plan::Plan, args: &OutputArgs) -> Result<()> {
+    if let Some(Some(path)) = &args.json {
+        write(path, &report::plan_json(plan), args.force)?;
+    }
+    print(&if args.json_on_stdout() { report::plan_json(plan) } else { report::plan(plan, style(true)) })
 }
 
 /// A file that the user named.

@@ -1,14 +1,14 @@
 //! What a run answers, and what it leaves untouched.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use schema::{
-    State,
+    Skip, State,
     record::{Outcome, Reading},
 };
 use serde_json::Value;
 
-use crate::support::{Sandbox, failure};
+use crate::support::{Output, Sandbox, failure};
 
 #[test]
 fn json_is_one_document_with_everything_that_is_promised() {
@@ -306,11 +306,96 @@ fn a_dry_run_measures_and_writes_nothing() {
     assert!(output.stdout.contains("3 MiB") && output.stdout.contains("free"), "{}", output.stdout);
     let file = sandbox.file("file", 4096);
     let before = fs::metadata(&file).unwrap().accessed().ok();
-    sandbox.run(&["run", &file, "--dry-run", "--json=out.json"]).expect(0);
+    sandbox.run(&["run", &file, "--dry-run", "--json"]).expect(0);
     assert_eq!(fs::metadata(&file).unwrap().accessed().ok(), before, "nobody read the file");
     assert_eq!(sandbox.left(), ["file", "folder"]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert!(!sandbox.data().exists());
+}
+
+#[track_caller]
+fn plan_of(output: &Output) -> schema::plan::Plan {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:#?}"))
+}
+
+#[test]
+fn a_dry_run_gives_its_plan_as_json_on_stdout_or_in_a_file() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let args = ["run", &folder, "--dry-run", "--size=3MiB", "--method=read,mmap", "--state=cached", "--budget=7s"];
+    let plan = plan_of(&sandbox.run(&[&args[..], &["--json"]].concat()).expect(0));
+    assert_eq!((plan.made_here, plan.file_bytes, plan.written_bytes), (true, 3 << 20, 3 << 20));
+    assert_eq!((plan.expected_s, plan.seed, plan.experiment.as_str()), (Some(7.0), 1, "survey"));
+    assert!(plan.conditions.iter().all(|it| it.condition.state == schema::State::Cached && it.cells.len() == 2));
+    let output = sandbox.run(&[&args[..], &["--json=plan.json"]].concat()).expect(0);
+    output.shows(&["scan 4 KiB cached"]);
+    let written = fs::read_to_string(sandbox.at("plan.json")).unwrap();
+    let again: schema::plan::Plan = serde_json::from_str(&written).unwrap();
+    assert_eq!(again.conditions, plan.conditions);
+    let study = sandbox.run(&["reproduce", "random-4k-2021", "--dry-run", "--json"]).expect(0);
+    assert!(plan_of(&study).conditions.iter().all(|it| it.variant.is_some()));
+}
+
+#[test]
+fn a_dry_run_has_nothing_for_a_page_a_summary_or_a_table() {
+    let sandbox = Sandbox::new();
+    for option in ["--html=out", "--markdown=out", "--csv=out"] {
+        for more in [&[][..], &["--json=plan.json"]] {
+            let args = ["run", ".", "--dry-run", "--size=1MiB", option];
+            sandbox.run(&[&args[..], more].concat()).refused(2, &[option.split_once('=').unwrap().0]);
+        }
+    }
+    assert_eq!(sandbox.left(), [""; 0]);
+}
+
+/// Of the cells of one arm in a plan.
+fn skips<'a>(plan: &'a schema::plan::Plan, arm: &str) -> Vec<Option<&'a Skip>> {
+    let cells = plan.conditions.iter().flat_map(|it| &it.cells).filter(|it| it.arm.short_name() == arm);
+    cells.map(|it| it.skipped.as_ref()).collect()
+}
+
+#[test]
+fn a_dry_run_does_not_promise_what_the_file_system_cannot_do() {
+    let place = Path::new("/dev/shm");
+    if !sys::mount::file_system(place).is_ok_and(|it| it.kind == "tmpfs") || lab::Target::unnamed(place, 4096).is_err()
+    {
+        return println!("skipped: no tmpfs at /dev/shm that can be written to");
+    }
+    let sandbox = Sandbox::on(place);
+    let (folder, file) = (sandbox.folder("folder"), sandbox.file("file", 1 << 20));
+    for target in [&folder, &file] {
+        let size: &[&str] = if *target == folder { &["--size=1MiB"] } else { &[] };
+        let args = ["run", target, "--dry-run", "--json", "--block=4KiB", "--method=read,direct", "--workload=scan"];
+        let output = sandbox.run(&[&args[..], size, &["--state=cold,cached"]].concat()).expect(4);
+        let plan = plan_of(&output);
+        assert!(matches!(skips(&plan, "read")[..], [Some(Skip::Impossible(_)), None]), "{plan:#?}");
+        let of_direct = skips(&plan, "direct");
+        assert!(matches!(of_direct[..], [Some(Skip::Impossible(_)), Some(Skip::Unavailable(_))]), "{plan:#?}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn a_dry_run_does_not_promise_a_jdk_that_is_not_there_or_more_space_than_there_is() {
+    let sandbox = Sandbox::new();
+    let args = ["run", ".", "--dry-run", "--json", "--block=4KiB", "--method=read,jvm/mapped", "--workload=scan"];
+    let output =
+        sandbox.run(&[&args[..], &["--state=cached", "--size=1MiB", "--java=/no/such/jdk"]].concat()).expect(4);
+    let plan = plan_of(&output);
+    assert!(matches!(skips(&plan, "mapped")[..], [Some(Skip::Unavailable(_))]), "{plan:#?}");
+    assert_eq!(skips(&plan, "read"), [None]);
+    let output = sandbox.run(&["run", ".", "--dry-run", "--json", "--size=512PiB"]).expect(1);
+    assert_eq!(plan_of(&output).written_bytes, 512 << 50);
+    assert_eq!(output.stderr.lines().count(), 1, "{output:#?}");
+}
+
+#[test]
+fn the_size_of_a_test_file_means_nothing_for_a_file_and_is_refused() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    for more in [&[][..], &["--dry-run"]] {
+        sandbox.run(&[&["run", &file, "--size=1MiB"], more].concat()).refused(2, &["--size", &file]);
+    }
 }
 
 #[test]

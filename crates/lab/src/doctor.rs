@@ -2,13 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Span, State, protocol::Job, record::ReclaimScheme, runtime::Can};
+use schema::{State, record::ReclaimScheme, runtime::Can};
 
-use crate::{
-    Target, host,
-    link::{Link, Trouble},
-    probe, runtime, state,
-};
+use crate::{Target, host, possible, probe, runtime, state};
+
+/// A block that every method can read.
+const PAGE_BYTES: u64 = 4096;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,17 +92,9 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
 }
 
 fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
-    let arm: Arm = arm.parse()?;
-    let job = Job::new(&arm, &target.path, Span { offset: 0, bytes: target.bytes.min(4096) });
-    let asked = Link::start(runtime::worker(&arm)?, interrupted).and_then(|(mut link, _)| {
-        link.prepare(&job)?;
-        link.bye()
-    });
-    match asked {
-        Ok(()) => Ok("yes".into()),
-        Err(Trouble::Unavailable(reason) | Trouble::Failed(reason)) => Err(reason),
-        Err(Trouble::Interrupted) => Err("interrupted".into()),
-    }
+    possible::arm(&arm.parse()?, target, PAGE_BYTES, interrupted)
+        .map(|()| "yes".into())
+        .map_err(|skip| skip.to_string())
 }
 
 /// Whether memory stays where passes left it.

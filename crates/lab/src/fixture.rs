@@ -38,6 +38,23 @@ pub fn free_bytes(folder: &Path) -> Result<u64> {
     Ok(stat.f_bavail * stat.f_frsize)
 }
 
+/// Whether a test file of this size can be written to a folder.
+///
+/// # Errors
+/// Both numbers, when it cannot; or the folder cannot be looked at.
+pub fn fits(folder: &Path, bytes: u64) -> Result<()> {
+    let free = free_bytes(folder)?;
+    if free < bytes {
+        bail!(
+            "a test file of {} does not fit into {}: {} are free. Try --size, or another folder",
+            Bytes(bytes),
+            folder.display(),
+            Bytes(free)
+        )
+    }
+    Ok(())
+}
+
 /// A file of our own; removed when dropped.
 pub struct Fixture {
     pub path: PathBuf,
@@ -63,15 +80,7 @@ impl Fixture {
         mut progress: impl FnMut(u64),
     ) -> Result<Fixture> {
         let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-        let free = free_bytes(&folder)?;
-        if free < bytes {
-            bail!(
-                "a test file of {} does not fit into {}: {} are free. Try --size, or another folder",
-                Bytes(bytes),
-                folder.display(),
-                Bytes(free)
-            )
-        }
+        fits(&folder, bytes)?;
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)

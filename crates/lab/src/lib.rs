@@ -15,6 +15,7 @@ pub mod link;
 pub mod named;
 pub mod observe;
 pub mod plan;
+pub mod possible;
 pub mod probe;
 pub mod runtime;
 pub mod scenario;

@@ -74,6 +74,7 @@ impl Plan {
                 let index = plan.conditions.len();
                 for (position, competitor) in compare.arms.iter().enumerate() {
                     let own_condition = own(competitor, &condition);
+                    let skipped = empty(own_condition.as_ref().unwrap_or(&condition)).or(skipped.clone());
                     let cell = |control: bool| Cell {
                         arm: competitor.arm.clone(),
                         condition: index,
@@ -94,6 +95,12 @@ impl Plan {
         }
         plan
     }
+}
+
+/// A pass over no bytes measures nothing.
+fn empty(condition: &Condition) -> Option<Skip> {
+    let Span { offset, bytes } = condition.range;
+    (bytes == 0).then_some(Skip::EmptyRange { offset_bytes: offset, file_bytes: condition.file_bytes })
 }
 
 fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<Condition> {
@@ -183,7 +190,7 @@ pub fn cover(condition: &mut Condition, ops: u64) {
     }
     // In state limited the window decides what fits into memory, so it stays.
     if condition.workload.is_ascending() && condition.state != State::Limited {
-        condition.range.bytes = condition.range.bytes.min(condition.ops * condition.block_bytes);
+        condition.range.bytes = condition.range.bytes.min(condition.ops.saturating_mul(condition.block_bytes));
     }
 }
 

@@ -3,11 +3,16 @@
 
 use std::{
     fs::{self, File},
-    os::unix::fs::{FileTypeExt, MetadataExt},
+    io,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileTypeExt, MetadataExt},
+    },
     path::Path,
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{Mode, OFlags};
 use schema::record::{self, Device, Reading};
 use sys::{cache::Way, device::Disk, mount::FileSystem};
 
@@ -108,26 +113,51 @@ impl Target {
         if metadata.len() == 0 {
             bail!("{shown} is empty: there is nothing to read. Try a file with something in it")
         }
+        let canonical = fs::canonicalize(path).ok().and_then(|it| it.to_str().map(str::to_string));
+        let path = canonical.unwrap_or_else(|| utf8.to_string());
+        Ok(Target::of(path, file, &metadata, file_system, made_here, keep_cache))
+    }
+
+    /// A file without a name in a folder (O_TMPFILE), all of it a hole: nothing is written, it takes no space, and it is
+    /// gone with its descriptor. A dry run asks it what files here can do.
+    ///
+    /// # Errors
+    /// No file can be made in the folder, or this file system has none without a name.
+    pub fn unnamed(folder: &Path, bytes: u64) -> io::Result<Target> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
+        file.set_len(bytes)?;
+        let (metadata, file_system) = (file.metadata()?, sys::mount::file_system(folder)?);
+        // Workers, which are other processes, can open it by this.
+        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        Ok(Target::of(path, file, &metadata, file_system, true, true))
+    }
+
+    fn of(
+        path: String,
+        file: File,
+        metadata: &fs::Metadata,
+        file_system: FileSystem,
+        made_here: bool,
+        keep_cache: bool,
+    ) -> Target {
         let disk = Disk::of(&file_system.device)
             .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))
             .map_err(|error| format!("no block device under {} ({error})", file_system.kind));
-        let canonical = fs::canonicalize(path).ok().and_then(|it| it.to_str().map(str::to_string));
-        let mut target = Target {
-            path: canonical.unwrap_or_else(|| utf8.to_string()),
+        let may_evict = !keep_cache && !file_system.is_memory();
+        Target {
+            path,
             bytes: metadata.len(),
             inode: metadata.ino(),
             made_here,
             disk,
-            way: Err("not asked yet".into()),
+            way: if may_evict { prove(&file) } else { believe(&file) },
             allocated_bytes: metadata.blocks() * 512,
             stamp: Stamp::of(&metadata),
             named: None,
             file,
             file_system,
-        };
-        let may_evict = !keep_cache && !target.file_system.is_memory();
-        target.way = if may_evict { prove(&target.file) } else { believe(&target.file) };
-        Ok(target)
+        }
     }
 
     /// What commands are said to read: the largest file stands for the others where one is enough.

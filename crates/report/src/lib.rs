@@ -45,7 +45,7 @@ pub use inspection::{inspection, inspection_json};
 pub use ledger::{claims, claims_json};
 pub use markdown::markdown;
 pub use number::{bytes, count, duration, seconds, speedup, throughput};
-pub use plan::{Expected, Plan, PlannedCondition, plan};
+pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
 pub use study::studies;
 pub use terminal::terminal;

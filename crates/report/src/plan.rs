@@ -1,48 +1,21 @@
 //! What a run would do, for `--dry-run` and before anything is written.
 
-use schema::Bytes;
+use schema::{
+    Bytes,
+    plan::{Plan, PlannedCell, PlannedCondition},
+};
 
 use crate::{
-    Style, number,
+    Style, claim, number,
     page::{Page, Paint},
     summary::plural,
 };
 
-/// A run that has not begun.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    pub title: String,
-    /// The file that is read, or will be made.
-    pub target: String,
-    pub file_bytes: u64,
-    pub conditions: Vec<PlannedCondition>,
-    /// 0 when the target is a file that is there already.
-    pub written_bytes: u64,
-    /// The folder that is written to; not looked at when nothing is written.
-    pub written_to: String,
-    /// What an ordinary user may still write there, where it is known.
-    pub free_bytes: Option<u64>,
-    pub duration: Expected,
-    pub seed: u64,
-}
-
-/// How long a run takes, as far as that can be said before any trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Expected {
-    /// At most about its budget.
-    Seconds(f64),
-    /// So many rounds, which no budget ends.
-    Rounds(u32),
-}
-
-/// The arms under one condition.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlannedCondition {
-    /// `scan 4 KiB cold`
-    pub label: String,
-    pub arms: Vec<String>,
-    /// Arms that will not run, and why.
-    pub skips: Vec<(String, String)>,
+/// One JSON document, as docs/FORMATS.md describes it, and a line feed.
+pub fn plan_json(plan: &Plan) -> String {
+    let mut text = serde_json::to_string_pretty(plan).expect("maps have string keys and nothing else can fail");
+    text.push('\n');
+    text
 }
 
 /// The plan as text.
@@ -54,23 +27,30 @@ pub fn plan(plan: &Plan, style: Style) -> String {
         0,
         "Reads: ",
         Paint::Quiet,
-        &format!("{} · {}", plan.target, glued(Bytes(plan.file_bytes).to_string())),
+        &format!(
+            "{} · {}",
+            match plan.made_here {
+                true => format!("a test file in {}, removed again", plan.target),
+                false => plan.target.clone(),
+            },
+            glued(Bytes(plan.file_bytes).to_string())
+        ),
     );
     let writes = match (plan.written_bytes, plan.free_bytes) {
         (0, _) => "nothing".to_string(),
         (bytes, free) => {
             let free =
                 free.map_or(String::new(), |free| format!(", where {} are free", number::bytes_glued(free as f64)));
-            format!("{} to {}{free}; removed at the end", number::bytes_glued(bytes as f64), plan.written_to)
+            format!("{} to {}{free}; removed at the end", number::bytes_glued(bytes as f64), plan.target)
         }
     };
     page.labelled(0, "Writes:", Paint::Quiet, &writes);
-    let cells: usize = plan.conditions.iter().map(|condition| condition.arms.len()).sum();
+    let cells = plan.conditions.iter().map(|condition| measured(condition).count()).sum();
     let conditions = plan.conditions.len();
-    let duration = match plan.duration {
-        Expected::Seconds(seconds) => format!("about {}", glued(number::seconds(seconds))),
-        Expected::Rounds(rounds) => {
-            let rounds = number::count(f64::from(rounds));
+    let duration = match (plan.expected_s, plan.rounds) {
+        (Some(seconds), _) => format!("about {}", glued(number::seconds(seconds))),
+        (None, rounds) => {
+            let rounds = number::count(f64::from(rounds.unwrap_or(0)));
             format!("as long as {rounds} rounds take, which no --budget ends")
         }
     };
@@ -88,10 +68,12 @@ pub fn plan(plan: &Plan, style: Style) -> String {
         ),
     );
     page.blank();
-    let columns = plan.conditions.iter().map(|condition| condition.label.chars().count()).max().unwrap_or(0);
-    for condition in &plan.conditions {
-        let arms = if condition.arms.is_empty() { "no arm can run".to_string() } else { condition.arms.join(", ") };
-        page.item(2, columns, &condition.label, Paint::Heading, &arms);
+    let labels: Vec<String> = plan.conditions.iter().map(label).collect();
+    let columns = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    for (condition, label) in plan.conditions.iter().zip(&labels) {
+        let arms: Vec<&str> = measured(condition).map(|cell| cell.arm.short_name()).collect();
+        let arms = if arms.is_empty() { "no arm can run".to_string() } else { arms.join(", ") };
+        page.item(2, columns, label, Paint::Heading, &arms);
     }
     let skips = skips(&plan.conditions);
     if !skips.is_empty() {
@@ -102,21 +84,39 @@ pub fn plan(plan: &Plan, style: Style) -> String {
             page.labelled(2, &format!("{}:", arms.join(", ")), Paint::Plain, &text);
         }
     }
+    if !plan.limits.is_empty() {
+        page.blank();
+        plan.limits.iter().for_each(|limit| page.paragraph(0, Paint::Unsure, limit));
+    }
     page.finish()
 }
 
+/// `scan 4 KiB cold, as published`
+fn label(planned: &PlannedCondition) -> String {
+    match planned.variant {
+        Some(variant) => format!("{}, {}", planned.condition.label(), claim::variant(variant)),
+        None => planned.condition.label(),
+    }
+}
+
+fn measured(condition: &PlannedCondition) -> impl Iterator<Item = &PlannedCell> {
+    condition.cells.iter().filter(|cell| cell.skipped.is_none())
+}
+
 /// Each reason once, in order of appearance, with its arms and the number of cells.
-fn skips(conditions: &[PlannedCondition]) -> Vec<(Vec<&str>, &str, usize)> {
-    let mut skips: Vec<(Vec<&str>, &str, usize)> = Vec::new();
-    for (arm, reason) in conditions.iter().flat_map(|condition| &condition.skips) {
-        let index = skips.iter().position(|skip| skip.1 == reason).unwrap_or_else(|| {
-            skips.push((Vec::new(), reason, 0));
-            skips.len() - 1
-        });
-        let (arms, _, count) = &mut skips[index];
-        *count += 1;
-        if !arms.contains(&arm.as_str()) {
-            arms.push(arm);
+fn skips(conditions: &[PlannedCondition]) -> Vec<(Vec<&str>, String, usize)> {
+    let mut skips: Vec<(Vec<&str>, String, usize)> = Vec::new();
+    for cell in conditions.iter().flat_map(|condition| &condition.cells) {
+        let Some(reason) = cell.skipped.as_ref().map(ToString::to_string) else { continue };
+        let arm = cell.arm.short_name();
+        match skips.iter_mut().find(|(_, known, _)| *known == reason) {
+            None => skips.push((vec![arm], reason, 1)),
+            Some((arms, _, count)) => {
+                *count += 1;
+                if !arms.contains(&arm) {
+                    arms.push(arm);
+                }
+            }
         }
     }
     skips

@@ -8,11 +8,12 @@ mod support;
 use std::collections::BTreeSet;
 
 use expect_test::{expect, expect_file};
-use report::{Plan, PlannedCondition, Style};
+use report::Style;
 use schema::{
-    Findings, Record,
+    Findings, Record, Skip, State,
     claims::{LaterRun, Ledger, LedgerEntry},
     findings::{Document, Status, Verdict},
+    plan::{Plan, PlannedCell, PlannedCondition},
     record::{Outcome, Reading},
 };
 use serde_json::Value;
@@ -576,22 +577,43 @@ fn the_json_document_reads_back_as_what_it_was() {
 }
 
 fn plan_of(title: &str) -> Plan {
-    let condition = |label: &str| PlannedCondition {
-        label: label.into(),
-        arms: ["read", "mmap", "mmap+sequential", "mmap+populate-read"].map(String::from).to_vec(),
-        skips: vec![("uring".into(), "io_uring is switched off (kernel.io_uring_disabled = 2)".into())],
+    let run = run();
+    let cell = |arm: &str, skipped: Option<Skip>| PlannedCell {
+        arm: arm.parse().unwrap(),
+        baseline: arm == "read",
+        own_condition: None,
+        reason: skipped.as_ref().map(ToString::to_string),
+        skipped,
+    };
+    let off = || Some(Skip::Unavailable("io_uring is switched off (kernel.io_uring_disabled = 2)".into()));
+    let condition = |block_bytes, state| PlannedCondition {
+        condition: schema::Condition { block_bytes, state, ..run.record.conditions[0].clone() },
+        variant: None,
+        cells: ["read", "mmap", "mmap+sequential", "mmap+populate-read"]
+            .map(|arm| cell(arm, None))
+            .into_iter()
+            .chain([cell("uring", off())])
+            .collect(),
     };
     Plan {
+        schema_version: schema::SCHEMA_VERSION,
+        experiment: "survey".into(),
         title: title.into(),
-        target: "a test file in /tmp/x, removed again".into(),
+        target: "/tmp/x".into(),
+        made_here: true,
         file_bytes: 1 << 30,
-        conditions: vec![condition("scan 4 KiB cold"), condition("scan 64 KiB cached")],
+        conditions: vec![condition(4096, State::Cold), condition(65_536, State::Cached)],
         written_bytes: 1 << 30,
-        written_to: "/tmp/x".into(),
         free_bytes: Some(5_123_456_789),
-        duration: report::Expected::Seconds(61.0),
         seed: 7,
+        limits: Vec::new(),
     }
+}
+
+#[test]
+fn the_json_document_of_a_plan_reads_back_as_what_it_was() {
+    let plan = plan_of("Survey");
+    assert_eq!(serde_json::from_str::<Plan>(&report::plan_json(&plan)).unwrap(), plan);
 }
 
 #[test]

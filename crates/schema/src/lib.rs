@@ -15,6 +15,7 @@ pub mod gate;
 pub mod inspection;
 pub mod leftover;
 pub mod observation;
+pub mod plan;
 pub mod protocol;
 pub mod record;
 pub mod runtime;

@@ -51,6 +51,11 @@ pub enum Skip {
 }
 
 impl Skip {
+    /// Whether machine and target could do it: more time or another range is all that is needed.
+    pub fn is_of_the_experiment(&self) -> bool {
+        self.is_for_want_of_time() || matches!(self, Skip::EmptyRange { .. })
+    }
+
     /// Whether time is all that was lacking: the arm itself is there.
     pub fn is_for_want_of_time(&self) -> bool {
         matches!(self, Skip::TooSlow { .. } | Skip::TooLong { .. } | Skip::Untried)
@@ -91,13 +96,10 @@ impl fmt::Display for Skip {
                 )
             }
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
-            Skip::EmptyRange { offset_bytes: 0, .. } => f.write_str("the range of this comparison has no byte in it"),
-            Skip::EmptyRange { offset_bytes, file_bytes } => write!(
-                f,
-                "the range of this comparison has no byte in it: it begins at {} of a file of {}",
-                Bytes(*offset_bytes),
-                Bytes(*file_bytes)
-            ),
+            Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {
+                write!(f, "the range begins at or beyond the end of the file, which has {}", Bytes(*file_bytes))
+            }
+            Skip::EmptyRange { .. } => f.write_str("the range has no byte in it"),
             Skip::Unavailable(reason) | Skip::Impossible(reason) | Skip::Failed(reason) | Skip::Other(reason) => {
                 f.write_str(reason)
             }

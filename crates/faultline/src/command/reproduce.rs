@@ -29,7 +29,8 @@ pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
     let studies = experiment::studies(args)?;
     check(args, &studies)?;
     let outcomes = match args.dry_run {
-        true => studies.iter().map(|study| plan(study, args)).collect::<Result<Vec<Outcome>>>()?,
+        // A study that does not fit must not hide the plans after it.
+        true => studies.iter().map(|study| plan(study, args)).collect::<Vec<_>>().into_iter().collect::<Result<_>>()?,
         false => reproduce(&studies, args)?,
     };
     Ok(together(&outcomes))
@@ -51,7 +52,7 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
         return Err(Usage(format!("{option} takes one study, not {count}: each has a document of its own")).into());
     }
     if args.dry_run {
-        return Ok(());
+        return args.output.check_plan();
     }
     args.output.check()?;
     let free = fixture::free_bytes(&args.dir)?;
@@ -70,8 +71,9 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
 
 fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Outcome> {
     let size = Some(file_bytes(study, args.full));
-    let ((budget, budget_binds), rounds, seed) = (budget(args), args.rounds, args.seed);
-    dry_run::show(&Planned { experiment: study, target: &args.dir, size, budget, budget_binds, rounds, seed })
+    let ((budget, budget_binds), rounds, seed, target) = (budget(args), args.rounds, args.seed, &args.dir);
+    let planned = Planned { experiment: study, target, size, budget, budget_binds, rounds, seed, asked_for: false };
+    dry_run::show(&planned, &args.output)
 }
 
 fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome>> {

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     cli::RunArgs,
     dry_run::{self, Planned},
-    exit::Outcome,
+    exit::{Outcome, Usage},
     experiment,
     measure::{self, How, Measured},
     output,
@@ -18,12 +18,21 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     subject::spare(&experiment, &args.target)?;
     let size = args.size.map(|size| size.0);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
+    if size.is_some() && args.target.is_file() {
+        let file = args.target.display();
+        return Err(Usage(format!(
+            "--size is for the test file that is made in a folder, and {file} is a file, which is measured as it is"
+        ))
+        .into());
+    }
+    args.output.spare(&args.target)?;
     if args.dry_run {
-        let (target, rounds, seed) = (&args.target, args.rounds, args.seed);
-        return dry_run::show(&Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed });
+        args.output.check_plan()?;
+        let (target, rounds, seed, asked_for) = (&args.target, args.rounds, args.seed, asked_for(args));
+        let planned = Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed, asked_for };
+        return dry_run::show(&planned, &args.output);
     }
     args.output.check()?;
-    args.output.spare(&args.target)?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
@@ -43,11 +52,16 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     Ok(outcome(&measured, args))
 }
 
+/// Arms that were named, on the command line or in a file of the user's own, were asked for.
+fn asked_for(args: &RunArgs) -> bool {
+    !args.method.is_empty() || schema::builtin::find(&args.experiment).is_none()
+}
+
 fn outcome(measured: &Measured, args: &RunArgs) -> Outcome {
-    // Arms that were named, on the command line or in a file of the user's own, were asked for.
-    let asked_for = !args.method.is_empty() || schema::builtin::find(&args.experiment).is_none();
     match measured.outcome() {
-        Outcome::Answered | Outcome::NothingDecided if asked_for && measure::lacks_an_arm(&measured.record.cells) => {
+        Outcome::Answered | Outcome::NothingDecided
+            if asked_for(args) && measure::lacks_an_arm(&measured.record.cells) =>
+        {
             Outcome::Unavailable
         }
         other => other,

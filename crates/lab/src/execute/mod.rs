@@ -19,11 +19,10 @@ use crate::{
     cage::{Cages, Note},
     ceiling, host,
     plan::{Plan, Stage},
+    possible,
     scenario::{self, Scene},
-    state,
     target::Target,
     timeline::Sampler,
-    writing,
 };
 
 use clock::Clock;
@@ -109,9 +108,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
 
     let plan =
         Plan::new(experiment, target.all_bytes(), record::range_limit(&bench.record, settings.budget), |condition| {
-            state::possible(condition.state, target)?;
-            writing::possible(condition, target)?;
-            bench.cages.possible(condition, target)
+            possible::condition(condition, target, &bench.cages)
         });
     bench.record.limits.extend(record::lost(&bench.record, &plan));
     bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));

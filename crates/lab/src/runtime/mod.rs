@@ -29,6 +29,14 @@ pub trait Runtime: Sync {
     /// Why this machine cannot run it, and what to install.
     fn worker(&self, arm: &Arm) -> Result<Command, String>;
 
+    /// Whether this machine has what a worker for this arm needs; nothing is started or compiled to find out.
+    ///
+    /// # Errors
+    /// What is missing, and what to install.
+    fn present(&self, _arm: &Arm) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What it may take of a worker's memory, beside the program and its buffers, until it is ready. How much it takes is
     /// seen only then; 0 for one that takes nothing.
     fn room_bytes(&self) -> u64 {

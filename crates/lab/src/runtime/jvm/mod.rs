@@ -56,14 +56,22 @@ impl Runtime for Jvm {
     }
 
     fn worker(&self, arm: &Arm) -> Result<Command, String> {
-        let wanted = arm.number("jdk").filter(|&version| version > 0);
-        worker_of(&find(wanted)?, arm, &classes::cache()?)
+        worker_of(&find(wanted(arm))?, arm, &classes::cache()?)
+    }
+
+    fn present(&self, arm: &Arm) -> Result<(), String> {
+        find(wanted(arm))?.fits()
     }
 
     /// It compiles while it runs, and has a heap: 10 to 20 MiB beyond what it had before it was moved to its limits.
     fn room_bytes(&self) -> u64 {
         512 << 20
     }
+}
+
+/// The version that an arm names.
+fn wanted(arm: &Arm) -> Option<u32> {
+    arm.number("jdk").filter(|&version| version > 0)
 }
 
 /// A command for an arm on one certain JDK, with its classes in `cache`.

@@ -1,0 +1,42 @@
+//! What can be had of a target, asked before anything is measured. A run and its dry run ask the same questions.
+
+use std::sync::atomic::AtomicBool;
+
+use schema::{Arm, Condition, Skip, Span, protocol::Job};
+
+use crate::{
+    Target,
+    cage::Cages,
+    link::{Link, Trouble},
+    runtime, state, writing,
+};
+
+/// Whether the state, the limits and the workload of a condition can be had of this target.
+///
+/// # Errors
+/// Why not, and what would help.
+pub fn condition(condition: &Condition, target: &Target, cages: &Cages) -> Result<(), String> {
+    state::possible(condition.state, target)?;
+    writing::possible(condition, target)?;
+    cages.possible(condition, target)
+}
+
+/// Whether a worker can make ready for one block of this size; no pass is made.
+///
+/// # Errors
+/// What the machine or the file system lacks.
+pub fn arm(arm: &Arm, target: &Target, block_bytes: u64, interrupted: &AtomicBool) -> Result<(), Skip> {
+    let block_bytes = target.bytes.min(block_bytes);
+    let job = Job::new(arm, &target.path, Span { offset: 0, bytes: block_bytes });
+    let worker = runtime::worker(arm).map_err(Skip::Unavailable)?;
+    let asked = Link::start(worker, interrupted).and_then(|(mut link, _)| {
+        link.prepare(&job)?;
+        link.bye()
+    });
+    match asked {
+        Ok(()) => Ok(()),
+        Err(Trouble::Unavailable(reason)) => Err(Skip::Unavailable(reason)),
+        Err(Trouble::Failed(reason)) => Err(Skip::Failed(reason)),
+        Err(Trouble::Interrupted) => Err(Skip::Failed("interrupted".into())),
+    }
+}

@@ -1,0 +1,60 @@
+//! What a run would do: what `--dry-run --json` prints.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Arm, Condition, Skip, experiment::Variant};
+
+/// A run that has not begun.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub schema_version: u32,
+    pub experiment: String,
+    pub title: String,
+    /// The file that is read, or the folder that a test file is made in.
+    pub target: String,
+    /// The file is made for the run and removed at its end.
+    pub made_here: bool,
+    pub file_bytes: u64,
+    /// By faultline itself, for its test file; 0 when the target is a file that is there already.
+    pub written_bytes: u64,
+    /// What an ordinary user may still write there, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_bytes: Option<u64>,
+    /// What the budget allows; absent where no budget ends the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_s: Option<f64>,
+    /// Exactly so many, where they were asked for by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    pub seed: u64,
+    pub conditions: Vec<PlannedCondition>,
+    /// What could not be asked without writing, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
+}
+
+/// A condition and the arms under it. Blocks per pass (`ops`) are 0 where a trial decides them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCondition {
+    pub condition: Condition,
+    /// In a study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
+    pub cells: Vec<PlannedCell>,
+}
+
+/// One arm under a condition; the control, which is the baseline once more, is not listed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCell {
+    pub arm: Arm,
+    pub baseline: bool,
+    /// What the arm does differently from the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_condition: Option<Condition>,
+    /// Why it will not be measured; absent when it will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skip>,
+    /// `skipped` in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
