@@ -1,9 +1,13 @@
 //! From what the user typed to a checked experiment: found by name or file, then narrowed by options.
 
-use std::path::Path;
+use std::{io::Read, path::Path};
 
 use anyhow::Result;
-use schema::{Experiment, State, builtin, experiment::Competitor, units::nearest};
+use schema::{
+    Experiment, State, builtin,
+    experiment::{Competitor, FILE_BYTES_MAX},
+    units::nearest,
+};
 
 use crate::{
     cli::{ReproduceArgs, RunArgs},
@@ -85,7 +89,11 @@ fn find(name: &str) -> Result<Experiment> {
         };
         return Err(Usage(format!("{name:?} is neither a built-in experiment nor a file; {hint}")).into());
     }
-    let bytes = std::fs::read(path).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+    // A device or a pipe may never end.
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&it| it == b'\n').count() + 1;
         Usage(format!("{name}:{line}: an experiment is a text in UTF-8, and this is not"))
@@ -123,7 +131,7 @@ fn narrow(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     if experiment.comparisons.is_empty() {
         return Err(format!("experiment {:?} has no such workload", experiment.name));
     }
-    experiment.comparisons.iter().try_for_each(|compare| compare.validate().map_err(|(_, message)| message))
+    experiment.validate().map_err(|(_, message)| message)
 }
 
 fn replace<T: Clone + PartialEq>(list: &mut Vec<T>, wanted: &[T]) {

@@ -266,6 +266,126 @@ arms = ["pread", "mmap", "half"]
     }
 
     #[test]
+    fn a_range_without_bytes_is_skipped_for_that_reason_whatever_the_state() {
+        for (range, file_bytes) in [("{ offset = \"1 TiB\" }", 10_000), ("{ share = 0.00001 }", 10_000)] {
+            let text = TEXT.replace("[\"cached\", \"cold\"]", &format!("\"cached\"\nrange = {range}"));
+            let plan = plan(&text, file_bytes);
+            let skipped = |it: &Cell| matches!(it.skipped, Some(Skip::EmptyRange { .. }));
+            let (half, others): (Vec<&Cell>, Vec<&Cell>) =
+                plan.cells.iter().partition(|it| it.arm.name.contains("half"));
+            assert!(others.into_iter().all(skipped), "{range}");
+            assert!(!half.into_iter().any(skipped), "an arm with a range of its own has that one");
+        }
+    }
+
+    /// Pieces of files, some of them hostile.
+    const PIECES: &[&str] = &[
+        "0",
+        "-1",
+        "1",
+        "4096",
+        "1e308",
+        "nan",
+        "-inf",
+        "9223372036854775807",
+        "99999999999999999999",
+        "\"\"",
+        "\"4 KiB\"",
+        "\"16 EiB\"",
+        "\"-4 KiB\"",
+        "\"99999999999 TiB\"",
+        "true",
+        "[]",
+        "{}",
+        "[[]]",
+        "[1, \"x\"]",
+        "{ share = 1e-300 }",
+        "{ offset = \"8 EiB\", blocks = 9223372036854775807 }",
+        "{ read_bps = 0 }",
+        "\"limited\"",
+        "\"overwrite\"",
+        "\"jvm/mapped\"",
+        "1979-05-27",
+        "[[compare]]",
+        "[arms]",
+        "[study]",
+        "[[claim]]",
+        "\n",
+        " = ",
+        ".",
+        "\u{0}",
+        "é",
+        "ops",
+        "range",
+        "storage",
+        "threads",
+        "memory",
+        "full_block",
+        "own",
+        "expect",
+    ];
+
+    #[test]
+    fn any_text_gives_a_plan_or_one_sentence() {
+        let mut random = fastrand::Rng::with_seed(11);
+        let texts: Vec<&str> = schema::builtin::all().map(|(_, text)| text).chain([TEXT]).collect();
+        let (mut plans, mut sentences) = (0, 0);
+        for _ in 0..3000 {
+            let mut tokens: Vec<String> = texts[random.usize(..texts.len())]
+                .split_inclusive(|it: char| " ,=[]{}\n".contains(it))
+                .map(str::to_string)
+                .collect();
+            for _ in 0..random.usize(1..4) {
+                let at = random.usize(..tokens.len());
+                match random.u8(..4) {
+                    0 => drop(tokens.remove(at)),
+                    1 => tokens.insert(at, tokens[random.usize(..tokens.len())].clone()),
+                    _ => {
+                        let end: String =
+                            tokens[at].chars().last().filter(|it| " ,=[]{}\n".contains(*it)).iter().collect();
+                        tokens[at] = format!("{}{end}", PIECES[random.usize(..PIECES.len())]);
+                    }
+                }
+                if tokens.is_empty() {
+                    break;
+                }
+            }
+            match Experiment::parse("any", &tokens.concat()) {
+                Ok(experiment) => {
+                    plans += 1;
+                    for file_bytes in [1, 4096, 10_000, 1 << 40, i64::MAX as u64] {
+                        let plan = Plan::new(&experiment, file_bytes, RANGE_BYTES_MAX, |_| Ok(()));
+                        assert!(plan.cells.len() <= schema::experiment::CELLS_MAX);
+                        for mut condition in plan.conditions {
+                            assert!(condition.range.end() <= file_bytes);
+                            let ops = crate::sizing::trial_ops(&condition);
+                            cover(&mut condition, ops);
+                        }
+                    }
+                }
+                Err(problem) => {
+                    sentences += 1;
+                    let text = problem.at("any.toml");
+                    let of_the_parser = ["untagged", "struct ", "enum ", "invalid type", "invalid value", "`"];
+                    assert!(!of_the_parser.iter().any(|it| problem.message.contains(it)), "{text}");
+                    assert!(!problem.message.is_empty() && text.len() < 3000, "{text}");
+                }
+            }
+        }
+        assert!(plans > 100 && sentences > 100, "{plans} plans, {sentences} sentences");
+    }
+
+    #[test]
+    fn lists_that_multiply_beyond_measure_are_refused_before_they_are_crossed() {
+        let many = |of: &str| vec![of; 10_000].join(", ");
+        let text = TEXT
+            .replace("[\"4 KiB\", \"64 KiB\"]", &format!("[{}]", many("4096")))
+            .replace("[\"cached\", \"cold\"]", &format!("[{}]\nthreads = [{}]", many("\"cached\""), many("1")));
+        let problem = Experiment::parse("many", &text).unwrap_err();
+        assert!(problem.line.is_some() && problem.message.contains("cells"), "{problem:?}");
+    }
+
+    #[test]
     fn an_unfair_arm_keeps_what_it_does_differently() {
         let plan = plan(TEXT, 1 << 20);
         let own = plan.cells[3].own_condition.as_ref().unwrap();

@@ -16,7 +16,7 @@ use crate::{
 
 /// A setting of one option.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an option is set to a word or a whole number")]
 pub enum Setting {
     Number(u32),
     Word(String),

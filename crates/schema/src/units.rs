@@ -120,10 +120,17 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
+/// No name that can be mistyped is longer.
+const WORD_BYTES_MAX: usize = 200;
+/// So many names are listed; the nearest one is named all the same.
+const LISTED: usize = 30;
+
 /// The closest of `known` to what was typed, for "did you mean"; `None` when nothing is near.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes time in proportion to both lengths, and nothing that long is a slip of a finger.
     known
         .into_iter()
+        .filter(|name| name.len().max(typed.len()) <= WORD_BYTES_MAX)
         .map(|name| (strsim::jaro_winkler(typed, name), name))
         .filter(|(similarity, _)| *similarity > 0.7)
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -132,7 +139,12 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 
 /// `expected one of a, b, c`, with the nearest name first when there is one.
 pub fn expected(typed: &str, known: &[&str]) -> String {
-    let list = format!("expected one of {}", known.join(", "));
+    let more = if known.len() > LISTED { ", …" } else { "" };
+    let list = match known {
+        [] => "there is none to choose from".to_string(),
+        [only] => format!("expected {only}"),
+        _ => format!("expected one of {}{more}", known[..known.len().min(LISTED)].join(", ")),
+    };
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("did you mean {name:?}? ({list})"),
         None => list,

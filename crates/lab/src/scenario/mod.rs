@@ -94,6 +94,12 @@ mod tests {
     const DEPENDS: [&str; 5] =
         ["direct-write", "stall-under-write-back", "write-back-ext4", "write-back-xfs", "write-back-btrfs"];
 
+    #[test]
+    fn the_scenarios_here_are_those_that_claims_may_name() {
+        let names: Vec<&str> = SCENARIOS.iter().map(|it| it.name).collect();
+        assert_eq!(names, schema::experiment::SCENARIOS);
+    }
+
     /// What the man pages and the kernel's own documentation promise; where a scenario cannot be had, it says why.
     #[test]
     fn every_scenario_that_writes_comes_out_as_documented_or_says_why_not() {

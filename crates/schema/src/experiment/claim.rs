@@ -5,6 +5,29 @@ use serde::{Deserialize, Serialize};
 use super::Experiment;
 use crate::{Bytes, Condition, Consume, Durability, State, Workload, units::expected};
 
+/// What a claim may name as its scenario. How each is done stands in the lab; a test there compares the two.
+pub const SCENARIOS: &[&str] = &[
+    "address-space",
+    "private-write",
+    "shared-write",
+    "shared-memory",
+    "private-libraries",
+    "direct-write",
+    "write-is-cached",
+    "munmap-syncs",
+    "msync-async",
+    "dirty-before-store",
+    "locked-write-faults",
+    "mapping-beyond-direct-memory",
+    "truncated-mapping",
+    "write-error-at-sync",
+    "stall-under-write-back",
+    "stall-when-dirty",
+    "write-back-ext4",
+    "write-back-xfs",
+    "write-back-btrfs",
+];
+
 /// What is measured when two arms, or an arm and a number, are held against each other. Less is better in all of them
 /// except where it says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -178,6 +201,17 @@ pub enum Unit {
 impl Experiment {
     pub(super) fn check_claim(&self, claim: &Claim) -> Result<(), String> {
         let id = &claim.id;
+        if let Some(scenario) = claim.scenario.as_deref().filter(|it| !SCENARIOS.contains(it)) {
+            return Err(format!("claim {id:?}: there is no scenario {scenario:?}; {}", expected(scenario, SCENARIOS)));
+        }
+        if claim.ratio.is_some_and(|it| !(it.is_finite() && it > 0.0)) {
+            return Err(format!("claim {id:?}: a ratio is a number above 0"));
+        }
+        if let Some(Expect::AtMost(limit) | Expect::AtLeast(limit)) = claim.expect
+            && !limit.is_finite()
+        {
+            return Err(format!("claim {id:?}: {limit} is no limit; expected a number"));
+        }
         if self.claims.iter().filter(|it| it.id == *id).count() > 1 {
             return Err(format!("two claims have the id {id:?}"));
         }
@@ -202,6 +236,12 @@ impl Experiment {
     }
 
     pub(super) fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+        if !figure.published.is_finite() {
+            return Err(format!("published: {} is not possible here; expected a number", figure.published));
+        }
+        if figure.blocks == Some(0) {
+            return Err("blocks: seconds are given for one block at least".into());
+        }
         self.check_compare(Some(&figure.compare))?;
         [&figure.as_published, &figure.corrected].into_iter().flatten().try_for_each(|arm| self.check_arm(arm))
     }
@@ -209,6 +249,7 @@ impl Experiment {
     fn check_compare(&self, name: Option<&str>) -> Result<(), String> {
         let names: Vec<&str> = self.comparisons.iter().filter_map(|it| it.name.as_deref()).collect();
         match name {
+            Some(name) if names.is_empty() => Err(format!("no [[compare]] has a name, and {name:?} is asked for")),
             Some(name) if !names.contains(&name) => {
                 Err(format!("no [[compare]] is named {name:?}; {}", expected(name, &names)))
             }
@@ -217,8 +258,13 @@ impl Experiment {
     }
 
     fn check_arm(&self, arm: &str) -> Result<(), String> {
-        let labels: Vec<&str> =
-            self.comparisons.iter().flat_map(|it| &it.arms).filter_map(|it| it.label.as_deref()).collect();
+        let mut labels: Vec<&str> = Vec::new();
+        for arm in self.comparisons.iter().flat_map(|it| &it.arms) {
+            let label = arm.label.as_deref().unwrap_or(arm.arm.short_name());
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
         match self.arm_name(arm) {
             Some(_) => Ok(()),
             None => Err(format!("no comparison has an arm {arm:?}; {}", expected(arm, &labels))),

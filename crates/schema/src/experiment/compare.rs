@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Variant;
+use super::{CELLS_MAX, Variant};
 use crate::{Arm, Bytes, Consume, Descriptor, Durability, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
@@ -142,9 +142,62 @@ impl Range {
         };
         Span { offset, bytes: wanted.min(rest) }
     }
+
+    fn possible(&self) -> Result<(), String> {
+        let given = [self.bytes.is_some(), self.share.is_some(), self.blocks.is_some()];
+        if given.into_iter().filter(|it| *it).count() > 1 {
+            return Err("a range has bytes, a share or blocks, and one of them only".into());
+        }
+        if self.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return Err("a share lies above 0 and is at most 1".into());
+        }
+        if self.bytes == Some(Bytes(0)) || self.blocks == Some(0) {
+            return Err(
+                "a range has one byte at least; without bytes, share or blocks it reaches the file's end".into()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn possible_block(block: Bytes) -> Result<(), String> {
+    match block.0 {
+        1..=BLOCK_MAX => Ok(()),
+        _ => Err(format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")),
+    }
+}
+
+const BLOCK_MAX: u64 = 1 << 30;
+
+/// All bytes of a pass can be counted in an `i64`, so that no product of the two overflows anywhere.
+fn possible_ops(ops: u64, block_bytes: u64) -> Result<(), String> {
+    if ops == 0 {
+        return Err("a pass has at least one op".into());
+    }
+    match ops.checked_mul(block_bytes) {
+        Some(bytes) if bytes <= i64::MAX as u64 => Ok(()),
+        _ => Err(format!("{ops} ops of {} come to more bytes than can be counted", Bytes(block_bytes))),
+    }
 }
 
 impl Compare {
+    /// Arms, the control among them, times conditions; nothing when that cannot be counted.
+    pub(super) fn cells(&self) -> Option<usize> {
+        let lists = [
+            self.workload.len(),
+            self.block.len().max(self.full_block.len()),
+            self.consume.len(),
+            self.state.len(),
+            self.threads.len(),
+            self.descriptor.len(),
+            self.aligned.len(),
+            self.storage.len(),
+            self.durability.len(),
+            self.layout.len(),
+        ];
+        lists.into_iter().try_fold(self.arms.len().checked_add(1)?, usize::checked_mul)
+    }
+
     /// Whether the lists make sense, each and together; also asked after command-line filters were applied, and of what
     /// a saved run says.
     ///
@@ -154,12 +207,56 @@ impl Compare {
         if self.arms.is_empty() {
             return Err(("arms", "no arm is left to compare".into()));
         }
-        if self.workload.is_empty() || self.block.is_empty() || self.state.is_empty() || self.consume.is_empty() {
-            return Err(("workload", "workload, block, state and consume each need at least one entry".into()));
+        let empty = [
+            ("workload", self.workload.is_empty()),
+            ("block", self.block.is_empty()),
+            ("state", self.state.is_empty()),
+            ("consume", self.consume.is_empty()),
+            ("threads", self.threads.is_empty()),
+            ("descriptor", self.descriptor.is_empty()),
+            ("aligned", self.aligned.is_empty()),
+            ("storage", self.storage.is_empty()),
+            ("durability", self.durability.is_empty()),
+            ("layout", self.layout.is_empty()),
+        ];
+        if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return Err((key, "the list is empty, so there is nothing to measure; it needs one entry at least".into()));
         }
-        for (key, blocks) in [("block", &self.block), ("full_block", &self.full_block)] {
-            if let Some(block) = blocks.iter().find(|block| block.0 == 0 || block.0 > 1 << 30) {
-                return Err((key, format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")));
+        if self.cells().is_none_or(|cells| cells > CELLS_MAX) {
+            return Err((
+                "compare",
+                format!("these lists come to more than {CELLS_MAX} cells (arms times conditions); try shorter ones"),
+            ));
+        }
+        let own = || self.arms.iter().map(|it| &it.own);
+        let blocks =
+            |key, list: &[Bytes]| list.iter().try_for_each(|&block| possible_block(block).map_err(|it| (key, it)));
+        blocks("block", &self.block)?;
+        blocks("full_block", &self.full_block)?;
+        own().filter_map(|it| it.block).try_for_each(|block| possible_block(block).map_err(|it| ("arms", it)))?;
+        for (key, range) in [("range", &self.range), ("full_range", &self.full_range)] {
+            range.map_or(Ok(()), |range| range.possible()).map_err(|it| (key, it))?;
+        }
+        own().filter_map(|it| it.range).try_for_each(|range| range.possible().map_err(|it| ("arms", it)))?;
+        let largest = self.block.iter().chain(&self.full_block).max().map_or(1, |it| it.0);
+        for (key, ops) in [("ops", self.ops), ("full_ops", self.full_ops)] {
+            ops.map_or(Ok(()), |ops| possible_ops(ops, largest)).map_err(|it| (key, it))?;
+        }
+        own().try_for_each(|own| {
+            let block = own.block.map_or(largest, |it| it.0);
+            let ops = own.ops.or(self.ops).or(self.full_ops);
+            ops.map_or(Ok(()), |ops| possible_ops(ops, block)).map_err(|it| ("arms", it))
+        })?;
+        if let Some(percent) = own().filter_map(|it| it.consumed_percent).find(|it| !(1..=100).contains(it)) {
+            return Err(("arms", format!("consumed_percent = {percent} is not possible; it lies between 1 and 100")));
+        }
+        for throttle in &self.storage {
+            if throttle.read_bps == Some(Bytes(0)) || throttle.read_iops == Some(0) {
+                return Err((
+                    "storage",
+                    "a disk that reads nothing at all cannot be measured; an empty entry, {}, is the disk as it is"
+                        .into(),
+                ));
             }
         }
         for (workload, arm) in
@@ -171,20 +268,8 @@ impl Compare {
         if self.threads.iter().any(|threads| !(1..=1024).contains(threads)) {
             return Err(("threads", "threads must lie between 1 and 1024".into()));
         }
-        if let Some(range) = &self.range {
-            let told = [range.bytes.is_some(), range.share.is_some(), range.blocks.is_some()];
-            if told.into_iter().filter(|it| *it).count() > 1 {
-                return Err(("range", "a range has bytes, a share or blocks, and one of them only".into()));
-            }
-            if range.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-                return Err(("range", "a share lies above 0 and is at most 1".into()));
-            }
-        }
         if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
-        }
-        if self.ops == Some(0) {
-            return Err(("ops", "a pass has at least one op".into()));
         }
         let writes = self.workload.iter().any(|it| it.writes());
         if !writes && (self.durability != nothing_synced() || self.layout != written_before()) {

@@ -7,9 +7,9 @@ mod written;
 
 use serde::{Deserialize, Serialize};
 
-pub use claim::{Claim, Expect, Figure, Metric, Unit, Where};
+pub use claim::{Claim, Expect, Figure, Metric, SCENARIOS, Unit, Where};
 pub use compare::{Compare, Competitor, Override, Range, Throttle};
-pub use written::Problem;
+pub use written::{FILE_BYTES_MAX, Problem};
 
 use crate::{Arm, Bytes};
 
@@ -55,7 +55,24 @@ pub enum Variant {
     Corrected,
 }
 
+/// Arms times conditions, over all comparisons. More can be neither measured nor read.
+pub const CELLS_MAX: usize = 10_000;
+
 impl Experiment {
+    /// Whether every comparison makes sense, and all together are few enough; also asked after command-line filters were
+    /// applied, and of what a saved run says.
+    ///
+    /// # Errors
+    /// Which key is at fault, and a sentence.
+    pub fn validate(&self) -> Result<(), (&'static str, String)> {
+        self.comparisons.iter().try_for_each(Compare::validate)?;
+        let cells = self.comparisons.iter().try_fold(0usize, |sum, it| sum.checked_add(it.cells()?));
+        match cells {
+            Some(cells) if cells <= CELLS_MAX => Ok(()),
+            _ => Err(("compare", format!("all comparisons together have more than {CELLS_MAX} cells"))),
+        }
+    }
+
     /// At the published size: ranges and passes as they were, where the experiment says so.
     pub fn full(&mut self) {
         for compare in &mut self.comparisons {
@@ -77,9 +94,7 @@ impl Experiment {
         for competitor in resolved.comparisons.iter_mut().flat_map(|it| &mut it.arms) {
             competitor.arm = competitor.arm.resolved().map_err(|why| format!("arms: {why}"))?;
         }
-        for compare in &resolved.comparisons {
-            compare.validate().map_err(|(key, why)| format!("{key}: {why}"))?;
-        }
+        resolved.validate().map_err(|(key, why)| format!("{key}: {why}"))?;
         Ok(resolved)
     }
 

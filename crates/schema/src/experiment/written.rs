@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
 use super::{
@@ -16,18 +16,62 @@ use crate::{Arm, Bytes, Consume, Descriptor, arm::Options, runtime::NATIVE, unit
 pub struct Problem {
     /// From 1; absent when the problem is the whole file's.
     pub line: Option<usize>,
+    /// What is written on the line, or on the ones that it goes on from: `block`, `[[compare]]`.
+    pub key: Option<String>,
     pub message: String,
 }
 
 impl Problem {
-    /// `my.toml:14: …`
+    /// `my.toml:14: block: …`
     pub fn at(&self, file: &str) -> String {
-        match self.line {
-            Some(line) => format!("{file}:{line}: {}", self.message),
-            None => format!("{file}: {}", self.message),
-        }
+        let line = self.line.map_or_else(String::new, |line| format!("{line}:"));
+        let key = self.key.as_ref().map_or_else(String::new, |key| format!("{key}: "));
+        format!("{file}:{line} {key}{}", self.message)
+    }
+
+    fn whole(message: String) -> Problem {
+        Problem { line: None, key: None, message }
+    }
+
+    fn on(text: &str, at: usize, message: &str) -> Problem {
+        let at = (0..=at.min(text.len())).rev().find(|&it| text.is_char_boundary(it)).unwrap_or(0);
+        let line = text[..at].matches('\n').count() + 1;
+        // A message about the key itself has it already.
+        let key = key_at(text, line).filter(|key| !message.contains(&format!("key {key:?}")));
+        Problem { line: Some(line), key, message: shortened(message) }
     }
 }
+
+/// The key of a line, or the one that it goes on from; a table's header where there is none.
+fn key_at(text: &str, line: usize) -> Option<String> {
+    let lines: Vec<&str> = text.lines().take(line).collect();
+    lines.into_iter().rev().find_map(|line| {
+        let line = line.trim();
+        if line.starts_with('[') && line.ends_with(']') && line.len() <= KEY_BYTES_MAX && !line.contains('"') {
+            return Some(line.to_string());
+        }
+        let (key, _) = line.split_once('=')?;
+        let key = key.trim();
+        let plain = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+        (!key.is_empty() && key.len() <= KEY_BYTES_MAX && key.chars().all(plain)).then(|| key.to_string())
+    })
+}
+
+const KEY_BYTES_MAX: usize = 60;
+/// A sentence that quotes a whole file is none.
+const MESSAGE_CHARS_MAX: usize = 600;
+
+fn shortened(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        Some((end, _)) => format!("{} …", &message[..end]),
+        None => message.to_string(),
+    }
+}
+
+/// No experiment that people write is longer.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// Of arms by name, comparisons, claims and figures, each.
+const ENTRIES_MAX: usize = 500;
 
 impl Experiment {
     /// Parses and checks an experiment file.
@@ -35,19 +79,30 @@ impl Experiment {
     /// # Errors
     /// The first problem, with its line, what was expected and the nearest name.
     pub fn parse(name: &str, text: &str) -> Result<Experiment, Problem> {
-        let line_of = |offset: usize| {
-            Some(text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1)
-        };
-        let written: Written = toml::from_str(text).map_err(|error| Problem {
-            line: error.span().and_then(|span| line_of(span.start)),
-            message: explain(error.message()),
+        if text.len() > FILE_BYTES_MAX {
+            return Err(Problem::whole(format!("an experiment has at most {FILE_BYTES_MAX} bytes, and this has more")));
+        }
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let message = explain(error.message());
+            error.span().map_or_else(|| Problem::whole(shortened(&message)), |it| Problem::on(text, it.start, &message))
         })?;
-        let problem = |span: std::ops::Range<usize>, message: String| Problem { line: line_of(span.start), message };
+        let problem = |span: std::ops::Range<usize>, message: String| Problem::on(text, span.start, &message);
         if written.compare.is_empty() {
-            return Err(Problem {
-                line: None,
-                message: "no [[compare]]: an experiment compares at least two arms".into(),
-            });
+            return Err(Problem::whole("no [[compare]]: an experiment compares at least two arms".into()));
+        }
+        let counts = [
+            ("[arms]", written.arms.len()),
+            ("[[compare]]", written.compare.len()),
+            ("[[claim]]", written.claim.len()),
+            ("[[figure]]", written.figure.len()),
+        ];
+        if let Some((what, count)) = counts.into_iter().find(|(_, count)| *count > ENTRIES_MAX) {
+            return Err(Problem::whole(format!("{count} entries of {what}; an experiment has at most {ENTRIES_MAX}")));
+        }
+        if let Some(study) = &written.study
+            && [study.file_bytes, study.full_file_bytes].contains(&Bytes(0))
+        {
+            return Err(Problem::whole("[study]: a test file of 0 bytes has nothing in it to read".into()));
         }
         let mut named = BTreeMap::new();
         for (name, spanned) in written.arms {
@@ -76,6 +131,7 @@ impl Experiment {
             claims: written.claim.iter().map(|claim| claim.get_ref().clone()).collect(),
             figures: written.figure.iter().map(|figure| figure.get_ref().clone()).collect(),
         };
+        experiment.validate().map_err(|(_, message)| Problem::whole(message))?;
         for claim in &written.claim {
             experiment.check_claim(claim.get_ref()).map_err(|message| problem(claim.span(), message))?;
         }
@@ -86,16 +142,58 @@ impl Experiment {
     }
 }
 
-/// serde's words for a wrong name, with the nearest right one in front.
+/// What the parser found, in the words of this project: its own are about data structures.
 fn explain(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
-    match quoted.next() {
-        Some(typed) if message.starts_with("unknown ") => {
+    let first = quoted.next().unwrap_or_default();
+    let (head, tail) = message.split_once(", expected ").unwrap_or((message, ""));
+    let (kind, found) = head.split_once(": ").unwrap_or((head, ""));
+    match kind {
+        _ if kind.starts_with("unknown field") || kind.starts_with("unknown variant") => {
             let known: Vec<&str> = quoted.collect();
-            let kind = message.split(' ').nth(1).unwrap_or("word").replace("field", "key").replace("variant", "word");
-            format!("unknown {kind} {typed:?}; {}", expected(typed, &known))
+            let kind = if kind.starts_with("unknown field") { "key" } else { "word" };
+            format!("unknown {kind} {first:?}; {}", expected(first, &known))
         }
-        _ => message.to_string(),
+        _ if kind.starts_with("missing field") => format!("the key {first:?} is missing"),
+        _ if kind.starts_with("duplicate field") => format!("the key {first:?} is there twice"),
+        "invalid type" | "invalid value" | "invalid length" => {
+            format!("{} is not possible here; expected {}", found_words(found), expected_words(tail))
+        }
+        _ => message.replace('`', "\""),
+    }
+}
+
+/// `integer `3`` as the parser says it: `the integer 3`.
+fn found_words(found: &str) -> String {
+    let found = found.replace('`', "");
+    match found.as_str() {
+        "map" => "a table".into(),
+        "sequence" => "a list".into(),
+        "unit value" | "null" => "nothing".into(),
+        _ => match found.split_once(' ') {
+            Some(("boolean", it)) => it.to_string(),
+            Some(("string", it)) => format!("the text {it}"),
+            Some(("integer", it)) => format!("the integer {it}"),
+            Some(("floating", it)) => format!("the number {}", it.trim_start_matches("point ")),
+            _ => found,
+        },
+    }
+}
+
+/// What a type of this file is to people.
+fn expected_words(expected: &str) -> String {
+    let expected = expected.replace('`', "");
+    match expected.as_str() {
+        "a string" | "string" | "a borrowed string" => "a text in quotation marks".into(),
+        "a sequence" => "a list".into(),
+        "a map" | "map" => "a table".into(),
+        "a boolean" => "true or false".into(),
+        "u64" | "u32" | "usize" | "i64" => "a whole number, 0 or more, that is not too large".into(),
+        "f64" => "a number".into(),
+        it if it.starts_with("struct ") => "a table".into(),
+        it if it.starts_with("enum ") => "a word".into(),
+        it if it.starts_with("a sequence") => "a list".into(),
+        it => it.replace("string or table", "a word or a table").replace("struct", "table").replace("enum", "word"),
     }
 }
 
@@ -138,7 +236,7 @@ struct WrittenCompare {
     name: Option<String>,
     variant: Option<Variant>,
     memory: Option<Spanned<f64>>,
-    storage: Option<OneOrMany<Throttle>>,
+    storage: Option<Spanned<OneOrMany<Throttle>>>,
     arms: Vec<Spanned<String>>,
     workload: Spanned<OneOrMany<String>>,
     block: Spanned<OneOrMany<Bytes>>,
@@ -146,29 +244,66 @@ struct WrittenCompare {
     consume: Option<Spanned<OneOrMany<String>>>,
     threads: Option<Spanned<OneOrMany<u32>>>,
     descriptor: Option<Spanned<OneOrMany<String>>>,
-    aligned: Option<OneOrMany<bool>>,
+    aligned: Option<Spanned<OneOrMany<bool>>>,
     range: Option<Spanned<Range>>,
     ops: Option<Spanned<u64>>,
-    full_range: Option<Range>,
-    full_ops: Option<u64>,
+    full_range: Option<Spanned<Range>>,
+    full_ops: Option<Spanned<u64>>,
     full_block: Option<Spanned<OneOrMany<Bytes>>>,
     durability: Option<Spanned<OneOrMany<String>>>,
     layout: Option<Spanned<OneOrMany<String>>>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany<T> {
-    Many(Vec<T>),
-    One(T),
-}
+/// A value, or a list of them: every key that is crossed with the others takes either.
+struct OneOrMany<T>(Vec<T>);
 
 impl<T> OneOrMany<T> {
     fn into_vec(self) -> Vec<T> {
-        match self {
-            OneOrMany::One(it) => vec![it],
-            OneOrMany::Many(many) => many,
+        self.0
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    /// By hand, because a derived one forgets what was wrong with an entry.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OneOrMany<T>, D::Error> {
+        struct Visitor<T>(std::marker::PhantomData<T>);
+        fn one<'de, T: Deserialize<'de>, E: de::Error>(
+            value: impl de::IntoDeserializer<'de, E>,
+        ) -> Result<OneOrMany<T>, E> {
+            T::deserialize(value.into_deserializer()).map(|it| OneOrMany(vec![it]))
         }
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+            type Value = OneOrMany<T>;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("one value or a list of them")
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
+                one(value)
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+                one(value)
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+                one(value)
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
+                one(value)
+            }
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
+                one(value.to_string())
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(de::value::MapAccessDeserializer::new(map)).map(|it| OneOrMany(vec![it]))
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    values.push(value);
+                }
+                Ok(OneOrMany(values))
+            }
+        }
+        deserializer.deserialize_any(Visitor(std::marker::PhantomData))
     }
 }
 
@@ -190,6 +325,9 @@ fn words<W: std::str::FromStr<Err = String>>(
 impl WrittenCompare {
     fn check(self, named: &BTreeMap<String, Competitor>, problem: Locate) -> Result<Compare, Problem> {
         let mut arms = Vec::new();
+        if let Some(one) = self.arms.get(ENTRIES_MAX) {
+            return Err(problem(one.span(), format!("a comparison has at most {ENTRIES_MAX} arms")));
+        }
         for written in &self.arms {
             let competitor = match named.get(written.get_ref()) {
                 Some(competitor) => competitor.clone(),
@@ -207,40 +345,47 @@ impl WrittenCompare {
             arms.push(competitor);
         }
         let workload_span = self.workload.span();
-        let block_span = self.block.span();
-        let full_block_span = self.full_block.as_ref().map(Spanned::span);
+        let span = |key: &'static str, span: Option<std::ops::Range<usize>>| (key, span);
+        let spans = [
+            span("arms", self.arms.first().map(Spanned::span)),
+            span("workload", Some(self.workload.span())),
+            span("block", Some(self.block.span())),
+            span("state", Some(self.state.span())),
+            span("consume", self.consume.as_ref().map(Spanned::span)),
+            span("threads", self.threads.as_ref().map(Spanned::span)),
+            span("descriptor", self.descriptor.as_ref().map(Spanned::span)),
+            span("aligned", self.aligned.as_ref().map(Spanned::span)),
+            span("storage", self.storage.as_ref().map(Spanned::span)),
+            span("durability", self.durability.as_ref().map(Spanned::span)),
+            span("layout", self.layout.as_ref().map(Spanned::span)),
+            span("range", self.range.as_ref().map(Spanned::span)),
+            span("ops", self.ops.as_ref().map(Spanned::span)),
+            span("memory", self.memory.as_ref().map(Spanned::span)),
+            span("full_block", self.full_block.as_ref().map(Spanned::span)),
+            span("full_range", self.full_range.as_ref().map(Spanned::span)),
+            span("full_ops", self.full_ops.as_ref().map(Spanned::span)),
+        ];
         let compare = Compare {
             name: self.name,
             variant: self.variant,
             memory: self.memory.as_ref().map(|memory| *memory.get_ref()),
-            storage: self.storage.map_or_else(plain_storage, OneOrMany::into_vec),
+            storage: self.storage.map_or_else(plain_storage, |written| written.into_inner().into_vec()),
             arms,
             workload: words(self.workload, problem)?,
             block: self.block.into_inner().into_vec(),
             consume: self.consume.map_or(Ok(vec![Consume::Sum]), |written| words(written, problem))?,
             state: words(self.state, problem)?,
-            threads: self.threads.as_ref().map_or(vec![1], |written| match written.get_ref() {
-                OneOrMany::One(one) => vec![*one],
-                OneOrMany::Many(many) => many.clone(),
-            }),
+            threads: self.threads.as_ref().map_or_else(|| vec![1], |written| written.get_ref().0.clone()),
             descriptor: self.descriptor.map_or(Ok(vec![Descriptor::PerThread]), |written| words(written, problem))?,
-            aligned: self.aligned.map_or(vec![true], OneOrMany::into_vec),
+            aligned: self.aligned.map_or_else(|| vec![true], |written| written.into_inner().into_vec()),
             range: self.range.as_ref().map(|range| *range.get_ref()),
             ops: self.ops.as_ref().map(|ops| *ops.get_ref()),
-            full_range: self.full_range,
-            full_ops: self.full_ops,
+            full_range: self.full_range.map(Spanned::into_inner),
+            full_ops: self.full_ops.map(Spanned::into_inner),
             full_block: self.full_block.map_or_else(Vec::new, |written| written.into_inner().into_vec()),
             durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
         };
-        let spans = [
-            ("block", Some(block_span)),
-            ("full_block", full_block_span),
-            ("threads", self.threads.as_ref().map(Spanned::span)),
-            ("range", self.range.as_ref().map(Spanned::span)),
-            ("memory", self.memory.as_ref().map(Spanned::span)),
-            ("ops", self.ops.as_ref().map(Spanned::span)),
-        ];
         compare.validate().map_err(|(what, message)| {
             let written = spans.into_iter().find(|(key, _)| *key == what).and_then(|(_, span)| span);
             problem(written.unwrap_or(workload_span), message)
@@ -284,19 +429,74 @@ state = ["cold", "cached"]
     fn mistakes_are_found_with_their_line_and_the_nearest_name() {
         assert_eq!(
             problem(&GOOD.replace("cached", "cahced")),
-            "my.toml:9: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, mapped, locked, limited, as-is)"
+            "my.toml:9: state: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, mapped, locked, limited, as-is)"
         );
         assert!(
             problem(&GOOD.replace("block =", "blok ="))
                 .starts_with("my.toml:8: unknown key \"blok\"; did you mean \"block\"?")
         );
         assert!(
-            problem(&GOOD.replace("mmap+sequential", "mmapp")).contains("my.toml:6: arm \"mmapp\": unknown method")
+            problem(&GOOD.replace("mmap+sequential", "mmapp"))
+                .contains("my.toml:6: arms: arm \"mmapp\": unknown method")
         );
-        assert!(problem(&GOOD.replace("4 KiB", "0")).contains("my.toml:8: a block of 0 B is not possible"));
+        assert!(problem(&GOOD.replace("4 KiB", "0")).contains("my.toml:8: block: a block of 0 B is not possible"));
         assert!(problem(&GOOD.replace("\"half\"]", "\"pread\"]")).contains("entered twice"));
         assert!(problem("title = \"x\"").contains("no [[compare]]"));
         assert!(problem("\u{0}\u{1}garbage").starts_with("my.toml:1: "));
+    }
+
+    #[test]
+    fn every_mistake_names_its_line_and_its_key() {
+        let with = |line: &str| {
+            let found = Experiment::parse("my", &format!("{GOOD}{line}\n")).unwrap_err();
+            assert!(!found.message.contains('`') && !found.message.contains("untagged"), "{found:?}");
+            (found.line, found.key)
+        };
+        let lines = GOOD.lines().count();
+        for (line, key) in [
+            ("threads = true", "threads"),
+            ("threads = [1, \"two\"]", "threads"),
+            ("threads = []", "threads"),
+            ("aligned = \"yes\"", "aligned"),
+            ("consume = 3", "consume"),
+            ("consume = []", "consume"),
+            ("storage = { read_bps = 0 }", "storage"),
+            ("storage = [{}, { read_iops = 0 }]", "storage"),
+            ("storage = { read_bps = \"fast\" }", "storage"),
+            ("range = { bytes = 0 }", "range"),
+            ("range = { blocks = 0 }", "range"),
+            ("range = 7", "range"),
+            ("full_range = { share = 2.0 }", "full_range"),
+            ("ops = 9223372036854775807", "ops"),
+            ("full_ops = 0", "full_ops"),
+            ("ops = \"many\"", "ops"),
+            ("memory = [1]", "memory"),
+            ("[[claim]]\nid = \"a\"\nsays = \"s\"\nscenario = \"truncated\"", "[[claim]]"),
+        ] {
+            assert_eq!(with(line), (Some(lines + 1), Some(key.to_string())), "{line}");
+        }
+        let half = "{ method = \"pread\", own = { range = { share = 0.5 } } }";
+        for own in ["ops = 0", "block = 0", "range = { bytes = 0 }", "consumed_percent = 0", "range = { share = nan }"]
+        {
+            let text = GOOD.replace(half, &format!("{{ method = \"pread\", own = {{ {own} }} }}"));
+            let found = Experiment::parse("my", &text).unwrap_err();
+            assert_eq!((found.line, found.key.as_deref()), (Some(6), Some("arms")), "{own}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_never_offered_empty() {
+        let nameless = "[[claim]]\nid = \"a\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"pread\"\nexpect = \"lower\"\n";
+        for line in ["compare = \"x\"", "arm = \"nothing\"", "scenario = \"x\""] {
+            let claim = if line.starts_with("arm") {
+                nameless.replace("arm = \"mmap\"", line)
+            } else {
+                format!("{nameless}{line}\n")
+            };
+            let found = Experiment::parse("my", &format!("{GOOD}{claim}")).unwrap_err();
+            assert!(!found.message.trim_end_matches(')').ends_with("expected one of "), "{found:?}");
+        }
+        assert_eq!(expected("x", &[]), "there is none to choose from");
     }
 
     #[test]
@@ -306,7 +506,9 @@ state = ["cold", "cached"]
         assert_eq!(experiment.comparisons[0].block, [Bytes(4096), Bytes(65536)]);
         experiment.full();
         assert_eq!(experiment.comparisons[0].block, [Bytes(64), Bytes(4096), Bytes(65536)]);
-        assert!(problem(&text.replace("64 B", "0 B")).contains("my.toml:9: a block of 0 B is not possible"));
+        assert!(
+            problem(&text.replace("64 B", "0 B")).contains("my.toml:9: full_block: a block of 0 B is not possible")
+        );
     }
 
     #[test]
