@@ -605,6 +605,8 @@ fn plan_of(title: &str) -> Plan {
         conditions: vec![condition(4096, State::Cold), condition(65_536, State::Cached)],
         written_bytes: 1 << 30,
         free_bytes: Some(5_123_456_789),
+        expected_s: Some(61.0),
+        rounds: None,
         seed: 7,
         limits: Vec::new(),
     }
