@@ -60,7 +60,9 @@ struct Counts {
     system_share: Option<f64>,
     /// How many samples of "user or system?" the kernel took, all passes together.
     ticks: f64,
-    covered_bytes: f64,
+    distinct_bytes: f64,
+    /// In bytes; absent where the pages were not counted.
+    reached_pages: Option<f64>,
     ceiling_share: Option<f64>,
     cold: bool,
 }
@@ -82,7 +84,8 @@ impl Counts {
             flushes: cell.count("disk_flushes").filter(|_| writes),
             system_share: system_share.filter(|share| share.is_finite()),
             ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / TICK_NS),
-            covered_bytes: cell.covered_bytes(run.page_bytes()).unwrap_or(0.0),
+            distinct_bytes: cell.distinct_bytes().unwrap_or(0.0),
+            reached_pages: cell.distinct_pages().map(|pages| pages * run.page_bytes() as f64),
             ceiling_share: cell.ceiling_share(run),
             cold: cell.own.state == State::Cold && !writes,
         }
@@ -131,7 +134,7 @@ const FACTS: &[Fact] = &[
     Fact {
         of_device: true,
         contrast: |a, b| {
-            let least = 0.01 * a.covered_bytes.max(b.covered_bytes).max(1.0);
+            let least = 0.01 * a.distinct_bytes.max(b.distinct_bytes).max(1.0);
             contrast(a.device_bytes?, b.device_bytes?, least)
                 .filter(|_| a.cold || b.cold || a.device_bytes != b.device_bytes)
         },
@@ -172,8 +175,11 @@ fn says_minor_faults(counts: &Counts) -> Option<String> {
     let faults = counts.minor_faults?;
     let took = whole(faults, "minor fault", "minor faults");
     // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
-    let by_faults = faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults) && counts.covered_bytes > 0.0;
-    Some(if by_faults { format!("{took} of {}", rough_size(counts.covered_bytes / faults)) } else { took })
+    let by_faults = faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults);
+    Some(match counts.reached_pages.filter(|_| by_faults) {
+        Some(bytes) => format!("{took} of {}", rough_size(bytes / faults)),
+        None => took,
+    })
 }
 
 fn says_device_bytes(counts: &Counts) -> Option<String> {
@@ -182,7 +188,7 @@ fn says_device_bytes(counts: &Counts) -> Option<String> {
         return Some("nothing from the device".to_string());
     }
     let mut remarks = Vec::new();
-    let amplification = bytes / counts.covered_bytes;
+    let amplification = bytes / counts.distinct_bytes;
     if amplification.is_finite() && amplification > 1.5 {
         remarks.push(format!("{} what it reached", times(amplification)));
     }

@@ -26,6 +26,8 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         failed_samples: cell.failed.len() as u32,
         ns_per_op: stats::median_of_positive(cell.passes.iter().filter_map(|pass| pass.ns_per_op())),
         bytes_per_s: stats::median_of_positive(bytes_per_s),
+        bytes: cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0),
+        distinct_bytes: cell.distinct_bytes(),
         user_ns_per_op: cell.reading_per_op("user_ns", Sample::mean),
         system_ns_per_op: cell.reading_per_op("system_ns", Sample::mean),
         minor_faults: cell.reading("minor_faults", Sample::median),
@@ -90,7 +92,12 @@ pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
         return Some(format!("its {all} passes were not the same work: one consumed {a}, another {b}"));
     }
     let scanned = cell.own.workload.is_ascending();
-    if scanned && differs(&|tally| tally.distinct_bytes == first.distinct_bytes).is_some() {
+    if scanned
+        && differs(&|tally| {
+            (tally.distinct_bytes, tally.distinct_pages) == (first.distinct_bytes, first.distinct_pages)
+        })
+        .is_some()
+    {
         return Some(format!("its {all} passes did not all reach the same part of the file"));
     }
     changed_bytes(cell)

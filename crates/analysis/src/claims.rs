@@ -232,7 +232,7 @@ impl<'a> Question<'a> {
         }
         let Measured { estimate, rounds, remark, unseen } = match asked.than {
             Some(than) => metric::times_lower(run, self.claim.metric, than, asked.arm),
-            None => metric::of_arm(run, self.claim.metric, asked.arm),
+            None => metric::of_arm(self.claim.metric, asked.arm),
         };
         if unseen {
             outcome.why = remark;
@@ -269,7 +269,7 @@ impl<'a> Question<'a> {
             let split = forks::split(run, cell)?;
             let [fast, slow] = [false, true].map(|slow| {
                 let rounds: Vec<u32> = split.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
-                metric::middle_of_rounds(run, metric, asked.than, asked.arm, &rounds)
+                metric::middle_of_rounds(metric, asked.than, asked.arm, &rounds)
             });
             let (fast, slow) = (fast?, slow?);
             let lies = |value: f64| match self.expect {

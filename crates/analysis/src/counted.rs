@@ -1,26 +1,25 @@
 //! What follows from the counts of a pass under tracepoints. Counts of a pass that left its state are not used.
 
 use schema::{
-    Reading, Record,
+    Reading,
     counted::{Counted, CountedFinding, Histogram},
 };
 
-use crate::measured::Run;
+use crate::{measured::Run, metric::PAGES_NOT_COUNTED};
 
 const MIB: f64 = 1_048_576.0;
 
 pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
-    run.record.counted.iter().filter(|it| it.cell < run.record.cells.len()).map(|it| finding(run.record, it)).collect()
+    run.record.counted.iter().filter(|it| it.cell < run.record.cells.len()).map(finding).collect()
 }
 
-fn finding(record: &Record, counted: &Counted) -> CountedFinding {
-    let page_bytes = record.environment.page_bytes.max(1) as f64;
+fn finding(counted: &Counted) -> CountedFinding {
     let bytes = positive(counted.bytes, "the pass delivered no bytes");
     let distinct = positive(counted.distinct_bytes, "the pass delivered no bytes");
     let faults = || count(counted, "user_faults").or_else(|_| count(counted, "minor_faults"));
     let per_mib = |events: Result<f64, String>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
     let pages_per_fault = faults().and_then(|it| match it > 0.0 {
-        true => Ok(distinct.clone()? / page_bytes / it),
+        true => Ok(counted.distinct_pages.ok_or(PAGES_NOT_COUNTED)? as f64 / it),
         false => Err("the pass took no fault".into()),
     });
     let device = valid(counted).and_then(|()| match &counted.device_read_bytes {

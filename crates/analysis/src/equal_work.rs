@@ -171,6 +171,14 @@ impl Both<'_, '_> {
                 ));
             }
         }
+        let pages = |a: &Tally, b: &Tally| a.distinct_pages.zip(b.distinct_pages);
+        let found = !work.unequal.is_empty();
+        if let Some((a, b, rounds)) = differing(&|a, b| pages(a, b).is_none_or(|(a, b)| a == b)).filter(|_| !found)
+            && let Some((a, b)) = pages(a, b)
+        {
+            let [a, b] = [a, b].map(|pages| count(pages, "page", "pages"));
+            work.unequal.push(format!("the {first} arm reached {a} of the file, the {second} arm {b}{rounds}"));
+        }
         let found = !work.unequal.is_empty();
         if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
             let (a, b) = (&a.checksum, &b.checksum);
@@ -395,7 +403,7 @@ fn left_its_state(run: &Run, cell: &Cell) -> Option<String> {
         ));
     }
     // After write-back the first store to a page faults again, wherever the page is (do_wp_page): no sign of a lost state.
-    let pages = covered / run.page_bytes() as f64;
+    let pages = cell.distinct_pages()?;
     let faults = cell.count("minor_faults").filter(|_| cell.own.state.is_held() && !cell.own.workload.writes())?;
     (faults > MAPPED_FLOOR.max(MAPPED_SHARE * pages)).then(|| {
         format!(

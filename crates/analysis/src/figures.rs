@@ -58,7 +58,7 @@ fn side(run: &Run, figure: &Figure, variant: Variant, arm: Option<&str>) -> Resu
         Unit::UserSeconds => time_spent(figure, cell, Metric::User, &["user_ns"])?,
         Unit::SystemSeconds => time_spent(figure, cell, Metric::System, &["system_ns"])?,
         Unit::MinorFaults => {
-            let measured = metric::of_arm(run, Metric::MinorFaults, cell);
+            let measured = metric::of_arm(Metric::MinorFaults, cell);
             measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?
         }
         Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
@@ -83,13 +83,13 @@ fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, Stri
     })
 }
 
-/// What a program that divides the file's size by its time takes for the size: all that was lent, looked at or not.
+/// What a program that divides the file's size by its time takes for the size: all that was lent, looked at or not. The
+/// tally counts what was looked at.
 fn lent_bytes(cell: &Cell, pass: &Pass) -> f64 {
-    let (block, range) = (cell.own.block_bytes as f64, cell.own.range.bytes as f64);
-    let lent = pass.tally.ops as f64 * block;
-    // The last block of a scan may be a short one.
-    let short = cell.own.workload.is_ascending() && lent > range && lent - range < block;
-    if short { range } else { lent }
+    match cell.own.consumed_percent {
+        100 => pass.tally.bytes as f64,
+        _ => pass.tally.ops as f64 * cell.own.block_bytes as f64,
+    }
 }
 
 /// The mean, for ticks see nothing of some passes and too much of others.

@@ -154,10 +154,26 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Bytes of the pages that a pass reached at least, in the middle of the passes.
+    /// The least that has to be moved for what a pass reaches, in the middle of the passes: whole pages where it is read
+    /// through the page cache, otherwise its bytes. In records that lack the pages also its bytes, which is less.
     pub(crate) fn covered_bytes(&self, page_bytes: u64) -> Option<f64> {
-        let rounded = |tally: &Tally| tally.distinct_bytes.div_ceil(page_bytes).saturating_mul(page_bytes);
-        self.median_of(rounded).filter(|&bytes| bytes > 0.0)
+        let by_pages = !self.arm().is_direct() && !self.own.workload.writes();
+        let covered = |tally: &Tally| match tally.distinct_pages.filter(|_| by_pages) {
+            Some(pages) => pages.saturating_mul(page_bytes),
+            None => tally.distinct_bytes.div_ceil(page_bytes).saturating_mul(page_bytes),
+        };
+        self.median_of(covered).filter(|&bytes| bytes > 0.0)
+    }
+
+    /// Bytes of the file that a pass reached, each once, in the middle of the passes.
+    pub(crate) fn distinct_bytes(&self) -> Option<f64> {
+        self.median_of(|tally| tally.distinct_bytes).filter(|&bytes| bytes > 0.0)
+    }
+
+    /// Pages of the file that a pass reached, each once, in the middle of the passes that counted them.
+    pub(crate) fn distinct_pages(&self) -> Option<f64> {
+        let pages = self.passes.iter().filter_map(|pass| Some(pass.tally.distinct_pages? as f64)).collect();
+        Sample::new(pages).map(|sample| sample.median()).filter(|&pages| pages > 0.0)
     }
 
     pub(crate) fn queue_depth(&self) -> Option<u32> {

@@ -16,6 +16,10 @@ use crate::{
 /// Fewer ticks in a pass give a median that is biased: sums over all rounds are compared instead.
 const FINE_TICKS: f64 = 10.0;
 
+/// A tally without pages: they do not follow from bytes, because a block of 64 bytes reaches a whole page.
+pub(crate) const PAGES_NOT_COUNTED: &str =
+    "the pages that its passes reached were not counted: the record is of an older version, or of commands";
+
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) estimate: Option<Estimate>,
@@ -43,7 +47,7 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     if pairs.is_empty() {
         return Measured::none(0, "both were measured, but never in the same round");
     }
-    let of_pass = |pass: &Pass| of_pass(run, metric, pass);
+    let of_pass = |pass: &Pass| of_pass(metric, pass);
     let seen: Vec<(&Pass, &Pass, f64, f64)> =
         pairs.iter().filter_map(|(a, b)| Some((*a, *b, of_pass(a)?, of_pass(b)?))).collect();
     let rounds = seen.len();
@@ -83,9 +87,8 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
 }
 
 /// The metric of one arm, in the middle of its passes.
-pub(crate) fn of_arm(run: &Run, metric: Metric, cell: &Cell) -> Measured {
-    let seen: Vec<(&Pass, f64)> =
-        cell.passes.iter().filter_map(|pass| Some((pass, of_pass(run, metric, pass)?))).collect();
+pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> Measured {
+    let seen: Vec<(&Pass, f64)> = cell.passes.iter().filter_map(|pass| Some((pass, of_pass(metric, pass)?))).collect();
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, value)| value);
     if rounds == 0 {
@@ -117,14 +120,8 @@ pub(crate) fn is_time_of_passes(metric: Metric) -> bool {
 }
 
 /// The middle of the passes of these rounds: of one arm, or how many times lower it is than another's.
-pub(crate) fn middle_of_rounds(
-    run: &Run,
-    metric: Metric,
-    than: Option<&Cell>,
-    arm: &Cell,
-    rounds: &[u32],
-) -> Option<f64> {
-    let value = |pass: &Pass| of_pass(run, metric, pass);
+pub(crate) fn middle_of_rounds(metric: Metric, than: Option<&Cell>, arm: &Cell, rounds: &[u32]) -> Option<f64> {
+    let value = |pass: &Pass| of_pass(metric, pass);
     let values: Vec<f64> = match than {
         Some(than) => {
             let pairs = than.pairs(arm);
@@ -230,7 +227,7 @@ fn total(pass: &Pass, names: &[&str]) -> f64 {
     names.iter().filter_map(|name| pass.reading(name)).sum()
 }
 
-fn of_pass(run: &Run, metric: Metric, pass: &Pass) -> Option<f64> {
+fn of_pass(metric: Metric, pass: &Pass) -> Option<f64> {
     let sum = || -> Option<f64> { readings(metric).iter().map(|name| pass.reading(name)).sum() };
     match metric {
         Metric::Time => pass.ns_per_op(),
@@ -241,7 +238,7 @@ fn of_pass(run: &Run, metric: Metric, pass: &Pass) -> Option<f64> {
         Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::SafepointP99 => sum(),
         Metric::PagesPerFault => {
             let faults = sum().filter(|&faults| faults > 0.0)?;
-            Some(pass.tally.distinct_bytes.div_ceil(run.page_bytes()) as f64 / faults)
+            Some(pass.tally.distinct_pages? as f64 / faults)
         }
     }
 }
@@ -282,6 +279,10 @@ fn few(rounds: usize) -> String {
 }
 
 fn missing(metric: Metric, cells: &[&Cell]) -> Measured {
+    let uncounted = |cell: &&Cell| cell.passes.iter().any(|pass| pass.tally.distinct_pages.is_none());
+    if metric == Metric::PagesPerFault && cells.iter().any(uncounted) {
+        return Measured { unseen: true, ..Measured::none(0, format!("no {}: {PAGES_NOT_COUNTED}", words(metric))) };
+    }
     let reason = cells.iter().find_map(|cell| {
         let reasons = readings(metric).iter().map(|name| cell.reading(name, Sample::mean));
         reasons.filter_map(|reading| reading.reason().map(str::to_string)).next()

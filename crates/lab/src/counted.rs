@@ -254,6 +254,7 @@ impl Watch {
             cell,
             bytes: done.tally.bytes,
             distinct_bytes: done.tally.distinct_bytes,
+            distinct_pages: done.tally.distinct_pages,
             device_read_bytes,
             invalid,
             counts: self.counters.into_iter().map(count).collect(),

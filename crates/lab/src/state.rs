@@ -166,6 +166,7 @@ mod tests {
                 ops: 1,
                 bytes: distinct_bytes,
                 distinct_bytes,
+                distinct_pages: Some(distinct_bytes.div_ceil(4096)),
                 checksum: "0".into(),
                 threads: 1,
                 queue_depth: 1,

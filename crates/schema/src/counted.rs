@@ -15,6 +15,9 @@ pub struct Counted {
     /// Bytes that the pass delivered to its consumer, and those of them that were different ones.
     pub bytes: u64,
     pub distinct_bytes: u64,
+    /// As in a tally.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_pages: Option<u64>,
     /// What the pass made the device read, read-ahead included (/proc/PID/io).
     pub device_read_bytes: Reading<f64>,
     /// Why the pass did not begin or stay in its state; its counts are then of something else.
@@ -47,7 +50,7 @@ pub struct CountedFinding {
     pub cell: usize,
     pub system_calls_per_mib: Reading<f64>,
     pub faults_per_mib: Reading<f64>,
-    /// Different pages delivered, over the faults that brought them in.
+    /// Distinct pages that the pass reached, over its faults.
     pub pages_per_fault: Reading<f64>,
     /// Bytes that the device read for the pass, over bytes delivered, each byte once.
     pub amplification: Reading<f64>,

@@ -86,6 +86,12 @@ pub struct CellFinding {
     /// Time of open, work and close together, per block.
     pub ns_per_op: Option<Estimate>,
     pub bytes_per_s: Option<Estimate>,
+    /// Of the tally, in the middle of the passes: bytes that were delivered or written, repetitions counted; and those of
+    /// the file that were reached, each once. Absent where the tally has none, as that of a command.
+    #[serde(default)]
+    pub bytes: Option<f64>,
+    #[serde(default)]
+    pub distinct_bytes: Option<f64>,
     /// Means over the passes (the kernel splits user from system time by sampling ticks, so single passes are coarse).
     pub user_ns_per_op: Reading<f64>,
     pub system_ns_per_op: Reading<f64>,

@@ -220,6 +220,10 @@ pub struct Tally {
     pub bytes: u64,
     /// Bytes of the file that were reached at least once.
     pub distinct_bytes: u64,
+    /// Pages of the file of which the consume looked at a byte, or that were written to, each once: of the size that
+    /// pages have where the worker runs. Absent in records of older versions, and of commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_pages: Option<u64>,
     /// Sixteen hexadecimal digits; what it sums depends on the consume, never on the order of blocks. Of a pass
     /// that wrote: zeros from the worker; in the record the sum of the whole range as a reader finds it afterwards.
     pub checksum: String,

@@ -20,6 +20,14 @@ pub(crate) trait Consumer {
     }
 }
 
+/// The distance between the bytes that `touch` looks at.
+const TOUCH_BYTES: usize = 4096;
+
+/// The distance between the bytes of a block that a consume looks at.
+pub(crate) fn looks_every(consume: schema::Consume) -> u64 {
+    if consume == schema::Consume::Touch { TOUCH_BYTES as u64 } else { 1 }
+}
+
 /// One byte every 4096 bytes of a block, from its first.
 #[derive(Default)]
 pub(crate) struct Touch(u64);
@@ -27,7 +35,7 @@ pub(crate) struct Touch(u64);
 impl Consumer for Touch {
     #[inline(always)]
     fn take(&mut self, bytes: &[u8], _: bool) {
-        for byte in bytes.iter().step_by(4096) {
+        for byte in bytes.iter().step_by(TOUCH_BYTES) {
             self.0 = self.0.wrapping_add(u64::from(*byte));
         }
     }

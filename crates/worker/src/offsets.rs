@@ -104,25 +104,44 @@ impl Pattern {
         Random { prng: SplitMix64::new(seed), slots, stride, base: self.range.offset, bytes: self.block, left }
     }
 
-    /// Bytes of the file that the pass reaches at least once: a replay, made outside the timed phases.
-    pub fn distinct_bytes(&self) -> u64 {
-        if self.consumed_percent < 100 {
-            // Blocks of which a part is consumed do not overlap in what is consumed, if they do not overlap at all.
-            let whole = Pattern { consumed_percent: 100, ..*self };
-            return (u128::from(whole.distinct_bytes()) * u128::from(self.consumed_percent) / 100) as u64;
-        }
-        match self.workload.is_ascending() {
-            true => self.ops.saturating_mul(self.block).min(self.range.bytes),
-            false => {
-                let (slots, stride) = self.slots();
-                // One bit per slot, or eight bytes per operation: whatever is smaller, because it is the worker's
-                // memory.
-                match slots.div_ceil(64) <= self.ops {
-                    true => self.distinct_by_bitmap(slots, stride),
-                    false => self.distinct_by_sorting(stride),
-                }
+    /// What the pass reaches of the file, computed from its offsets outside the timed phases. `looks_every` is the distance
+    /// between the bytes that the consume looks at, from the first of each block: 1 for all of them, at most a page.
+    ///
+    /// Blocks are taken in the order of their offsets. Both what they cover and the pages of it are then intervals of
+    /// ascending starts and ends, so that each adds what lies beyond the one before it.
+    pub fn reached(&self, page_bytes: u64, looks_every: u64) -> Reached {
+        let looks_every = looks_every.min(page_bytes);
+        let last_look = |offset: u64, bytes: u64| offset + (bytes - 1) / looks_every * looks_every;
+        let consumed = |bytes: u64| (u128::from(bytes) * u128::from(self.consumed_percent) / 100) as u64;
+        let mut union = Union { page_bytes, bytes: Covered::default(), pages: Covered::default() };
+        let add = |union: &mut Union, offset: u64, bytes: u64| match consumed(bytes) {
+            0 => {}
+            bytes => union.add(offset, offset + bytes, last_look(offset, bytes)),
+        };
+        let (base, block) = (self.range.offset, self.block);
+        if self.workload.is_ascending() {
+            let covered = self.ops.saturating_mul(block).min(self.range.bytes);
+            let mut offset = base;
+            // Whole blocks leave no gap, so that all but the last are one interval. One by one, a pass over 40 GiB in blocks
+            // of 64 bytes would be 671 million of them.
+            let joined = covered.saturating_sub(1) / block * block;
+            if self.consumed_percent == 100 && joined > 0 {
+                offset += joined;
+                union.add(base, offset, last_look(offset - block, block));
+            }
+            while offset < base + covered {
+                add(&mut union, offset, block.min(base + covered - offset));
+                offset += block;
+            }
+        } else {
+            let (slots, stride) = self.slots();
+            // One bit per slot, or eight bytes per operation: whatever is smaller, because it is the worker's memory.
+            match slots.div_ceil(64) <= self.ops {
+                true => self.slots_by_bitmap(slots, stride, |slot| add(&mut union, base + slot * stride, block)),
+                false => self.slots_by_sorting(stride, |slot| add(&mut union, base + slot * stride, block)),
             }
         }
+        Reached { bytes: union.bytes.counted, pages: union.pages.counted }
     }
 
     fn random_slots(&self, stride: u64) -> impl Iterator<Item = u64> {
@@ -130,36 +149,62 @@ impl Pattern {
         (0..self.threads).flat_map(|thread| self.random(thread)).map(move |span| (span.offset - base) / stride)
     }
 
-    fn distinct_by_bitmap(&self, slots: u64, stride: u64) -> u64 {
+    /// Every slot once, ascending.
+    fn slots_by_bitmap(&self, slots: u64, stride: u64, mut each: impl FnMut(u64)) {
         let mut bitmap = vec![0u64; slots.div_ceil(64) as usize];
         for slot in self.random_slots(stride) {
             bitmap[(slot / 64) as usize] |= 1 << (slot % 64);
         }
-        let marked = bitmap.into_iter().enumerate().flat_map(|(index, mut word)| {
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros())?;
+        for (index, mut word) in bitmap.into_iter().enumerate() {
+            while word != 0 {
+                each(index as u64 * 64 + u64::from(word.trailing_zeros()));
                 word &= word - 1;
-                Some(index as u64 * 64 + u64::from(bit))
-            })
-        });
-        self.covered(marked, stride)
+            }
+        }
     }
 
-    fn distinct_by_sorting(&self, stride: u64) -> u64 {
+    /// Every slot in ascending order, as often as it was drawn.
+    fn slots_by_sorting(&self, stride: u64, each: impl FnMut(u64)) {
         let mut slots: Vec<u64> = self.random_slots(stride).collect();
         slots.sort_unstable();
-        self.covered(slots.into_iter(), stride)
+        slots.into_iter().for_each(each);
     }
+}
 
-    /// The union of blocks that begin at ascending slots: each adds what reaches beyond the one before it.
-    fn covered(&self, ascending: impl Iterator<Item = u64>, stride: u64) -> u64 {
-        let (mut covered, mut end) = (0, 0);
-        for slot in ascending {
-            let start = (slot * stride).max(end);
-            end = slot * stride + self.block;
-            covered += end - start;
-        }
-        covered
+/// What a pass reaches of its file: each byte and each page once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Of blocks, as far as they are consumed.
+    pub bytes: u64,
+    /// In which a byte lies that the consume looks at.
+    pub pages: u64,
+}
+
+struct Union {
+    page_bytes: u64,
+    bytes: Covered,
+    pages: Covered,
+}
+
+impl Union {
+    /// The bytes from `start` to `end`, of which the consume looks at none behind the one at `last_look`.
+    fn add(&mut self, start: u64, end: u64, last_look: u64) {
+        self.bytes.add(start, end);
+        self.pages.add(start / self.page_bytes, last_look / self.page_bytes + 1);
+    }
+}
+
+/// The length of a union of intervals whose starts and ends ascend.
+#[derive(Default)]
+struct Covered {
+    counted: u64,
+    end: u64,
+}
+
+impl Covered {
+    fn add(&mut self, start: u64, end: u64) {
+        self.counted += end.saturating_sub(start.max(self.end));
+        self.end = self.end.max(end);
     }
 }
 
@@ -285,27 +330,67 @@ mod tests {
     }
 
     #[test]
-    fn distinct_bytes_are_the_same_by_bitmap_by_sorting_and_by_counting() {
-        for aligned in [true, false] {
-            for (bytes, block, ops) in [(1, 1, 5), (4097, 64, 20), (4097, 64, 2000), (1000, 999, 3), (5000, 7, 300)] {
+    fn what_is_reached_is_what_marking_every_byte_counts() {
+        const FIRST: u64 = 4090;
+        let shapes = [(1, 1, 5), (4097, 64, 20), (4097, 64, 2000), (1000, 999, 3), (5000, 7, 300), (90_000, 9000, 6)];
+        for (aligned, percent, page, every) in combinations([true, false], [100, 90, 10, 1], [512, 4096], [1, 512]) {
+            for (bytes, block, ops) in shapes {
                 for workload in [Workload::Scan, Workload::Random] {
-                    let pattern = Pattern { aligned, ..pattern(workload, (11, bytes), block, ops, 2) };
-                    let mut reached = vec![false; bytes as usize];
-                    let mut reach =
-                        |span: Span| reached[(span.offset - 11) as usize..][..span.bytes as usize].fill(true);
-                    match workload.is_ascending() {
-                        true => (0..2).flat_map(|thread| pattern.scan(thread)).for_each(&mut reach),
-                        false => (0..2).flat_map(|thread| pattern.random(thread)).for_each(&mut reach),
+                    let pattern = pattern(workload, (FIRST, bytes), block, ops, 2);
+                    let pattern = Pattern { aligned, consumed_percent: percent, ..pattern };
+                    let spans: Vec<Span> = match workload.is_ascending() {
+                        true => (0..2).flat_map(|thread| pattern.scan(thread)).collect(),
+                        false => (0..2).flat_map(|thread| pattern.random(thread)).collect(),
+                    };
+                    let mut reached = vec![false; (FIRST + bytes) as usize];
+                    let mut pages = vec![false; (FIRST + bytes).div_ceil(page) as usize];
+                    for span in spans {
+                        let consumed = span.bytes * u64::from(percent) / 100;
+                        reached[span.offset as usize..][..consumed as usize].fill(true);
+                        for at in (0..consumed).step_by(every as usize) {
+                            pages[((span.offset + at) / page) as usize] = true;
+                        }
                     }
-                    let counted = reached.iter().filter(|&&byte| byte).count() as u64;
-                    assert_eq!(pattern.distinct_bytes(), counted, "{pattern:?}");
+                    let count = |marks: &[bool]| marks.iter().filter(|&&it| it).count() as u64;
+                    let counted = Reached { bytes: count(&reached), pages: count(&pages) };
+                    assert_eq!(pattern.reached(page, every), counted, "{pattern:?}, pages of {page}, every {every}");
                     if workload == Workload::Random {
                         let (slots, stride) = pattern.slots();
-                        assert_eq!(pattern.distinct_by_bitmap(slots, stride), counted, "{pattern:?}");
-                        assert_eq!(pattern.distinct_by_sorting(stride), counted, "{pattern:?}");
+                        let (mut marked, mut sorted) = (Vec::new(), Vec::new());
+                        pattern.slots_by_bitmap(slots, stride, |slot| marked.push(slot));
+                        pattern.slots_by_sorting(stride, |slot| sorted.push(slot));
+                        sorted.dedup();
+                        assert_eq!(marked, sorted, "{pattern:?}");
                     }
                 }
             }
         }
+    }
+
+    fn combinations(
+        a: [bool; 2],
+        b: [u32; 4],
+        c: [u64; 2],
+        d: [u64; 2],
+    ) -> impl Iterator<Item = (bool, u32, u64, u64)> {
+        let pairs = move |a, b| c.into_iter().flat_map(move |c| d.into_iter().map(move |d| (a, b, c, d)));
+        a.into_iter().flat_map(move |a| b.into_iter().flat_map(move |b| pairs(a, b)))
+    }
+
+    #[test]
+    fn small_random_blocks_reach_far_more_pages_than_their_bytes_would_fill() {
+        // 8,192 blocks of 64 bytes over 64 MiB: their bytes would fill 128 pages.
+        let pattern = Pattern { ops: 8192, ..pattern(Workload::Random, (0, 64 << 20), 64, 8192, 1) };
+        let reached = pattern.reached(4096, 1);
+        assert!(reached.bytes <= 8192 * 64);
+        assert!((6000..=8192).contains(&reached.pages), "{reached:?}");
+    }
+
+    #[test]
+    fn a_block_that_is_touched_reaches_the_page_of_its_first_byte() {
+        // Ten bytes before the end of a page, six beyond it.
+        let pattern = pattern(Workload::Scan, (4086, 16), 16, 1, 1);
+        assert_eq!(pattern.reached(4096, 1), Reached { bytes: 16, pages: 2 });
+        assert_eq!(pattern.reached(4096, 4096), Reached { bytes: 16, pages: 1 });
     }
 }

@@ -19,10 +19,11 @@ use schema::{
 use crate::{
     buffer::Buffer,
     consume::Sum,
+    consume::looks_every,
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
     method::{Access, Way, open_plain, positional::Positional, pread::Pread},
-    offsets::Pattern,
+    offsets::{Pattern, Reached},
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -57,7 +58,7 @@ pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Re
     let rooms = (0..task.job.threads)
         .map(|_| Ok(Room { buffer: buffer(way.buffer_bytes(&task))?, destination: buffer(destination_bytes)? }))
         .collect::<Result<Vec<Room>, Fault>>()?;
-    let mut session = Reading { held: None, pinned: None, rooms, distinct_bytes: None, way, task };
+    let mut session = Reading { held: None, pinned: None, rooms, reached: None, way, task };
     match session.task.job.hold {
         Hold::No => {}
         Hold::Rehearse => session.rehearse()?,
@@ -88,7 +89,7 @@ struct Reading<W: Way> {
     pinned: Option<Mapping>,
     rooms: Vec<Room>,
     /// Known after the first pass; it is the same in all.
-    distinct_bytes: Option<u64>,
+    reached: Option<Reached>,
     way: W,
     task: Task,
 }
@@ -97,10 +98,13 @@ impl<W: Way> Session for Reading<W> {
     fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
         let (phases, usage, count) = run(&self.way, &self.task, &mut self.rooms, self.held.as_mut())?;
         let pattern = &self.task.pattern;
+        let looks_every = looks_every(self.task.job.consume);
+        let reached = *self.reached.get_or_insert_with(|| pattern.reached(sys::page_bytes(), looks_every));
         let tally = Tally {
             ops: count.ops,
             bytes: count.bytes,
-            distinct_bytes: *self.distinct_bytes.get_or_insert_with(|| pattern.distinct_bytes()),
+            distinct_bytes: reached.bytes,
+            distinct_pages: Some(reached.pages),
             checksum: format!("{:016x}", count.checksum),
             threads: pattern.threads,
             queue_depth: self.way.queue_depth(),

@@ -93,12 +93,18 @@ fn reference(job: &Job, file: &[u8]) -> Tally {
         }
         other => unreachable!("{other} writes: tests/writing.rs"),
     }
+    let page = sys::page_bytes() as usize;
     let mut reached = vec![false; file.len()];
+    let mut pages = vec![false; file.len().div_ceil(page)];
     let (mut bytes, mut checksum) = (0, 0u64);
     for (offset, length) in spans {
         let span = offset as usize..(offset + length) as usize;
         let span = span.start..span.start + span.len() * job.consumed_percent as usize / 100;
         reached[span.clone()].fill(true);
+        let looks_every = if job.consume == Consume::Touch { 4096 } else { 1 };
+        if let Some(last) = span.clone().step_by(looks_every).next_back() {
+            pages[span.start / page..=last / page].fill(true);
+        }
         let block = &file[span];
         bytes += block.len() as u64;
         for (index, byte) in block.iter().enumerate() {
@@ -113,8 +119,9 @@ fn reference(job: &Job, file: &[u8]) -> Tally {
         }
     }
     let distinct_bytes = reached.iter().filter(|&&byte| byte).count() as u64;
+    let distinct_pages = Some(pages.iter().filter(|&&page| page).count() as u64);
     let checksum = format!("{checksum:016x}");
-    Tally { ops: job.ops, bytes, distinct_bytes, checksum, threads: job.threads, queue_depth: 1 }
+    Tally { ops: job.ops, bytes, distinct_bytes, distinct_pages, checksum, threads: job.threads, queue_depth: 1 }
 }
 
 fn replies(requests: &[Request]) -> Vec<Reply> {

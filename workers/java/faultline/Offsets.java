@@ -67,11 +67,23 @@ final class Offsets {
         return (int) Math.min(block, end - offset);
     }
 
-    static long distinct(Job job) {
-        long whole;
-        if (!isRandom(job)) {
-            whole = job.ops > job.bytes / job.blockBytes ? job.bytes : job.ops * job.blockBytes;
-        } else {
+    /** What a pass reaches of its file, each byte and each page once: a replay, made outside the timed phases. */
+    static final class Reached {
+        /** Between the bytes of a block that `touch` looks at; no page is smaller. */
+        private static final long TOUCH_BYTES = 4096;
+        long bytes, pages;
+        private long bytesEnd, pagesEnd;
+        private final long page, looksEvery;
+        private final int percent;
+
+        Reached(Job job, long page) {
+            this.page = page;
+            percent = job.percent;
+            looksEvery = job.consume.equals("touch") && !job.writes() ? TOUCH_BYTES : 1;
+            if (isRandom(job)) random(job); else ascending(job);
+        }
+
+        private void random(Job job) {
             if (job.ops > 1 << 24) throw new Job.Unavailable(job.ops + " random blocks in one pass; the JVM worker counts at most 16777216");
             long[] all = new long[(int) job.ops];
             int count = 0;
@@ -80,13 +92,32 @@ final class Offsets {
                 for (long left = offsets.blocks; left > 0; left--) all[count++] = offsets.next();
             }
             Arrays.sort(all);
-            whole = 0;
-            long reached = 0;
-            for (long offset : all) {
-                whole += Math.max(0, offset + job.blockBytes - Math.max(reached, offset));
-                reached = offset + job.blockBytes;
-            }
+            for (long offset : all) block(offset, job.blockBytes);
         }
-        return job.percent == 100 ? whole : whole / 100 * job.percent + whole % 100 * job.percent / 100;
+
+        private void ascending(Job job) {
+            long covered = job.ops > job.bytes / job.blockBytes ? job.bytes : job.ops * job.blockBytes, offset = job.offset;
+            // Whole blocks leave no gap: all but the last one are one interval.
+            long joined = (covered - 1) / job.blockBytes * job.blockBytes;
+            if (percent == 100 && joined > 0) {
+                offset += joined;
+                add(job.offset, offset, offset - job.blockBytes + (job.blockBytes - 1) / looksEvery * looksEvery);
+            }
+            for (long end = job.offset + covered; offset < end; offset += job.blockBytes) block(offset, Math.min(job.blockBytes, end - offset));
+        }
+
+        private void block(long offset, long length) {
+            long consumed = length * percent / 100;
+            if (consumed > 0) add(offset, offset + consumed, offset + (consumed - 1) / looksEvery * looksEvery);
+        }
+
+        /** Starts and ends ascend, so that each interval adds what lies beyond the one before it. */
+        private void add(long start, long end, long last) {
+            bytes += Math.max(0, end - Math.max(start, bytesEnd));
+            bytesEnd = Math.max(bytesEnd, end);
+            long pageEnd = last / page + 1;
+            pages += Math.max(0, pageEnd - Math.max(start / page, pagesEnd));
+            pagesEnd = Math.max(pagesEnd, pageEnd);
+        }
     }
 }

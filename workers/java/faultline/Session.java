@@ -13,7 +13,7 @@ final class Session {
     private static final long SWEEP_BYTES = 64 << 20;
     private final Job job;
     private final Team team;
-    private final long distinct;
+    private final Offsets.Reached reached;
     private final Warmth warmth;
     /** Only where the arm wants them. */
     private final Safepoints safepoints;
@@ -31,7 +31,7 @@ final class Session {
             }
         }
         team = new Team(job);
-        distinct = Offsets.distinct(job);
+        reached = new Offsets.Reached(job, Usage.pageBytes());
         // Before the warm-up, which then runs until what this loads and compiles is done too.
         safepoints = Safepoints.of(job);
         warmth = new Warmth(job, team);
@@ -86,7 +86,8 @@ final class Session {
         long checksum = job.writes() ? 0 : count.checksum;
         String digits = Long.toHexString(checksum);
         return "{\"done\":{\"pass\":" + job.pass
-            + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinct
+            + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + reached.bytes
+            + ",\"distinct_pages\":" + reached.pages
             + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
             + all.usage + parts(count)
             + ",\"seen\":{" + after.since(before) + warmth() + delays + loop() + "}}}";

@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -13,6 +15,7 @@ import java.util.List;
  * meanwhile.
  */
 final class Usage {
+    private static final long AT_PAGESZ = 6;
     private static final long TICK_NS = 10_000_000;
     private static final CompilationMXBean COMPILER = ManagementFactory.getCompilationMXBean();
     private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
@@ -22,6 +25,16 @@ final class Usage {
 
     private Usage(long... spent) {
         this.spent = spent;
+    }
+
+    /** The size of a page of memory: AT_PAGESZ of the auxiliary vector, see getauxval(3). */
+    static long pageBytes() throws IOException {
+        ByteBuffer vector = ByteBuffer.wrap(Files.readAllBytes(Path.of("/proc/self/auxv"))).order(ByteOrder.nativeOrder());
+        while (vector.remaining() >= 2 * Long.BYTES) {
+            long type = vector.getLong(), value = vector.getLong();
+            if (type == AT_PAGESZ && value > 0) return value;
+        }
+        throw new IOException("/proc/self/auxv does not give the size of a page");
     }
 
     /** Of the thread that asks. */

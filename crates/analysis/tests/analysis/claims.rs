@@ -268,6 +268,25 @@ fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
     );
 }
 
+#[test]
+fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
+    let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-most = 1.5 }";
+    // 8,192 random blocks of 64 bytes: their bytes would fill 128 pages.
+    let pages = |pages: Option<u64>| {
+        move |_: u32, pass: &mut Pass| {
+            (pass.tally.distinct_bytes, pass.tally.distinct_pages) = (8192 * 64, pages);
+            pass.reads("minor_faults", 265.0);
+        }
+    };
+    let found = only(&duel(claim, pages(Some(5176)), pages(Some(5176))));
+    assert_eq!(found.verdict, ClaimVerdict::Reversed);
+    assert_eq!(found.measured[0].value.median, 5176.0 / 265.0);
+    // A record of an older version: no guess.
+    let found = only(&duel(claim, pages(None), pages(None)));
+    assert_eq!(found.verdict, ClaimVerdict::NotTestableHere);
+    assert!(found.reason.contains("were not counted"));
+}
+
 // --- A number -------------------------------------------------------------------------------------------------------
 
 #[test]
@@ -727,7 +746,11 @@ fn a_short_last_block_is_not_counted_whole() {
     let mut lab = study(&format!(
         "[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"MiB/s\"\ncompare = \"cached\"\ncorrected = \"read\"\n{CACHED}"
     ));
-    lab.record.conditions[1].range.bytes = 32 * MIB - 1024;
+    for sample in &mut lab.record.samples {
+        if let schema::record::Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.bytes = 32 * MIB - 1024;
+        }
+    }
     let rate = lab.analyze().figures[0].corrected.value().unwrap().median;
     assert!((rate - (32.0 - 1.0 / 1024.0) / 0.016384).abs() < 1e-6, "{rate}");
 }

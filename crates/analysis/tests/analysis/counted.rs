@@ -15,6 +15,7 @@ fn counts(cell: usize, system_calls: u64, faults: u64, device_bytes: f64) -> Cou
         cell,
         bytes: 64 * MIB,
         distinct_bytes: 64 * MIB,
+        distinct_pages: Some(16_384),
         device_read_bytes: Reading::Value(device_bytes),
         invalid: None,
         counts: BTreeMap::from([value("system_calls", system_calls), value("user_faults", faults)]),

@@ -118,6 +118,34 @@ fn offsets_drawn_anew_in_every_round_are_equal_work_as_long_as_both_arms_draw_th
 }
 
 #[test]
+fn as_many_bytes_on_other_pages_are_other_work_where_both_counted_them() {
+    let pages = |pages: Option<u64>| move |_: u32, pass: &mut Pass| pass.tally.distinct_pages = pages;
+    let duel =
+        |a, b| Lab::duel_with(random("64 B", State::Cached), ("pread", 900.0), pages(a), ("mmap", 400.0), pages(b));
+    not_comparable(&duel(Some(512), Some(640)), "the pread arm reached 512 pages of the file, the mmap arm 640 pages");
+    comparable_with(&duel(Some(512), Some(512)), &[]);
+    comparable_with(&duel(None, Some(512)), &[]);
+}
+
+#[test]
+fn small_blocks_that_start_cold_must_bring_their_pages_from_the_device() {
+    // 8,192 blocks of 64 bytes on 5,176 pages, of which one arm found four fifths in the page cache: still far more than
+    // the bytes that it reached.
+    let from_device = |pages: u64| {
+        move |_: u32, pass: &mut Pass| {
+            (pass.tally.distinct_bytes, pass.tally.distinct_pages) = (8192 * 64, Some(5176));
+            pass.reads("device_read_bytes", (pages * 4096) as f64);
+        }
+    };
+    let duel = |a, b| {
+        let (a, b) = (from_device(a), from_device(b));
+        Lab::duel_with(random("64 B", State::Cold), ("pread", 900.0), a, ("mmap", 400.0), b)
+    };
+    assert_eq!(only(&duel(5176, 1035)).verdict, Verdict::NotComparable);
+    assert_ne!(only(&duel(5176, 5176)).verdict, Verdict::NotComparable);
+}
+
+#[test]
 fn threads_and_operations_are_work_too() {
     let two = |_: u32, pass: &mut Pass| pass.tally.threads = 2;
     let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 60.0), two);

@@ -4,6 +4,8 @@
 
 use std::{fs, path::Path, process::Command};
 
+use schema::Reading;
+
 use crate::{
     hostile,
     support::{Run, run, study},
@@ -65,6 +67,25 @@ fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     assert_eq!((charts(&page).len(), tables), (30, 30));
     assert!(page.contains("This experiment is no reproduction of something published."));
     assert!(page.contains("io_uring is switched off (kernel.io_uring_disabled = 2)"));
+}
+
+#[test]
+fn read_amplification_is_over_the_bytes_that_the_tally_says_were_reached() {
+    let mut run = run();
+    for cell in &mut run.findings.cells {
+        // As of a file that is smaller than the block: the pass reached half of what its condition says.
+        cell.condition.ops *= 2;
+        cell.device_read_bytes = Reading::Value(cell.distinct_bytes.unwrap());
+    }
+    let page = page(&run);
+    let tables = page.split("read amplification, bytes from the device per byte reached</th>").skip(1);
+    let rows = tables.flat_map(|table| table[..table.find("</table>").unwrap()].split("<tr").skip(1));
+    // The row's last cell.
+    let values: Vec<&str> = rows
+        .map(|row| row.rsplit("</td>").nth(1).and_then(|cell| cell.rsplit('>').next()).expect("a row has cells"))
+        .collect();
+    assert!(!values.is_empty());
+    assert!(values.iter().all(|it| it.parse() == Ok(1.0)), "{values:?}");
 }
 
 #[test]

@@ -199,10 +199,12 @@ impl<W: Writer> Session for Writing<W> {
         });
         let usage = usage::since(&before);
         let parts = parts.map(|parts| Parts { clock_ns, ..parts });
+        let reached = pattern.reached(sys::page_bytes(), 1);
         let tally = Tally {
             ops: pattern.ops,
             bytes: bytes(&pattern),
-            distinct_bytes: pattern.distinct_bytes(),
+            distinct_bytes: reached.bytes,
+            distinct_pages: Some(reached.pages),
             // Read by somebody else, when this pass is over: reading it here would be counted as the pass's own.
             checksum: format!("{:016x}", 0),
             threads: 1,

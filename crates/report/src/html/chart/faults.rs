@@ -1,4 +1,4 @@
-//! Faults per pass, and what was read from the device for each byte that was delivered.
+//! Faults for each byte that was delivered, and what was read from the device for each byte that was reached.
 
 use schema::{Findings, Record, findings::CellFinding, record::Reading};
 
@@ -13,8 +13,8 @@ use super::{Chart, Named, View};
 pub(super) const CHART: Chart = Chart {
     id: "faults",
     title: "Faults and read amplification",
-    about: "Page faults per MiB that was delivered, and bytes that came from the device for each byte that was delivered \
-            (above 1: read-ahead brought what nobody asked for).",
+    about: "Page faults per MiB that was delivered, and bytes that came from the device for each byte that was reached, \
+            counted once (above 1: read-ahead brought what nobody asked for).",
     draw,
 };
 
@@ -29,31 +29,26 @@ const COUNTED: [Counted; 3] = [
     Counted {
         title: "minor faults",
         unit: "faults per MiB",
-        of: |cell| per_byte(&cell.minor_faults, cell).map(|it| it * 1_048_576.0),
+        of: |cell| over(&cell.minor_faults, cell, cell.bytes).map(|it| it * 1_048_576.0),
     },
     Counted {
         title: "major faults",
         unit: "faults per MiB",
-        of: |cell| per_byte(&cell.major_faults, cell).map(|it| it * 1_048_576.0),
+        of: |cell| over(&cell.major_faults, cell, cell.bytes).map(|it| it * 1_048_576.0),
     },
     Counted {
         title: "read amplification",
-        unit: "bytes from the device per byte delivered",
-        of: |cell| per_byte(&cell.device_read_bytes, cell),
+        unit: "bytes from the device per byte reached",
+        of: |cell| over(&cell.device_read_bytes, cell, cell.distinct_bytes),
     },
 ];
 
-fn per_byte(reading: &Reading<f64>, cell: &CellFinding) -> Reading<f64> {
-    let condition = &cell.condition;
-    let delivered = match condition.is_of_commands() {
-        // What it reads is not known from outside; what it was said to read is.
-        true => condition.file_bytes as f64,
-        false => condition.ops as f64 * condition.block_bytes as f64,
-    };
-    if delivered > 0.0 {
-        reading.clone().map(|it| it / delivered)
-    } else {
-        Reading::unavailable("the condition delivers no byte")
+/// Over bytes of the tally. What a command reads is not known from outside: then over the bytes of its files.
+fn over(reading: &Reading<f64>, cell: &CellFinding, bytes: Option<f64>) -> Reading<f64> {
+    let named = || cell.condition.is_of_commands().then_some(cell.condition.file_bytes as f64);
+    match bytes.or_else(named).filter(|&bytes| bytes > 0.0) {
+        Some(bytes) => reading.clone().map(|it| it / bytes),
+        None => Reading::unavailable("no pass delivered a byte"),
     }
 }
 
