@@ -1,14 +1,10 @@
-//! Whether mapping files uses up the address space until things fail, while reading goes on: one worker under
-//! RLIMIT_AS maps a window of the file in more and more threads, each with a mapping of its own, until the kernel
-//! refuses; then the same number of threads reads the same window.
+//! Whether mapping a file uses up the address space until things fail, while reading goes on. First the smallest limit
+//! (RLIMIT_AS) is found under which a worker reads the file with all its threads; then as many threads map it under that
+//! limit. So what fails for want of address space fails because of the mappings, whatever the threads themselves need.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
-use schema::{
-    Arm, Bytes, Span,
-    protocol::{Done, Job},
-    record::Observation,
-};
+use schema::{Arm, Bytes, Span, protocol::Job, record::Observation};
 
 use super::{Scenario, Scene};
 use crate::{
@@ -23,65 +19,148 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-/// Enough for the worker itself with a few threads.
-const LIMIT_BYTES: u64 = 512 << 20;
-const WINDOW_BYTES: u64 = 64 << 20;
-const THREADS_MAX: u32 = 64;
+/// What each thread maps, or reads.
+const WINDOW_BYTES: u64 = 16 << 20;
+const THREADS: u32 = 16;
+/// All mappings together: the limit is found to half of this, and the needs of a process vary from one to the next.
+const MAPPED_LEAST: u64 = 64 << 20;
+/// Limits are looked for between these.
+const LIMIT_LEAST: u64 = 32 << 20;
+const LIMIT_MOST: u64 = 16 << 30;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Read,
+    Map,
+}
 
 fn observe(scene: &Scene) -> Result<Observation, String> {
     let window = scene.target.bytes.min(WINDOW_BYTES);
-    let mut mapped = 0;
-    let mut threads = 1;
-    let refusal = loop {
-        match attempt(scene.target, "mmap", threads, window, scene.interrupted) {
-            Ok(_) => mapped = threads,
-            Err(Trouble::Interrupted) => return Err("interrupted".into()),
-            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => break Some(reason),
-        }
-        if threads >= THREADS_MAX {
-            break None;
-        }
-        threads *= 2;
+    decide(window, |way, limit| attempt(scene.target, way, limit, window, scene.interrupted))
+}
+
+/// `attempt` has every thread read or map a window under a limit.
+fn decide(window: u64, mut attempt: impl FnMut(Way, u64) -> Result<(), Trouble>) -> Result<Observation, String> {
+    let mapped = window * u64::from(THREADS);
+    if mapped < MAPPED_LEAST {
+        return Err(format!(
+            "{THREADS} mappings of {} are too small beside what the threads themselves need; try a target of {} or more",
+            Bytes(window),
+            Bytes(MAPPED_LEAST / u64::from(THREADS))
+        ));
+    }
+    let mut works = |way: Way, limit: u64| match attempt(way, limit) {
+        Ok(()) => Ok(None),
+        Err(Trouble::Interrupted) => Err("interrupted".to_string()),
+        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Ok(Some(reason)),
     };
-    let limit = Bytes(LIMIT_BYTES);
-    let window_shown = Bytes(window);
-    let Some(refusal) = refusal else {
+    let (mut enough, mut too_little) = (LIMIT_LEAST, 0);
+    while let Some(reason) = works(Way::Read, enough)? {
+        too_little = enough;
+        enough *= 2;
+        if enough > LIMIT_MOST {
+            return Err(format!(
+                "{THREADS} threads that read cannot start even with {} of address space: {reason}",
+                Bytes(too_little)
+            ));
+        }
+    }
+    while enough - too_little > mapped / 2 {
+        let middle = too_little + (enough - too_little) / 2;
+        match works(Way::Read, middle)? {
+            None => enough = middle,
+            Some(_) => too_little = middle,
+        }
+    }
+    let read =
+        format!("{THREADS} threads read {} each under an address-space limit of {}", Bytes(window), Bytes(enough));
+    let Some(refusal) = works(Way::Map, enough)? else {
         return Ok(Observation {
             holds: false,
-            evidence: format!("{threads} mappings of {window_shown} fit under an address-space limit of {limit}"),
+            evidence: format!("{read}, and as many mapped it under the same limit"),
         });
     };
-    let read = attempt(scene.target, "pread", threads, window, scene.interrupted);
-    let evidence = format!(
-        "under an address-space limit of {limit}, {mapped} mappings of {window_shown} worked and {threads} did not ({refusal})"
-    );
-    Ok(match read {
-        Ok(done) => Observation {
-            holds: true,
-            evidence: format!(
-                "{evidence}; pread in {threads} threads read {} bytes under the same limit",
-                done.tally.bytes
-            ),
-        },
-        Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Observation {
-            holds: false,
-            evidence: format!("{evidence}; but pread in {threads} threads failed too: {reason}"),
-        },
-        Err(Trouble::Interrupted) => return Err("interrupted".into()),
+    // More address space must be all that was missing. How much more is not only the mappings: the allocator of each
+    // thread reserves what it can get.
+    let mut more = enough + mapped;
+    while let Some(reason) = works(Way::Map, more)? {
+        more *= 2;
+        if more > LIMIT_MOST {
+            return Err(format!("mapping fails with {} of address space too: {reason}", Bytes(more / 2)));
+        }
+    }
+    Ok(Observation {
+        holds: true,
+        evidence: format!(
+            "{read}; mapping it failed under the same limit ({refusal}) and worked under one of {}",
+            Bytes(more)
+        ),
     })
 }
 
-fn attempt(target: &Target, arm: &str, threads: u32, window: u64, interrupted: &AtomicBool) -> Result<Done, Trouble> {
-    let arm: Arm = arm.parse().expect("a method of ours");
+fn attempt(target: &Target, way: Way, limit: u64, window: u64, interrupted: &AtomicBool) -> Result<(), Trouble> {
+    let arm = match way {
+        Way::Read => "pread",
+        Way::Map => "mmap",
+    };
+    let arm: Arm = arm.parse().map_err(Trouble::Unavailable)?;
     let mut command = runtime::worker(&arm).map_err(Trouble::Unavailable)?;
-    sys::process::limit_address_space(&mut command, LIMIT_BYTES);
+    sys::process::limit_address_space(&mut command, limit);
     let block_bytes = 64 << 10;
     let blocks = window.div_ceil(block_bytes);
     let job = Job {
         block_bytes,
-        ops: blocks * u64::from(threads),
-        threads,
+        ops: blocks * u64::from(THREADS),
+        threads: THREADS,
         ..Job::new(&arm, &target.path, Span { offset: 0, bytes: window })
     };
-    Link::one_pass(command, &job, Duration::from_secs(60), interrupted)
+    Link::one_pass(command, &job, Duration::from_secs(60), interrupted).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Processes that need so much to start, and so much for every mapping.
+    fn with_needs(start: u64, mapping: u64, window: u64) -> Result<Observation, String> {
+        decide(window, |way, limit| {
+            let mapped = if way == Way::Map { mapping * u64::from(THREADS) } else { 0 };
+            if start + mapped <= limit { Ok(()) } else { Err(Trouble::Failed("Cannot allocate memory".into())) }
+        })
+    }
+
+    #[test]
+    fn mappings_that_take_address_space_hold_whatever_the_threads_themselves_need() {
+        for window in [4 * MIB, 5 * MIB, 16 * MIB] {
+            for start in [MIB, 33 * MIB, 400 * MIB, 512 * MIB, 513 * MIB, 3000 * MIB] {
+                let seen = with_needs(start, window, window).unwrap();
+                assert!(seen.holds, "{start} {window}: {}", seen.evidence);
+            }
+        }
+    }
+
+    #[test]
+    fn mappings_that_take_none_do_not() {
+        for start in [MIB, 512 * MIB, 513 * MIB] {
+            let seen = with_needs(start, 0, 16 * MIB).unwrap();
+            assert!(!seen.holds, "{start}: {}", seen.evidence);
+        }
+    }
+
+    #[test]
+    fn what_could_not_start_and_what_fails_for_another_reason_is_not_testable() {
+        assert!(with_needs(1 << 40, 16 * MIB, 16 * MIB).is_err(), "no thread starts");
+        assert!(with_needs(33 * MIB, 1 << 40, 16 * MIB).is_err(), "more address space does not help");
+        let interrupted = decide(16 * MIB, |_, _| Err(Trouble::Interrupted));
+        assert_eq!(interrupted, Err("interrupted".to_string()));
+    }
+
+    #[test]
+    fn a_file_too_small_to_tell_is_not_testable() {
+        for window in [0, 4096, 3 * MIB] {
+            assert!(with_needs(100 * MIB, window, window).is_err(), "{window}");
+        }
+    }
 }

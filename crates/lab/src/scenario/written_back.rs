@@ -1,9 +1,13 @@
-//! Which calls take stored bytes from the page cache to the device, seen by the pages that stay dirty.
+//! Which calls take stored bytes from the page cache to the device, seen by the pages that stay dirty. A page that is
+//! under write-back is no longer dirty: the device is being given it.
 
 use std::io::Write;
 
 use schema::record::Observation;
-use sys::pages::{Pages, Sharing};
+use sys::{
+    cache::Cachestat,
+    pages::{Pages, Sharing},
+};
 
 use super::{
     Scenario, Scene,
@@ -31,12 +35,12 @@ pub(super) const BEFORE: Scenario = Scenario {
 const PAGES: u64 = 16;
 
 fn write(scene: &Scene) -> Result<Observation, String> {
-    let mut scratch = Scratch::beside(scene.target, PAGES)?;
+    let mut scratch = observable(scene)?;
     rustix::fs::seek(&scratch.file, rustix::fs::SeekFrom::Start(0)).map_err(|error| format!("lseek(2): {error}"))?;
     scratch.file.write_all(&vec![NEW; scratch.bytes as usize]).map_err(|error| format!("write(2): {error}"))?;
-    let written = dirty(&scratch)?;
+    let written = not_stored(scratch.cache()?);
     scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
-    let synced = dirty(&scratch)?;
+    let synced = not_stored(scratch.cache()?);
     Ok(Observation {
         holds: written > 0 && synced == 0,
         evidence: format!("of {PAGES} pages {written} were dirty after write(2) and {synced} after fsync(2)"),
@@ -44,11 +48,11 @@ fn write(scene: &Scene) -> Result<Observation, String> {
 }
 
 fn munmap(scene: &Scene) -> Result<Observation, String> {
-    let scratch = Scratch::beside(scene.target, PAGES)?;
+    let scratch = observable(scene)?;
     drop(stored(&scratch)?);
-    let unmapped = dirty(&scratch)?;
+    let unmapped = not_stored(scratch.cache()?);
     scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
-    let synced = dirty(&scratch)?;
+    let synced = not_stored(scratch.cache()?);
     Ok(Observation {
         holds: unmapped == 0,
         evidence: format!("of {PAGES} pages {unmapped} were dirty after munmap(2) and {synced} after fsync(2)"),
@@ -56,27 +60,62 @@ fn munmap(scene: &Scene) -> Result<Observation, String> {
 }
 
 fn msync_async(scene: &Scene) -> Result<Observation, String> {
-    let scratch = Scratch::beside(scene.target, PAGES)?;
+    starts_nothing(scene, "MS_ASYNC", |_, mapping| {
+        mapping.sync_async().map_err(|error| format!("msync(2) with MS_ASYNC: {error}"))
+    })
+}
+
+/// Whether a call leaves dirty pages dirty, so that none is even under write-back.
+fn starts_nothing(
+    scene: &Scene,
+    name: &str,
+    call: impl Fn(&Scratch, &Pages) -> Result<(), String>,
+) -> Result<Observation, String> {
+    let scratch = observable(scene)?;
     let mapping = stored(&scratch)?;
-    mapping.sync_async().map_err(|error| format!("msync(2) with MS_ASYNC: {error}"))?;
-    let started = dirty(&scratch)?;
+    // The kernel may write back at any time by itself; what it began before is not the call's.
+    let before = scratch.cache()?;
+    call(&scratch, &mapping)?;
+    let after = scratch.cache()?;
     mapping.sync().map_err(|error| format!("msync(2) with MS_SYNC: {error}"))?;
-    let synced = dirty(&scratch)?;
+    let synced = not_stored(scratch.cache()?);
+    if before.dirty < PAGES {
+        return Err("the kernel began to write the pages back before the call; try again".into());
+    }
     Ok(Observation {
-        holds: started == PAGES && synced == 0,
-        evidence: format!("of {PAGES} pages {started} were dirty after MS_ASYNC and {synced} after MS_SYNC"),
+        holds: after.dirty == PAGES && after.writeback == 0 && synced == 0,
+        evidence: format!(
+            "of {PAGES} pages {} were dirty and {} under write-back after {name}, and {synced} were either after MS_SYNC",
+            after.dirty, after.writeback
+        ),
     })
 }
 
 fn dirty_before_store(scene: &Scene) -> Result<Observation, String> {
-    let scratch = Scratch::beside(scene.target, PAGES)?;
+    let scratch = observable(scene)?;
     let mapping = scratch.map(Sharing::Shared)?;
     mapping.populate_write().map_err(|error| format!("MADV_POPULATE_WRITE (Linux 5.14): {error}"))?;
-    let faulted = dirty(&scratch)?;
+    let faulted = not_stored(scratch.cache()?);
     Ok(Observation {
         holds: faulted == PAGES,
         evidence: format!("of {PAGES} pages {faulted} were dirty after write faults that stored nothing"),
     })
+}
+
+/// A clean file whose dirty pages are counted: on a file system in memory none ever is, and every question about them
+/// would have the same answer.
+fn observable(scene: &Scene) -> Result<Scratch, String> {
+    let scratch = Scratch::beside(scene.target, PAGES)?;
+    let mapping = stored(&scratch)?;
+    let counted = not_stored(scratch.cache()?);
+    mapping.sync().map_err(|error| format!("msync(2) with MS_SYNC: {error}"))?;
+    match counted {
+        0 => {
+            Err("the file system beside the target counts no dirty pages (tmpfs has none); try a target on a disk"
+                .into())
+        }
+        _ => Ok(scratch),
+    }
 }
 
 /// A shared mapping with a byte stored in each page.
@@ -88,7 +127,46 @@ fn stored(scratch: &Scratch) -> Result<Pages, String> {
     Ok(mapping)
 }
 
-/// Dirty or on their way to the device.
-fn dirty(scratch: &Scratch) -> Result<u64, String> {
-    scratch.cache().map(|stat| stat.dirty + stat.writeback)
+/// Pages that the device does not have yet: dirty, or on their way.
+fn not_stored(stat: Cachestat) -> u64 {
+    stat.dirty + stat.writeback
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::Target;
+
+    #[test]
+    fn a_call_that_starts_write_back_is_told_from_one_that_does_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
+        let target = Target::open(file.path(), true, true).unwrap();
+        let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
+        let started = starts_nothing(&scene, "sync_file_range(2)", |scratch, _| {
+            sys::cache::start_write_back(&scratch.file, 0, scratch.bytes).map_err(|error| error.to_string())
+        });
+        let nothing = starts_nothing(&scene, "nothing", |_, _| Ok(()));
+        match (started, nothing) {
+            (Ok(started), Ok(nothing)) => {
+                assert!(!started.holds, "{}", started.evidence);
+                assert!(nothing.holds, "{}", nothing.evidence);
+            }
+            (started, nothing) => println!("skipped: {started:?}, {nothing:?}"),
+        }
+    }
+
+    #[test]
+    fn in_memory_no_question_about_dirty_pages_has_an_answer() {
+        let Ok(file) = tempfile::NamedTempFile::new_in("/dev/shm") else { return println!("skipped: no /dev/shm") };
+        std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
+        let target = Target::open(file.path(), true, true).unwrap();
+        let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
+        for scenario in [WRITE, MUNMAP, ASYNC, BEFORE] {
+            let seen = (scenario.observe)(&scene);
+            assert!(seen.is_err(), "{}: {seen:?}", scenario.name);
+        }
+    }
 }
