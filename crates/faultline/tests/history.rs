@@ -26,7 +26,7 @@ fn history_lists_saved_runs_and_filters_them() {
     let json = sandbox.run(&["history", "--json"]).expect(0);
     let history: History = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(history.runs.len(), 1);
-    assert!(sandbox.data().join("index.sqlite").is_file());
+    assert!(sandbox.data().join("faultline-index.sqlite").is_file());
 }
 
 #[test]

@@ -2,13 +2,15 @@
 //! The records are the truth. The index may be deleted at any time, by anyone; it is made again from them.
 
 use std::{
-    fs,
+    collections::{HashMap, HashSet},
+    fs, io,
     path::{Path, PathBuf},
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result};
-use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params, types::Type};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params, types::Type};
+use rustix::fs::{CWD, RenameFlags};
 use schema::{
     Record,
     findings::Estimate,
@@ -17,8 +19,18 @@ use schema::{
 
 use crate::Store;
 
-/// Of the tables below. An index of another layout is thrown away.
+/// Of the tables below. An index of another layout is made again.
 const LAYOUT: i64 = 1;
+
+/// What the file's header says that it is (PRAGMA application_id): "fltl". Nothing is changed in a file that says
+/// something else.
+const APPLICATION: i32 = 0x666c_746c;
+
+/// How long a process waits for the transaction of another. Each of them takes what was read beforehand, and so is short.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// So long records are read before what they say is entered.
+const BATCH: Duration = Duration::from_millis(200);
 
 const TABLES: &str = "
     CREATE TABLE file (name TEXT PRIMARY KEY, modified_ns INTEGER NOT NULL, bytes INTEGER NOT NULL, damage TEXT);
@@ -43,71 +55,95 @@ pub struct Index {
 pub type Digest<'a> = &'a dyn Fn(&Record) -> Vec<SavedCell>;
 
 impl Index {
-    /// Beside the store's folder. Where nothing can be written, in memory: slower, and otherwise the same.
+    /// Beside the store's folder. Where nothing can be written, or something else has its name, in memory: slower, and
+    /// otherwise the same.
     ///
     /// # Errors
     /// Only when SQLite cannot even do that.
     pub fn open(store: &Store) -> Result<Index> {
         let path = place(store);
-        let opened = on_disk(&path).or_else(|error| match is_damaged(&error) {
-            // Nothing is in it that is not in the records.
-            true => fs::remove_file(&path).map_or(Err(error), |()| on_disk(&path)),
-            false => Err(error),
+        let opened = on_disk(&path).or_else(|why| match why {
+            // Nothing is in it that is not in the records; but who says that it ever was an index?
+            Unusable::Damaged(_) => put_aside(&path).map_err(|_| why).and_then(|()| on_disk(&path)),
+            other => Err(other),
         });
         match opened {
             Ok(connection) => Ok(Index { connection, only_in_memory: None }),
-            Err(error) => {
-                let connection = Connection::open_in_memory().and_then(prepared);
-                let reason = format!("{} cannot be written: {error}", path.display());
-                Ok(Index {
-                    connection: connection.context("SQLite cannot keep an index in memory")?,
-                    only_in_memory: Some(reason),
-                })
-            }
+            Err(why) => Index::in_memory(why.of(&path)),
         }
     }
 
-    /// Brings the index up to date with the files: what is gone is forgotten, what is new or changed is read.
+    fn in_memory(why: String) -> Result<Index> {
+        let connection = Connection::open_in_memory().and_then(|mut it| lay_out(&mut it).map(|()| it));
+        Ok(Index {
+            connection: connection.context("SQLite cannot keep an index in memory")?,
+            only_in_memory: Some(why),
+        })
+    }
+
+    /// Brings the index up to date with the files: what is gone is forgotten, what is new or changed is read. Where another
+    /// process keeps it from that, the index goes on in memory.
     ///
     /// # Errors
     /// When the folder cannot be listed, or the index cannot be written although it could be opened (a full disk).
     pub fn refresh(&mut self, store: &Store, digest: Digest) -> Result<()> {
         let files = store.list()?;
-        let context = || {
-            let path = place(store);
-            format!("{} cannot be brought up to date; it may be deleted, the records are untouched", path.display())
-        };
-        // Two processes refreshing at once take turns.
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).with_context(context)?;
-        forget_others(&transaction, &files).with_context(context)?;
-        for (name, path) in &files {
-            let Ok(about) = fs::metadata(path) else { continue };
-            let modified = about.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-            let modified_ns = modified.map_or(0, |it| it.as_nanos() as i64);
-            let known = transaction
-                .query_row("SELECT modified_ns, bytes FROM file WHERE name = ?1", [name], |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-                })
-                .optional()
-                .with_context(context)?;
-            if known == Some((modified_ns, about.len() as i64)) {
-                continue;
+        let path = place(store);
+        let context =
+            || format!("{} cannot be brought up to date; it may be deleted, the records are untouched", path.display());
+        let refreshed = match self.bring_up_to_date(store, &files, digest) {
+            Err(error) if is(&error, ErrorCode::DatabaseBusy) && self.only_in_memory.is_none() => {
+                *self = Index::in_memory(format!("{} is busy: another process writes to it", path.display()))?;
+                self.bring_up_to_date(store, &files, digest)
             }
-            let loaded = store.load_file(path);
-            let damage = loaded.as_ref().err().map(|error| format!("{error:#}"));
-            transaction.execute("DELETE FROM file WHERE name = ?1", [name]).with_context(context)?;
-            transaction
-                .execute(
-                    "INSERT INTO file VALUES (?1, ?2, ?3, ?4)",
-                    params![name, modified_ns, about.len() as i64, damage],
-                )
-                .with_context(context)?;
-            if let Ok(record) = loaded {
-                enter(&transaction, name, &record, &digest(&record)).with_context(context)?;
+            other => other,
+        };
+        refreshed.with_context(context)
+    }
+
+    /// Records are read outside of transactions, which would keep others waiting. Two processes that refresh at once may
+    /// both read a record; it is entered once.
+    fn bring_up_to_date(&mut self, store: &Store, files: &[(String, PathBuf)], digest: Digest) -> rusqlite::Result<()> {
+        let known = known(&self.connection)?;
+        let there: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        let gone: Vec<&String> = known.keys().filter(|name| !there.contains(name.as_str())).collect();
+        let changed = files.iter().filter_map(|(name, path)| {
+            let version = version(path)?;
+            (known.get(name) != Some(&version)).then_some((name, path, version))
+        });
+        let mut batch = Vec::new();
+        let mut begun = Instant::now();
+        for (name, path, version) in changed {
+            let read = store.load_file(path).map(|record| {
+                let cells = digest(&record);
+                (record, cells)
+            });
+            batch.push((name, version, read));
+            if begun.elapsed() > BATCH {
+                self.enter_all(&[], &std::mem::take(&mut batch))?;
+                begun = Instant::now();
             }
         }
-        transaction.commit().with_context(context)
+        match gone.is_empty() && batch.is_empty() {
+            true => Ok(()),
+            false => self.enter_all(&gone, &batch),
+        }
+    }
+
+    fn enter_all(&mut self, gone: &[&String], batch: &[Read]) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for name in gone.iter().copied().chain(batch.iter().map(|it| it.0)) {
+            transaction.execute("DELETE FROM file WHERE name = ?1", [name])?;
+        }
+        for (name, (modified_ns, bytes), read) in batch {
+            let damage = read.as_ref().err().map(|error| format!("{error:#}"));
+            transaction
+                .execute("INSERT INTO file VALUES (?1, ?2, ?3, ?4)", params![name, modified_ns, bytes, damage])?;
+            if let Ok((record, cells)) = read {
+                enter(&transaction, name, record, cells)?;
+            }
+        }
+        transaction.commit()
     }
 
     /// Runs, the newest first.
@@ -207,44 +243,117 @@ fn word<T: std::str::FromStr<Err = String>>(row: &rusqlite::Row, column: &str) -
 }
 
 fn place(store: &Store) -> PathBuf {
-    store.folder().with_file_name("index.sqlite")
+    store.folder().with_file_name("faultline-index.sqlite")
 }
 
-fn on_disk(path: &Path) -> rusqlite::Result<Connection> {
+/// Why there is no index in a file.
+#[derive(Debug)]
+enum Unusable {
+    /// It is a database of something else.
+    Foreign,
+    /// It is no database, or one that is broken.
+    Damaged(rusqlite::Error),
+    Failed(rusqlite::Error),
+}
+
+impl Unusable {
+    fn of(&self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Unusable::Foreign => format!("{path} is a database of another program; move it away"),
+            Unusable::Damaged(error) => format!("{path} is damaged ({error}); move it away"),
+            Unusable::Failed(error) => format!("{path} cannot be written: {error}"),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Unusable {
+    fn from(error: rusqlite::Error) -> Unusable {
+        match is(&error, ErrorCode::NotADatabase) || is(&error, ErrorCode::DatabaseCorrupt) {
+            true => Unusable::Damaged(error),
+            false => Unusable::Failed(error),
+        }
+    }
+}
+
+fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
+    error.sqlite_error_code() == Some(code)
+}
+
+fn on_disk(path: &Path) -> Result<Connection, Unusable> {
     if let Some(folder) = path.parent() {
         // If that fails, opening says why.
         let _ = fs::create_dir_all(folder);
     }
-    let connection = Connection::open(path)?;
-    connection.busy_timeout(Duration::from_secs(10))?;
-    prepared(connection)
-}
-
-fn prepared(mut connection: Connection) -> rusqlite::Result<Connection> {
-    connection.pragma_update(None, "foreign_keys", true)?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let layout: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if layout != LAYOUT {
-        transaction.execute_batch("DROP TABLE IF EXISTS cell; DROP TABLE IF EXISTS run; DROP TABLE IF EXISTS file;")?;
-        transaction.execute_batch(TABLES)?;
-        transaction.pragma_update(None, "user_version", LAYOUT)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    // A link in the last part of the path is refused, one above it is followed.
+    let path = match (path.parent().map(fs::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    };
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    if !is_laid_out(&connection)? {
+        lay_out(&mut connection)?;
     }
-    transaction.commit()?;
     Ok(connection)
 }
 
-fn is_damaged(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+/// Reads only, so that no other process has to wait or is waited for.
+fn is_laid_out(connection: &Connection) -> Result<bool, Unusable> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let things: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    match (pragma("application_id")?, pragma("user_version")?) {
+        // A database that nobody has put anything into yet.
+        (0, 0) if things == 0 => Ok(false),
+        (application, layout) if application == i64::from(APPLICATION) => Ok(layout == LAYOUT),
+        _ => Err(Unusable::Foreign),
+    }
 }
 
-fn forget_others(connection: &Connection, files: &[(String, PathBuf)]) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare("SELECT name FROM file")?;
-    let known = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-    let there: std::collections::HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    for name in known.iter().filter(|name| !there.contains(name.as_str())) {
-        connection.execute("DELETE FROM file WHERE name = ?1", [name])?;
+/// In a database that is empty or one of ours.
+fn lay_out(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let layout: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    // Another process may have come first.
+    if layout != LAYOUT {
+        transaction.execute_batch("DROP TABLE IF EXISTS cell; DROP TABLE IF EXISTS run; DROP TABLE IF EXISTS file;")?;
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", LAYOUT)?;
     }
-    Ok(())
+    transaction.commit()
+}
+
+/// Gives the file a name that is free, and deletes nothing.
+fn put_aside(path: &Path) -> io::Result<()> {
+    for number in 1..100 {
+        let aside = path.with_extension(format!("sqlite.damaged-{number}"));
+        match rustix::fs::renameat_with(CWD, path, CWD, &aside, RenameFlags::NOREPLACE) {
+            Err(rustix::io::Errno::EXIST) => {}
+            other => return Ok(other?),
+        }
+    }
+    Err(io::Error::other("a hundred damaged ones lie there already"))
+}
+
+/// What a file was when it was read: when it was changed, and its size.
+type Version = (i64, i64);
+
+/// A record's name, its file's version, and the record with its cells, or why there is none.
+type Read<'a> = (&'a String, Version, Result<(Record, Vec<SavedCell>)>);
+
+fn version(path: &Path) -> Option<Version> {
+    let about = fs::metadata(path).ok()?;
+    let modified = about.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    Some((modified.map_or(0, |it| it.as_nanos() as i64), about.len() as i64))
+}
+
+fn known(connection: &Connection) -> rusqlite::Result<HashMap<String, Version>> {
+    let mut statement = connection.prepare("SELECT name, modified_ns, bytes FROM file")?;
+    statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
 }
 
 fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]) -> rusqlite::Result<()> {

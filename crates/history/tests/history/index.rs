@@ -113,7 +113,7 @@ fn a_damaged_record_is_named_and_the_others_are_listed() {
 fn an_index_that_is_deleted_damaged_or_of_another_layout_is_made_again() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
-    let file = folder.path().join("index.sqlite");
+    let file = folder.path().join("faultline-index.sqlite");
     for harm in [
         &|| fs::remove_file(&file).unwrap() as (),
         &|| fs::write(&file, b"no database at all, but long enough to be taken for one").unwrap(),
@@ -132,14 +132,81 @@ fn an_index_that_is_deleted_damaged_or_of_another_layout_is_made_again() {
 }
 
 #[test]
+fn what_is_no_index_of_ours_keeps_its_content() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let file = folder.path().join("faultline-index.sqlite");
+    let bytes = || fs::read(&file).unwrap();
+    // Tables with our names, in a layout of their own, with and without an application of their own.
+    for (application, version) in [(0, 0), (0, 1), (0, 77), (7, 1), (7, 2)] {
+        let _ = fs::remove_file(&file);
+        let other = rusqlite::Connection::open(&file).unwrap();
+        other.execute_batch("CREATE TABLE cell (mine TEXT); INSERT INTO cell VALUES ('data')").unwrap();
+        other.pragma_update(None, "application_id", application).unwrap();
+        other.pragma_update(None, "user_version", version).unwrap();
+        drop(other);
+        let before = bytes();
+        let index = refreshed(&store);
+        assert_eq!(ids(&index, &Wanted::default()).len(), 2);
+        assert!(index.only_in_memory.is_some());
+        assert!(bytes() == before, "{application} {version}");
+    }
+    fs::write(&file, "a letter, and no database").unwrap();
+    let index = refreshed(&store);
+    assert_eq!((ids(&index, &Wanted::default()).len(), index.only_in_memory), (2, None));
+    let aside = folder.path().join("faultline-index.sqlite.damaged-1");
+    assert_eq!(fs::read(aside).unwrap(), b"a letter, and no database");
+}
+
+#[test]
+fn a_link_is_not_followed_to_a_database_elsewhere() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let elsewhere = folder.path().join("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, folder.path().join("faultline-index.sqlite")).unwrap();
+    assert_eq!(ids(&refreshed(&store), &Wanted::default()).len(), 2);
+    assert!(!elsewhere.exists());
+}
+
+#[test]
+fn a_process_that_writes_to_the_index_for_long_keeps_no_other_from_its_answer() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    drop(refreshed(&store));
+    let other = rusqlite::Connection::open(folder.path().join("faultline-index.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let index = refreshed(&store);
+    assert_eq!((ids(&index, &Wanted::default()).len(), &index.only_in_memory), (2, &None), "nothing is to be written");
+    store.save(&record("20261123T000000Z-dddd")).unwrap();
+    let index = refreshed(&store);
+    assert_eq!(ids(&index, &Wanted::default()).len(), 3);
+    assert!(index.only_in_memory.is_some());
+}
+
+#[test]
+fn records_are_read_while_no_other_process_has_to_wait() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let mut index = Index::open(&store).unwrap();
+    let file = folder.path().join("faultline-index.sqlite");
+    let digest = |record: &Record| {
+        let other = rusqlite::Connection::open(&file).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE; COMMIT").unwrap();
+        one_cell(record)
+    };
+    index.refresh(&store, &digest).unwrap();
+    assert_eq!(ids(&index, &Wanted::default()).len(), 2);
+}
+
+#[test]
 fn where_nothing_can_be_written_the_index_lives_in_memory_and_says_so() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
     // Root may write anywhere, so a folder stands where the file would be.
-    fs::create_dir(folder.path().join("index.sqlite")).unwrap();
+    fs::create_dir(folder.path().join("faultline-index.sqlite")).unwrap();
     let index = refreshed(&store);
     assert_eq!(ids(&index, &Wanted::default()).len(), 2);
-    assert!(index.only_in_memory.unwrap().contains("index.sqlite"));
+    assert!(index.only_in_memory.unwrap().contains("faultline-index.sqlite"));
 }
 
 #[test]
