@@ -26,7 +26,7 @@ const WAYS: [Option<Means>; 3] = [None, Some(Means::Tracepoints), Some(Means::Pt
 
 /// The section of `docs/BENCHMARKS.md`.
 pub(crate) fn table(tool: &Path, reader: &Path, file: &Path) -> Result<String> {
-    let target = Target::open(file, true, true)?;
+    let target = Target::open(file, true)?;
     let mut table = format!(
         "## What watching costs a program\n\n\
          A program that calls read(2) {READS} times, from its start to its end: alone, watched by tracepoints, stopped at each \

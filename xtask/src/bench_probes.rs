@@ -62,7 +62,7 @@ impl Pass {
 /// The section of `docs/BENCHMARKS.md`.
 pub(crate) fn table(tool: &Path, file: &Path) -> Result<String> {
     File::open(file)?.sync_all()?;
-    let target = Target::open(file, true, true)?;
+    let target = Target::open(file, true)?;
     let mut table = format!(
         "## Passes with probes on against off\n\n\
          Every timed pass has all probes of `faultline list probes` around it. Here each of {ROUNDS} rounds makes three passes of a \

@@ -63,7 +63,7 @@ impl Place {
         let path = planned.target;
         let made_here = path.is_dir();
         // Opened and looked at; `keep_cache` evicts nothing.
-        let target = if made_here { None } else { Some(Target::open(path, false, true)?) };
+        let target = if made_here { None } else { Some(Target::open(path, true)?) };
         let file_bytes = match &target {
             Some(target) => target.bytes,
             None => planned.size.map_or_else(|| fixture::default_bytes(path), Ok)?,

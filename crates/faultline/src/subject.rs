@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use lab::{Named, Target, fixture};
 use schema::{Experiment, State, leftover::LeftoverKind};
+use sys::folder::{Folder, Identity};
 
 use crate::{
     exit::{Stopped, Usage},
@@ -32,9 +33,14 @@ struct Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        drop(self.fixture.take());
-        // An entry too many does no harm: cleaning finds nothing where it points.
-        let _ = self.entry.take().map(history::Entry::done);
+        let removed = self.fixture.take().map_or(Ok(()), |mut it| it.remove());
+        match removed {
+            // An entry too many does no harm: cleaning finds nothing where it points.
+            Ok(()) => drop(self.entry.take().map(history::Entry::done)),
+            Err(error) => {
+                output::warn(&format!("the test file could not be removed: {error}; `faultline clean` looks again"))
+            }
+        }
     }
 }
 
@@ -50,23 +56,24 @@ impl Subject {
         line: &Line,
     ) -> Result<Subject> {
         if !path.is_dir() {
-            return Ok(Subject { target: Target::open(path, false, keep_cache)?, _made: None });
+            return Ok(Subject { target: Target::open(path, keep_cache)?, _made: None });
         }
         let bytes = size.map_or_else(|| fixture::default_bytes(path), Ok)?;
+        let folder = Folder::open(path).with_context(|| format!("cannot look at {}", path.display()))?;
+        let name = fixture::Fixture::new_name();
         // Absolute, so that `faultline clean` finds it from anywhere.
-        let folder = path.canonicalize().with_context(|| format!("cannot look at {}", path.display()))?;
-        let name = fixture::Fixture::name_in(&folder);
-        let entry = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::File, &name));
+        let whole = folder.path().join(&name);
+        let entry = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::File, &whole));
         if entry.is_err() {
             output::warn(&format!(
                 "if this run is killed outright, remove {} yourself: it cannot be noted anywhere",
-                name.display()
+                whole.display()
             ));
         }
         let mut made = Made { fixture: None, entry: entry.ok() };
         // Without the note `faultline clean` still goes by the file's name.
-        let note = || drop(made.entry.as_mut().map(history::Entry::created));
-        let fixture = fixture::Fixture::make(name, bytes, seed, interrupted, note, |written| {
+        let note = |identity: Identity| drop(made.entry.as_mut().map(|entry| entry.created(identity)));
+        let fixture = fixture::Fixture::make(folder, name, bytes, seed, interrupted, note, |written| {
             let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
             line.show(&what, written as f64 / bytes as f64, None);
         });
@@ -76,7 +83,7 @@ impl Subject {
             }
             fixture => made.fixture.insert(fixture?),
         };
-        Ok(Subject { target: Target::open(&fixture.path, true, keep_cache)?, _made: Some(made) })
+        Ok(Subject { target: Target::of_made(fixture, keep_cache)?, _made: Some(made) })
     }
 }
 

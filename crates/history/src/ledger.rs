@@ -8,17 +8,16 @@
 use std::{
     ffi::{OsStr, OsString},
     fs, io,
-    os::unix::{
-        ffi::{OsStrExt, OsStringExt},
-        fs::MetadataExt,
-    },
+    os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{FileType, Stat};
 use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
+use sys::folder::{Folder, Identity};
 
 pub use crate::process::Owner;
 use crate::{
@@ -186,14 +185,13 @@ impl Entry {
         path_of(&self.leftover)
     }
 
-    /// Notes which file it became, so that no other file of that name is ever deleted. Call it right after creation.
+    /// Notes which file it became, so that no other file of that name is ever deleted. The identity is that of the open
+    /// file: by now its name may lead to another.
     ///
     /// # Errors
-    /// When the file is not there, or the note cannot be written.
-    pub fn created(&mut self) -> Result<()> {
-        let path = self.path();
-        let metadata = fs::symlink_metadata(&path).with_context(|| format!("{} was not made", path.display()))?;
-        self.leftover.identity = Some(FileIdentity { device: metadata.dev(), inode: metadata.ino() });
+    /// When the note cannot be written.
+    pub fn created(&mut self, (device, inode): Identity) -> Result<()> {
+        self.leftover.identity = Some(FileIdentity { device, inode });
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
         atomic::write(folder, &name, &serde_json::to_vec(&self.leftover)?, Taken::Replace)
@@ -228,28 +226,30 @@ fn found(entry: PathBuf) -> io::Result<Option<Found>> {
     }))
 }
 
-/// What both kinds have in common: the thing itself, when it is where and what the entry says.
-fn look(path: &Path, leftover: &Leftover) -> Result<fs::Metadata, Removal> {
+/// What both kinds have in common: the thing itself and the folder it lies in, when it is where and what the entry says.
+fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
     let refused = |reason: String| Err(Removal::Refused(format!("{}: {reason}", path.display())));
-    if !is_ours(leftover.kind, path.file_name().unwrap_or_default()) {
+    let name = path.file_name().unwrap_or_default();
+    if !is_ours(leftover.kind, name) {
         return refused(format!("it is not named {}", pattern(leftover.kind)));
     }
-    // A folder that is a symbolic link by now would lead somewhere else.
+    // A folder that is a symbolic link by now would lead somewhere else; the one that is looked at stays open.
     let parent = path.parent().unwrap_or(Path::new("/"));
-    match fs::canonicalize(parent) {
-        Ok(real) if real == parent => {}
-        Ok(real) => return refused(format!("its folder is {} now", real.display())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Removal::WasGone),
-        Err(error) => return refused(error.to_string()),
-    }
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
+    let folder = match Folder::open(parent) {
+        Ok(folder) if folder.path() == parent => folder,
+        Ok(folder) => return refused(format!("its folder is {} now", folder.path().display())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Removal::WasGone),
         Err(error) => return refused(error.to_string()),
     };
+    let stat = match folder.look(name) {
+        Ok(Some(stat)) => stat,
+        Ok(None) => return Err(Removal::WasGone),
+        Err(error) => return refused(error.to_string()),
+    };
+    let kind = FileType::from_raw_mode(stat.st_mode);
     let (is_what_it_was, what) = match leftover.kind {
-        LeftoverKind::File => (metadata.file_type().is_file(), "a regular file"),
-        LeftoverKind::Cgroup => (metadata.file_type().is_dir(), "a directory"),
+        LeftoverKind::File => (kind.is_file(), "a regular file"),
+        LeftoverKind::Cgroup => (kind.is_dir(), "a directory"),
     };
     if !is_what_it_was {
         return refused(format!("it is not {what}"));
@@ -257,22 +257,24 @@ fn look(path: &Path, leftover: &Leftover) -> Result<fs::Metadata, Removal> {
     if let Some(identity) = leftover.identity {
         // Device numbers of some file systems change with every boot; inode numbers do not.
         let same_boot = leftover.owner.boot_id == process::this().boot_id;
-        let same = identity.inode == metadata.ino() && (!same_boot || identity.device == metadata.dev());
+        let same = identity.inode == stat.st_ino && (!same_boot || identity.device == stat.st_dev);
         if !same {
             return refused(format!("another {} has its name now", noun(leftover.kind)));
         }
     }
-    Ok(metadata)
+    Ok((folder, stat))
 }
 
 fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
-    let metadata = match look(path, leftover) {
-        Ok(metadata) => metadata,
+    let (folder, stat) = match look(path, leftover) {
+        Ok(found) => found,
         Err(removal) => return Ok(removal),
     };
-    // unlink(2) never follows a link in the last component.
-    fs::remove_file(path).with_context(|| format!("{} cannot be deleted", path.display()))?;
-    Ok(Removal::Deleted { bytes: metadata.blocks() * 512 })
+    match folder.unlink(path.file_name().unwrap_or_default(), (stat.st_dev, stat.st_ino)) {
+        Ok(true) => Ok(Removal::Deleted { bytes: stat.st_blocks as u64 * 512 }),
+        Ok(false) => Ok(Removal::WasGone),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be deleted", path.display())),
+    }
 }
 
 /// Never anything but rmdir(2), and never of what is inside: a group with processes or groups in it refuses, and stays.

@@ -184,7 +184,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file, &vec![3u8; 8 << 20]).unwrap();
         file.as_file().sync_all().unwrap();
-        let target = Target::open(file.path(), true, false).unwrap();
+        let target = Target::open(file.path(), false).unwrap();
         if target.file_system.is_memory() || matches!(target.way, Err(_) | Ok(Way::Nowait)) {
             println!("skipped: nothing can be evicted here, or nobody tells what is resident");
             return;

@@ -1,7 +1,8 @@
 //! Files that faultline makes to measure on: incompressible, written whole and synced, removed again.
 
 use std::{
-    fs::{File, OpenOptions},
+    ffi::OsString,
+    fs::File,
     io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
@@ -10,6 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use schema::{Bytes, Span};
+use sys::folder::{Folder, Identity};
 
 /// The default size: 1 GiB, or a tenth of what is free, whichever is less.
 ///
@@ -55,43 +57,69 @@ pub fn fits(folder: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// A file of our own; removed when dropped.
+/// A file of our own; removed when dropped. It is reached by the descriptor it was made with, and its name taken away in the
+/// folder it was made in: both may have been exchanged meanwhile, by whoever owns the folder.
 pub struct Fixture {
-    pub path: PathBuf,
+    folder: Folder,
+    name: OsString,
+    file: File,
+    identity: Identity,
+    removed: bool,
 }
 
 impl Fixture {
-    /// The name a new file in `folder` will have, so that it can be entered into the ledger before it exists.
-    pub fn name_in(folder: &Path) -> PathBuf {
-        folder.join(format!(".faultline-{}-{:08x}.data", std::process::id(), fastrand::u32(..)))
+    /// The name that a new file will have, so that it can be entered into the ledger before it exists.
+    pub fn new_name() -> OsString {
+        format!(".faultline-{}-{:08x}.data", std::process::id(), fastrand::u32(..)).into()
     }
 
-    /// Writes `bytes` random bytes to a new file at `path` and syncs them. Space is reserved first, so that a disk
-    /// that is too small is found out before anything is written. `created` is called once the file is there, empty.
+    /// Writes `bytes` random bytes to a new file and syncs them. Space is reserved first, so that a disk that is too
+    /// small is found out before anything is written. `created` is called once the file is there, empty.
     ///
     /// # Errors
     /// No space (with both numbers), no permission, an interruption; nothing is left behind then.
     pub fn make(
-        path: PathBuf,
+        folder: Folder,
+        name: OsString,
         bytes: u64,
         seed: u64,
         interrupted: &AtomicBool,
-        created: impl FnOnce(),
+        created: impl FnOnce(Identity),
         mut progress: impl FnMut(u64),
     ) -> Result<Fixture> {
-        let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-        fits(&folder, bytes)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .with_context(|| format!("cannot make a test file in {}", folder.display()))?;
-        created();
-        let fixture = Fixture { path };
-        fixture.write(&file, bytes, seed, interrupted, &mut progress).with_context(|| {
-            format!("cannot write a test file of {} in {}; it was removed again", Bytes(bytes), folder.display())
+        let shown = folder.path().display().to_string();
+        fits(folder.path(), bytes)?;
+        let no = || format!("cannot make a test file in {shown}");
+        let file = folder.create(&name).with_context(no)?;
+        let identity = sys::folder::identity(&file).with_context(no)?;
+        created(identity);
+        let fixture = Fixture { folder, name, file, identity, removed: false };
+        fixture.write(&fixture.file, bytes, seed, interrupted, &mut progress).with_context(|| {
+            format!("cannot write a test file of {} in {shown}; it was removed again", Bytes(bytes))
         })?;
         Ok(fixture)
+    }
+
+    /// Where it was made.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
+    }
+
+    /// For reading and writing.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Takes the file away.
+    ///
+    /// # Errors
+    /// Another file has its name, or the system refuses; then it stays, for `faultline clean`.
+    pub fn remove(&mut self) -> io::Result<()> {
+        if !self.removed {
+            self.folder.unlink(&self.name, self.identity)?;
+            self.removed = true;
+        }
+        Ok(())
     }
 
     fn write(
@@ -141,7 +169,7 @@ pub(crate) fn fill(
 impl Drop for Fixture {
     fn drop(&mut self) {
         // Nothing can be done about a failure here; `faultline clean` finds the file through the ledger.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.remove();
     }
 }
 
@@ -149,24 +177,39 @@ impl Drop for Fixture {
 mod tests {
     use super::*;
 
+    fn make(folder: &Path, bytes: u64, interrupted: bool) -> Result<Fixture> {
+        let folder = Folder::open(folder).unwrap();
+        Fixture::make(folder, Fixture::new_name(), bytes, 7, &AtomicBool::new(interrupted), |_| {}, |_| {})
+    }
+
     #[test]
     fn a_file_of_our_own_is_full_of_data_and_gone_afterwards() {
         let folder = tempfile::tempdir().unwrap();
-        let fixture =
-            Fixture::make(Fixture::name_in(folder.path()), 3 << 20, 7, &AtomicBool::new(false), || {}, |_| {}).unwrap();
-        let bytes = std::fs::read(&fixture.path).unwrap();
+        let fixture = make(folder.path(), 3 << 20, false).unwrap();
+        let bytes = std::fs::read(fixture.path()).unwrap();
         assert_eq!(bytes.len(), 3 << 20);
         assert!(bytes.chunks(4096).all(|page| page.iter().any(|&byte| byte != page[0])), "no page is constant");
-        let path = fixture.path.clone();
+        let path = fixture.path();
         drop(fixture);
         assert!(!path.exists());
     }
 
     #[test]
+    fn what_took_the_name_of_a_file_of_our_own_is_not_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut fixture = make(folder.path(), 4096, false).unwrap();
+        std::fs::rename(fixture.path(), folder.path().join("elsewhere")).unwrap();
+        std::fs::write(fixture.path(), "of somebody else").unwrap();
+        fixture.remove().unwrap_err();
+        let path = fixture.path();
+        drop(fixture);
+        assert_eq!(std::fs::read(path).unwrap(), b"of somebody else");
+    }
+
+    #[test]
     fn too_large_a_file_is_refused_with_both_numbers_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let made = Fixture::make(Fixture::name_in(folder.path()), 1 << 60, 7, &AtomicBool::new(false), || {}, |_| {});
-        let message = format!("{:#}", made.err().expect("refused"));
+        let message = format!("{:#}", make(folder.path(), 1 << 60, false).err().expect("refused"));
         assert!(message.contains("does not fit") && message.contains("are free"), "{message}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -174,8 +217,7 @@ mod tests {
     #[test]
     fn an_interruption_while_writing_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let made = Fixture::make(Fixture::name_in(folder.path()), 4 << 20, 7, &AtomicBool::new(true), || {}, |_| {});
-        assert!(made.is_err());
+        assert!(make(folder.path(), 4 << 20, true).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -22,7 +22,7 @@ const STRETCHES: u64 = 48;
 /// It cannot be opened, or is no file with pages.
 pub fn file(path: &Path) -> Result<FileView> {
     // Kept as it is: proving a way of asking would evict the file.
-    let target = Target::open(path, false, true)?;
+    let target = Target::open(path, true)?;
     let residency = residency(&target);
     let way = residency.value().map(|it| if it.asked == Way::Cachestat.word() { Way::Cachestat } else { Way::Mincore });
     Ok(FileView {

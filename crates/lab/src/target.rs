@@ -1,13 +1,10 @@
 //! The file that is measured: what may be one, what it lies on, and how its residency can be verified.
-//! It is only ever opened for reading.
+//! A file of the user's is only ever opened for reading.
 
 use std::{
     fs::{self, File},
     io,
-    os::{
-        fd::AsRawFd,
-        unix::fs::{FileTypeExt, MetadataExt},
-    },
+    os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
 };
 
@@ -16,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use schema::record::{self, Device, Reading};
 use sys::{cache::Way, device::Disk, mount::FileSystem};
 
-use crate::named::Named;
+use crate::{fixture::Fixture, named::Named};
 
 /// What changes when a file is written to or replaced: identity, size and both times. Who writes changes the time of
 /// change too, which no program can set back. The allocated blocks are left out: some file systems move them without any
@@ -74,7 +71,8 @@ pub struct Target {
     pub file: File,
     pub bytes: u64,
     pub inode: u64,
-    pub made_here: bool,
+    /// Of a file that faultline made: the descriptor it was made with, the only one that is ever written through.
+    pub made: Option<File>,
     pub file_system: FileSystem,
     pub disk: Result<Disk, String>,
     /// The way of verifying residency that was proved on this file, or why there is none.
@@ -91,13 +89,27 @@ impl Target {
     ///
     /// # Errors
     /// In words for people: no such file, a directory, a pipe, a device, an empty file, a pseudo file, no permission.
-    pub fn open(path: &Path, made_here: bool, keep_cache: bool) -> Result<Target> {
+    pub fn open(path: &Path, keep_cache: bool) -> Result<Target> {
+        measurable(path)?;
+        let file = File::open(path).with_context(|| format!("cannot open {} for reading", path.display()))?;
+        Target::checked(path, file, None, keep_cache)
+    }
+
+    /// A file that faultline made itself, by the descriptor that it was made with.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn of_made(fixture: &Fixture, keep_cache: bool) -> Result<Target> {
+        let path = fixture.path();
+        let again = || fixture.file().try_clone().with_context(|| format!("cannot hold {} open", path.display()));
+        Target::checked(&path, again()?, Some(again()?), keep_cache)
+    }
+
+    fn checked(path: &Path, file: File, made: Option<File>, keep_cache: bool) -> Result<Target> {
         let shown = path.display();
         let Some(utf8) = path.to_str() else {
             bail!("{shown} has a name that is not valid UTF-8; try a symbolic link with a plainer name")
         };
-        measurable(path)?;
-        let file = File::open(path).with_context(|| format!("cannot open {shown} for reading"))?;
         let metadata = file.metadata().with_context(|| format!("cannot look at {shown}"))?;
         if !metadata.is_file() {
             bail!("{shown} is no regular file")
@@ -115,7 +127,7 @@ impl Target {
         }
         let canonical = fs::canonicalize(path).ok().and_then(|it| it.to_str().map(str::to_string));
         let path = canonical.unwrap_or_else(|| utf8.to_string());
-        Ok(Target::of(path, file, &metadata, file_system, made_here, keep_cache))
+        Ok(Target::of(path, file, &metadata, file_system, made, keep_cache))
     }
 
     /// A file without a name in a folder (O_TMPFILE), all of it a hole: nothing is written, it takes no space, and it is
@@ -129,8 +141,9 @@ impl Target {
         file.set_len(bytes)?;
         let (metadata, file_system) = (file.metadata()?, sys::mount::file_system(folder)?);
         // Workers, which are other processes, can open it by this.
-        let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-        Ok(Target::of(path, file, &metadata, file_system, true, true))
+        let path = sys::folder::path_of(&file).display().to_string();
+        let made = Some(file.try_clone()?);
+        Ok(Target::of(path, file, &metadata, file_system, made, true))
     }
 
     fn of(
@@ -138,7 +151,7 @@ impl Target {
         file: File,
         metadata: &fs::Metadata,
         file_system: FileSystem,
-        made_here: bool,
+        made: Option<File>,
         keep_cache: bool,
     ) -> Target {
         let disk = Disk::of(&file_system.device)
@@ -149,7 +162,7 @@ impl Target {
             path,
             bytes: metadata.len(),
             inode: metadata.ino(),
-            made_here,
+            made,
             disk,
             way: if may_evict { prove(&file) } else { believe(&file) },
             allocated_bytes: metadata.blocks() * 512,
@@ -165,7 +178,7 @@ impl Target {
     /// # Errors
     /// As `open`.
     pub fn of_named(named: Named, keep_cache: bool) -> Result<Target> {
-        let mut target = Target::open(named.largest(), false, keep_cache)?;
+        let mut target = Target::open(named.largest(), keep_cache)?;
         target.named = Some(named);
         Ok(target)
     }
@@ -219,7 +232,7 @@ impl Target {
                 None => self.allocated_bytes,
             },
             files,
-            made_here: self.made_here,
+            made_here: self.made.is_some(),
             residency: self.way.clone().map(|way| way.word().to_string()).into(),
             file_system: self.file_system.kind.clone(),
             mount_options: self.file_system.options.clone(),
@@ -274,7 +287,7 @@ mod tests {
     use super::*;
 
     fn refusal(path: &str) -> String {
-        format!("{:#}", Target::open(Path::new(path), false, false).err().expect("refused"))
+        format!("{:#}", Target::open(Path::new(path), false).err().expect("refused"))
     }
 
     #[test]
@@ -296,7 +309,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "some text").unwrap();
-        let target = Target::open(&path, false, true).unwrap();
+        let target = Target::open(&path, true).unwrap();
         assert_eq!(target.unchanged(), Ok(()));
         fs::write(&path, "some").unwrap();
         assert!(target.unchanged().unwrap_err().contains("from 9 to 4 bytes"));
@@ -308,7 +321,7 @@ mod tests {
         let (path, other) = (folder.path().join("file"), folder.path().join("other"));
         fs::write(&path, "some text").unwrap();
         fs::write(&other, "some text").unwrap();
-        let target = Target::open(&path, false, true).unwrap();
+        let target = Target::open(&path, true).unwrap();
         fs::rename(&other, &path).unwrap();
         assert!(target.unchanged().unwrap_err().contains("another file"));
         fs::remove_file(&path).unwrap();

@@ -16,7 +16,7 @@ use crate::{
 /// # Errors
 /// Why not, and what to do instead.
 pub(crate) fn possible(condition: &Condition, target: &Target) -> Result<(), String> {
-    match condition.workload.writes() && !target.made_here {
+    match condition.workload.writes() && target.made.is_none() {
         true => Err(format!(
             "workload {} writes, and a file of yours is never written; name a folder, and faultline makes a file of its \
              own there",
@@ -37,11 +37,11 @@ pub(crate) fn lay(target: &Target, condition: &Condition, seed: u64) -> Result<(
     match condition.layout.unwrap_or(Layout::Written) {
         Layout::Written => {
             file.set_len(target.bytes).map_err(laid)?;
-            fixture::fill(&file, condition.range, seed, |_| Ok(())).map_err(laid)?;
+            fixture::fill(file, condition.range, seed, |_| Ok(())).map_err(laid)?;
         }
         Layout::Preallocated => {
             file.set_len(0).map_err(laid)?;
-            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes)
+            rustix::fs::fallocate(file, FallocateFlags::empty(), 0, target.bytes)
                 .map_err(|errno| format!("space could not be reserved (fallocate(2)): {errno}"))?;
         }
         Layout::Sparse => {
@@ -59,7 +59,7 @@ pub(crate) fn restore(target: &Target, seed: u64) -> Result<(), String> {
         fixture::fill(file, Span { offset: 0, bytes: target.bytes }, seed, |_| Ok(()))?;
         file.sync_all()
     };
-    refill(&own(target)?).map_err(|error| format!("the file could not be brought back to what it was: {error}"))
+    refill(own(target)?).map_err(|error| format!("the file could not be brought back to what it was: {error}"))
 }
 
 /// Everything that was written is on the device afterwards.
@@ -91,16 +91,9 @@ fn no_space(reason: String, missing: u64, free: u64) -> String {
     }
 }
 
-/// The file for writing. Asked once more, because a mistake here would cost somebody their data.
-fn own(target: &Target) -> Result<File, String> {
-    let refused = |what: &str| format!("{} is not written: {what}", target.path);
-    if !target.made_here {
-        return Err(refused("faultline did not make it"));
-    }
-    let file =
-        File::options().read(true).write(true).open(&target.path).map_err(|error| refused(&error.to_string()))?;
-    let inode = file.metadata().map_err(|error| refused(&error.to_string()))?.ino();
-    if inode == target.inode { Ok(file) } else { Err(refused("another file took its name during the run")) }
+/// The file for writing: the descriptor that it was made with, and never a name, which may lead elsewhere by now.
+fn own(target: &Target) -> Result<&File, String> {
+    target.made.as_ref().ok_or_else(|| format!("{} is not written: faultline did not make it", target.path))
 }
 
 #[cfg(test)]

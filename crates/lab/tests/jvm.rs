@@ -2,6 +2,7 @@
 //! that fits; and what becomes of one that misbehaves.
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::AtomicBool,
@@ -14,7 +15,8 @@ use lab::{
 };
 use schema::{
     Arm, Consume, Descriptor, Durability, Span, Workload,
-    protocol::{Done, Hold, Job, Tally},
+    leftover::FileIdentity,
+    protocol::{Done, Hold, Job, Permit, Tally},
     runtime::{Can, JVM},
 };
 
@@ -73,6 +75,14 @@ fn job(arm: &str, file: &Path, bytes: u64) -> Job {
         seed: 0xF000_0000_0000_0007,
         ..Job::new(&arm, file.to_str().unwrap(), Span { offset: 0, bytes })
     }
+}
+
+/// As `job`, on a file that it may write. The file stays open as long as the tests run.
+fn writing(arm: &str, file: &Path, bytes: u64) -> Job {
+    let open: &'static File = Box::leak(Box::new(File::options().read(true).write(true).open(file).unwrap()));
+    let (device, inode) = sys::folder::identity(open).unwrap();
+    let permit = Permit { execute: false, write: Some(FileIdentity { device, inode }) };
+    Job { permit, ..job(arm, &sys::folder::path_of(open), bytes) }
 }
 
 /// On the disk that holds the build: O_DIRECT needs one.
@@ -295,7 +305,8 @@ fn what_java_writes_is_what_the_native_worker_writes() {
                     let file = folder.path().join("data");
                     let content: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
                     let ops = bytes.div_ceil(64 << 10);
-                    let job = Job { workload, durability, block_bytes: 64 << 10, ops, ..job(arm, &file, bytes) };
+                    std::fs::write(&file, &content).unwrap();
+                    let job = Job { workload, durability, block_bytes: 64 << 10, ops, ..writing(arm, &file, bytes) };
                     let write = |by: &mut dyn FnMut() -> Tally| {
                         std::fs::write(&file, if workload == Workload::Append { &[] } else { &content[..] }).unwrap();
                         (by(), std::fs::read(&file).unwrap())
@@ -309,9 +320,36 @@ fn what_java_writes_is_what_the_native_worker_writes() {
         let reads = JVM.methods.iter().filter(|it| it.can == Can::Read);
         for spec in reads {
             let file = folder.path().join("data");
-            let refused = link.prepare(&Job { workload: Workload::Overwrite, ..job(spec.name, &file, 4096) });
+            let refused = link.prepare(&Job { workload: Workload::Overwrite, ..writing(spec.name, &file, 4096) });
             assert!(matches!(&refused, Err(Trouble::Unavailable(why)) if why.contains("only reads")), "{refused:?}");
         }
+    });
+}
+
+#[test]
+fn a_file_that_the_job_does_not_permit_to_write_or_reaches_by_a_name_is_left_as_it_is() {
+    with_each_jdk(|jdk| {
+        let folder = folder();
+        let (file, other) = (folder.path().join("data"), folder.path().join("other"));
+        std::fs::write(&file, vec![1; 65_536]).unwrap();
+        std::fs::write(&other, vec![1; 65_536]).unwrap();
+        let mut link = start(jdk);
+        for arm in ["channel-write", "mapped-put"] {
+            let fine = writing(arm, &file, 65_536);
+            let refused = [
+                (Permit::default(), fine.file.clone()),
+                (Permit { execute: true, write: None }, fine.file.clone()),
+                (writing(arm, &other, 65_536).permit, fine.file.clone()),
+                (fine.permit, other.to_str().unwrap().to_string()),
+                // The right file, for now: a name can lead to another between the look and the open.
+                (fine.permit, file.to_str().unwrap().to_string()),
+            ];
+            for (permit, file) in refused {
+                let job = Job { workload: Workload::Overwrite, permit, file, ..fine.clone() };
+                assert!(matches!(link.prepare(&job), Err(Trouble::Failed(_))), "JDK {} {job:?}", jdk.version);
+            }
+        }
+        assert!([file, other].iter().all(|it| std::fs::read(it).unwrap() == [1; 65_536]));
     });
 }
 
@@ -323,7 +361,7 @@ fn what_is_written_from_is_there_before_the_clock_starts() {
         for workload in [Workload::Overwrite, Workload::Update] {
             std::fs::write(&file, vec![1; 16 * MIB as usize]).unwrap();
             let mut link = start(jdk);
-            let whole = Job { workload, block_bytes: 16 * MIB, ops: 1, ..job("channel-write", &file, 16 * MIB) };
+            let whole = Job { workload, block_bytes: 16 * MIB, ops: 1, ..writing("channel-write", &file, 16 * MIB) };
             link.prepare(&whole).unwrap();
             let faults = link.go(1, Duration::from_secs(60)).unwrap().usage.minor_faults;
             assert!(faults < 2000, "JDK {} {workload}: {faults} faults, where a block has 4096 pages", jdk.version);
@@ -338,7 +376,7 @@ fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
         let file = folder.path().join(jdk.version.clone());
         std::fs::write(&file, vec![1; MIB as usize]).unwrap();
         let mut link = start(jdk);
-        link.prepare(&Job { workload: Workload::Update, ..job("mapped-put", &file, MIB) }).unwrap();
+        link.prepare(&Job { workload: Workload::Update, ..writing("mapped-put", &file, MIB) }).unwrap();
         let parts = link.go(1, Duration::from_secs(60)).unwrap().parts.unwrap();
         assert!(parts.loop_ns > 0 && parts.clock_ns > 0, "{parts:?}");
         link.prepare(&Job { times_its_loop: true, ..job("mapped", &file, MIB) }).unwrap();

@@ -6,6 +6,7 @@ pub mod cache;
 pub mod cgroup;
 pub mod damon;
 pub mod device;
+pub mod folder;
 pub mod folio;
 pub mod follow;
 pub mod memory_disk;

@@ -3,11 +3,16 @@
 //!
 //! What a machine cannot do is skipped and printed with its reason.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use schema::{
     Arm, Consume, Durability, Span, Workload,
-    protocol::{Done, Hold, Job, Reply, Request},
+    leftover::FileIdentity,
+    protocol::{Done, Hold, Job, Permit, Reply, Request},
 };
 
 const ARMS: &[&str] = &[
@@ -87,13 +92,17 @@ fn reference(job: &Job, mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-fn run(job: &Job) -> Result<Done, String> {
+fn answers(job: &Job) -> Vec<Reply> {
     let requests = [Request::Prepare(Box::new(job.clone())), Request::Go { pass: 0 }];
     let input: Vec<String> = requests.iter().map(|request| serde_json::to_string(request).unwrap() + "\n").collect();
     let mut output = Vec::new();
     worker::serve(input.concat().as_bytes(), &mut output);
-    for line in String::from_utf8(output).unwrap().lines() {
-        match serde_json::from_str(line).unwrap() {
+    String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn run(job: &Job) -> Result<Done, String> {
+    for reply in answers(job) {
+        match reply {
             Reply::Prepared { .. } => {}
             Reply::Done(done) => return Ok(*done),
             Reply::Unavailable { reason, .. } => return Err(reason),
@@ -117,6 +126,42 @@ fn job(arm: &str, workload: Workload, durability: Durability, block_bytes: u64, 
     }
 }
 
+/// On a file that it may write.
+fn on(path: &Path, job: Job) -> Job {
+    let about = fs::metadata(path).unwrap();
+    let write = Some(FileIdentity { device: about.dev(), inode: about.ino() });
+    Job { file: path.to_str().unwrap().into(), permit: Permit { execute: false, write }, ..job }
+}
+
+#[test]
+fn a_file_that_the_job_does_not_permit_to_write_is_left_as_it_is() {
+    let (content, folder, path) = before(65_536);
+    let other = folder.path().join("other");
+    fs::write(&other, &content).unwrap();
+    let fine = on(&path, job("write", Workload::Overwrite, Durability::None, 4096, 65_536));
+    let of_other = on(&other, fine.clone()).permit;
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let link = link.to_str().unwrap().to_string();
+    for arm in ARMS {
+        for workload in [Workload::Overwrite, Workload::OverwriteRandom, Workload::Append, Workload::Update] {
+            for (hold, permit, file) in [
+                (Hold::No, Permit::default(), &fine.file),
+                (Hold::No, Permit { execute: true, write: None }, &fine.file),
+                (Hold::No, of_other, &fine.file),
+                (Hold::Rehearse, of_other, &fine.file),
+                (Hold::Warm, of_other, &fine.file),
+                (Hold::No, of_other, &link),
+            ] {
+                let asked = job(arm, workload, Durability::SyncEach, 4096, 65_536);
+                let asked = Job { hold, permit, file: file.clone(), ..asked };
+                assert!(!matches!(answers(&asked).last(), Some(Reply::Done(_))), "{asked:?}");
+                assert!(fs::read(&path).unwrap() == content, "{asked:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_way_of_writing_leaves_the_same_bytes() {
     let mut checked = 0;
@@ -126,8 +171,7 @@ fn every_way_of_writing_leaves_the_same_bytes() {
             for &durability in Durability::ALL {
                 for (block_bytes, bytes) in [(512, 5000), (1000, 5000), (4096, 65536), (65536, 1 << 20)] {
                     let (content, _folder, path) = before(bytes);
-                    let mut job = job(arm, workload, durability, block_bytes, bytes);
-                    job.file = path.to_str().unwrap().into();
+                    let job = on(&path, job(arm, workload, durability, block_bytes, bytes));
                     if workload == Workload::Append {
                         fs::write(&path, b"").unwrap();
                     }
@@ -156,8 +200,7 @@ fn every_way_of_writing_leaves_the_same_bytes() {
 fn a_pass_that_is_rehearsed_or_held_open_writes_as_often_as_it_is_told() {
     for (hold, times) in [(Hold::No, 1), (Hold::Warm, 2)] {
         let (content, _folder, path) = before(40_960);
-        let mut job = job("mmap", Workload::Update, Durability::None, 4096, 40_960);
-        job.file = path.to_str().unwrap().into();
+        let mut job = on(&path, job("mmap", Workload::Update, Durability::None, 4096, 40_960));
         job.hold = hold;
         run(&job).unwrap();
         let expected = (0..times).fold(content, |content, _| reference(&job, content));
@@ -168,8 +211,7 @@ fn a_pass_that_is_rehearsed_or_held_open_writes_as_often_as_it_is_told() {
 #[test]
 fn one_block_again_and_again_is_counted_as_one_block() {
     let (content, _folder, path) = before(65_536);
-    let mut job = job("mmap+per-block", Workload::Update, Durability::None, 4096, 4096);
-    job.file = path.to_str().unwrap().into();
+    let mut job = on(&path, job("mmap+per-block", Workload::Update, Durability::None, 4096, 4096));
     job.ops = 16;
     let done = run(&job).unwrap();
     assert_eq!((done.tally.bytes, done.tally.distinct_bytes), (65_536, 4096));
@@ -179,8 +221,7 @@ fn one_block_again_and_again_is_counted_as_one_block() {
 #[test]
 fn what_cannot_be_meant_is_unavailable_with_its_reason() {
     let (_, _folder, path) = before(8192);
-    let mut update = job("uring", Workload::Update, Durability::None, 4096, 8192);
-    update.file = path.to_str().unwrap().into();
+    let update = on(&path, job("uring", Workload::Update, Durability::None, 4096, 8192));
     assert!(run(&update).unwrap_err().contains("one block after the other"));
     for (arm, durability, part) in [
         ("pwrite+o-sync", Durability::None, "sync-each"),
@@ -189,8 +230,7 @@ fn what_cannot_be_meant_is_unavailable_with_its_reason() {
         ("mmap+sequential", Durability::None, "about reading"),
     ] {
         let (_, _folder, path) = before(8192);
-        let mut job = job(arm, Workload::Overwrite, durability, 4096, 8192);
-        job.file = path.to_str().unwrap().into();
+        let job = on(&path, job(arm, Workload::Overwrite, durability, 4096, 8192));
         let reason = run(&job).unwrap_err();
         assert!(reason.contains(part), "{arm}: {reason}");
     }

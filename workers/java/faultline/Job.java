@@ -1,5 +1,8 @@
 package faultline;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 
 /** One arm under one condition. */
@@ -11,6 +14,8 @@ final class Job {
     final String method, workload, consume, file, hold, durability, descriptor;
     final boolean aligned, timesItsLoop;
     private final Map<?, ?> options;
+    /** Device and inode of the one file that may be written; null where none may. */
+    private final Map<?, ?> writable;
 
     Job(Map<?, ?> it) {
         pass = number(it, "pass");
@@ -29,6 +34,7 @@ final class Job {
         aligned = (Boolean) it.get("aligned");
         percent = it.containsKey("consumed_percent") ? (int) number(it, "consumed_percent") : 100;
         timesItsLoop = Boolean.TRUE.equals(it.get("times_its_loop"));
+        writable = it.get("permit") instanceof Map<?, ?> permit && permit.get("write") instanceof Map<?, ?> file ? file : null;
         descriptor = it.containsKey("descriptor") ? word(it, "descriptor") : "per-thread";
         long team = number(it, "threads");
         if (team < 1 || team > MOST_THREADS) throw new IllegalArgumentException(team + " threads; expected 1 to " + MOST_THREADS);
@@ -60,7 +66,22 @@ final class Job {
         percent = job.percent;
         threads = job.threads;
         descriptor = job.descriptor;
+        writable = null;
         timesItsLoop = false;
+    }
+
+    /**
+     * A file is opened for writing by a descriptor of the controller's, which leads to the same file however often it is opened:
+     * by a name, it could become another one between this look and any of them.
+     */
+    void checkPermit() throws IOException {
+        if (!writes()) return;
+        if (writable == null) throw new IOException("the job writes, and has no permission to");
+        Map<String, Object> is = Files.readAttributes(Path.of(file), "unix:dev,ino");
+        boolean same = is.get("dev").equals(writable.get("device")) && is.get("ino").equals(writable.get("inode"));
+        if (!file.matches("/proc/[0-9]+/fd/[0-9]+") || !same) {
+            throw new IOException(file + " is not the file that the job may write");
+        }
     }
 
     boolean writes() {

@@ -21,6 +21,7 @@ final class Session {
 
     Session(Job job) throws IOException {
         this.job = job;
+        job.checkPermit();
         Path file = Path.of(job.file);
         if (!Files.isRegularFile(file)) throw new IOException(job.file + " is no regular file");
         long size = Files.size(file);

@@ -1,10 +1,14 @@
 package faultline;
 
-import java.io.FileInputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Random;
+import java.util.Set;
 
 /**
  * Passes over a twin of the file, so that the state of the real one stays what the controller made it, until compilation is
@@ -24,17 +28,18 @@ final class Warmth {
     final boolean quiet;
 
     Warmth(Job job, Team real) throws IOException {
-        Path twin = Files.createTempFile("faultline-twin", null);
-        FileInputStream open = null;
+        // Made and written through one descriptor: who owns the temporary folder may exchange what has its name.
+        Path twin = Path.of(System.getProperty("java.io.tmpdir"), "faultline-twin" + ProcessHandle.current().pid() + "-" + System.nanoTime()).toAbsolutePath();
+        FileChannel open = FileChannel.open(twin, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         try {
             byte[] pattern = new byte[PATTERN_BYTES], bytes = new byte[size(job)];
             new Random(job.seed).nextBytes(pattern);
             for (int at = 0; at < bytes.length; at += PATTERN_BYTES) {
                 System.arraycopy(pattern, 0, bytes, at, Math.min(PATTERN_BYTES, bytes.length - at));
             }
-            Files.write(twin, bytes);
-            open = new FileInputStream(twin.toFile());
-            String nameless = nameless(twin);
+            for (ByteBuffer rest = ByteBuffer.wrap(bytes); rest.hasRemaining(); ) open.write(rest);
+            String nameless = nameless(twin.toRealPath());
             Files.delete(twin);
             Job same = new Job(job, nameless, bytes.length, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
             if (job.method.equals("channel-odirect") && !opens(new Team(same, real))) {
@@ -70,7 +75,7 @@ final class Warmth {
             ops = same.ops;
         } finally {
             Files.deleteIfExists(twin);
-            if (open != null) open.close();
+            open.close();
         }
     }
 

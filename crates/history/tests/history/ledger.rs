@@ -1,6 +1,6 @@
 use std::{
     fs,
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -24,13 +24,18 @@ fn scene() -> Scene {
     Scene { _folder: folder, ledger, entries: root.join("state/leftovers"), place }
 }
 
+fn identity(path: &Path) -> (u64, u64) {
+    let about = fs::symlink_metadata(path).unwrap();
+    (about.dev(), about.ino())
+}
+
 impl Scene {
     /// A test file that was made and noted by a process that is gone.
     fn left_behind(&self, name: &str) -> PathBuf {
         let path = self.place.join(name);
         let mut entry = self.ledger.enter(LeftoverKind::File, &path).unwrap();
         fs::write(&path, [1; 5000]).unwrap();
-        entry.created().unwrap();
+        entry.created(identity(&path)).unwrap();
         drop(entry);
         self.change(|leftover| leftover.owner.started_ticks += 1);
         path
@@ -68,9 +73,8 @@ fn an_entry_lives_as_long_as_its_file() {
     assert_eq!(noted.len(), 1);
     assert_eq!(noted[0].owner, Owner::Running);
     assert_eq!(noted[0].leftover.as_ref().unwrap().identity, None);
-    assert!(entry.created().unwrap_err().to_string().contains("was not made"));
     fs::write(&path, "x").unwrap();
-    entry.created().unwrap();
+    entry.created(identity(&path)).unwrap();
     assert!(scene.ledger.entries().unwrap()[0].leftover.as_ref().unwrap().identity.is_some());
     assert!(scene.ledger.stale().unwrap().is_empty());
     fs::remove_file(&path).unwrap();
@@ -185,7 +189,7 @@ fn a_folder_with_a_name_that_is_no_text_can_be_cleaned_too() {
     let path = folder.join(".faultline-1.data");
     let mut entry = scene.ledger.enter(LeftoverKind::File, &path).unwrap();
     fs::write(&path, [1; 5000]).unwrap();
-    entry.created().unwrap();
+    entry.created(identity(&path)).unwrap();
     assert_eq!(entry.path(), path);
     scene.change(|leftover| leftover.owner.started_ticks += 1);
     assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
@@ -210,7 +214,7 @@ impl Scene {
     fn group_left_behind(&self, path: &Path) {
         let mut entry = self.ledger.enter(LeftoverKind::Cgroup, path).unwrap();
         fs::create_dir(path).unwrap();
-        entry.created().unwrap();
+        entry.created(identity(path)).unwrap();
         drop(entry);
         self.change(|leftover| leftover.owner.started_ticks += 1);
     }

@@ -10,6 +10,7 @@ use std::{
 use schema::{
     Arm, Condition, Consume, Descriptor, Durability, Record, Span, State, Workload,
     command::COMMAND,
+    leftover::FileIdentity,
     protocol::{Done, Job, Parts, Permit, Phases, Tally, Usage},
     record::{Fill, FolioOrder, Reading, Resident},
     timeline::Passing,
@@ -259,13 +260,14 @@ impl Bench<'_> {
     }
 
     pub(super) fn job(&self, arm: &Arm, condition: &Condition) -> Job {
+        let (permit, file) = self.permit(arm, condition);
         Job {
             pass: self.passes,
             method: arm.method.clone(),
             options: arm.options.clone(),
             workload: condition.workload,
             consume: condition.consume,
-            file: self.target.path.clone(),
+            file,
             block_bytes: condition.block_bytes,
             range: condition.range,
             ops: condition.ops,
@@ -278,17 +280,27 @@ impl Bench<'_> {
             seed: self.record.seed,
             hold: state::hold(condition.state),
             watch: None,
-            permit: self.permit(arm),
+            permit,
             times_its_loop: condition.consume.looks_at_all()
                 && !condition.workload.writes()
                 && self.record.cells.iter().any(|it| !["native", COMMAND].contains(&it.arm.runtime.as_str())),
         }
     }
 
-    /// What a job may do beyond reading: the one place where that is decided.
-    fn permit(&self, arm: &Arm) -> Permit {
+    /// What a job may do beyond reading, and the path to its file: the one place where that is decided. Commands are
+    /// executed where the user said so, and the only file that is written is one that faultline made; it is reached by its
+    /// descriptor.
+    fn permit(&self, arm: &Arm, condition: &Condition) -> (Permit, String) {
         let is_command = arm.runtime == COMMAND && arm.method == COMMAND;
-        Permit { execute: is_command && self.settings.may_execute, write: None }
+        let execute = is_command && self.settings.may_execute;
+        let written = self.target.made.as_ref().filter(|_| condition.workload.writes());
+        match written.and_then(|file| Some((file, sys::folder::identity(file).ok()?))) {
+            Some((file, (device, inode))) => {
+                let permit = Permit { execute, write: Some(FileIdentity { device, inode }) };
+                (permit, sys::folder::path_of(file).display().to_string())
+            }
+            None => (Permit { execute, write: None }, self.target.path.clone()),
+        }
     }
 
     /// Makes sure that a window is in the page cache, filled in the one defined way: evicted, then read in ascending

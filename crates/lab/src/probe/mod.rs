@@ -134,7 +134,7 @@ mod tests {
     fn a_probe_gives_each_of_its_readings_once_also_of_a_process_that_is_gone() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), [7; 4096]).unwrap();
-        let target = Target::open(file.path(), true, true).unwrap();
+        let target = Target::open(file.path(), true).unwrap();
         for pid in [std::process::id(), 1 << 30] {
             for kind in PROBES {
                 let mut probe = (kind.make)(&target);

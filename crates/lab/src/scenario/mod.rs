@@ -105,7 +105,7 @@ mod tests {
     fn every_scenario_that_writes_comes_out_as_documented_or_says_why_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
-        let target = Target::open(file.path(), true, true).unwrap();
+        let target = Target::open(file.path(), true).unwrap();
         let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: true };
         for scenario in SCENARIOS.iter().filter(|it| !["address-space", "truncated-mapping"].contains(&it.name)) {
             match (scenario.observe)(&scene) {

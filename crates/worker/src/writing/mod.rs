@@ -12,6 +12,7 @@ use std::{io, time::Instant};
 use rustix::fs::OFlags;
 use schema::{
     Durability, Span, Workload,
+    leftover::FileIdentity,
     protocol::{Hold, Parts, Phases, Tally},
 };
 
@@ -68,6 +69,9 @@ pub(super) struct Places {
 
 /// Everything that comes before the clock.
 pub(crate) fn session(task: Task) -> Prepared {
+    if task.job.permit.write.is_none() {
+        return Err(Fault::new("the job writes, and has no permission to").into());
+    }
     match task.arm.method.as_str() {
         "mmap" => mapped::support(&task)
             .map_err(Refusal::Unavailable)
@@ -98,12 +102,18 @@ fn one_block<W: Writer + 'static>(task: Task, open: Open<W>) -> Prepared {
     prepare(task, places, open)
 }
 
-/// The file for reading and writing; faultline's own.
+/// The file for reading and writing: the one that the job permits to write. Whatever else the path leads to by now is closed
+/// again as it is.
 fn open(task: &Task, flags: OFlags) -> Result<std::fs::File, Fault> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::File::options();
-    options.read(true).write(true).custom_flags(flags.bits() as i32);
-    options.open(&task.path).map_err(at("open(2) for writing"))
+    let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = std::fs::File::from(
+        rustix::fs::open(&task.path, flags, rustix::fs::Mode::empty()).map_err(at("open(2) for writing"))?,
+    );
+    let (device, inode) = sys::folder::identity(&file).map_err(at("fstat(2)"))?;
+    match task.job.permit.write == Some(FileIdentity { device, inode }) {
+        true => Ok(file),
+        false => Err(Fault::new(format!("{} is not the file that the job may write", task.job.file))),
+    }
 }
 
 /// Blocks of a rehearsal.
@@ -170,7 +180,7 @@ struct Writing<W> {
 impl<W> Writing<W> {
     /// What was done before the clock started is on the device when it starts.
     fn settle(&self) -> Result<(), Fault> {
-        let file = std::fs::File::open(&self.task.path).map_err(at("open(2)"))?;
+        let file = open(&self.task, OFlags::empty())?;
         file.sync_all().map_err(at("fsync(2) before the pass"))
     }
 }

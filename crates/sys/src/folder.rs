@@ -1,0 +1,139 @@
+//! A folder that is held open: what is done in it is done there, wherever its path leads by now. Whoever may write to a
+//! folder may put links in it, and in place of it, at any moment.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, FileType, Mode, OFlags, Stat},
+    io::Errno,
+};
+
+/// The device and the inode of a file: what it is, whatever its name.
+pub type Identity = (u64, u64);
+
+/// # Errors
+/// fstat(2) fails.
+pub fn identity(file: &File) -> io::Result<Identity> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// A path by which another process of the same user opens this very file, as long as this process has it open. No name
+/// is followed on the way (proc_pid_fd(5)).
+pub fn path_of(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
+}
+
+/// A folder, and where it was when it was opened.
+#[derive(Debug)]
+pub struct Folder {
+    held: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Links are followed here, and never again.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be looked at.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let held = rustix::fs::open(path, flags, Mode::empty())?;
+        let path = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd()))?;
+        Ok(Folder { held, path })
+    }
+
+    /// Absolute and without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new file for reading and writing, for this user alone. What has that name already is left as it is.
+    ///
+    /// # Errors
+    /// The name is taken, or the folder cannot be written.
+    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// What has a name in the folder; a link is a link.
+    ///
+    /// # Errors
+    /// The folder cannot be searched.
+    pub fn look(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.held, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes away the name of a file, if it still is the name of that file; false where it was gone. Between the look and
+    /// unlink(2) the folder's owner can still exchange the file, for one that they may delete themselves.
+    ///
+    /// # Errors
+    /// Something else has the name now, or unlink(2) fails.
+    pub fn unlink(&self, name: &OsStr, of: Identity) -> io::Result<bool> {
+        let Some(stat) = self.look(name)? else { return Ok(false) };
+        if (stat.st_dev, stat.st_ino) != of || !FileType::from_raw_mode(stat.st_mode).is_file() {
+            return Err(io::Error::other("another file has its name now"));
+        }
+        rustix::fs::unlinkat(&self.held, name, AtFlags::empty())?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_done_in_a_folder_is_done_there_wherever_its_path_leads() {
+        let parent = tempfile::tempdir().unwrap();
+        let (path, moved, other) =
+            (parent.path().join("folder"), parent.path().join("moved"), parent.path().join("other"));
+        fs::create_dir(&path).unwrap();
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("file"), "of somebody else").unwrap();
+        let folder = Folder::open(&path).unwrap();
+        fs::rename(&path, &moved).unwrap();
+        symlink(&other, &path).unwrap();
+        let file = folder.create(OsStr::new("file")).unwrap();
+        assert!(moved.join("file").exists());
+        assert_eq!(fs::read(path_of(&file)).unwrap(), b"");
+        assert!(folder.unlink(OsStr::new("file"), identity(&file).unwrap()).unwrap());
+        assert!(!folder.unlink(OsStr::new("file"), identity(&file).unwrap()).unwrap());
+        assert_eq!(fs::read(other.join("file")).unwrap(), b"of somebody else");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_neither_opened_nor_deleted() {
+        let parent = tempfile::tempdir().unwrap();
+        let other = parent.path().join("other");
+        fs::write(&other, "of somebody else").unwrap();
+        let folder = Folder::open(parent.path()).unwrap();
+        let made = folder.create(OsStr::new("made")).unwrap();
+        let made = identity(&made).unwrap();
+        for name in ["link", "hard"] {
+            let path = parent.path().join(name);
+            if name == "link" {
+                symlink(&other, &path).unwrap()
+            } else {
+                fs::hard_link(&other, &path).unwrap()
+            }
+            assert_eq!(folder.create(OsStr::new(name)).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            folder.unlink(OsStr::new(name), made).unwrap_err();
+            assert!(fs::symlink_metadata(&path).is_ok());
+        }
+        assert_eq!(fs::read(&other).unwrap(), b"of somebody else");
+    }
+}
