@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use crate::support::{Running, Sandbox, children, failure, lives, long_passes, test_file};
+use crate::support::{Running, Sandbox, children, failure, lives, long_passes, state, test_file};
 
 /// When a signal comes.
 #[derive(Debug, Clone, Copy)]
@@ -208,14 +208,26 @@ fn a_worker_that_is_killed_is_a_failed_pass_and_the_run_goes_on() {
     let experiment = sandbox.write("long.toml", long_passes("\"pread\"", bytes as u64));
     let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2", "--budget=20s", "--json"]);
     let controller = running.pid();
-    // The first save comes after the trials; the worker met then makes a pass that counts.
+    let measured = fs::canonicalize(&file).unwrap();
+    let signal = |pid: u32, signal: i32| {
+        // SAFETY: kill(2) touches no memory; the worker's parent waits for nothing but its reply or its end.
+        unsafe { libc::kill(pid as i32, signal) };
+    };
+    // The first save comes after the trials. A worker that is stopped with the file open is in the middle of a pass that
+    // counts; another one goes on.
     let met = running.until(|| {
         sandbox.saved()?;
-        children(controller).pop()
+        let (pid, _) = children(controller).pop()?;
+        signal(pid, libc::SIGSTOP);
+        while state(pid).is_some_and(|it| !['T', 'Z', 'X'].contains(&it)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let opened = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let reads = opened.filter_map(|it| fs::read_link(it.path()).ok()).any(|it| it == measured);
+        signal(pid, if reads { libc::SIGKILL } else { libc::SIGCONT });
+        reads.then_some(())
     });
-    let (pid, _) = met.expect("a worker was met");
-    // SAFETY: kill(2) touches no memory.
-    unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    met.expect("a worker was met");
     let output = running.end();
     output.sane();
     let samples = output.document().record.samples;

@@ -318,6 +318,12 @@ pub fn children(parent: u32) -> Vec<(u32, u64)> {
     processes.filter_map(|pid| process(pid).filter(|it| it.0 == parent).map(|it| (pid, it.1))).collect()
 }
 
+/// What a process does, by one letter (proc_pid_stat(5)).
+pub fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
 /// Whether this very process is still alive.
 pub fn lives(pid: u32, started: u64) -> bool {
     process(pid).is_some_and(|it| it.1 == started)

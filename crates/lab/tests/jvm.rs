@@ -575,15 +575,28 @@ fn a_worker_that_babbles_stalls_or_is_killed_is_a_failure_in_words() {
             let status = Command::new("kill").args([signal, &link.pid().to_string()]).status();
             assert!(status.unwrap().success());
         };
+        // A signal takes effect some time after kill(1) has returned: in every thread, whose state is behind its name.
+        let until = |link: &Link, wanted: char| {
+            let state = |task: std::fs::DirEntry| {
+                let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+                stat.rsplit_once(") ")?.1.chars().next()
+            };
+            let tasks = || std::fs::read_dir(format!("/proc/{}/task", link.pid())).into_iter().flatten().flatten();
+            while !tasks().filter_map(state).all(|it| it == wanted) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
         let mut link = start(jdk);
         link.prepare(&job("stream", &file, MIB)).unwrap();
         signal(&link, "-STOP");
+        until(&link, 'T');
         let stalled = link.go(1, Duration::from_millis(300));
         assert!(matches!(&stalled, Err(Trouble::Failed(why)) if why.contains("did not answer")), "{stalled:?}");
 
         let mut link = start(jdk);
         link.prepare(&job("stream", &file, MIB)).unwrap();
         signal(&link, "-KILL");
+        until(&link, 'Z');
         let killed = link.go(1, Duration::from_secs(10));
         let says_no_more = |why: &str| why.contains("SIGKILL") && !why.contains("last words");
         assert!(matches!(&killed, Err(Trouble::Failed(why)) if says_no_more(why)), "{killed:?}");
