@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use schema::{Findings, Record};
+use schema::{Findings, Record, across::Versus};
 
 use crate::{cli::OutputArgs, exit::Usage};
 
@@ -87,7 +87,7 @@ impl OutputArgs {
         asked.into_iter().find(|(_, asked)| *asked).map(|(option, _)| option)
     }
 
-    fn json_on_stdout(&self) -> bool {
+    pub fn json_on_stdout(&self) -> bool {
         matches!(self.json, Some(None))
     }
 }
@@ -126,10 +126,25 @@ pub fn emit(
     args: &OutputArgs,
     details: bool,
 ) -> Result<()> {
+    emit_across(record, findings, None, saved, args, details)
+}
+
+/// As `emit`, with an earlier run beside it in the JSON document.
+///
+/// # Errors
+/// As `emit`.
+pub fn emit_across(
+    record: &Record,
+    findings: &Findings,
+    across: Option<&Versus>,
+    saved: Option<&Path>,
+    args: &OutputArgs,
+    details: bool,
+) -> Result<()> {
     // Files first: a reader of stdout that went away (`| head`) must not cost anybody a file.
     let json = args.json.as_ref().and_then(Option::as_ref);
     let files: [(Option<&PathBuf>, &dyn Fn() -> String); 4] = [
-        (json, &|| report::json(record, findings)),
+        (json, &|| report::json(record, findings, across)),
         (args.markdown.as_ref(), &|| report::markdown(record, findings)),
         (args.csv.as_ref(), &|| report::csv(record)),
         (args.html.as_ref(), &|| report::html(record, findings)),
@@ -144,7 +159,7 @@ pub fn emit(
         }
     }
     if args.json_on_stdout() {
-        print(&report::json(record, findings))?;
+        print(&report::json(record, findings, across))?;
     } else {
         let saved = saved.map(|path| path.display().to_string());
         print(&report::terminal(record, findings, style(details), saved.as_deref()))?;

@@ -34,7 +34,7 @@ mod terminal;
 mod text;
 mod timeline;
 
-use schema::{Findings, Record, SCHEMA_VERSION, findings::Document};
+use schema::{Findings, Record, SCHEMA_VERSION, across::Versus, findings::Document};
 
 pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked};
 pub use claim::variant;
@@ -69,8 +69,13 @@ impl Default for Style {
 }
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.
-pub fn json(record: &Record, findings: &Findings) -> String {
-    let document = Document { schema_version: SCHEMA_VERSION, record: record.clone(), findings: findings.clone() };
+pub fn json(record: &Record, findings: &Findings, across: Option<&Versus>) -> String {
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        record: record.clone(),
+        findings: findings.clone(),
+        across: across.cloned(),
+    };
     let mut text = serde_json::to_string_pretty(&document).expect("maps have string keys and nothing else can fail");
     text.push('\n');
     text

@@ -566,7 +566,7 @@ fn the_csv_has_a_row_per_sample_and_reads_back() {
 #[test]
 fn the_json_document_reads_back_as_what_it_was() {
     let run = run();
-    let text = report::json(&run.record, &run.findings);
+    let text = report::json(&run.record, &run.findings, None);
     let document: Document = serde_json::from_str(&text).unwrap();
     assert_eq!(document.schema_version, schema::SCHEMA_VERSION);
     let same = |a: &(Record, Findings), b: &(Record, Findings)| {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Condition, Record, record::Reading, unit_cost::Costs};
+use crate::{Arm, Condition, Record, across::Versus, record::Reading, unit_cost::Costs};
 
 /// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -11,6 +11,9 @@ pub struct Document {
     pub schema_version: u32,
     pub record: Record,
     pub findings: Findings,
+    /// Of `rerun`: the run that was made again, against this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<Versus>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -18,6 +18,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.check()?;
     let before = history::Store::open(None)?.load(&args.run)?;
     let experiment = check(&before, args)?;
+    warn_of_other_folder(&before);
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
@@ -41,14 +42,27 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how);
-    output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, false)?;
-    if args.output.json.is_none() {
-        let findings = analysis::analyze(&before);
-        let versus = analysis::across((&before, &findings), (&measured.record, &measured.findings));
+    let findings = analysis::analyze(&before);
+    let versus = analysis::across((&before, &findings), (&measured.record, &measured.findings));
+    let saved = measured.saved.as_deref();
+    output::emit_across(&measured.record, &measured.findings, Some(&versus), saved, &args.output, false)?;
+    if !args.output.json_on_stdout() {
         let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
         output::print(&report::across(&across, output::style(true)))?;
     }
     Ok(measured.outcome())
+}
+
+/// Relative paths in command lines mean other files in another folder.
+fn warn_of_other_folder(before: &Record) {
+    let here = std::env::current_dir().map(|it| it.display().to_string()).unwrap_or_default();
+    if let Some(folder) = before.folder.as_ref().filter(|it| **it != here) {
+        output::warn(&format!(
+            "the commands of run {} were executed in {folder}, and this is {here}: relative paths in them lead to other \
+             files, or to none. Try it again from {folder}",
+            before.id
+        ));
+    }
 }
 
 /// The files and the folders that the commands of a run read.
