@@ -175,7 +175,7 @@ pub struct ReproduceArgs {
 #[derive(Args)]
 pub struct AbArgs {
     /// Command lines; the first is the baseline, and is entered twice as the A/A control
-    #[arg(required = true, num_args = 2.., value_name = "COMMAND")]
+    #[arg(required = true, num_args = 2.., value_name = "COMMAND", value_parser = not_blank)]
     pub commands: Vec<String>,
     /// A file they read (may be said again): only ever opened for reading, and evicted from the cache for state cold
     #[arg(long, value_name = "PATH", required_unless_present = "dir")]
@@ -187,16 +187,17 @@ pub struct AbArgs {
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
     /// What reports call the commands, in their order
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = not_blank)]
     pub name: Vec<String>,
-    /// Run before every execution, outside the timing and before the state is reached
-    #[arg(long, value_name = "COMMAND")]
+    /// Run before every execution, outside the timing and before the state is reached; where it fails or hangs, the
+    /// commands are unavailable (exit code 4)
+    #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub prepare: Option<String>,
-    /// Run after every execution, outside the timing
-    #[arg(long, value_name = "COMMAND")]
+    /// Run after every execution, outside the timing; for up to 10s also after a failure, and when the run is stopped
+    #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub cleanup: Option<String>,
     /// What the command lines are given to, or `none`
-    #[arg(long, value_name = "PATH", default_value = "/bin/sh")]
+    #[arg(long, value_name = "PATH", default_value = "/bin/sh", value_parser = not_blank)]
     pub shell: String,
     /// How long one execution may take, up to 50s
     #[arg(long, default_value = "50s", value_parser = timeout)]
@@ -430,6 +431,10 @@ pub struct CleanArgs {
 fn size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse()?;
     if size.0 == 0 { Err("a test file of 0 bytes has nothing in it to read".into()) } else { Ok(size) }
+}
+
+fn not_blank(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("there is nothing in it".into()) } else { Ok(text.into()) }
 }
 
 fn budget(text: &str) -> Result<Duration, String> {

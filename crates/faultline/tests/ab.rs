@@ -1,9 +1,12 @@
 //! Commands of the user's as arms: what is compared, what is refused, and that nothing is left running.
 
-use std::time::Duration;
+use std::{process::Stdio, time::Duration};
 
 use schema::{
+    Skip, Span,
+    command::Spec,
     findings::{Status, Verdict},
+    protocol::{Hold, Job, Permit, Reply, Request},
     record::Outcome,
 };
 
@@ -85,6 +88,7 @@ fn unavailable(command: &str, more: &[&str], words: &[&str]) {
 #[test]
 fn a_command_that_is_not_there_is_named() {
     unavailable("no-such-command-of-anybody", &[], &["no such command"]);
+    unavailable("true", &["--shell=/no/such/shell"], &["/no/such/shell", "--shell"]);
     unavailable("no-such-command-of-anybody", &["--shell=none"], &["cannot be started", "No such file"]);
 }
 
@@ -96,7 +100,7 @@ fn a_command_that_may_not_be_executed_is_named() {
 
 #[test]
 fn a_command_that_fails_says_how() {
-    unavailable("echo too bad >&2; exit 3", &[], &["status 3", "too bad"]);
+    unavailable("echo too bad >&2; exit 3", &[], &["status 3", "too bad", "--anyway"]);
 }
 
 #[test]
@@ -131,6 +135,91 @@ fn nothing_runs_on_when_the_user_stops_the_run_or_somebody_kills_it() {
 fn a_preparation_that_hangs_is_ended_too() {
     unavailable("true", &["--prepare=sleep 3123 | cat", "--timeout=1s"], &["--prepare", "did not end within 1 s"]);
     assert!(!anybody_runs("3123"));
+}
+
+#[test]
+fn a_preparation_that_fails_is_as_one_that_hangs_and_is_not_tried_for_each_command() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    let trace = sandbox.at("trace");
+    let prepare = format!("--prepare=echo x >> {trace}; exit 3");
+    let record = ab(&sandbox, &file, ["true", "false"], &[&prepare]).expect(4).document().record;
+    assert!(record.cells.iter().all(|it| matches!(it.skipped, Some(Skip::Failed(_)))), "{:?}", record.cells);
+    assert_eq!(std::fs::read_to_string(trace).unwrap().lines().count(), 1);
+}
+
+/// Whether a command whose `--cleanup` takes away what its `--prepare` made leaves nothing behind.
+#[track_caller]
+fn cleans_up(command: &str, prepare: &str, more: &[&str], stopped_while: Option<&str>) {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    let made = sandbox.at("made");
+    let prepare = format!("--prepare=touch {made}; {prepare}");
+    let (named, cleanup) = (format!("--file={file}"), format!("--cleanup=rm {made}"));
+    let fixed = ["ab", command, command, &named, &prepare, &cleanup, "--state=as-is", "--rounds=2"];
+    let mut running = sandbox.start(&[&fixed, more].concat());
+    if let Some(seconds) = stopped_while {
+        running.until(|| is_there(seconds).then_some(())).expect("it started");
+        running.signal(libc::SIGINT);
+    }
+    let output = running.end();
+    output.sane();
+    assert_eq!(output.code() == Some(130), stopped_while.is_some(), "{output:?}");
+    assert!(!std::path::Path::new(&made).exists(), "{output:?}");
+    assert!(stopped_while.is_none_or(|it| !anybody_runs(it)));
+}
+
+#[test]
+fn what_was_prepared_is_cleaned_up_after_a_failure_and_when_the_user_stops_the_run() {
+    cleans_up("sleep 3133", "true", &["--observe=none", "--timeout=1s"], None);
+    cleans_up("kill -9 $$", "true", &["--observe=none"], None);
+    cleans_up("true", "false", &[], None);
+    cleans_up("sleep 3134", "true", &["--observe=none"], Some("3134"));
+    cleans_up("true", "sleep 3135", &["--observe=none"], Some("3135"));
+    // While it is watched, too.
+    cleans_up("sleep 3136", "true", &["--observe=ptrace"], Some("3136"));
+    cleans_up("sleep 3137", "true", &[], Some("3137"));
+}
+
+#[test]
+fn a_worker_that_executes_twice_prepares_twice_and_last_before_the_timed_execution() {
+    use std::io::{BufRead, BufReader, Write};
+    let sandbox = Sandbox::new();
+    let trace = sandbox.at("trace");
+    let says = |what: &str| format!("echo {what} >> {trace}");
+    let spec = Spec {
+        line: says("command"),
+        name: "command".into(),
+        shell: Some("/bin/sh".into()),
+        prepare: Some(says("prepare")),
+        cleanup: Some(says("cleanup")),
+        timeout_s: 20,
+        compared: true,
+    };
+    let job = Job {
+        hold: Hold::Warm,
+        permit: Permit { execute: true, ..Permit::default() },
+        ..Job::new(&spec.arm(), "/dev/null", Span { offset: 0, bytes: 1 })
+    };
+    let mut command = sandbox.command(&["worker"]);
+    let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (worker.stdin.take().unwrap(), BufReader::new(worker.stdout.take().unwrap()));
+    let mut ask = |request: Request| -> Reply {
+        writeln!(input, "{}", serde_json::to_string(&request).unwrap()).unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    let traced = || std::fs::read_to_string(&trace).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let prepared = ask(Request::Prepare(Box::new(job)));
+    assert!(matches!(prepared, Reply::Prepared { .. }), "{prepared:?}");
+    assert_eq!(traced(), "prepare command cleanup prepare");
+    let done = ask(Request::Go { pass: 1 });
+    assert!(matches!(done, Reply::Done(_)), "{done:?}");
+    assert_eq!(traced(), "prepare command cleanup prepare command cleanup");
+    drop(input);
+    assert!(worker.wait().unwrap().success());
+    assert_eq!(traced(), "prepare command cleanup prepare command cleanup");
 }
 
 #[test]
@@ -258,14 +347,25 @@ fn a_run_of_commands_can_be_run_again_on_what_it_named() {
     sandbox.run(&["ab", &read, &read, &dir, "--state=as-is", "--rounds=2", "--budget=20s"]).sane();
     let output = sandbox.run(&["rerun", "last", "--run-commands", "--rounds=1", "--json"]);
     output.sane();
-    let record = output.document().record;
-    assert_eq!(record.target.files.map(|it| (it.count, it.folders)), Some((1, 1)));
+    let document = output.document();
+    let record = document.record;
+    assert_eq!(record.target.files.as_ref().map(|it| (it.count, it.folders)), Some((1, 1)));
     assert_eq!(record.samples.len(), 3);
+    let across = document.across.expect("both runs are beside each other");
+    assert_eq!(across.second, record.id);
+    assert_ne!(across.first, record.id);
+    let here = std::fs::canonicalize(sandbox.path()).unwrap().display().to_string();
+    assert_eq!(record.folder.as_deref(), Some(here.as_str()));
+    assert!(!output.stderr.contains(&here), "{}", output.stderr);
+    // From elsewhere, the folder is named.
+    let mut elsewhere = sandbox.command(&["rerun", &across.first, "--run-commands", "--rounds=1"]);
+    elsewhere.current_dir(&folder);
+    Running::new(elsewhere).end().says(&[&here]);
 }
 
 /// Whether a sleep of so many seconds is alive, for a moment of patience: it is killed, not yet gone.
 pub fn anybody_runs(seconds: &str) -> bool {
-    (0..50).all(|_| {
+    (0..1000).all(|_| {
         std::thread::sleep(Duration::from_millis(20));
         is_there(seconds)
     })
@@ -414,5 +514,12 @@ fn what_cannot_be_meant_is_refused_before_anything_runs() {
     sandbox.run(&["ab", "true", "true", &named, &json, "--force"]).refused(2, &["never changed"]);
     sandbox.run(&["ab", "true", "true", &named, "--name=one"]).refused(2, &["--name"]);
     assert_eq!(sandbox.run(&["ab", "true", &named]).code(), Some(2));
+    for blank in ["", "  "] {
+        assert_eq!(sandbox.run(&["ab", "true", blank, &named]).code(), Some(2));
+        for option in ["name", "prepare", "cleanup", "shell"] {
+            let option = format!("--{option}={blank}");
+            assert_eq!(sandbox.run(&["ab", "true", "true", &named, "--name=a", &option]).code(), Some(2), "{option}");
+        }
+    }
     assert_eq!(sandbox.run(&["ab", "true", "true", &named, "--state=mapped"]).code(), Some(2));
 }

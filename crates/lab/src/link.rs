@@ -9,7 +9,10 @@ use std::{
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use schema::protocol::{Done, Hello, Job, PROTOCOL, Reply, Request};
+use schema::{
+    command::LAST_CLEANUP,
+    protocol::{Done, Hello, Job, PROTOCOL, Reply, Request},
+};
 
 /// A reply longer than this is no reply.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -155,9 +158,9 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// For a worker with processes of its own.
-    pub fn let_it_clean_up(&mut self) {
-        self.grace = CLEANING_UP;
+    /// For a worker with processes of its own, and perhaps a command that cleans up after them.
+    pub fn let_it_clean_up(&mut self, cleanup: bool) {
+        self.grace = CLEANING_UP + if cleanup { LAST_CLEANUP } else { Duration::ZERO };
     }
 
     pub fn pid(&self) -> u32 {

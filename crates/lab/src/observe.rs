@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use schema::{
-    Reading,
+    Reading, Skip,
     observation::{FileAccess, Means, Observation, Observed, Watch},
     protocol::Job,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Of the files that were touched instead of the named ones, so many are told.
 const TOLD: usize = 5;
 
-/// One watched execution of a command, by the first of the means that tells all.
+/// One watched execution of a command, by the first of the means that tells all; or why it could not even be prepared.
 ///
 /// # Errors
 /// The user wants to stop.
@@ -30,20 +30,32 @@ pub(crate) fn observe(
     target: &Target,
     mut job: Job,
     interrupted: &AtomicBool,
-) -> Result<Observed, Trouble> {
+) -> Result<Result<Observed, Skip>, Trouble> {
     let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
     job.watch = Some(Watch { by: by.to_vec(), named });
-    let seen = match watched(arm, &job, interrupted) {
+    let mut prepared = false;
+    let seen = match watched(arm, &job, interrupted, &mut prepared) {
         Ok(observation) => Reading::Value(observation),
         Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+        Err(Trouble::Failed(reason)) if !prepared => return Ok(Err(Skip::Failed(reason))),
         Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Reading::unavailable(reason),
     };
-    Ok(Observed { arm: arm.name.clone(), seen })
+    Ok(Ok(Observed { arm: arm.name.clone(), seen }))
 }
 
-fn watched(arm: &schema::Arm, job: &Job, interrupted: &AtomicBool) -> Result<Observation, Trouble> {
+fn watched(
+    arm: &schema::Arm,
+    job: &Job,
+    interrupted: &AtomicBool,
+    prepared: &mut bool,
+) -> Result<Observation, Trouble> {
     let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
-    let done = Link::one_pass(command, job, PASS_LIMIT, interrupted)?;
+    let (mut link, _) = Link::start(command, interrupted)?;
+    link.let_it_clean_up(arm.options.contains_key("cleanup"));
+    link.prepare(job)?;
+    *prepared = true;
+    let done = link.go(job.pass, PASS_LIMIT)?;
+    link.bye()?;
     done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker was asked to watch, and did not".into()))
 }
 

@@ -1,6 +1,6 @@
 //! Arms that are commands of the user's: what `faultline ab` enters into the same machine as methods.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     Arm, Bytes, Consume, Descriptor, Durability, Experiment, State, Workload,
@@ -11,6 +11,9 @@ use crate::{
 
 /// The runtime of such arms, and their one method.
 pub const COMMAND: &str = "command";
+
+/// How long a `--cleanup` may take that nothing waits for any more: after a failure, or when the run is stopped.
+pub const LAST_CLEANUP: Duration = Duration::from_secs(10);
 
 /// A command line and how it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +74,10 @@ impl Spec {
     }
 }
 
+fn with_blanks_shown(name: &str) -> String {
+    name.replace(' ', "\u{2423}").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+}
+
 /// The commands as an experiment: one execution a pass, the whole file in its state.
 pub fn experiment(specs: &[Spec], states: &[State]) -> Experiment {
     let mut named: BTreeMap<&str, u32> = BTreeMap::new();
@@ -78,6 +85,11 @@ pub fn experiment(specs: &[Spec], states: &[State]) -> Experiment {
         .iter()
         .map(|spec| {
             let mut arm = spec.arm();
+            // Reports wrap lines at blanks, which would make these two look the same.
+            let words = |it: &Spec| it.name.split_whitespace().map(str::to_string).collect::<Vec<String>>();
+            if specs.iter().any(|it| it.name != spec.name && words(it) == words(spec)) {
+                arm.name = format!("{COMMAND}/{}", with_blanks_shown(&spec.name));
+            }
             let times = named.entry(&spec.name).or_default();
             *times += 1;
             // The same command twice is the null case; two arms of one name would be one.
@@ -139,5 +151,21 @@ mod tests {
         let experiment = experiment(&[spec.clone(), spec], &[State::Cold]);
         let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.name.as_str()).collect();
         assert_eq!(names, ["command/wc -l f", "command/wc -l f (2)"]);
+    }
+
+    #[test]
+    fn commands_that_differ_in_blanks_alone_have_names_that_show_them() {
+        let spec = |line: &str| Spec {
+            line: line.into(),
+            name: line.into(),
+            shell: None,
+            prepare: None,
+            cleanup: None,
+            timeout_s: 7,
+            compared: true,
+        };
+        let experiment = experiment(&[spec("cat f"), spec("cat  f"), spec("cat\tf"), spec("wc f")], &[State::Cold]);
+        let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.short_name()).collect();
+        assert_eq!(names, ["cat\u{2423}f", "cat\u{2423}\u{2423}f", "cat\\tf", "wc f"]);
     }
 }

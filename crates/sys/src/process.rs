@@ -242,6 +242,16 @@ pub fn end_children(grace: Duration) -> Vec<String> {
     }
 }
 
+/// Sends SIGKILL to every child, and waits for none: that is for whoever follows them.
+pub fn kill_children() {
+    use rustix::process::{Pid, Signal, getpid, kill_process};
+    let me = getpid().as_raw_nonzero().get();
+    let children = pids().filter(|pid| stat(&format!("/proc/{pid}/stat")).is_some_and(|it| it.parent == me));
+    for pid in children.filter_map(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
 /// Makes a child die with its parent, also when the parent is killed, and keeps a terminal's Ctrl-C from reaching it:
 /// the parent decides when a worker ends. Call from the thread that spawns (prctl(2), PR_SET_PDEATHSIG).
 pub fn tie_to_parent(command: &mut Command) {

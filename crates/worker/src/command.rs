@@ -9,10 +9,12 @@
 //! at the first match then (grep, ripgrep).
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     io::{self, Read},
     os::unix::process::ExitStatusExt,
     process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -22,7 +24,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal},
 };
 use schema::{
-    command::Spec,
+    command::{LAST_CLEANUP, Spec},
     observation::Watch,
     protocol::{Hold, Job, Phases, Tally},
     record::Reading,
@@ -46,49 +48,77 @@ const TAIL_BYTES: usize = 400;
 struct Execution {
     spec: Spec,
     watch: Option<Watch>,
+    /// A --prepare or an execution has begun, and no --cleanup since.
+    unclean: Cell<bool>,
 }
 
 pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
     let spec = Spec::of(&job.options).map_err(Fault::new)?;
     // Children of children come to this process when their parents end, so that none is left behind.
     adopt_orphans().map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
-    // When the controller goes, this process has something to do first; see `Leash`. What is watched goes with this one.
-    if job.watch.is_none() {
-        set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
-    }
-    if let Some(line) = &spec.prepare {
-        beside(&spec, line, "--prepare")?;
-    }
-    let mut execution = Execution { spec, watch: job.watch.clone() };
+    // When the controller goes, this process has something to do first; see `Leash`.
+    set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
+    let mut execution = Execution { spec, watch: job.watch.clone(), unclean: Cell::new(false) };
+    execution.prepare()?;
     if job.hold == Hold::Warm {
         execution.pass().map_err(|(_, fault)| fault)?;
+        // Each execution has a preparation of its own, also the one that is timed.
+        execution.prepare()?;
     }
     Ok(Box::new(execution))
+}
+
+impl Execution {
+    fn prepare(&self) -> Result<(), Fault> {
+        self.unclean.set(true);
+        let limit = Duration::from_secs(self.spec.timeout_s.into());
+        self.spec.prepare.as_ref().map_or(Ok(()), |line| self.beside(line, "--prepare", limit))
+    }
+
+    fn clean_up(&self) -> Result<(), Fault> {
+        let limit = Duration::from_secs(self.spec.timeout_s.into());
+        self.clean_up_within(limit)
+    }
+
+    /// One that fails is not made again.
+    fn clean_up_within(&self, limit: Duration) -> Result<(), Fault> {
+        match self.spec.cleanup.as_ref().filter(|_| self.unclean.replace(false)) {
+            Some(line) => self.beside(line, "--cleanup", limit),
+            None => Ok(()),
+        }
+    }
+}
+
+/// However it ends: after a failure, and when the controller has gone.
+impl Drop for Execution {
+    fn drop(&mut self) {
+        // There is nothing left that could take in a failure.
+        let _ = self.clean_up_within(LAST_CLEANUP);
+    }
 }
 
 impl Session for Execution {
     fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
         let spec = &self.spec;
         if let Some(watch) = &self.watch {
-            return watched(spec, watch).map_err(|fault| ("work", fault));
+            return self.watched(watch).map_err(|fault| ("work", fault));
         }
         let mut command = command(spec, &spec.line).map_err(|fault| ("open", fault))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         sys::process::tie_in_own_session(&mut command);
         let before = (usage::of_children(), sys::process::io_of_children());
         let began = Instant::now();
-        let mut child = command.spawn().map_err(|error| ("open", unstartable(&spec.line, error)))?;
+        let mut child = command.spawn().map_err(|error| ("open", unstartable(spec, &spec.line, error)))?;
         let started = Instant::now();
         let mut family = Family::of(Pid::from_child(&child));
-        let ended = attend(&mut child, &mut family, Duration::from_secs(spec.timeout_s.into()));
+        let ended = self.attend(&mut child, &mut family);
         let left = end_children(GRACE);
-        let ended = ended.map_err(|fault| ("work", fault))?;
         let usage = usage::between(&before.0, &usage::of_children());
         let mut seen = family.readings();
         seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
-        if let Some(line) = &spec.cleanup {
-            beside(spec, line, "--cleanup").map_err(|fault| ("close", fault))?;
-        }
+        let cleaned = self.clean_up();
+        let ended = ended.map_err(|fault| ("work", fault))?;
+        cleaned.map_err(|fault| ("close", fault))?;
         ended.judge(spec, &left).map_err(|fault| ("work", fault))?;
         let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         Ok(Measured {
@@ -102,58 +132,186 @@ impl Session for Execution {
     }
 }
 
-/// One execution that is watched, by the first means that tell all. Its phases say how long the program took, watched;
-/// no verdict is made of that.
-fn watched(spec: &Spec, watch: &Watch) -> Result<Measured, Fault> {
-    let mut given_up = Vec::new();
-    for &by in &watch.by {
-        let pipe = || io::pipe().map_err(at("a pipe"));
-        let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
-        let mut command = command(spec, &spec.line)?;
-        command.stdin(Stdio::null()).stdout(output).stderr(errors);
-        sys::process::tie_in_own_session(&mut command);
-        let before = usage::of_children();
-        // Both end when nobody holds the other side any more: with the command and all that it has started.
-        let (seen, output, stderr) = thread::scope(|scope| {
-            let output = scope.spawn(move || summed(&mut stdout));
-            let stderr = scope.spawn(move || begun(&mut stderr));
-            let seen = observe::observe(command, Duration::from_secs(spec.timeout_s.into()), by, watch);
-            (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
-        });
-        let when = Instant::now();
-        let mut left = end_children(GRACE);
-        let usage = usage::between(&before, &usage::of_children());
-        let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
-        if let Some(line) = spec.cleanup.as_ref().filter(|_| ran) {
-            beside(spec, line, "--cleanup")?;
-        }
-        let (followed, mut observation) = match seen? {
-            Watched::Seen(followed, observation) => (followed, observation),
-            Watched::Nothing { why, ran } => {
-                given_up.push(why);
-                if let Some(line) = spec.prepare.as_ref().filter(|_| ran) {
-                    beside(spec, line, "--prepare")?;
+impl Execution {
+    /// One execution that is watched, by the first means that tell all. Its phases say how long the program took, watched;
+    /// no verdict is made of that.
+    fn watched(&self, watch: &Watch) -> Result<Measured, Fault> {
+        let spec = &self.spec;
+        let mut given_up = Vec::new();
+        for &by in &watch.by {
+            let pipe = || io::pipe().map_err(at("a pipe"));
+            let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
+            let mut command = command(spec, &spec.line)?;
+            command.stdin(Stdio::null()).stdout(output).stderr(errors);
+            sys::process::tie_in_own_session(&mut command);
+            let before = usage::of_children();
+            // Both end when nobody holds the other side any more: with the command and all that it has started.
+            let (seen, output, stderr) = thread::scope(|scope| {
+                let output = scope.spawn(move || summed(&mut stdout));
+                let stderr = scope.spawn(move || begun(&mut stderr));
+                let over = AtomicBool::new(false);
+                let seen = thread::scope(|scope| {
+                    scope.spawn(|| end_with_controller(&over));
+                    let seen = observe::observe(command, Duration::from_secs(spec.timeout_s.into()), by, watch);
+                    over.store(true, Ordering::Relaxed);
+                    seen
+                });
+                (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
+            });
+            let when = Instant::now();
+            let mut left = end_children(GRACE);
+            let usage = usage::between(&before, &usage::of_children());
+            let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
+            let cleaned = if ran { self.clean_up() } else { Ok(()) };
+            let (followed, mut observation) = match seen.and_then(|seen| cleaned.map(|()| seen))? {
+                Watched::Seen(followed, observation) => (followed, observation),
+                Watched::Nothing { why, ran } => {
+                    given_up.push(why);
+                    if ran {
+                        self.prepare()?;
+                    }
+                    continue;
                 }
-                continue;
+            };
+            if followed.expired {
+                return Err(too_long(spec.timeout_s));
             }
-        };
-        if followed.expired {
-            return Err(too_long(spec.timeout_s));
+            let ended = Ended { status: followed.status, when, output, stderr };
+            left.extend((followed.left > 0).then(|| format!("{} that were watched", followed.left)));
+            ended.judge(spec, &left)?;
+            observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
+            return Ok(Measured {
+                phases: Phases { open_ns: None, work_ns: followed.took.as_nanos() as u64, close_ns: None },
+                tally: tally(spec, &ended),
+                usage,
+                parts: None,
+                seen: BTreeMap::new(),
+                observation: Some(observation),
+            });
         }
-        let ended = Ended { status: followed.status, when, output, stderr };
-        left.extend((followed.left > 0).then(|| format!("{} that were watched", followed.left)));
-        ended.judge(spec, &left)?;
-        observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
-        return Ok(Measured {
-            phases: Phases { open_ns: None, work_ns: followed.took.as_nanos() as u64, close_ns: None },
-            tally: tally(spec, &ended),
-            usage,
-            parts: None,
-            seen: BTreeMap::new(),
-            observation: Some(observation),
-        });
+        Err(Fault::new(format!("it cannot be watched: {}", given_up.join("; "))))
     }
-    Err(Fault::new(format!("it cannot be watched: {}", given_up.join("; "))))
+
+    /// Reads what the command says until its process has ended, and then the rest.
+    fn attend(&self, child: &mut Child, family: &mut Family) -> Result<Ended, Fault> {
+        let limit = Duration::from_secs(self.spec.timeout_s.into());
+        let leash = Leash::new(self);
+        let pid = Pid::from_child(child);
+        let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
+        let mut stdout = child.stdout.take().expect("stdout is a pipe");
+        let mut stderr = child.stderr.take().expect("stderr is a pipe");
+        let mut output = Fnv::new();
+        let mut words = Vec::new();
+        let mut open = [true, true];
+        let mut chunk = vec![0; 64 << 10];
+        let began = Instant::now();
+        let mut ended = None;
+        loop {
+            let left = match ended {
+                // What was written before the end is in the pipes; who still holds them is ended later.
+                Some(_) => Duration::ZERO,
+                None => limit.saturating_sub(began.elapsed()),
+            };
+            if left.is_zero() && ended.is_none() {
+                let _ = kill_process_group(pid, Signal::KILL);
+                let _ = child.wait();
+                return Err(too_long(limit.as_secs()));
+            }
+            let left = left.min(family.due_in());
+            let mut waiting = vec![(3, leash.fd())];
+            if ended.is_none() {
+                waiting.push((2, PollFd::new(&process, PollFlags::IN)));
+            }
+            if open[0] {
+                waiting.push((0, PollFd::new(&stdout, PollFlags::IN)));
+            }
+            if open[1] {
+                waiting.push((1, PollFd::new(&stderr, PollFlags::IN)));
+            }
+            let (which, mut fds): (Vec<usize>, Vec<PollFd>) = waiting.into_iter().unzip();
+            let patience = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+            match poll(&mut fds, Some(&patience)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(at("poll")(error)),
+            }
+            if Leash::is_cut(&fds[0]) {
+                leash.follow(pid);
+            }
+            let ready: Vec<usize> =
+                which.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(it, _)| it).collect();
+            drop(fds);
+            if ready.contains(&2) {
+                ended = Some((Instant::now(), child.wait().map_err(at("wait"))?));
+            }
+            if ended.is_none() {
+                family.look();
+            }
+            if ready.contains(&0) {
+                let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;
+                output.add(&chunk[..read]);
+                open[0] = read > 0;
+            }
+            if ready.contains(&1) {
+                let read = stderr.read(&mut chunk).map_err(at("reading its errors"))?;
+                words.extend_from_slice(&chunk[..read.min(TAIL_BYTES.saturating_sub(words.len()))]);
+                open[1] = read > 0;
+            }
+            if let Some((when, status)) = ended
+                && (ready.is_empty() || open == [false, false])
+            {
+                return Ok(Ended { status, when, output, stderr: words });
+            }
+        }
+    }
+
+    /// `--prepare` and `--cleanup`: outside the timing, and no part of the work.
+    fn beside(&self, line: &str, option: &str, limit: Duration) -> Result<(), Fault> {
+        let mut command = command(&self.spec, line)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        sys::process::tie_in_own_session(&mut command);
+        let mut child = command.spawn().map_err(|error| unstartable(&self.spec, line, error))?;
+        let pid = Pid::from_child(&child);
+        let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
+        let leash = Leash::new(self);
+        // A preparation ends with the controller; what cleans up after it does not, and has less time.
+        let mut held = true;
+        let mut deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let _ = kill_process_group(pid, Signal::KILL);
+                let _ = child.wait();
+                end_children(GRACE);
+                return Err(Fault::new(format!(
+                    "{option} {line:?} did not end within {} s (--timeout)",
+                    limit.as_secs()
+                )));
+            }
+            let patience = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+            let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
+            fds.extend(held.then(|| leash.fd()));
+            match poll(&mut fds, Some(&patience)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(at("poll")(error)),
+            }
+            if !fds[0].revents().is_empty() {
+                break;
+            }
+            if fds.get(1).is_some_and(Leash::is_cut) {
+                if self.unclean.get() {
+                    leash.follow(pid);
+                }
+                held = false;
+                deadline = deadline.min(Instant::now() + LAST_CLEANUP);
+            }
+        }
+        let status = child.wait().map_err(at(option))?;
+        end_children(GRACE);
+        match status.success() {
+            true => Ok(()),
+            false => Err(Fault::new(format!("{option} {line:?} failed ({status})"))),
+        }
+    }
 }
 
 fn summed(stream: &mut impl Read) -> Fnv {
@@ -218,7 +376,7 @@ impl Ended {
             (Some(126), _) if spec.shell.is_some() => "ended with status 126 (it cannot be executed)".to_string(),
             (Some(127), _) if spec.shell.is_some() => "ended with status 127 (no such command)".to_string(),
             (Some(_), _) if !spec.compared => return Ok(()),
-            (Some(code), _) => format!("ended with status {code}"),
+            (Some(code), _) => format!("ended with status {code}; --anyway accepts that"),
             (None, Some(libc::SIGKILL)) => "was killed by SIGKILL (by somebody, or for lack of memory)".to_string(),
             (None, Some(signal)) => format!("was killed by signal {signal}"),
             (None, None) => "ended in an unknown way".to_string(),
@@ -249,19 +407,43 @@ impl Fnv {
 }
 
 /// Ends everything and this process when the controller goes away: it holds the other end of standard input.
-struct Leash(io::Stdin);
+struct Leash<'a> {
+    input: io::Stdin,
+    execution: &'a Execution,
+}
 
-impl Leash {
-    fn fd(&self) -> PollFd<'_> {
-        // Nothing is asked for; a hang-up is reported all the same.
-        PollFd::new(&self.0, PollFlags::empty())
+impl<'a> Leash<'a> {
+    fn new(execution: &'a Execution) -> Leash<'a> {
+        Leash { input: io::stdin(), execution }
     }
 
-    fn follow(&self, group: Pid, looked: &PollFd) {
-        if looked.revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-            let _ = kill_process_group(group, Signal::KILL);
-            end_children(GRACE);
-            std::process::exit(1);
+    fn fd(&self) -> PollFd<'_> {
+        // Nothing is asked for; a hang-up is reported all the same.
+        PollFd::new(&self.input, PollFlags::empty())
+    }
+
+    fn is_cut(looked: &PollFd) -> bool {
+        looked.revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+
+    fn follow(&self, group: Pid) -> ! {
+        let _ = kill_process_group(group, Signal::KILL);
+        end_children(GRACE);
+        let _ = self.execution.clean_up_within(LAST_CLEANUP);
+        std::process::exit(1)
+    }
+}
+
+/// Kills what is watched when the controller goes away, so that watching ends. What its children leave behind comes to
+/// this process, and is met again.
+fn end_with_controller(over: &AtomicBool) {
+    let input = io::stdin();
+    let glance = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    while !over.load(Ordering::Relaxed) {
+        let mut fds = [PollFd::new(&input, PollFlags::empty())];
+        if poll(&mut fds, Some(&glance)).is_ok() && Leash::is_cut(&fds[0]) {
+            sys::process::kill_children();
+            thread::sleep(Duration::from_millis(1));
         }
     }
 }
@@ -286,102 +468,6 @@ fn io_readings(
     ]
 }
 
-/// Reads what the command says until its process has ended, and then the rest.
-fn attend(child: &mut Child, family: &mut Family, limit: Duration) -> Result<Ended, Fault> {
-    let leash = Leash(io::stdin());
-    let pid = Pid::from_child(child);
-    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
-    let mut stdout = child.stdout.take().expect("stdout is a pipe");
-    let mut stderr = child.stderr.take().expect("stderr is a pipe");
-    let mut output = Fnv::new();
-    let mut words = Vec::new();
-    let mut open = [true, true];
-    let mut chunk = vec![0; 64 << 10];
-    let began = Instant::now();
-    let mut ended = None;
-    loop {
-        let left = match ended {
-            // What was written before the end is in the pipes; who still holds them is ended later.
-            Some(_) => Duration::ZERO,
-            None => limit.saturating_sub(began.elapsed()),
-        };
-        if left.is_zero() && ended.is_none() {
-            let _ = kill_process_group(pid, Signal::KILL);
-            let _ = child.wait();
-            return Err(too_long(limit.as_secs()));
-        }
-        let left = left.min(family.due_in());
-        let mut waiting = vec![(3, leash.fd())];
-        if ended.is_none() {
-            waiting.push((2, PollFd::new(&process, PollFlags::IN)));
-        }
-        if open[0] {
-            waiting.push((0, PollFd::new(&stdout, PollFlags::IN)));
-        }
-        if open[1] {
-            waiting.push((1, PollFd::new(&stderr, PollFlags::IN)));
-        }
-        let (which, mut fds): (Vec<usize>, Vec<PollFd>) = waiting.into_iter().unzip();
-        let patience = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-        match poll(&mut fds, Some(&patience)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(at("poll")(error)),
-        }
-        leash.follow(pid, &fds[0]);
-        let ready: Vec<usize> =
-            which.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(it, _)| it).collect();
-        drop(fds);
-        if ready.contains(&2) {
-            ended = Some((Instant::now(), child.wait().map_err(at("wait"))?));
-        }
-        if ended.is_none() {
-            family.look();
-        }
-        if ready.contains(&0) {
-            let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;
-            output.add(&chunk[..read]);
-            open[0] = read > 0;
-        }
-        if ready.contains(&1) {
-            let read = stderr.read(&mut chunk).map_err(at("reading its errors"))?;
-            words.extend_from_slice(&chunk[..read.min(TAIL_BYTES.saturating_sub(words.len()))]);
-            open[1] = read > 0;
-        }
-        if let Some((when, status)) = ended
-            && (ready.is_empty() || open == [false, false])
-        {
-            return Ok(Ended { status, when, output, stderr: words });
-        }
-    }
-}
-
-/// `--prepare` and `--cleanup`: outside the timing, and no part of the work.
-fn beside(spec: &Spec, line: &str, option: &str) -> Result<(), Fault> {
-    let mut command = command(spec, line)?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    sys::process::tie_in_own_session(&mut command);
-    let mut child = command.spawn().map_err(|error| unstartable(line, error))?;
-    let pid = Pid::from_child(&child);
-    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
-    let patience = Timespec { tv_sec: spec.timeout_s.into(), tv_nsec: 0 };
-    let leash = Leash(io::stdin());
-    let mut fds = [leash.fd(), PollFd::new(&process, PollFlags::IN)];
-    let woke = poll(&mut fds, Some(&patience));
-    leash.follow(pid, &fds[0]);
-    if woke == Ok(0) {
-        let _ = kill_process_group(pid, Signal::KILL);
-        let _ = child.wait();
-        end_children(GRACE);
-        return Err(Fault::new(format!("{option} {line:?} did not end within {} s (--timeout)", spec.timeout_s)));
-    }
-    let status = child.wait().map_err(at(option))?;
-    end_children(GRACE);
-    match status.success() {
-        true => Ok(()),
-        false => Err(Fault::new(format!("{option} {line:?} failed ({status})"))),
-    }
-}
-
 fn command(spec: &Spec, line: &str) -> Result<Command, Fault> {
     if let Some(shell) = &spec.shell {
         let mut command = Command::new(shell);
@@ -395,6 +481,9 @@ fn command(spec: &Spec, line: &str) -> Result<Command, Fault> {
     Ok(command)
 }
 
-fn unstartable(line: &str, error: io::Error) -> Fault {
-    at(format!("{line:?} cannot be started"))(error)
+fn unstartable(spec: &Spec, line: &str, error: io::Error) -> Fault {
+    match &spec.shell {
+        Some(shell) => at(format!("the shell {shell:?} (--shell) cannot be started"))(error),
+        None => at(format!("{line:?} cannot be started"))(error),
+    }
 }

@@ -5,6 +5,11 @@ use schema::{Arm, Consume, Skip, Span, command::COMMAND, observation::Means};
 use super::{Bench, Hooks};
 use crate::observe;
 
+/// Whether this is one command, or two that are prepared by the same one.
+fn have_one_preparation(a: &Arm, b: &Arm) -> bool {
+    a == b || matches!((a.options.get("prepare"), b.options.get("prepare")), (Some(a), Some(b)) if a == b)
+}
+
 impl Bench<'_> {
     /// One watched execution of every command. One that does not read the named files is skipped, and after one that
     /// writes to them nothing else is run.
@@ -15,7 +20,12 @@ impl Bench<'_> {
                 arms.push(arm.clone());
             }
         }
+        let mut unprepared: Vec<Arm> = Vec::new();
         for arm in arms {
+            // One preparation of several commands that fails, or hangs, does so for each of them.
+            if unprepared.iter().any(|it| have_one_preparation(it, &arm)) {
+                continue;
+            }
             if self.is_interrupted() || self.clock.is_over() {
                 return;
             }
@@ -23,7 +33,16 @@ impl Bench<'_> {
             self.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch));
-            let Ok(observed) = observe::observe(by, &arm, self.target, job, self.interrupted) else { return };
+            let observed = match observe::observe(by, &arm, self.target, job, self.interrupted) {
+                Ok(Ok(observed)) => observed,
+                Ok(Err(skip)) => {
+                    let cells = self.record.cells.iter_mut().filter(|it| have_one_preparation(&it.arm, &arm));
+                    cells.for_each(|cell| cell.leave_out(skip.clone()));
+                    unprepared.push(arm);
+                    continue;
+                }
+                Err(_) => return,
+            };
             let change = self.target.unchanged().err();
             let said = change.map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()));
             self.spoiled = said.clone();

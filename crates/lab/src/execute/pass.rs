@@ -153,7 +153,7 @@ impl Bench<'_> {
             self.record.runtimes.insert(hello.runtime, hello.about);
         }
         if arm.runtime == COMMAND {
-            link.let_it_clean_up();
+            link.let_it_clean_up(arm.options.contains_key("cleanup"));
         }
         let mut invalid = None;
         if condition.state == State::Limited {

@@ -140,6 +140,10 @@ impl Bench<'_> {
                 keep.push(cell);
             }
             let is_command = entry.arm.runtime == COMMAND;
+            if self.clock.is_over() {
+                self.record.cells[cell].leave_out(Skip::Untried);
+                continue;
+            }
             match self.trial(cell) {
                 Ok(trial) => trials.push(trial),
                 Err(Trouble::Unavailable(reason)) => self.record.cells[cell].leave_out(Skip::Unavailable(reason)),
