@@ -143,7 +143,7 @@ mod tests {
     fn a_call_that_starts_write_back_is_told_from_one_that_does_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
-        let target = Target::open(file.path(), true, true).unwrap();
+        let target = Target::open(file.path(), true).unwrap();
         let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
         let started = starts_nothing(&scene, "sync_file_range(2)", |scratch, _| {
             sys::cache::start_write_back(&scratch.file, 0, scratch.bytes).map_err(|error| error.to_string())
@@ -162,7 +162,7 @@ mod tests {
     fn in_memory_no_question_about_dirty_pages_has_an_answer() {
         let Ok(file) = tempfile::NamedTempFile::new_in("/dev/shm") else { return println!("skipped: no /dev/shm") };
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
-        let target = Target::open(file.path(), true, true).unwrap();
+        let target = Target::open(file.path(), true).unwrap();
         let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
         for scenario in [WRITE, MUNMAP, ASYNC, BEFORE] {
             let seen = (scenario.observe)(&scene);
