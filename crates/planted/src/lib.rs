@@ -1,0 +1,392 @@
+//! Records whose truth is known: every time, count and missing cell in them was planted, so tests can ask whether findings,
+//! reports, gates and histories say what is there.
+//!
+//! `Plan` decides what is planted, by its seed: the same plan makes the same record. `Planted` has the record and, for each
+//! of its cells, what was planted (`Truth`). Times are exact without noise; with noise each pass is off by at most that
+//! share, evenly on both sides.
+//!
+//! In each record: two comparisons whose conditions are equal, a file and blocks that are no multiples of a page, several
+//! consumes, one and three threads, ranges that do not begin at 0, cold cells with bytes from the device, writing on three
+//! layouts, a memory limit, JVM arms with processes that fall into two groups, an A/A control under each condition, passes
+//! that were lost, cells that are skipped, invalid or failed, and claims with known verdicts.
+//!
+//! To add a kind of truth: a block in `BLOCKS`, or a field of `Truth` that `Plan::plant` fills; then a line in the tests of
+//! the crates that should say it (`tests/` here reads all of them).
+
+mod blocks;
+mod empty;
+mod random;
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Arm, Condition, Descriptor, Experiment, Reading, Record, Span, State, Workload,
+    findings::ClaimVerdict,
+    protocol::{Phases, Tally},
+    record::{Cell, Fill, Outcome, Resident, Sample},
+};
+
+pub use empty::empty_record;
+
+use crate::{
+    blocks::{BLOCKS, Block, REPEATED},
+    random::Random,
+};
+
+/// What is planted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    pub seed: u64,
+    /// The largest share by which a pass is off.
+    pub noise: f64,
+    pub rounds: u32,
+    /// Two comparisons have equal conditions.
+    pub repeats: bool,
+}
+
+/// A record and its truth.
+#[derive(Debug, Clone)]
+pub struct Planted {
+    pub record: Record,
+    /// One entry for each cell of the record, in its order.
+    pub truth: Vec<Truth>,
+    /// The verdict of each claim, by its id; they are about noise-free times.
+    pub claims: BTreeMap<String, ClaimVerdict>,
+}
+
+/// What a cell is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Truth {
+    pub kind: Kind,
+    /// Nanoseconds for each block; of a cell in two groups, those of the fast one.
+    pub ns_per_op: f64,
+    pub minor_faults: f64,
+    pub device_read_bytes: f64,
+    pub peak_memory_bytes: f64,
+    /// Passes that are invalid although the cell has others.
+    pub lost: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Measured,
+    /// Every other process is slow for good.
+    Split,
+    Skipped,
+    Invalid,
+    Failed,
+}
+
+/// How many times slower the slow processes of a cell in two groups are.
+pub const SPLIT: f64 = 2.0;
+
+/// Why cells and passes are missing.
+pub const REASON: &str = "planted";
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan { seed: 1, noise: 0.0, rounds: 8, repeats: true }
+    }
+}
+
+impl Plan {
+    pub fn plant(self) -> Planted {
+        let mut random = Random(self.seed);
+        let mut planted = Planted { record: empty_record(), truth: Vec::new(), claims: BTreeMap::new() };
+        planted.record.id = format!("planted-{}", self.seed);
+        planted.record.seed = self.seed;
+        let mut text = "title = \"Planted\"\n".to_string();
+        for (origin, block) in BLOCKS.iter().filter(|it| self.repeats || it.name != REPEATED).enumerate() {
+            text.push_str(&block.comparison());
+            let factors: Vec<f64> =
+                block.arms.iter().enumerate().map(|(at, _)| block.factor(at, &mut random)).collect();
+            let conditions = block.conditions();
+            // Of three arms the last one is missing somewhere.
+            let gap = (block.arms.len() > 2).then(|| random.below(conditions.len() as u64) as usize);
+            for (at, condition) in conditions.into_iter().enumerate() {
+                let gap = (gap == Some(at)).then(|| random.pick(&[Kind::Skipped, Kind::Invalid, Kind::Failed]));
+                self.condition(&mut planted, &mut random, (origin, block), condition, &factors, gap);
+            }
+            planted.claim(&mut text, block, factors[1]);
+        }
+        planted.record.experiment =
+            Experiment::parse("planted", &text).unwrap_or_else(|error| panic!("{}", error.at("planted")));
+        planted
+    }
+
+    fn condition(
+        self,
+        planted: &mut Planted,
+        random: &mut Random,
+        (origin, block): (usize, &Block),
+        condition: Condition,
+        factors: &[f64],
+        gap: Option<Kind>,
+    ) {
+        let index = planted.record.conditions.len();
+        planted.record.fills.push(Fill {
+            range: condition.range,
+            method: REASON.to_string(),
+            elapsed_ns: 1,
+            folio_orders: Reading::unavailable(REASON),
+        });
+        planted.record.conditions.push(condition.clone());
+        planted.record.origins.push(origin);
+        // Whole nanoseconds, and another pace in each comparison and condition.
+        let base = 400 + 100 * random.below(200);
+        let last = block.arms.len() - 1;
+        let mut enter = |at: usize, control: bool| {
+            let kind = match gap {
+                Some(kind) if at == last && !control => kind,
+                _ if block.splits && at == 1 => Kind::Split,
+                _ => Kind::Measured,
+            };
+            let truth = Truth {
+                kind,
+                ns_per_op: base as f64 * factors[at],
+                minor_faults: block.faults(at, &condition),
+                device_read_bytes: if condition.state == State::Cold {
+                    work(&condition).distinct_bytes as f64
+                } else {
+                    0.0
+                },
+                peak_memory_bytes: ((3 + at as u64) << 20) as f64,
+                lost: u32::from(at == 1 && !control && kind == Kind::Measured && random.below(3) == 0),
+            };
+            planted.record.cells.push(Cell {
+                arm: block.arms[at].parse::<Arm>().unwrap_or_else(|error| panic!("{error}")),
+                condition: index,
+                own_condition: None,
+                baseline: at == 0 && !control,
+                control,
+                skipped: (kind == Kind::Skipped).then(|| REASON.into()),
+            });
+            planted.truth.push(truth);
+            planted.measure(planted.record.cells.len() - 1, self, random);
+        };
+        (0..block.arms.len()).for_each(|at| enter(at, false));
+        enter(0, true);
+    }
+}
+
+/// What one pass under a condition does.
+fn work(condition: &Condition) -> Tally {
+    const PAGE: u64 = 4096;
+    let all = condition.ops * condition.block_bytes;
+    // What uniform draws of one in so many places reach.
+    let met = |places: f64| (places * (1.0 - (1.0 - 1.0 / places).powf(condition.ops as f64))).round() as u64;
+    let whole = condition.range.bytes;
+    let (bytes, distinct_bytes, distinct_pages) = match condition.workload {
+        Workload::Random => {
+            let at_once = condition.block_bytes.div_ceil(PAGE).max(1);
+            let pages = met(whole.div_ceil(PAGE * at_once) as f64) * at_once;
+            (all, met(whole as f64 / condition.block_bytes as f64) * condition.block_bytes, pages)
+        }
+        // The last block may be short.
+        _ => (all.min(whole), all.min(whole), all.min(whole).div_ceil(PAGE)),
+    };
+    Tally {
+        ops: condition.ops,
+        bytes,
+        distinct_bytes,
+        distinct_pages: Some(distinct_pages),
+        checksum: "00000000c0ffee00".to_string(),
+        threads: condition.threads,
+        queue_depth: 1,
+    }
+}
+
+impl Planted {
+    /// Where a comparison has its cells: index of the cell that an arm has under a condition, the control left out.
+    pub fn cells_of(&self, condition: usize) -> impl Iterator<Item = usize> {
+        let cells = self.record.cells.iter().enumerate();
+        cells.filter(move |(_, cell)| cell.condition == condition && !cell.control).map(|(at, _)| at)
+    }
+
+    /// The first measured cell that is neither baseline nor control nor in two groups.
+    pub fn some_cell(&self) -> usize {
+        let plain = |at: &usize| self.truth[*at].kind == Kind::Measured && self.truth[*at].lost == 0;
+        let entered = |at: &usize| !self.record.cells[*at].control && !self.record.cells[*at].baseline;
+        (0..self.truth.len()).filter(entered).find(plain).unwrap_or(0)
+    }
+
+    /// The same in another run, in which one cell takes so many times as long.
+    pub fn with_slower(&self, cell: usize, factor: f64) -> Planted {
+        let mut other = self.another();
+        other.truth[cell].ns_per_op *= factor;
+        for sample in other.record.samples.iter_mut().filter(|it| it.cell == cell) {
+            if let Outcome::Ok { phases, .. } = &mut sample.outcome {
+                let more = (phases.total_ns() as f64 * (factor - 1.0)).round();
+                phases.work_ns = phases.work_ns.saturating_add_signed(more as i64);
+            }
+        }
+        other
+    }
+
+    /// The same in another run, in which one cell is skipped.
+    pub fn without(&self, cell: usize) -> Planted {
+        let mut other = self.another();
+        other.truth[cell].kind = Kind::Skipped;
+        other.record.cells[cell].skipped = Some(REASON.into());
+        other.record.samples.retain(|it| it.cell != cell);
+        other
+    }
+
+    fn another(&self) -> Planted {
+        let mut other = self.clone();
+        other.record.id.push_str("-later");
+        other.record.started = "2001-04-11T00:00:00Z".to_string();
+        other
+    }
+
+    fn measure(&mut self, cell: usize, plan: Plan, random: &mut Random) {
+        let truth = self.truth[cell].clone();
+        let condition = self.record.conditions[self.record.cells[cell].condition].clone();
+        for round in 0..plan.rounds {
+            let slow = truth.kind == Kind::Split && round % 2 == 1;
+            let off = 1.0 + plan.noise * (2.0 * random.share() - 1.0);
+            let ns_per_op = truth.ns_per_op * off * if slow { SPLIT } else { 1.0 };
+            let reason = || REASON.to_string();
+            let outcome = match truth.kind {
+                Kind::Skipped => return,
+                Kind::Invalid => Outcome::Invalid { reason: reason() },
+                Kind::Failed => Outcome::Failed { reason: reason() },
+                _ if round < truth.lost => Outcome::Invalid { reason: reason() },
+                Kind::Measured | Kind::Split => {
+                    let tally = work(&condition);
+                    let total = (ns_per_op * tally.ops as f64).round() as u64;
+                    let around = (!condition.state.is_held()).then_some(500);
+                    let work_ns = total - 2 * around.unwrap_or(0);
+                    Outcome::Ok { phases: Phases { open_ns: around, work_ns, close_ns: around }, tally }
+                }
+            };
+            self.record.samples.push(Sample {
+                cell,
+                round,
+                order: self.record.samples.len() as u32,
+                host: self.record.environment.host.clone(),
+                readings: self.readings(cell, &outcome, ns_per_op),
+                outcome,
+                resident_before: Reading::Value(Resident { pages: 0, of: 1 }),
+                resident_after: Reading::Value(Resident { pages: 0, of: 1 }),
+            });
+        }
+    }
+
+    fn readings(&self, cell: usize, outcome: &Outcome, ns_per_op: f64) -> BTreeMap<String, Reading<f64>> {
+        let mut readings = BTreeMap::new();
+        let Outcome::Ok { phases, .. } = outcome else { return readings };
+        let truth = &self.truth[cell];
+        let total = phases.total_ns() as f64;
+        let mut add = |name: &str, value| readings.insert(name.to_string(), Reading::Value(value));
+        add("user_ns", 0.4 * total);
+        add("system_ns", 0.5 * total);
+        add("minor_faults", truth.minor_faults);
+        add("device_read_bytes", truth.device_read_bytes);
+        add("peak_memory_bytes", truth.peak_memory_bytes);
+        if self.record.cells[cell].arm.runtime == "jvm" {
+            add("warm_pass_ns_per_op", ns_per_op);
+            add("loop_bytes_per_s", 1e9);
+        }
+        readings.insert("major_faults".to_string(), Reading::unavailable(REASON));
+        readings
+    }
+
+    /// A claim about time and one about faults of the second arm.
+    fn claim(&mut self, text: &mut String, block: &Block, factor: f64) {
+        let [name, than, arm] = [block.name, block.arms[0], block.arms[1]];
+        let about = format!("says = \"Planted\"\ncompare = \"{name}\"\narm = \"{arm}\"\n");
+        text.push_str(&format!("[[claim]]\nid = \"{name}-time\"\n{about}than = \"{than}\"\nexpect = \"lower\"\n"));
+        let verdict = match 1.0 / factor {
+            _ if block.splits => ClaimVerdict::Undecided,
+            speedup if speedup > MARGIN => ClaimVerdict::Holds,
+            speedup if speedup < 1.0 / MARGIN => ClaimVerdict::Reversed,
+            _ => ClaimVerdict::NoDifference,
+        };
+        self.claims.insert(format!("{name}-time"), verdict);
+        let conditions = block.conditions();
+        let least = conditions.iter().map(|it| block.faults(1, it)).fold(f64::INFINITY, f64::min);
+        let most = conditions.iter().map(|it| block.faults(1, it)).fold(0.0, f64::max);
+        for (id, limit, verdict) in [("most", most, ClaimVerdict::Holds), ("less", least - 1.0, ClaimVerdict::Reversed)]
+        {
+            let expect = format!("metric = \"minor-faults\"\nexpect = {{ at-most = {limit} }}\n");
+            text.push_str(&format!("[[claim]]\nid = \"{name}-{id}\"\n{about}{expect}"));
+            self.claims.insert(format!("{name}-{id}"), verdict);
+        }
+    }
+}
+
+/// Differences below this are no difference (docs/METHODOLOGY.md).
+pub const MARGIN: f64 = 1.05;
+
+impl Block {
+    fn conditions(&self) -> Vec<Condition> {
+        let mut all = Vec::new();
+        for consume in self.consumes {
+            for &threads in self.threads {
+                for layout in self.layouts {
+                    for &block_bytes in self.sizes {
+                        all.push(Condition {
+                            workload: self.workload,
+                            consume: *consume,
+                            block_bytes,
+                            state: self.state,
+                            file_bytes: self.file_bytes,
+                            threads,
+                            descriptor: Descriptor::PerThread,
+                            durability: schema::Durability::None,
+                            storage: None,
+                            layout: self.workload.writes().then_some(*layout),
+                            range: Span { offset: self.offset, bytes: self.file_bytes - self.offset },
+                            aligned: true,
+                            ops: (self.file_bytes - self.offset).div_ceil(block_bytes),
+                            consumed_percent: 100,
+                            memory_bytes: (self.state == State::Limited).then_some(self.file_bytes / 2),
+                        });
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// How many times as long as the first arm an arm takes.
+    fn factor(&self, arm: usize, random: &mut Random) -> f64 {
+        match arm {
+            0 => 1.0,
+            1 if self.splits => 0.7,
+            _ => random.pick(&[0.3, 0.5, 0.8, 0.98, 1.0, 1.03, 1.25, 2.0, 4.0]),
+        }
+    }
+
+    fn faults(&self, arm: usize, condition: &Condition) -> f64 {
+        if self.arms[arm].contains("mmap") || self.arms[arm].contains("mapped") {
+            100.0 + (condition.range.bytes / 65_536) as f64
+        } else {
+            40.0 + arm as f64
+        }
+    }
+
+    /// As an experiment file has it.
+    fn comparison(&self) -> String {
+        let list = |items: Vec<String>| format!("[{}]", items.join(", "));
+        let words = |items: Vec<&str>| list(items.iter().map(|it| format!("\"{it}\"")).collect());
+        let mut text = format!(
+            "[[compare]]\nname = \"{}\"\narms = {}\nworkload = \"{}\"\nstate = \"{}\"\nblock = {}\nconsume = {}\nthreads = {}\n",
+            self.name,
+            words(self.arms.to_vec()),
+            self.workload,
+            self.state,
+            list(self.sizes.iter().map(u64::to_string).collect()),
+            words(self.consumes.iter().map(|it| it.word()).collect()),
+            list(self.threads.iter().map(u32::to_string).collect()),
+        );
+        if self.workload.writes() {
+            text.push_str(&format!("layout = {}\n", words(self.layouts.iter().map(|it| it.word()).collect())));
+        }
+        if self.state == State::Limited {
+            text.push_str("memory = 0.5\n");
+        }
+        text
+    }
+}

@@ -1,0 +1,21 @@
+//! Whether everything that is said of a record is what was planted in it.
+
+mod findings;
+mod rendered;
+mod runs;
+
+use planted::{Plan, Planted};
+
+/// With noise: of a quiet machine and of a busy one.
+fn plans() -> impl Iterator<Item = Planted> {
+    (1..=4).flat_map(|seed| [0.01, 0.08].map(|noise| Plan { seed, noise, rounds: 12, ..Plan::default() }.plant()))
+}
+
+fn exact() -> impl Iterator<Item = Planted> {
+    (1..=5).map(|seed| Plan { seed, ..Plan::default() }.plant())
+}
+
+#[track_caller]
+fn near(found: f64, planted: f64) {
+    assert!((found / planted - 1.0).abs() < 1e-4, "{found}, and {planted} was planted");
+}

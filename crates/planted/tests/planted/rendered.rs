@@ -1,0 +1,356 @@
+//! One source for a number: every number of every cell, read back from terminal, Markdown, page, CSV and JSON, is the one
+//! in the findings.
+
+use std::collections::BTreeMap;
+
+use planted::{Kind, Plan, Planted};
+use report::Style;
+use schema::{
+    Findings,
+    findings::{CellFinding, Document, Status},
+    record::Outcome,
+};
+
+use crate::near;
+
+/// A row of a table as its numbers, each with how far rounding may have moved it.
+type Row = Vec<Vec<Shown>>;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shown {
+    value: f64,
+    half_a_digit: f64,
+}
+
+/// Numbers with their units in one text: `1.23 µs [1.21, 1.25]` are three, all in µs.
+fn numbers(text: &str) -> Vec<Shown> {
+    const UNITS: &[(&str, f64)] = &[
+        ("ns", 1.0),
+        ("µs", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("TiB", 1_099_511_627_776.0),
+        ("%", 0.01),
+    ];
+    let mut found: Vec<Shown> = Vec::new();
+    let mut scale = 1.0;
+    let text = text.replace(['\u{a0}', '[', ']', '(', ')'], " ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for (at, word) in words.iter().enumerate() {
+        let digits = word.trim_end_matches([',', 'x']).replace(',', "");
+        let Ok(value) = digits.parse::<f64>() else { continue };
+        let unit = words.get(at + 1).map(|it| it.trim_end_matches("/s").trim_end_matches(','));
+        scale = unit.and_then(|unit| UNITS.iter().find(|it| it.0 == unit)).map_or(scale, |it| it.1);
+        let decimals = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i32);
+        found.push(Shown { value: value * scale, half_a_digit: 0.5 * 10f64.powi(-decimals) * scale });
+    }
+    found
+}
+
+/// One table of cells: title of each column, and the rows by the name of their arm.
+#[derive(Debug, Clone, PartialEq)]
+struct Cells {
+    columns: Vec<String>,
+    rows: Vec<(String, Vec<String>)>,
+    /// Columns in which all rows agree: their titles and texts.
+    alike: BTreeMap<String, String>,
+}
+
+const ALIKE: &str = "Alike for every arm: ";
+
+fn alike(text: &str) -> BTreeMap<String, String> {
+    const TITLES: [&str; 7] =
+        ["user/op", "sys/op", "minor faults", "major faults", "from device", "to device", "peak memory"];
+    let parts = text.strip_prefix(ALIKE).unwrap_or_default().split(", ");
+    // Thousands are separated by a comma without a blank.
+    parts
+        .filter_map(|part| {
+            let title = TITLES.iter().find(|title| part.starts_with(**title))?;
+            Some((title.to_string(), part[title.len()..].trim().to_string()))
+        })
+        .collect()
+}
+
+fn markdown(planted: &Planted, findings: &Findings) -> Vec<Cells> {
+    let text = report::markdown(&planted.record, findings).replace('\\', "");
+    let mut tables: Vec<Cells> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let cells = |line: &str| -> Vec<String> {
+            line.trim_matches('|').split(" | ").map(|it| it.trim().to_string()).collect()
+        };
+        if line.starts_with("| arm | time/op |") {
+            let columns = cells(line.trim());
+            tables.push(Cells { columns, rows: Vec::new(), alike: BTreeMap::new() });
+            inside = true;
+        } else if line.starts_with("|---") {
+        } else if inside && line.starts_with('|') {
+            let mut row = cells(line);
+            let name = row.remove(0);
+            tables.last_mut().unwrap().rows.push((name, row));
+        } else {
+            inside = false;
+            if line.starts_with(ALIKE) {
+                tables.last_mut().unwrap().alike = alike(line);
+            }
+        }
+    }
+    tables
+}
+
+/// The text between tags, entities read back.
+fn plain(html: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for letter in html.chars() {
+        match letter {
+            '<' => inside = true,
+            '>' => inside = false,
+            _ if !inside => text.push(letter),
+            _ => {}
+        }
+    }
+    text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").trim().to_string()
+}
+
+fn tagged<'a>(html: &'a str, tag: &str) -> Vec<&'a str> {
+    let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
+    let mut found = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find(&open) {
+        rest = &rest[at + open.len()..];
+        if !rest.starts_with([' ', '>']) {
+            continue;
+        }
+        let Some(end) = rest.find(&close) else { break };
+        found.push(rest[..end].split_once('>').map_or("", |it| it.1));
+        rest = &rest[end..];
+    }
+    found
+}
+
+fn page(planted: &Planted, findings: &Findings) -> (String, Vec<Cells>) {
+    let html = report::html(&planted.record, findings);
+    let mut tables = Vec::new();
+    for (at, table) in html.split("<table").enumerate().skip(1) {
+        let (table, after) = table.split_once("</table>").unwrap();
+        let columns: Vec<String> = tagged(table, "th").into_iter().map(plain).collect();
+        if columns.get(1).map(String::as_str) != Some("time/op") {
+            continue;
+        }
+        let rows = tagged(table, "tr").into_iter().skip(1).map(|row| {
+            let mut cells: Vec<String> = tagged(row, "td").into_iter().map(plain).collect();
+            (cells.remove(0), cells)
+        });
+        let said = tagged(after, "p").into_iter().map(plain).find(|it| it.starts_with(ALIKE));
+        assert!(at > 0);
+        tables.push(Cells { columns, rows: rows.collect(), alike: alike(&said.unwrap_or_default()) });
+    }
+    (html, tables)
+}
+
+/// The rows of all tables of cells, in a terminal so wide that no row is broken.
+fn terminal(planted: &Planted, findings: &Findings) -> Vec<Row> {
+    let style = Style { width: 400, colour: false, details: true };
+    let text = report::terminal(&planted.record, findings, style, None);
+    let mut tables: Vec<Row> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with("arm ") && line.contains("time/op") {
+            tables.push(Vec::new());
+            inside = true;
+        } else if inside && (line.is_empty() || line.starts_with(ALIKE)) {
+            inside = false;
+        } else if inside {
+            let cells = line.split("  ").filter(|it| !it.trim().is_empty());
+            tables.last_mut().unwrap().push(cells.skip(1).flat_map(numbers).collect());
+        }
+    }
+    tables
+}
+
+#[track_caller]
+fn shows(shown: &[Shown], values: &[f64]) {
+    assert_eq!(shown.len(), values.len(), "{shown:?} for {values:?}");
+    for (shown, value) in shown.iter().zip(values) {
+        let off = (shown.value - value).abs();
+        assert!(off <= shown.half_a_digit * 1.0001 + value.abs() * 1e-9, "{shown:?} for {value}");
+    }
+}
+
+/// Cells by condition, those under conditions that are equal not merged, each group as a table shows it: the fastest
+/// first, and what was not measured last.
+fn groups<'a>(planted: &Planted, findings: &'a Findings) -> Vec<Vec<(usize, &'a CellFinding)>> {
+    (0..planted.record.conditions.len())
+        .map(|condition| {
+            let cells = findings.cells.iter().enumerate();
+            let mut of: Vec<_> = cells.filter(|(at, _)| planted.record.cells[*at].condition == condition).collect();
+            of.sort_by(|a, b| {
+                let ns = |it: &CellFinding| it.ns_per_op.map_or(f64::INFINITY, |ns| ns.median);
+                ns(a.1).total_cmp(&ns(b.1))
+            });
+            of
+        })
+        .collect()
+}
+
+/// What a column shows of a cell.
+fn values(planted: &Planted, findings: &Findings, at: usize, column: &str) -> Vec<f64> {
+    let cell = &findings.cells[at];
+    let one = |reading: &schema::Reading<f64>| reading.value().copied().into_iter().collect();
+    match column {
+        "time/op" => cell.ns_per_op.map_or_else(Vec::new, |it| vec![it.median, it.ci_low, it.ci_high]),
+        "throughput" => cell.bytes_per_s.map(|it| it.median).into_iter().chain(cell.ceiling_share).collect(),
+        "user/op" => one(&cell.user_ns_per_op),
+        "sys/op" => one(&cell.system_ns_per_op),
+        "minor faults" => one(&cell.minor_faults),
+        "major faults" => one(&cell.major_faults),
+        "from device" => one(&cell.device_read_bytes),
+        "peak memory" => one(&cell.peak_memory_bytes),
+        _ if column.starts_with("vs ") => {
+            let entry = &planted.record.cells[at];
+            if entry.control || entry.baseline || cell.status != Status::Ok {
+                return Vec::new();
+            }
+            // Comparisons stand in the order of their conditions and cells.
+            let others = |it: &usize| !planted.record.cells[*it].baseline;
+            let before: usize =
+                (0..entry.condition).map(|condition| planted.cells_of(condition).filter(others).count()).sum();
+            let within = planted.cells_of(entry.condition).filter(others).position(|it| it == at).unwrap();
+            let speedup = findings.comparisons[before + within].speedup;
+            speedup.map_or_else(Vec::new, |it| vec![it.median, it.ci_low, it.ci_high])
+        }
+        other => panic!("the column {other:?} is not in the differential test"),
+    }
+}
+
+#[test]
+fn every_number_of_every_cell_is_the_same_in_markdown_page_terminal_and_findings() {
+    let planted = Plan { noise: 0.03, rounds: 9, repeats: false, ..Plan::default() }.plant();
+    let findings = analysis::analyze(&planted.record);
+    let groups = groups(&planted, &findings);
+    let markdown = markdown(&planted, &findings);
+    assert_eq!(markdown.len(), groups.len(), "a table for each condition, also where two are equal");
+    for (table, group) in markdown.iter().zip(&groups) {
+        assert_eq!(table.rows.len(), group.len(), "{table:?}");
+        for ((name, row), (at, cell)) in table.rows.iter().zip(group) {
+            let control = if cell.control { " (A/A)" } else { "" };
+            let names = [cell.arm.name.as_str(), cell.arm.short_name()].map(|it| format!("{it}{control}"));
+            assert!(names.contains(name), "{name} for {names:?}");
+            for (column, text) in table.columns[1..].iter().zip(row) {
+                let expected = match cell.status {
+                    Status::Ok => values(&planted, &findings, *at, column),
+                    _ => Vec::new(),
+                };
+                shows(&numbers(text), &expected);
+            }
+            for (column, text) in table.alike.iter().filter(|_| cell.status == Status::Ok) {
+                shows(&numbers(text), &values(&planted, &findings, *at, column));
+            }
+        }
+    }
+    let (_, page) = page(&planted, &findings);
+    let squeezed = |tables: &[Cells]| -> Vec<Cells> {
+        let squeeze = |it: &String| it.replace('\u{a0}', " ");
+        tables
+            .iter()
+            .map(|table| Cells {
+                columns: table.columns.iter().map(squeeze).collect(),
+                rows: table.rows.iter().map(|(name, row)| (squeeze(name), row.iter().map(squeeze).collect())).collect(),
+                alike: table.alike.iter().map(|(title, text)| (squeeze(title), squeeze(text))).collect(),
+            })
+            .collect()
+    };
+    assert_eq!(squeezed(&page), squeezed(&markdown));
+    let rows: Vec<Row> = markdown
+        .iter()
+        .map(|table| table.rows.iter().map(|(_, row)| row.iter().flat_map(|it| numbers(it)).collect()).collect())
+        .collect();
+    assert_eq!(terminal(&planted, &findings), rows);
+}
+
+/// Time per block of each valid pass.
+fn passes(planted: &Planted, cell: usize) -> impl Iterator<Item = f64> {
+    let samples = planted.record.samples.iter().filter(move |it| it.cell == cell);
+    samples.filter_map(|it| match &it.outcome {
+        Outcome::Ok { phases, tally } => Some(phases.total_ns() as f64 / tally.ops as f64),
+        Outcome::Invalid { .. } | Outcome::Failed { .. } => None,
+    })
+}
+
+#[test]
+fn the_tables_of_charts_show_times_that_cells_have() {
+    let planted = Plan { noise: 0.03, rounds: 9, ..Plan::default() }.plant();
+    let findings = analysis::analyze(&planted.record);
+    let (html, _) = page(&planted, &findings);
+    let mut checked = 0;
+    for table in html.split("<table").skip(1) {
+        let table = table.split_once("</table>").unwrap().0;
+        let columns: Vec<String> = tagged(table, "th").into_iter().map(plain).collect();
+        let Some(column) = columns.iter().position(|it| it.starts_with("time per block")) else { continue };
+        for row in tagged(table, "tr").into_iter().skip(1) {
+            let text = plain(tagged(row, "td")[column]);
+            let shown = numbers(&text);
+            let is = |shown: &Shown, ns: f64| (shown.value - ns).abs() <= shown.half_a_digit * 1.0001;
+            let is_of = |at: usize| match text.contains('[') {
+                true => findings.cells[at].ns_per_op.is_some_and(|it| {
+                    shown.iter().zip([it.median, it.ci_low, it.ci_high]).all(|(shown, ns)| is(shown, ns))
+                }),
+                // Every pass.
+                false => shown.iter().all(|shown| passes(&planted, at).any(|ns| is(shown, ns))),
+            };
+            assert!((0..findings.cells.len()).any(is_of), "{text}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 10, "{checked} rows");
+}
+
+#[test]
+fn the_csv_has_every_pass_and_its_medians_are_those_of_the_findings() {
+    let planted = Plan { noise: 0.03, rounds: 9, ..Plan::default() }.plant();
+    let findings = analysis::analyze(&planted.record);
+    let csv = report::csv(&planted.record);
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    let rows: Vec<BTreeMap<&str, &str>> = lines.map(|line| header.iter().copied().zip(line).collect()).collect();
+    assert_eq!(rows.len(), planted.record.samples.len());
+    for (at, cell) in planted.record.cells.iter().enumerate() {
+        let of_cell = rows.iter().filter(|row| {
+            (row["condition"], row["arm"], row["control"])
+                == (&*cell.condition.to_string(), &*cell.arm.name, &*cell.control.to_string())
+        });
+        let of_cell: Vec<_> = of_cell.collect();
+        let status = |wanted: &str| of_cell.iter().filter(|row| row["status"] == wanted).count() as u32;
+        let found = &findings.cells[at];
+        let counts = (found.samples, found.invalid_samples, found.failed_samples);
+        assert_eq!((status("ok"), status("invalid"), status("failed")), counts);
+        let column = |name: &str, per: &str| -> Option<f64> {
+            let number = |row: &BTreeMap<&str, &str>, name: &str| row[name].parse::<f64>().ok();
+            let values = of_cell.iter().filter_map(|row| Some(number(row, name)?.ln() - number(row, per)?.ln()));
+            let mut values: Vec<f64> = values.collect();
+            values.sort_by(f64::total_cmp);
+            let middle = values.len() / 2;
+            // Of an even number, the geometric mean of the middle two (docs/FORMATS.md).
+            let even = || (values[middle - 1] + values[middle]) / 2.0;
+            (!values.is_empty()).then(|| if values.len() % 2 == 1 { values[middle] } else { even() }.exp())
+        };
+        assert_eq!(found.ns_per_op.is_some(), column("total_ns", "done_ops").is_some());
+        if let Some(ns) = found.ns_per_op {
+            near(column("total_ns", "done_ops").unwrap(), ns.median);
+            near(column("done_bytes", "total_ns").unwrap() * 1e9, found.bytes_per_s.unwrap().median);
+            assert_eq!(planted.truth[at].kind == Kind::Skipped, of_cell.is_empty());
+        }
+    }
+}
+
+#[test]
+fn json_has_the_record_and_the_findings_to_the_last_bit() {
+    let planted = Plan { noise: 0.03, ..Plan::default() }.plant();
+    let findings = analysis::analyze(&planted.record);
+    let document: Document = serde_json::from_str(&report::json(&planted.record, &findings)).unwrap();
+    assert_eq!((document.record, document.findings), (planted.record, findings));
+}
