@@ -171,8 +171,8 @@ impl Curve<'_> {
         };
         let everywhere = span(&self.points.iter().collect::<Vec<_>>());
         match runs.as_slice() {
-            [(Verdict::Faster, _)] => format!("{second} is faster at every size measured ({everywhere})"),
-            [(Verdict::Slower, _)] => format!("{first} is faster at every size measured ({everywhere})"),
+            [(Verdict::Faster, _)] => format!("{second} is faster than {first} at every size measured ({everywhere})"),
+            [(Verdict::Slower, _)] => format!("{first} is faster than {second} at every size measured ({everywhere})"),
             [(Verdict::Same, _)] => format!("{first} and {second} are the same at every size measured ({everywhere})"),
             [(Verdict::NotComparable, _)] => format!("{first} and {second} cannot be compared at any size"),
             runs if runs.iter().all(|(verdict, _)| !verdict.is_decided()) => {
@@ -181,8 +181,15 @@ impl Curve<'_> {
             runs => {
                 let clauses: Vec<String> = runs
                     .iter()
-                    .map(|(verdict, points)| {
+                    .enumerate()
+                    .map(|(at, (verdict, points))| {
+                        // The first clause names both.
                         let what = match verdict {
+                            Verdict::Faster if at == 0 => format!("{second} is faster than {first}"),
+                            Verdict::Slower if at == 0 => format!("{first} is faster than {second}"),
+                            Verdict::Same if at == 0 => format!("{first} and {second} are the same"),
+                            Verdict::Undecided if at == 0 => format!("{first} and {second} are undecided"),
+                            Verdict::NotComparable if at == 0 => format!("{first} and {second} are not comparable"),
                             Verdict::Faster => format!("{second} is faster"),
                             Verdict::Slower => format!("{first} is faster"),
                             Verdict::Same => "they are the same".to_string(),

@@ -10,7 +10,7 @@ use crate::{
     cells::{changed_bytes, inconsistent_work},
     measured::{Cell, Pass, Run},
     stats::Sample,
-    words::{amount, count, percent, size, thousands},
+    words::{amount, amounts, count, percent, size, thousands},
 };
 
 /// Cold: so much of what a pass covered must have come from the device. The rest is
@@ -150,7 +150,8 @@ impl Both<'_, '_> {
         if let Some((a, b, rounds)) = differing(&|a, b| a.bytes == b.bytes) {
             let (less, part, whole) = if a.bytes < b.bytes { (first, a, b) } else { (second, b, a) };
             let (part, whole) = (part.bytes, whole.bytes);
-            work.unequal.push(format!("the {less} arm {did} {} of {}{rounds}", amount(part), amount(whole)));
+            let [part, whole] = amounts(part, whole);
+            work.unequal.push(format!("the {less} arm {did} {part} of {whole}{rounds}"));
         } else {
             if let Some((a, b, rounds)) = differing(&|a, b| a.ops == b.ops) {
                 let [a, b] = [a.ops, b.ops].map(|ops| count(ops, "operation", "operations"));
@@ -303,7 +304,7 @@ impl Both<'_, '_> {
         let told = says.ops as f64 * says.block_bytes as f64;
         // The last block of a file may be short, and so may every one that a random offset cuts off there.
         if bytes + (says.block_bytes as f64) < 0.99 * told {
-            let [bytes, told] = [bytes, told].map(|bytes| amount(bytes as u64));
+            let [bytes, told] = amounts(bytes as u64, told as u64);
             work.warnings.push(format!("both arms consumed {bytes} of the {told} that the experiment says"));
         }
         if says.workload.is_ascending() {

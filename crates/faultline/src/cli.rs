@@ -80,8 +80,7 @@ pub struct RunArgs {
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
     #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
     pub experiment: String,
-    /// Only these states
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
     pub state: Vec<State>,
     /// Only these arms, the first of them the baseline: read, mmap+sequential, uring+queue_depth=64 …
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
@@ -89,11 +88,9 @@ pub struct RunArgs {
     /// Only these runtimes
     #[arg(long, value_delimiter = ',', value_name = "RUNTIME,…", value_parser = schema::runtime::names())]
     pub runtime: Vec<String>,
-    /// Only these workloads
-    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,…")]
+    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,…", help = one_of("Only these workloads", Workload::of_experiments()))]
     pub workload: Vec<Workload>,
-    /// What happens to each byte: touch, sum, copy, lines
-    #[arg(long, value_delimiter = ',', value_name = "CONSUME,…")]
+    #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL))]
     pub consume: Vec<Consume>,
     /// Block sizes, such as 64B,4KiB,1MiB
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
@@ -142,8 +139,7 @@ pub struct ReproduceArgs {
     /// At the published sizes, which take longer and more space
     #[arg(long)]
     pub full: bool,
-    /// Only these states
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
     pub state: Vec<State>,
     /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -359,10 +355,10 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
     /// Only runs from this day (or month, or second) on: 2026-11-20
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", value_parser = date)]
     pub since: Option<String>,
     /// Only runs up to this day (or month, or second), which is included
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", value_parser = date)]
     pub until: Option<String>,
     /// The time of these cells over all runs, instead of the list: 'native/mmap scan cached 64KiB'
     #[arg(long, value_name = "CELLS")]
@@ -426,6 +422,26 @@ pub struct CleanArgs {
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// A text for the help that lists all there is.
+fn one_of<T: ToString>(what: &str, all: impl IntoIterator<Item = T>) -> String {
+    format!("{what}: {}", all.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", "))
+}
+
+/// The beginning of a time as records have it: compared with theirs as text.
+fn date(text: &str) -> Result<String, String> {
+    const FORM: &str = "0000-00-00T00:00:00Z";
+    let fits = |(typed, form): (char, char)| if form == '0' { typed.is_ascii_digit() } else { typed == form };
+    let whole = [4, 7, 10, 13, 16, 19, 20].contains(&text.len()) && text.chars().zip(FORM.chars()).all(fits);
+    let number = |range: std::ops::Range<usize>| text.get(range).and_then(|it| it.parse::<u32>().ok());
+    let within =
+        |range: std::ops::Range<usize>, least, most| number(range).is_none_or(|it| (least..=most).contains(&it));
+    let possible = within(5..7, 1, 12) && within(8..10, 1, 31) && within(11..13, 0, 23) && within(14..16, 0, 59);
+    match whole && possible {
+        true => Ok(text.to_string()),
+        false => Err("write it as 2026-11-20, 2026-11 or 2026-11-20T14:30:00Z".into()),
+    }
 }
 
 fn size(text: &str) -> Result<Bytes, String> {

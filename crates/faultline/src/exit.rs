@@ -43,11 +43,33 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// The process's exit code; an error is printed on the way.
+impl Outcome {
+    /// Why the exit code is not 0, where the command has not said it itself. Stderr has it in every mode: who reads JSON
+    /// from stdout sees it too.
+    fn says(self) -> Option<&'static str> {
+        match self {
+            Outcome::Answered | Outcome::Breached => None,
+            Outcome::EveryPassFailed => {
+                Some("every pass failed, or what was measured changed; the report has the reason")
+            }
+            Outcome::NothingDecided => Some("nothing was decided or found; the report has the reason"),
+            Outcome::Unavailable => {
+                Some("an arm that was asked for by name is unavailable here; the report has the reason")
+            }
+            Outcome::Interrupted => Some("interrupted; what was measured until then is kept"),
+        }
+    }
+}
+
+/// The process's exit code; what it means is printed on the way, unless it is 0.
 pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
-        Ok(outcome) => ExitCode::from(outcome as u8),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Ok(outcome) => {
+            if let Some(says) = outcome.says() {
+                anstream::eprintln!("exit code {}: {says}", outcome as u8);
+            }
+            ExitCode::from(outcome as u8)
+        }
         Err(error) => {
             anstream::eprintln!("error: {}", report::visible(&format!("{error:#}")));
             ExitCode::from(match () {
@@ -57,10 +79,4 @@ pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
             })
         }
     }
-}
-
-/// The reader of our output went away (`faultline list methods | head -1`): nothing is wrong.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<std::io::Error>().map(|it| it.kind());
-    error.chain().any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }

@@ -16,7 +16,7 @@ use schema::{
 };
 
 use crate::{
-    exit::Outcome,
+    exit::{Outcome, Stopped},
     output,
     progress::Line,
     subject::{Groups, Subject},
@@ -77,7 +77,9 @@ pub struct Measured {
     pub saved: Option<PathBuf>,
 }
 
-pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measured {
+/// # Errors
+/// It was stopped before there was anything to keep.
+pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<Measured> {
     let groups = Groups::default();
     let settings = Settings {
         seed: how.seed,
@@ -104,8 +106,13 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Measure
         },
     );
     how.line.done();
+    if record.samples.is_empty() && record.ending == Some(Ending::Interrupted) {
+        // A run without a pass must not become the last one.
+        saved.inspect(|path| drop(std::fs::remove_file(path)));
+        return Err(Stopped("interrupted before the first pass; nothing was measured, and nothing is saved").into());
+    }
     let findings = analysis::analyze(&record);
-    Measured { record, findings, saved }
+    Ok(Measured { record, findings, saved })
 }
 
 impl Measured {

@@ -17,6 +17,11 @@ impl OutputArgs {
     /// # Errors
     /// A file exists already and `--force` was not given, or its folder does not.
     pub fn check(&self) -> Result<()> {
+        if let [one, other, ..] = self.on_stdout()[..] {
+            return Err(
+                Usage(format!("{one} and {other} cannot both go to stdout; name a file for one of them")).into()
+            );
+        }
         for path in self.files() {
             let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
             if !folder.is_dir() {
@@ -73,7 +78,20 @@ impl OutputArgs {
 
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
         let json = self.json.as_ref().and_then(Option::as_ref);
-        [json, self.markdown.as_ref(), self.csv.as_ref(), self.html.as_ref()].into_iter().flatten()
+        let paths = [json, self.markdown.as_ref(), self.csv.as_ref(), self.html.as_ref()];
+        paths.into_iter().flatten().filter(|path| !is_stdout(path))
+    }
+
+    /// The documents that are asked for on stdout, by the option that does: `--json`, or any of them with `-`.
+    pub fn on_stdout(&self) -> Vec<&'static str> {
+        let dash = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
+        let asked = [
+            ("--json", self.json_on_stdout()),
+            ("--markdown", dash(&self.markdown)),
+            ("--csv", dash(&self.csv)),
+            ("--html", dash(&self.html)),
+        ];
+        asked.into_iter().filter(|(_, asked)| *asked).map(|(option, _)| option).collect()
     }
 
     /// Whether a document of one run was asked for, by the option that does.
@@ -87,8 +105,8 @@ impl OutputArgs {
         asked.into_iter().find(|(_, asked)| *asked).map(|(option, _)| option)
     }
 
-    pub fn json_on_stdout(&self) -> bool {
-        matches!(self.json, Some(None))
+    fn json_on_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_deref().is_none_or(is_stdout))
     }
 }
 
@@ -142,7 +160,7 @@ pub fn emit_across(
     details: bool,
 ) -> Result<()> {
     // Files first: a reader of stdout that went away (`| head`) must not cost anybody a file.
-    let json = args.json.as_ref().and_then(Option::as_ref);
+    let json = args.json.as_ref().and_then(Option::as_ref).filter(|path| !is_stdout(path));
     let files: [(Option<&PathBuf>, &dyn Fn() -> String); 4] = [
         (json, &|| report::json(record, findings, across)),
         (args.markdown.as_ref(), &|| report::markdown(record, findings)),
@@ -160,7 +178,7 @@ pub fn emit_across(
     }
     if args.json_on_stdout() {
         print(&report::json(record, findings, across))?;
-    } else {
+    } else if args.on_stdout().is_empty() {
         let saved = saved.map(|path| path.display().to_string());
         print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }
@@ -172,7 +190,7 @@ pub fn emit_across(
 /// # Errors
 /// The file cannot be written, or the reader of stdout went away.
 pub fn emit_plan(plan: &schema::plan::Plan, args: &OutputArgs) -> Result<()> {
-    if let Some(Some(path)) = &args.json {
+    if let Some(path) = args.files().next() {
         write(path, &report::plan_json(plan), args.force)?;
     }
     print(&if args.json_on_stdout() { report::plan_json(plan) } else { report::plan(plan, style(true)) })
@@ -183,6 +201,9 @@ pub fn emit_plan(plan: &schema::plan::Plan, args: &OutputArgs) -> Result<()> {
 /// # Errors
 /// It is there already and is not to be overwritten, or it cannot be written.
 pub fn write(path: &Path, text: &str, force: bool) -> Result<()> {
+    if is_stdout(path) {
+        return print(text);
+    }
     let mut options = OpenOptions::new();
     options.write(true);
     // A device such as /dev/stdout is there already and is not overwritten by being written to.
@@ -195,15 +216,22 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<()> {
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Text for people on stdout; colour is taken out when nobody looks.
+/// `-` is stdout, as for other programs.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Text on stdout; colour is taken out unless that is a terminal. A reader that closed the pipe (`| head`) has what it
+/// wanted: the exit code stays that of the outcome.
 ///
 /// # Errors
-/// The reader went away.
+/// Stdout cannot be written to.
 pub fn print(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("cannot write to stdout"),
+        _ => Ok(()),
+    }
 }
 
 /// A warning on stderr.
@@ -219,9 +247,20 @@ pub fn note(text: &str) {
 /// The terminal's width, or what COLUMNS says, or the report's own choice in a pipe.
 pub fn style(details: bool) -> report::Style {
     let plain = report::Style::default();
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = columns().or_else(terminal_width).unwrap_or(plain.width);
+    report::Style { width: width.min(WIDTH_MAX), colour: true, details }
+}
+
+/// Longer lines are hard to read.
+const WIDTH_MAX: usize = 160;
+
+/// What COLUMNS says, or the terminal's own width; nothing in a pipe.
+pub fn terminal_width() -> Option<usize> {
     let stdout = std::io::stdout();
-    let terminal = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten();
-    let width = columns.or(terminal.map(|size| usize::from(size.ws_col)).filter(|&it| it > 0)).unwrap_or(plain.width);
-    report::Style { width: width.min(160), colour: true, details }
+    let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten()?;
+    columns().or(Some(usize::from(size.ws_col)).filter(|&it| it > 0)).map(|it| it.min(WIDTH_MAX))
+}
+
+fn columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok())
 }

@@ -382,7 +382,7 @@ fn a_dry_run_does_not_promise_a_jdk_that_is_not_there_or_more_space_than_there_i
     let output =
         sandbox.run(&[&args[..], &["--state=cached", "--size=1MiB", "--java=/no/such/jdk"]].concat()).expect(4);
     let plan = plan_of(&output);
-    assert!(matches!(skips(&plan, "mapped")[..], [Some(Skip::Unavailable(_))]), "{plan:#?}");
+    assert!(matches!(skips(&plan, "jvm/mapped")[..], [Some(Skip::Unavailable(_))]), "{plan:#?}");
     assert_eq!(skips(&plan, "read"), [None]);
     let output = sandbox.run(&["run", ".", "--dry-run", "--json", "--size=512PiB"]).expect(1);
     assert_eq!(plan_of(&output).written_bytes, 512 << 50);

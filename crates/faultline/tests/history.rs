@@ -22,7 +22,7 @@ fn history_lists_saved_runs_and_filters_them() {
     let sandbox = with_saved_run();
     let output = sandbox.run(&["history"]).expect(0);
     output.shows(&["20261120T000000Z-aaaa", "1 run in"]);
-    sandbox.run(&["history", "--machine", "nobody"]).expect(0).shows(&["0 runs in"]);
+    sandbox.run(&["history", "--machine", "nobody"]).expect(3).shows(&["0 runs in"]);
     let json = sandbox.run(&["history", "--json"]).expect(0);
     let history: History = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(history.runs.len(), 1);
@@ -30,11 +30,28 @@ fn history_lists_saved_runs_and_filters_them() {
 }
 
 #[test]
+fn a_day_is_a_date_and_one_without_runs_is_said_to_have_none() {
+    let sandbox = with_saved_run();
+    for word in ["tomorrow", "2026-13", "2026-11-200", "20261120", "", "2026-11-20 10:00"] {
+        for option in ["--since", "--until"] {
+            let output = sandbox.run(&["history", &format!("{option}={word}")]).expect(2);
+            assert_eq!(output.stdout, "");
+        }
+    }
+    for date in ["2026", "2026-11", "2026-11-20", "2026-11-20T00:00:00Z"] {
+        sandbox.run(&["history", "--until=2999", "--since", date]).sane();
+    }
+    let output = sandbox.run(&["history", "--since=2999-01-01", "--json"]).expect(3);
+    assert_eq!(output.stderr.lines().count(), 1, "{output:#?}");
+    assert_eq!(serde_json::from_str::<History>(&output.stdout).unwrap().runs.len(), 0);
+}
+
+#[test]
 fn one_cell_is_shown_over_time() {
     let sandbox = with_saved_run();
     let output = sandbox.run(&["history", "--cell", "native/mmap scan"]).expect(0);
     output.shows(&["native/mmap · scan", "1.00x"]);
-    sandbox.run(&["history", "--cell", "native/uring+queue_depth=7"]).expect(0).shows(&["No saved run has measured"]);
+    sandbox.run(&["history", "--cell", "native/uring+queue_depth=7"]).expect(3).shows(&["No saved run has measured"]);
     sandbox.run(&["history", "--cell", "native/mmap sideways"]).expect(2).says(&["sideways", "write it as"]);
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fs, os::fd::OwnedFd, process::Stdio};
 
+use schema::{Consume, State, Workload};
+
 use crate::support::{Running, Sandbox, short};
 
 #[test]
@@ -30,8 +32,9 @@ fn without_a_place_to_save_in_there_is_a_warning_and_the_answer() {
     let output = Running::new(command).end();
     output.sane();
     output.says(&["warning: ", "not saved", "--json=FILE"]);
-    assert_eq!(output.stderr.lines().count(), 1, "said once: {}", output.stderr);
+    assert_eq!(output.stderr.matches("warning: ").count(), 1, "said once: {}", output.stderr);
     assert!(output.stdout.contains("scan 64 KiB"), "{output:#?}");
+    assert!(!output.stdout.contains("faultline report"), "it cannot be shown again: {}", output.stdout);
     assert_eq!(output.code().map(|it| it == 0 || it == 3), usual.code().map(|it| it == 0 || it == 3));
 }
 
@@ -133,7 +136,7 @@ fn quiet_prints_the_answer_and_nothing_else() {
     let file = sandbox.file("file", 1 << 20);
     let output = sandbox.run_short(&file, &["--quiet"]);
     output.sane();
-    assert_eq!(output.stderr, "");
+    assert_eq!(output.stderr.lines().count(), usize::from(output.code() != Some(0)), "{}", output.stderr);
     assert!(output.stdout.contains("scan 64 KiB") && !output.stdout.contains("Environment"), "{}", output.stdout);
 }
 
@@ -168,6 +171,43 @@ fn a_reader_that_goes_away_is_no_error() {
         let output = sandbox.command(args).stdout(closed_pipe()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_outcome_also_when_the_reader_goes_away() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    // One arm beside itself decides nothing.
+    for more in [&[][..], &["--json"]] {
+        let args = short(&file, &[&["--method=read"], more].concat());
+        let usual = sandbox.run(&args).expect(3);
+        assert_eq!(usual.stderr.lines().count(), 1, "{usual:#?}");
+        let output = sandbox.command(&args).stdout(closed_pipe()).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{args:?}");
+    }
+}
+
+#[test]
+fn a_dash_is_stdout_and_takes_one_document() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    let csv = sandbox.run(&["report", "--csv", "-"]).expect(0).stdout;
+    assert!(csv.starts_with("run,") && csv.lines().count() == 1 + sandbox.record().samples.len(), "{csv}");
+    assert!(sandbox.run(&["report", "--markdown=-"]).expect(0).stdout.contains("| "));
+    assert_eq!(sandbox.run(&["report", "--json=-"]).stdout, sandbox.run(&["report", "--json"]).stdout);
+    sandbox.run(&["report", "--json", "--csv=-"]).refused(2, &["--json", "--csv"]);
+    assert_eq!(sandbox.left(), ["file"]);
+}
+
+#[test]
+fn the_help_lists_every_word_that_there_is() {
+    let help = Sandbox::new().run(&["run", "--help"]).expect(0).stdout;
+    let words = Consume::ALL.iter().map(|it| it.word()).chain(State::ALL.iter().map(|it| it.word()));
+    let workloads: Vec<&str> = Workload::of_experiments().map(Workload::word).collect();
+    for word in words.chain(workloads) {
+        assert!(help.contains(word), "{word} is not in {help}");
     }
 }
 

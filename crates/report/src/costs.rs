@@ -2,6 +2,7 @@
 
 use schema::{
     Bytes, Findings, Record, SCHEMA_VERSION,
+    arm::short,
     findings::{Estimate, Verdict},
     record::Reading,
     unit_cost::{Cause, Curve, Forecast, ForecastArm, PerPage, PredictedCell, Term, UnitCosts},
@@ -226,8 +227,4 @@ fn verdict(forecast: &Forecast) -> String {
             }
         }
     }
-}
-
-fn short(arm: &str) -> &str {
-    arm.split_once('/').map_or(arm, |(_, rest)| rest)
 }

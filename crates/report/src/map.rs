@@ -192,7 +192,7 @@ impl Names {
         runtimes.sort_unstable();
         runtimes.dedup();
         let prefix = match runtimes[..] {
-            [only] => Some(format!("{only}/")),
+            [only @ ("native" | "command")] => Some(format!("{only}/")),
             _ => None,
         };
         Names { prefix }

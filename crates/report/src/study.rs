@@ -13,7 +13,7 @@ use crate::{
     map::Names,
     number,
     page::{Page, Paint},
-    summary::plural,
+    summary::{self, plural},
     table::{Cell, Column, Table},
     text::{self, visible},
 };
@@ -184,8 +184,7 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names) -> Option
     let unmeasured = all - count;
     let mut summary = match (count, incomparable) {
         (0, _) => format!("no two arms were measured in {all} comparison{}", plural(all)),
-        (1, 0) => "equal work in the one comparison".to_string(),
-        (_, 0) => format!("equal work in all {count} comparisons"),
+        (_, 0) => format!("equal work in {}", summary::all_of(count, "comparison", "comparisons")),
         (_, some) => format!("unequal work in {some} of {count} comparison{}", plural(count)),
     };
     if count > 0 && unmeasured > 0 {

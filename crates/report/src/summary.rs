@@ -60,8 +60,8 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
 /// Why the run ended early; absent when it did not.
 pub(crate) fn interrupted(record: &Record) -> Option<String> {
     let reason = record.partial.as_deref()?;
-    let passes = number::count(record.samples.len() as f64);
-    Some(format!("{reason}. What follows rests on the {passes} passes made until then."))
+    let passes = counted(record.samples.len(), "pass", "passes");
+    Some(format!("{reason}. What follows rests on the {passes} made until then."))
 }
 
 /// Why nothing was decided and what to try; absent when something was.
@@ -86,9 +86,11 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
     let incomparable = comparisons.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
     let mut sentences = Vec::new();
     if !undecided.is_empty() {
-        let of_all =
-            if undecided.len() == comparisons.len() { "all".into() } else { format!("{} of", undecided.len()) };
         let total = comparisons.len();
+        let which = match undecided.len() {
+            all if all == total => all_of(all, "comparison", "comparisons"),
+            some => format!("{some} of {total} comparisons"),
+        };
         let mut reasons = Groups::default();
         for comparison in &undecided {
             reasons.add(comparison.reason.as_deref().unwrap_or("the interval crosses the margin"), "");
@@ -100,14 +102,8 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
             true => format!(". Try more rounds, or a larger --budget than {}", number::seconds(record.budget_s)),
             false => String::new(),
         };
-        sentences.push(match (&of_all[..], total) {
-            ("all", 1) => format!("the one comparison is undecided: {reason}{advice}"),
-            _ => format!(
-                "{of_all} {total} comparison{} {} undecided{often}: {reason}{advice}",
-                plural(total),
-                if undecided.len() == 1 { "is" } else { "are" },
-            ),
-        });
+        let verb = if undecided.len() == 1 { "is" } else { "are" };
+        sentences.push(format!("{which} {verb} undecided{often}: {reason}{advice}"));
     }
     if incomparable > 0 {
         sentences.push(format!(
@@ -128,14 +124,28 @@ fn no_valid_pass(record: &Record) -> String {
         }
         0 => "no pass was made. Try `faultline doctor`, which says what this machine can measure.".into(),
         lost => format!(
-            "none of {lost} pass{} was valid; the reasons stand below. Try `faultline doctor`.",
-            if lost == 1 { "" } else { "es" }
+            "none of {} was valid; the reasons stand below. Try `faultline doctor`.",
+            counted(lost, "pass", "passes")
         ),
     }
 }
 
 pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+/// `1 pass`, `1,024 passes`.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{} {}", number::count(count as f64), if count == 1 { one } else { many })
+}
+
+/// `the one comparison`, `both comparisons`, `all 3 comparisons`.
+pub(crate) fn all_of(count: usize, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("the one {one}"),
+        2 => format!("both {many}"),
+        _ => format!("all {}", counted(count, one, many)),
+    }
 }
 
 /// How each command reaches its files, and whether two do it in the same way.
@@ -343,8 +353,8 @@ pub(crate) fn run(record: &Record) -> String {
 /// `312 passes in 105 s, run 20261120T225104Z-3f9a`
 pub(crate) fn passes(record: &Record) -> String {
     format!(
-        "{} passes in {}, run\u{a0}{}",
-        number::count(record.samples.len() as f64),
+        "{} in {}, run\u{a0}{}",
+        counted(record.samples.len(), "pass", "passes"),
         number::seconds(record.elapsed_s).replace(' ', "\u{a0}"),
         record.id
     )

@@ -40,9 +40,10 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     if style.details {
         detail(&mut page, record, findings);
     }
-    page.blank();
-    page.labelled(0, "Again:", Paint::Quiet, &format!("faultline report {}", record.id));
+    // What is not saved cannot be shown again.
     if let Some(saved) = saved {
+        page.blank();
+        page.labelled(0, "Again:", Paint::Quiet, &format!("faultline report {}", record.id));
         page.labelled(0, "Saved:", Paint::Quiet, saved);
     }
     page.finish()

@@ -125,10 +125,16 @@ impl Arm {
         spec.is_ok_and(|it| it.direct) || self.word("io") == "direct"
     }
 
-    /// The name without its runtime, for tables in which every arm has the same one.
+    /// The name as it may be typed: `mmap`, `jvm/mapped`.
     pub fn short_name(&self) -> &str {
-        self.name.split_once('/').map_or(&self.name, |(_, rest)| rest)
+        short(&self.name)
     }
+}
+
+/// A name without the runtime that need not be written, or that is the only one possible: `native`, `command`. Methods of
+/// other runtimes are never shown without it.
+pub fn short(name: &str) -> &str {
+    ["native/", "command/"].iter().find_map(|runtime| name.strip_prefix(runtime)).unwrap_or(name)
 }
 
 impl FromStr for Arm {

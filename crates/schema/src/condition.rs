@@ -59,6 +59,11 @@ words! {
 }
 
 impl Workload {
+    /// All that an experiment may name; commands are `faultline ab`'s.
+    pub fn of_experiments() -> impl Iterator<Item = Workload> {
+        Workload::ALL.iter().copied().filter(|it| *it != Workload::Command)
+    }
+
     /// Changes the file: only ever one that faultline made itself.
     pub fn writes(self) -> bool {
         !matches!(self, Workload::Scan | Workload::Random | Workload::Command)

@@ -589,7 +589,7 @@ fn unequal_work_decides_nothing() {
     check(
         &lab,
         expect![[r#"
-        faster undecided: mmap faster than read (quarter): published 1.35x, here 0.80x [0.80, 0.80]; what happens to each byte differs: read (quarter) sum-bytes (all bytes, one at a time), mmap sum (all bytes, as wrapping 64-bit little-endian words); they spend 0.48 and 0.12 ns of user time on a byte; the read (quarter) arm consumed 8,388,608 bytes of 34 MB; decided as published: nothing corrected was run
+        faster undecided: mmap faster than read (quarter): published 1.35x, here 0.80x [0.80, 0.80]; what happens to each byte differs: read (quarter) sum-bytes (all bytes, one at a time), mmap sum (all bytes, as wrapping 64-bit little-endian words); they spend 0.48 and 0.12 ns of user time on a byte; the read (quarter) arm consumed 8.39 MB of 34 MB; decided as published: nothing corrected was run
           scan 32 KiB cached, as published: 0.80 undecided (decides)
     "#]],
     );

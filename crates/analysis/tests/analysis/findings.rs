@@ -280,13 +280,13 @@ fn without_a_change_the_sizes_are_said() {
     check_crossovers(
         &curve(&[2.0, 1.8, 1.5]),
         expect![[r#"
-        null: mmap is faster at every size measured (1 KiB to 16 KiB)
+        null: mmap is faster than pread at every size measured (1 KiB to 16 KiB)
     "#]],
     );
     check_crossovers(
         &curve(&[0.5, 0.6, 0.5]),
         expect![[r#"
-        null: pread is faster at every size measured (1 KiB to 16 KiB)
+        null: pread is faster than mmap at every size measured (1 KiB to 16 KiB)
     "#]],
     );
     check_crossovers(
@@ -305,7 +305,7 @@ fn without_a_change_the_sizes_are_said() {
     check_crossovers(
         &curve(&[2.0, 1.5, 1.01, 0.99, 1.01]),
         expect![[r#"
-        null: mmap is faster at 1 KiB to 4 KiB and they are the same at 16 KiB to 256 KiB
+        null: mmap is faster than pread at 1 KiB to 4 KiB and they are the same at 16 KiB to 256 KiB
     "#]],
     );
 }

@@ -34,14 +34,15 @@ fn run(state: State, faulting_us: [f64; 3]) -> Findings {
 fn delays_stand_beside_each_other_and_their_meaning_is_said() {
     let found = run(State::Cold, [2000.0, 5000.0, 6000.0]).safepoints.unwrap();
     let [calls, faults] = &found.cells[..] else { panic!("{:?}", found.cells) };
-    assert_eq!((calls.arm.as_str(), calls.name.as_str()), (CALLS, "channel-direct"));
+    assert_eq!((calls.arm.as_str(), calls.name.as_str()), (CALLS, "jvm/channel-direct"));
     assert_eq!((calls.passes, calls.asked, calls.through_calls), (10, 100, Some(true)));
     assert_eq!((faults.median_ns, faults.p99_ns, faults.max_ns), (2e6, 5e6, 9e6));
     assert_eq!(faults.through_calls, Some(false));
     // Ten times two of the eighty milliseconds that a pass takes.
     assert!((0.2..0.3).contains(&faults.stopped_share.unwrap()), "{:?}", faults.stopped_share);
     let [seen, meaning] = &found.says[..] else { panic!("{:?}", found.says) };
-    for words in ["random 4 KiB cold", "within 70 µs (channel-direct)", "within 5.0 ms (mapped)", "90 µs and 9.0 ms"]
+    for words in
+        ["random 4 KiB cold", "within 70 µs (jvm/channel-direct)", "within 5.0 ms (jvm/mapped)", "90 µs and 9.0 ms"]
     {
         assert!(seen.contains(words), "{words:?} is not in {seen:?}");
     }

@@ -44,7 +44,7 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         store: store.as_ref(),
         ..How::new(args.seed, budget, &interrupted, &line)
     };
-    let measured = measure::measure(&experiment, &subject, &how);
+    let measured = measure::measure(&experiment, &subject, &how)?;
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
     Ok(match measured.outcome() {
         Outcome::Answered | Outcome::NothingDecided if measure::lacks_an_arm(&measured.record.cells) => {

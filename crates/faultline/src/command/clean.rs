@@ -1,15 +1,14 @@
 //! `faultline clean`: removes what a killed run left behind, and nothing else.
 
-use std::io::Write;
-
 use anyhow::Result;
 use history::{Owner, Removal};
 
-use crate::{cli::CleanArgs, exit::Outcome};
+use crate::{cli::CleanArgs, exit::Outcome, output};
 
 pub fn run(args: &CleanArgs) -> Result<Outcome> {
     let ledger = history::Ledger::open(None)?;
-    let mut out = anstream::stdout().lock();
+    // What was removed is said at once: a failure further on must not hide it.
+    let say = |text: String| output::print(&format!("{text}\n"));
     let stale = ledger.stale()?;
     let store = history::Store::open(None)?;
     let half_written = [
@@ -20,7 +19,7 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
     for (count, what, folder) in half_written.into_iter().filter(|it| it.0 > 0) {
         let verb = if args.dry_run { "would remove" } else { "removed" };
         let plural = if count == 1 { "" } else { "s" };
-        writeln!(out, "{verb} {count} half-written {what}{plural} in {}", folder.display())?;
+        say(format!("{verb} {count} half-written {what}{plural} in {}", folder.display()))?;
         abandoned += count;
     }
     let mut unknown = 0;
@@ -29,24 +28,24 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
         if let Owner::Unknown(reason) = &found.owner {
             unknown += 1;
             let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
-            writeln!(out, "{} stays: {}", report::visible(&path), report::visible(reason))?;
+            say(format!("{} stays: {}", report::visible(&path), report::visible(reason)))?;
         }
     }
     if stale.is_empty() && abandoned == 0 && unknown == 0 {
-        writeln!(out, "nothing was left behind")?;
+        say("nothing was left behind".into())?;
     }
     for found in stale {
         let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
         let path = report::visible(&path);
         if args.dry_run {
-            writeln!(out, "would remove {path}")?;
+            say(format!("would remove {path}"))?;
             continue;
         }
         match ledger.remove(&found) {
-            Ok(Removal::Deleted { bytes }) => writeln!(out, "removed {path} ({})", schema::Bytes(bytes))?,
-            Ok(Removal::WasGone) => writeln!(out, "{path} is gone already")?,
-            Ok(Removal::Refused(reason)) => writeln!(out, "{path} stays: {}", report::visible(&reason))?,
-            Err(error) => writeln!(out, "cannot remove {path}: {}", report::visible(&format!("{error:#}")))?,
+            Ok(Removal::Deleted { bytes }) => say(format!("removed {path} ({})", schema::Bytes(bytes)))?,
+            Ok(Removal::WasGone) => say(format!("{path} is gone already"))?,
+            Ok(Removal::Refused(reason)) => say(format!("{path} stays: {}", report::visible(&reason)))?,
+            Err(error) => say(format!("cannot remove {path}: {}", report::visible(&format!("{error:#}"))))?,
         }
     }
     Ok(Outcome::Answered)

@@ -1,6 +1,6 @@
 //! `faultline doctor`: what can be measured here.
 
-use std::{io::Write, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::Result;
 
@@ -8,6 +8,7 @@ use crate::{
     cli::DoctorArgs,
     exit::{Outcome, Stopped},
     measure::interrupt_flag,
+    output,
     progress::Line,
     subject::Subject,
 };
@@ -30,13 +31,14 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
             Err(error) => Err(format!("{error:#}")),
         },
     });
-    let mut out = anstream::stdout().lock();
-    for check in checks {
+    let entry = |check: &lab::doctor::Check| {
         let (mark, text) = match &check.found {
             Ok(found) => ("ok", found),
             Err(reason) => ("--", reason),
         };
-        writeln!(out, "{mark}  {:<26} {}", check.what, report::visible(text))?;
-    }
+        (format!("{mark}  {}", check.what), text.clone())
+    };
+    let entries: Vec<(String, String)> = checks.iter().map(entry).collect();
+    output::print(&report::listing(&entries, 30, output::terminal_width()))?;
     Ok(Outcome::Answered)
 }

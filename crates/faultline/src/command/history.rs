@@ -35,7 +35,10 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
         let asked = !args.cell.is_empty();
         output::print(&report::history(&history, asked, &store.folder().display().to_string(), output::style(false)))?;
     }
-    Ok(Outcome::Answered)
+    // Filters that leave nothing are no answer.
+    let nothing = if args.cell.is_empty() { history.runs.is_empty() } else { history.cells.is_empty() };
+    let filtered = wanted != Wanted::default() || !args.cell.is_empty();
+    Ok(if nothing && filtered { Outcome::NothingDecided } else { Outcome::Answered })
 }
 
 /// What the index keeps of a record's cells.

@@ -1,7 +1,5 @@
 //! `faultline list`: the tables, as they are.
 
-use std::io::Write;
-
 use anyhow::Result;
 use schema::{
     Consume, State, Workload,
@@ -12,53 +10,55 @@ use crate::{
     cli::{ListArgs, Listed},
     exit::Outcome,
     experiment::built_in,
+    output,
 };
 
 pub fn run(args: &ListArgs) -> Result<Outcome> {
-    let mut out = anstream::stdout().lock();
-    let mut line = |name: &str, about: &str| writeln!(out, "{name:<24} {about}");
+    let mut entries: Vec<(String, String)> = Vec::new();
+    let mut line = |name: &str, about: &str| entries.push((name.to_string(), about.to_string()));
     match args.what {
         Listed::Methods => {
             for runtime in lab::runtime::RUNTIMES {
                 let spec = runtime.spec();
                 let here = runtime.described().unwrap_or_else(|reason| format!("not available here: {reason}"));
-                line(&format!("runtime {}", spec.name), &here)?;
+                line(&format!("runtime {}", spec.name), &here);
                 for method in spec.methods {
-                    line(&spec.short(method.name), method.about)?;
-                    method.options.iter().filter(|it| !spec.is_common(it)).try_for_each(|it| option(&mut line, it))?;
+                    line(&spec.short(method.name), method.about);
+                    method.options.iter().filter(|it| !spec.is_common(it)).for_each(|it| option(&mut line, it));
                 }
                 let common: Vec<&OptionSpec> = spec.common_options().collect();
                 if !common.is_empty() {
-                    line(&spec.short("…"), "every method of this runtime")?;
-                    common.into_iter().try_for_each(|it| option(&mut line, it))?;
+                    line(&spec.short("…"), "every method of this runtime");
+                    common.into_iter().for_each(|it| option(&mut line, it));
                 }
             }
         }
-        Listed::Workloads => Workload::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
-        Listed::Consumes => Consume::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
-        Listed::States => State::ALL.iter().try_for_each(|it| line(it.word(), it.about()))?,
+        Listed::Workloads => Workload::ALL.iter().for_each(|it| line(it.word(), it.about())),
+        Listed::Consumes => Consume::ALL.iter().for_each(|it| line(it.word(), it.about())),
+        Listed::States => State::ALL.iter().for_each(|it| line(it.word(), it.about())),
         Listed::Probes => {
-            line("usage", &format!("getrusage(2) of the worker: {}", lab::probe::USAGE_READINGS.join(", ")))?;
+            line("usage", &format!("getrusage(2) of the worker: {}", lab::probe::USAGE_READINGS.join(", ")));
             for kind in lab::probe::PROBES {
-                line(kind.name, &format!("{}: {}", kind.about, kind.readings.join(", ")))?;
+                line(kind.name, &format!("{}: {}", kind.about, kind.readings.join(", ")));
             }
         }
-        Listed::Scenarios => lab::scenario::SCENARIOS.iter().try_for_each(|it| line(it.name, it.about))?,
-        Listed::Experiments => built_in(schema::builtin::EXPERIMENTS).try_for_each(|it| line(&it.name, &it.title))?,
-        Listed::Studies => built_in(schema::builtin::STUDIES).try_for_each(|it| line(&it.name, &it.title))?,
+        Listed::Scenarios => lab::scenario::SCENARIOS.iter().for_each(|it| line(it.name, it.about)),
+        Listed::Experiments => built_in(schema::builtin::EXPERIMENTS).for_each(|it| line(&it.name, &it.title)),
+        Listed::Studies => built_in(schema::builtin::STUDIES).for_each(|it| line(&it.name, &it.title)),
         Listed::Runs => {
             for (id, path) in history::Store::open(None)?.list()? {
-                line(&id, &path.display().to_string())?;
+                line(&id, &path.display().to_string());
             }
         }
     }
+    output::print(&report::listing(&entries, 24, output::terminal_width()))?;
     Ok(Outcome::Answered)
 }
 
-fn option(line: &mut impl FnMut(&str, &str) -> std::io::Result<()>, option: &OptionSpec) -> std::io::Result<()> {
+fn option(line: &mut impl FnMut(&str, &str), option: &OptionSpec) {
     let values = match option.values {
         Values::Words(words) => words.join(" | "),
         Values::Number { min, max, default } => format!("{min} to {max}, default {default}"),
     };
-    line(&format!("  {}", option.name), &format!("{values}: {}", option.about))
+    line(&format!("  {}", option.name), &format!("{values}: {}", option.about));
 }

@@ -63,7 +63,7 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let store = history::Store::open(None).ok();
     let subject = Subject::open(&args.dir, Some(SIZE.min(free(args)?)), 1, false, &interrupted, &line)?;
     let how = How { store: store.as_ref(), ..How::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
-    let record = measure::measure(&experiment, &subject, &how).record;
+    let record = measure::measure(&experiment, &subject, &how)?.record;
     if record.partial.is_some() {
         return Err(
             Stopped("interrupted before the unit costs of this machine were known; nothing is predicted").into()

@@ -99,7 +99,7 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome
             store: store.as_ref(),
             ..How::new(args.seed, budget, &interrupted, &line)
         };
-        let measured = measure::measure(study, &subject, &how);
+        let measured = measure::measure(study, &subject, &how)?;
         output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, args.details)?;
         outcomes.push(measured.outcome());
     }

@@ -41,12 +41,12 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         store: store.as_ref(),
         ..How::new(before.seed, budget(&before)?, &interrupted, &line)
     };
-    let measured = measure::measure(&experiment, &subject, &how);
+    let measured = measure::measure(&experiment, &subject, &how)?;
     let findings = analysis::analyze(&before);
     let versus = analysis::across((&before, &findings), (&measured.record, &measured.findings));
     let saved = measured.saved.as_deref();
     output::emit_across(&measured.record, &measured.findings, Some(&versus), saved, &args.output, false)?;
-    if !args.output.json_on_stdout() {
+    if args.output.on_stdout().is_empty() {
         let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
         output::print(&report::across(&across, output::style(true)))?;
     }

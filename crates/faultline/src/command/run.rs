@@ -47,7 +47,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
         store: store.as_ref(),
         ..How::new(args.seed, budget, &interrupted, &line)
     };
-    let measured = measure::measure(&experiment, &subject, &how);
+    let measured = measure::measure(&experiment, &subject, &how)?;
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
     Ok(outcome(&measured, args))
 }
