@@ -351,6 +351,6 @@ fn the_csv_has_every_pass_and_its_medians_are_those_of_the_findings() {
 fn json_has_the_record_and_the_findings_to_the_last_bit() {
     let planted = Plan { noise: 0.03, ..Plan::default() }.plant();
     let findings = analysis::analyze(&planted.record);
-    let document: Document = serde_json::from_str(&report::json(&planted.record, &findings)).unwrap();
+    let document: Document = serde_json::from_str(&report::json(&planted.record, &findings, None)).unwrap();
     assert_eq!((document.record, document.findings), (planted.record, findings));
 }
