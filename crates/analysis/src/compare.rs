@@ -95,7 +95,7 @@ pub fn verdict(speedup: Option<Estimate>, rounds: u32) -> (Verdict, Option<Strin
         };
         let reason = format!(
             "the speedup lies between {ci_low:.2} and {ci_high:.2}, {reach} {}; more than these {rounds} rounds would \
-             narrow it (--rounds, --budget)",
+             narrow it (--rounds)",
             percent(MARGIN)
         );
         (Verdict::Undecided, Some(reason))
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(
             reason.unwrap(),
             "the speedup lies between 1.01 and 1.09, surely above 1, perhaps by less than the margin of 5 %; more than \
-             these 8 rounds would narrow it (--rounds, --budget)"
+             these 8 rounds would narrow it (--rounds)"
         );
     }
 }

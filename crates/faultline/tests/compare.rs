@@ -130,3 +130,46 @@ fn runs_beside_each_other_make_a_page_and_overwrite_none() {
     assert!(text.contains("20261122T000000Z-aaaa against") && text.contains("native/mmap") && text.len() < 6_000_000);
     assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(2), "it is there already");
 }
+
+/// The rule of docs/FORMATS.md: the middle one, or the geometric mean of the middle two.
+#[test]
+fn a_median_of_the_json_is_computed_from_the_csv_by_the_rule_that_is_written_down() {
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] * values[middle]).sqrt() }
+    };
+    let mut odd = record();
+    odd.samples.retain(|sample| sample.round != 0);
+    let mut counts = std::collections::BTreeSet::new();
+    for record in [record(), odd] {
+        let csv = report::csv(&record);
+        let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+        let header = rows.next().unwrap();
+        let column = |name: &str| header.iter().position(|it| *it == name).unwrap();
+        let [status, arm, control] = ["status", "arm", "control"].map(column);
+        let [total, ops, block, state] = ["total_ns", "done_ops", "block_bytes", "state"].map(column);
+        let workload = column("workload");
+        // Rows with a quoted field would be split in the wrong places.
+        let rows: Vec<Vec<&str>> = rows.filter(|row| row.len() == header.len() && row[status] == "ok").collect();
+        let findings = analysis::analyze(&record);
+        for cell in findings.cells.iter().filter(|it| !it.control) {
+            let Some(estimate) = cell.ns_per_op else { continue };
+            let it = &cell.condition;
+            let of_cell = rows.iter().filter(|row| {
+                (row[arm], row[control]) == (&cell.arm.name, "false")
+                    && (row[workload], row[state]) == (it.workload.word(), it.state.word())
+                    && row[block] == it.block_bytes.to_string()
+            });
+            let number = |text: &str| text.parse::<f64>().unwrap();
+            let values: Vec<f64> = of_cell.map(|row| number(row[total]) / number(row[ops])).collect();
+            if values.len() != cell.samples as usize {
+                continue;
+            }
+            counts.insert(values.len() % 2);
+            let computed = median(values);
+            assert!((computed / estimate.median - 1.0).abs() < 1e-9, "{}: {computed} {estimate:?}", cell.arm.name);
+        }
+    }
+    assert_eq!(counts.len(), 2, "odd and even counts were looked at");
+}

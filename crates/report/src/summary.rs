@@ -6,7 +6,7 @@ use schema::{
     Bytes, Findings, Record, State,
     findings::{ClaimVerdict, Comparison, Verdict},
     observation::MechanismFinding,
-    record::{Files, Outcome, Reading},
+    record::{Files, Outcome, Reading, RoundsEnd},
 };
 
 use crate::{costs, map::Names, number, study::without_numbers, text::shortened};
@@ -64,6 +64,26 @@ pub(crate) fn interrupted(record: &Record) -> Option<String> {
     Some(format!("{reason}. What follows rests on the {passes} made until then."))
 }
 
+/// What would bring more rounds, by what ended them.
+fn more_rounds(record: &Record) -> String {
+    let ended = |end: RoundsEnd| record.rounds_ended.values().any(|it| *it == end);
+    let made = record.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+    let budget = number::seconds(record.budget_s);
+    match () {
+        () if ended(RoundsEnd::Budget) => format!("The budget ended the rounds: try a larger --budget than {budget}"),
+        () if ended(RoundsEnd::Asked) => format!("Try more than --rounds {made}"),
+        () if ended(RoundsEnd::Most) => format!(
+            "No more than {made} rounds are made unless they are asked for, whatever the budget: try --rounds {}",
+            2 * made
+        ),
+        () if ended(RoundsEnd::Precise) => format!(
+            "The rounds ended because the intervals are as narrow as they are meant to be: try --rounds {}",
+            2 * made
+        ),
+        () => format!("Try more rounds, or a larger --budget than {budget}"),
+    }
+}
+
 /// Why nothing was decided and what to try; absent when something was.
 pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
     let comparisons = &findings.comparisons;
@@ -99,7 +119,7 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
         let often = if most_often == undecided.len() { "" } else { ", most often" };
         // Rounds help where both arms were measured, and nowhere else.
         let advice = match undecided.iter().any(|it| it.pairs > 0) {
-            true => format!(". Try more rounds, or a larger --budget than {}", number::seconds(record.budget_s)),
+            true => format!(". {}", more_rounds(record)),
             false => String::new(),
         };
         let verb = if undecided.len() == 1 { "is" } else { "are" };

@@ -14,7 +14,7 @@ use schema::{
     claims::{LaterRun, Ledger, LedgerEntry},
     findings::{Document, Status, Verdict},
     plan::{Plan, PlannedCell, PlannedCondition},
-    record::{Outcome, Reading},
+    record::{Outcome, Reading, RoundsEnd},
 };
 use serde_json::Value;
 use support::{Run, run, study};
@@ -141,6 +141,20 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
     assert!(squeezed(&overview(&undecided)).contains(
         "Nothing decided: all 10 comparisons are undecided, most often: the interval crosses the margin. Try more rounds, or a larger --budget than 60 s."
     ));
+
+    // What is advised follows from what ended the rounds.
+    for (end, advised) in [
+        (RoundsEnd::Budget, "--budget"),
+        (RoundsEnd::Asked, "--rounds"),
+        (RoundsEnd::Most, "--rounds"),
+        (RoundsEnd::Precise, "--rounds"),
+    ] {
+        undecided.record.rounds_ended = [(0, end)].into();
+        let text = squeezed(&overview(&undecided));
+        let advice = text.split("Nothing decided:").nth(1).unwrap().split(". ").nth(1).unwrap();
+        let other = if advised == "--budget" { "--rounds" } else { "--budget" };
+        assert!(advice.contains(advised) && !advice.contains(other), "{end:?}: {advice}");
+    }
 
     let mut unequal = run();
     for comparison in &mut unequal.findings.comparisons {

@@ -26,6 +26,9 @@ pub struct Record {
     /// What kind of end that was; also where a budget ended rounds that were asked for by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// Why the rounds of each condition ended, by its index in `conditions`; older records do not have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rounds_ended: BTreeMap<usize, RoundsEnd>,
     /// The working folder of a run of commands: relative paths in their lines begin there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -114,6 +117,20 @@ pub enum Ending {
     TargetChanged,
     /// The budget was spent before all rounds that were asked for were made.
     BudgetSpent,
+}
+
+/// Why no further round of a condition was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundsEnd {
+    /// Every comparison was precise enough.
+    Precise,
+    /// As many were made as are ever made unless more are asked for.
+    Most,
+    /// As many were made as were asked for.
+    Asked,
+    /// The budget was spent.
+    Budget,
 }
 
 /// What one pass measured.

@@ -24,6 +24,7 @@ pub(crate) fn record(id: &str) -> Record {
         elapsed_s: 0.1 + 0.2,
         partial: None,
         ending: None,
+        rounds_ended: Default::default(),
         folder: None,
         seed: 7,
         budget_s: 60.0,

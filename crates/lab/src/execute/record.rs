@@ -65,6 +65,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         elapsed_s: 0.0,
         partial: Some("still running, or killed".into()),
         ending: None,
+        rounds_ended: BTreeMap::new(),
         folder: folder(experiment),
         seed: settings.seed,
         budget_s: settings.budget.as_secs_f64(),

@@ -12,7 +12,7 @@ use std::{
 use schema::{
     Condition, Skip, Span, State, Workload,
     command::COMMAND,
-    record::{Ending, Outcome, Reading, Sample},
+    record::{Ending, Outcome, Reading, RoundsEnd, Sample},
     timeline::Passing,
     unit_cost::Calibration,
 };
@@ -29,7 +29,8 @@ use crate::{
 /// After so many rounds precision is looked at. An interval that happens to be narrow is a little more often wrong,
 /// and looking after every round finds more of those (docs/METHODOLOGY.md, "Stopping on precision").
 const LOOKS: [u32; 4] = [8, 12, 20, 30];
-/// Rounds are worth their time up to here.
+/// Rounds are worth their time up to here: an interval narrows with the root of their number
+/// (docs/METHODOLOGY.md, "Rounds go on until …").
 const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
@@ -248,6 +249,7 @@ impl Bench<'_> {
                 }
                 if self.is_out_of_time(slot, round) {
                     self.cut_short(slot, round);
+                    self.end_rounds(&active, RoundsEnd::Budget);
                     return;
                 }
                 let label = self.record.conditions[condition].label();
@@ -264,6 +266,7 @@ impl Bench<'_> {
                     // A pass that would exceed what is left is not begun.
                     if self.expected.get(&cell).is_some_and(|&it| it > self.clock.left()) {
                         self.cut_short(slot, round);
+                        self.end_rounds(&active, RoundsEnd::Budget);
                         return;
                     }
                     self.sample(cell, round);
@@ -278,11 +281,21 @@ impl Bench<'_> {
                 saved = Instant::now();
             }
             if self.settings.rounds.is_none() && LOOKS.contains(&(round + 1)) {
-                active = self.unsettled(active, hooks);
+                let open = self.unsettled(active.clone(), hooks);
+                self.end_rounds(&active, RoundsEnd::Precise);
+                active = open;
                 if active.is_empty() {
                     return;
                 }
             }
+        }
+        self.end_rounds(&active, if self.settings.rounds.is_some() { RoundsEnd::Asked } else { RoundsEnd::Most });
+    }
+
+    /// Notes why there are no more rounds of the conditions of these cells; of those that go on, the last note stays.
+    fn end_rounds(&mut self, cells: &[usize], end: RoundsEnd) {
+        for &cell in cells {
+            self.record.rounds_ended.insert(self.record.cells[cell].condition, end);
         }
     }
 

@@ -471,6 +471,7 @@ fn record() -> Record {
         elapsed_s: 58.2,
         partial: None,
         ending: None,
+        rounds_ended: Default::default(),
         folder: None,
         seed: 16_282,
         budget_s: 60.0,
