@@ -75,7 +75,7 @@ fn at_the_ceiling(run: &Run) -> Option<String> {
          bytes would not show",
         run.name(first.arm()),
         percent(most),
-        first.own.label()
+        run.label(first)
     ))
 }
 

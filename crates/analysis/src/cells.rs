@@ -16,8 +16,10 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
     let (status, reason) = status(run, cell);
     let bytes_per_s = cell.passes.iter().map(|pass| pass.tally.bytes as f64 * 1e9 / pass.ns);
     CellFinding {
+        id: cell.id,
         arm: cell.arm().clone(),
         condition: cell.condition.clone(),
+        own_condition: cell.entry.own_condition.clone(),
         control: cell.entry.control,
         status,
         reason,

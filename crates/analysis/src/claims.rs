@@ -4,7 +4,7 @@
 //! corrected conditions decide, and the published ones are listed beside them. Conditions that disagree are no answer.
 
 use schema::{
-    Condition,
+    CellId, Condition, Labels,
     experiment::{Claim, Compare, Expect, Metric, Variant},
     findings::{ClaimFinding, ClaimMeasured, ClaimVerdict, Estimate, PublishedClaim, Verdict},
 };
@@ -83,6 +83,8 @@ fn answer(run: &Run, claim: &Claim) -> Answer {
     let outcomes: Vec<Outcome> = asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
     let measured = outcomes.iter().filter_map(|it| {
         Some(ClaimMeasured {
+            id: it.id,
+            than_cell: it.than_cell,
             condition: it.label.clone(),
             variant: it.variant,
             value: it.estimate?,
@@ -136,6 +138,8 @@ struct Asked<'a, 'r> {
 
 /// What came of it.
 struct Outcome<'a> {
+    id: CellId,
+    than_cell: Option<usize>,
     condition: &'a Condition,
     label: String,
     variant: Option<Variant>,
@@ -209,8 +213,10 @@ impl<'a> Question<'a> {
 
     fn outcome(&self, run: &Run<'a>, asked: &Asked<'a, '_>, decides: bool) -> Outcome<'a> {
         let mut outcome = Outcome {
+            id: asked.arm.id,
+            than_cell: asked.than.map(|it| it.id.cell),
             condition: asked.arm.condition,
-            label: label(run, asked.condition),
+            label: label(run, asked),
             variant: asked.variant,
             decides,
             arm: run.name(asked.arm.arm()),
@@ -500,31 +506,10 @@ fn named(outcomes: &[&Outcome]) -> String {
     labels.join(", ")
 }
 
-/// `random 4 KiB cached`, with what else tells it from the other conditions of its comparison.
-fn label(run: &Run, condition: usize) -> String {
-    let it = &run.record.conditions[condition];
-    let mut label = it.label();
-    let origin = run.record.origins.get(condition);
-    let others = run.record.conditions.iter().enumerate().filter(|(other, _)| run.record.origins.get(*other) == origin);
-    let alike: Vec<&Condition> = others.map(|(_, other)| other).filter(|other| other.label() == label).collect();
-    let differ = |same: &dyn Fn(&Condition) -> bool| alike.iter().any(|other| !same(other));
-    let mut add = |told: bool, what: String| {
-        if told {
-            label.push_str(&format!(", {what}"));
-        }
-    };
-    add(differ(&|other| other.consume == it.consume), it.consume.to_string());
-    add(differ(&|other| other.aligned == it.aligned), if it.aligned { "aligned" } else { "unaligned" }.to_string());
-    add(differ(&|other| other.threads == it.threads), format!("{} threads", it.threads));
-    add(differ(&|other| other.descriptor == it.descriptor), it.descriptor.to_string());
-    add(
-        differ(&|other| other.storage == it.storage),
-        match it.storage.and_then(|storage| storage.read_ops_per_s) {
-            Some(rate) => format!("{} reads a second", thousands(rate)),
-            None => "reads not counted".to_string(),
-        },
-    );
-    label
+/// Among the conditions of its variant: that one is named beside it.
+fn label(run: &Run, asked: &Asked) -> String {
+    let variant = |condition: usize| run.origin(condition).and_then(|it| it.variant);
+    Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.condition)
 }
 
 /// What decides how many pages a fault maps: the folios that the fill left, and the kernel's window around a fault.

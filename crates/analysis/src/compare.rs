@@ -57,6 +57,8 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         _ => (verdict, reason),
     };
     Comparison {
+        id: arm.id,
+        baseline_cell: baseline.id.cell,
         condition: baseline.condition.clone(),
         baseline: baseline.arm().name.clone(),
         arm: arm.arm().name.clone(),

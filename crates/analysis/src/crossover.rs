@@ -5,8 +5,7 @@
 //! open: it begins where the lower end of the speedup's interval first touches 1, and ends where the upper one last does.
 
 use schema::{
-    Condition, Span,
-    experiment::Variant,
+    CellId, Condition, Span,
     findings::{Crossover, Estimate, Verdict},
 };
 
@@ -26,13 +25,14 @@ pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         let key = Key {
             arms: arms.map(|arm| arm.name.as_str()),
             condition: but_for_the_block(it.baseline.condition),
-            variant: run.origin(it.arm.entry.condition).and_then(|compare| compare.variant),
+            comparison: it.arm.id.condition.comparison_index,
         };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
             curves.push(Curve { key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
             curves.len() - 1
         });
         let point = Point {
+            id: it.arm.id,
             block_bytes: it.baseline.condition.block_bytes as f64,
             log_speedup: it.finding.speedup.map(|speedup| Estimate {
                 median: speedup.median.ln(),
@@ -58,8 +58,8 @@ fn but_for_the_block(condition: &Condition) -> Condition {
 struct Key<'a> {
     arms: [&'a str; 2],
     condition: Condition,
-    /// What was published and what corrects it are two curves.
-    variant: Option<Variant>,
+    /// Arms of two comparisons were not measured in the same rounds.
+    comparison: Option<usize>,
 }
 
 struct Curve<'a> {
@@ -70,6 +70,7 @@ struct Curve<'a> {
 }
 
 struct Point {
+    id: CellId,
     block_bytes: f64,
     /// Of the second arm over the first; above 0 the second is faster.
     log_speedup: Option<Estimate>,
@@ -82,6 +83,7 @@ impl Curve<'_> {
         let changes = self.changes();
         let finding = |at: Option<Estimate>, statement: String| Crossover {
             arms: self.key.arms.map(str::to_string),
+            cells: self.points.iter().map(|it| it.id).collect(),
             workload: self.key.condition.workload,
             consume: self.key.condition.consume,
             state: self.key.condition.state,

@@ -78,11 +78,19 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     let says = format!(
         "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{because}",
         run.name(cell.arm()),
-        cell.condition.label(),
+        run.label(cell),
         forks.len(),
         times(factor)
     );
-    Some(ForkSplit { arm: cell.arm().name.clone(), condition: cell.condition.clone(), forks, factor, in_code, says })
+    Some(ForkSplit {
+        id: cell.id,
+        arm: cell.arm().name.clone(),
+        condition: cell.condition.clone(),
+        forks,
+        factor,
+        in_code,
+        says,
+    })
 }
 
 /// Where the two groups are parted, if there are two: nothing lies in the gap, and it is wide beside both of them.

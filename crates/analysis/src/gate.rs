@@ -17,7 +17,7 @@ pub fn gate(threshold: &Threshold, first: (&Record, &Findings), others: &[(&Reco
     let mut gate =
         Gate { threshold: threshold.text.clone(), checked: 0, unsure: 0, largest: None, breaches: Vec::new() };
     for (record, findings) in others {
-        for pair in runs::pair_up(first.1, findings) {
+        for pair in runs::pair_up(first, (record, findings)) {
             if let Some(cell) = pair.any().filter(|it| threshold.cells.is_about(&it.arm.name, &it.condition)) {
                 judge(threshold, &pair, cell, &record.id, &mut gate);
             }
@@ -32,7 +32,7 @@ fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, run: &str, gate
     let measured = (first == Presence::Measured && second == Presence::Measured).then(|| pair.speedup()).flatten();
     let Some(speedup) = measured else {
         let cause = BreachCause::NotCompared { first, second };
-        gate.breaches.push(Breach { run: run.to_string(), arm, condition, cause });
+        gate.breaches.push(Breach { id: cell.id, run: run.to_string(), arm, condition, cause });
         return;
     };
     gate.checked += 1;
@@ -49,12 +49,18 @@ fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, run: &str, gate
     // Only the whole interval beyond the limit is a breach: noise alone must not fail a build.
     if least > limit {
         let cause = BreachCause::Beyond { speedup };
-        gate.breaches.push(Breach { run: run.to_string(), arm: arm.clone(), condition: condition.clone(), cause });
+        gate.breaches.push(Breach {
+            id: cell.id,
+            run: run.to_string(),
+            arm: arm.clone(),
+            condition: condition.clone(),
+            cause,
+        });
     } else if most > limit {
         gate.unsure += 1;
     }
     if gate.largest.as_ref().is_none_or(|it| forbidden(speedup.median) > forbidden(it.speedup.median)) {
-        gate.largest = Some(Change { run: run.to_string(), arm, condition, speedup });
+        gate.largest = Some(Change { id: cell.id, run: run.to_string(), arm, condition, speedup });
     }
 }
 

@@ -41,6 +41,9 @@ pub use precision::{PRECISION, settled};
 pub use runs::across;
 pub use share::Spent;
 
+/// Changes whenever findings may (`build.rs`): what was derived from a record by another version is derived again.
+pub const VERSION: &str = env!("ANALYSIS_VERSION");
+
 /// Everything faultline concludes from what it measured.
 pub fn analyze(record: &Record) -> Findings {
     let run = measured::Run::new(record);

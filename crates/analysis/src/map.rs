@@ -17,12 +17,12 @@ pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
         .map(|(index, condition)| {
             let of_condition: Vec<&Compared> =
                 compared.iter().filter(|compared| compared.arm.entry.condition == index).collect();
-            line(run, condition, run.baseline(index), &of_condition)
+            line(run, index, condition, run.baseline(index), &of_condition)
         })
         .collect()
 }
 
-fn line(run: &Run, condition: &Condition, baseline: Option<&Cell>, compared: &[&Compared]) -> MapLine {
+fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>, compared: &[&Compared]) -> MapLine {
     let answer = match baseline {
         None => Answer::open(Verdict::Undecided, "nothing to compare with: no baseline was entered"),
         Some(baseline) if compared.is_empty() => {
@@ -35,9 +35,12 @@ fn line(run: &Run, condition: &Condition, baseline: Option<&Cell>, compared: &[&
         },
     };
     MapLine {
+        id: run.record.condition_id(index),
         condition: condition.clone(),
-        winner: answer.winner,
-        ties: answer.ties,
+        winner: answer.winner.as_ref().map(|it| it.name.clone()),
+        winner_cell: answer.winner.as_ref().map(|it| it.cell),
+        ties: answer.ties.iter().map(|it| it.name.clone()).collect(),
+        tie_cells: answer.ties.iter().map(|it| it.cell).collect(),
         margin: answer.margin,
         verdict: answer.verdict,
         says: answer.says + &left_out(run, answer.verdict, compared),
@@ -45,9 +48,21 @@ fn line(run: &Run, condition: &Condition, baseline: Option<&Cell>, compared: &[&
     }
 }
 
+/// An arm of the condition.
+struct Named {
+    name: String,
+    cell: usize,
+}
+
+impl Named {
+    fn of(cell: &Cell) -> Named {
+        Named { name: cell.arm().name.clone(), cell: cell.id.cell }
+    }
+}
+
 struct Answer {
-    winner: Option<String>,
-    ties: Vec<String>,
+    winner: Option<Named>,
+    ties: Vec<Named>,
     margin: Option<Estimate>,
     verdict: Verdict,
     says: String,
@@ -93,8 +108,8 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
     says.push_str(&deeper_queue(winner, baseline));
     says.push_str(&tie_words(run, &ties, " with it"));
     Answer {
-        winner: Some(winner.arm.arm().name.clone()),
-        ties: full_names(&ties),
+        winner: Some(Named::of(winner.arm)),
+        ties: named(&ties),
         margin: winner.finding.speedup,
         verdict: Verdict::Faster,
         says,
@@ -128,7 +143,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
             says.push_str(&format!("; {} ties with {name}", run.name(known.arm.arm())));
         }
         let because = promising.finding.because.clone();
-        return Answer { ties: full_names(&open), because, ..Answer::open(Verdict::Undecided, &says) };
+        return Answer { ties: named(&open), because, ..Answer::open(Verdict::Undecided, &says) };
     }
     let Some(next) = best(&same).or_else(|| best(&slower)) else {
         let reason = compared.iter().find_map(|it| it.finding.reason.as_deref()).unwrap_or("no valid pass");
@@ -147,8 +162,8 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         (Verdict::Same, says)
     };
     Answer {
-        winner: Some(baseline.arm().name.clone()),
-        ties: full_names(&same),
+        winner: Some(Named::of(baseline)),
+        ties: named(&same),
         margin: None,
         verdict,
         says,
@@ -172,8 +187,8 @@ fn best<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a
     compared.iter().copied().max_by(|a, b| median(a).total_cmp(&median(b)))
 }
 
-fn full_names(compared: &[&Compared]) -> Vec<String> {
-    compared.iter().map(|it| it.arm.arm().name.clone()).collect()
+fn named(compared: &[&Compared]) -> Vec<Named> {
+    compared.iter().map(|it| Named::of(it.arm)).collect()
 }
 
 fn tie_words(run: &Run, ties: &[&Compared], with: &str) -> String {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Condition, Reading, Record, State,
+    Arm, CellId, Condition, Labels, Reading, Record, State,
     experiment::Compare,
     protocol::Tally,
     record::{self, Outcome},
@@ -16,10 +16,12 @@ pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,
     pub(crate) cells: Vec<Cell<'a>>,
     one_runtime: bool,
+    pub(crate) labels: Labels,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.
 pub(crate) struct Cell<'a> {
+    pub(crate) id: CellId,
     pub(crate) entry: &'a record::Cell,
     /// What its arm is compared under.
     pub(crate) condition: &'a Condition,
@@ -51,12 +53,17 @@ impl<'a> Run<'a> {
             let condition = record.conditions.get(entry.condition)?;
             Some(Cell::new(record, index, entry, condition))
         });
-        Run { record, cells: cells.collect(), one_runtime: runtimes.len() < 2 }
+        Run { record, cells: cells.collect(), one_runtime: runtimes.len() < 2, labels: Labels::of(record) }
     }
 
     /// What an arm is called in sentences: without its runtime when all have the same one.
     pub(crate) fn name(&self, arm: &'a Arm) -> &'a str {
         if self.one_runtime { arm.short_name() } else { &arm.name }
+    }
+
+    /// What a cell's condition is called; no two of a run read the same.
+    pub(crate) fn label(&self, cell: &Cell) -> String {
+        self.labels.label(cell.entry.condition)
     }
 
     /// The cells of a condition, by its index.
@@ -81,7 +88,8 @@ impl<'a> Run<'a> {
 impl<'a> Cell<'a> {
     pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {
         let own = entry.own_condition.as_ref().unwrap_or(condition);
-        let mut cell = Cell { entry, condition, own, passes: Vec::new(), invalid: Vec::new(), failed: Vec::new() };
+        let id = CellId { condition: record.condition_id(entry.condition), cell: index };
+        let mut cell = Cell { id, entry, condition, own, passes: Vec::new(), invalid: Vec::new(), failed: Vec::new() };
         for sample in record.samples.iter().filter(|sample| sample.cell == index) {
             match &sample.outcome {
                 Outcome::Ok { phases, tally } => cell.passes.push(Pass {

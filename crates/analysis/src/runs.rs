@@ -1,29 +1,37 @@
 //! One run against another. Their passes were not taken side by side, so nothing is paired: the interval of a ratio comes
 //! from the intervals of the two medians.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use schema::{
     Condition, Findings, Record,
     across::{Differs, SharedAnswer, SharedCell, Versus},
-    findings::{CellFinding, Comparison, Estimate, Status, Verdict},
+    experiment::Compare,
+    fields::{self, Role},
+    findings::{CellFinding, Estimate, Status, Verdict},
     record::Reading,
 };
 
-use crate::{compare::verdict, words::count};
+use crate::compare::verdict;
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Versus {
+    let pairs = pair_up(first, second);
     let mut cells = Vec::new();
     let mut not_comparable: Vec<String> = Vec::new();
     let (mut only_first, mut only_second) = (0, 0);
-    for pair in pair_up(first.1, second.1) {
+    for pair in &pairs {
         match (pair.first.filter(|it| is_measured(it)), pair.second.filter(|it| is_measured(it))) {
             (Some(a), Some(b)) => {
-                for reason in differences(&a.condition, &b.condition) {
+                for (field, ours, theirs) in fields::differences(Role::Subject, own(a), own(b)) {
+                    let said = |words: String| if words.is_empty() { "none".to_string() } else { words };
+                    let (name, ours, theirs) = (field.name, said(ours), said(theirs));
+                    let reason = format!("{name} is not the same: {ours} in one run, {theirs} in the other");
                     if !not_comparable.contains(&reason) {
                         not_comparable.push(reason);
                     }
                 }
-                cells.extend(shared(a, b));
+                cells.extend(shared(a, b, first.0));
             }
             (Some(_), None) => only_first += 1,
             (None, Some(_)) => only_second += 1,
@@ -44,7 +52,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Vers
         only_first,
         only_second,
         drift: drift(&cells),
-        answers: answers(first.1, second.1),
+        answers: answers(first.1, second.1, &pairs),
         cells,
     }
 }
@@ -67,23 +75,69 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Every cell of two runs, measured or not, each of the first with the next one like it of the second; then those that
-/// only the second has.
-pub(crate) fn pair_up<'a>(first: &'a Findings, second: &'a Findings) -> Vec<Pair<'a>> {
-    let entered = |it: &'a Findings| it.cells.iter().filter(|cell| !cell.control);
-    let mut others: Vec<&CellFinding> = entered(second).collect();
-    let mut pairs: Vec<Pair> = entered(first)
-        .map(|cell| {
-            let at = others.iter().position(|other| same_question(cell, other));
-            Pair { first: Some(cell), second: at.map(|at| others.remove(at)) }
-        })
-        .collect();
-    pairs.extend(others.into_iter().map(|cell| Pair { first: None, second: Some(cell) }));
-    pairs
+/// Every cell of two runs, measured or not, each with the one of the other run that asks the same and is most like it, in
+/// the order of the first; then those that only the second has.
+pub(crate) fn pair_up<'a>(first: (&'a Record, &'a Findings), second: (&'a Record, &'a Findings)) -> Vec<Pair<'a>> {
+    let entered = |it: &'a Findings| it.cells.iter().filter(|cell| !cell.control).collect::<Vec<&CellFinding>>();
+    let (ours, theirs) = (entered(first.1), entered(second.1));
+    let mut candidates: Vec<(u32, usize, usize)> = Vec::new();
+    for (a, one) in ours.iter().enumerate() {
+        let of_one = compare_of(first.0, one);
+        for (b, other) in theirs.iter().enumerate() {
+            let of_other = compare_of(second.0, other);
+            if asks_the_same((one, of_one), (other, of_other)) {
+                candidates.push((likeness((one, of_one), (other, of_other)), a, b));
+            }
+        }
+    }
+    candidates.sort_by_key(|&(likeness, a, b)| (Reverse(likeness), a, b));
+    let mut partners = vec![None; ours.len()];
+    let mut taken = vec![false; theirs.len()];
+    for (_, a, b) in candidates {
+        if partners[a].is_none() && !taken[b] {
+            (partners[a], taken[b]) = (Some(b), true);
+        }
+    }
+    let paired =
+        ours.iter().zip(partners).map(|(it, partner)| Pair { first: Some(it), second: partner.map(|at| theirs[at]) });
+    let left = theirs.iter().zip(&taken).filter(|(_, taken)| !**taken);
+    paired.chain(left.map(|(it, _)| Pair { first: None, second: Some(it) })).collect()
 }
 
 fn is_measured(cell: &CellFinding) -> bool {
     cell.status == Status::Ok && cell.ns_per_op.is_some()
+}
+
+/// The comparison that a cell comes from.
+fn compare_of<'a>(record: &'a Record, cell: &CellFinding) -> Option<&'a Compare> {
+    record.experiment.comparisons.get(cell.id.condition.comparison_index?)
+}
+
+/// What the passes of a cell did.
+fn own(cell: &CellFinding) -> &Condition {
+    cell.own_condition.as_ref().unwrap_or(&cell.condition)
+}
+
+type Side<'a> = (&'a CellFinding, Option<&'a Compare>);
+
+/// How large a pass was made is the planner's choice, and other files and memory are the same question (`Role::Subject`).
+fn asks_the_same((a, of_a): Side, (b, of_b): Side) -> bool {
+    let variant = |compare: Option<&Compare>| compare.and_then(|it| it.variant);
+    a.arm.name == b.arm.name
+        && variant(of_a) == variant(of_b)
+        && fields::agree(Role::Asked, &a.condition, &b.condition)
+        && fields::agree(Role::Asked, own(a), own(b))
+}
+
+/// Of several that ask the same, which one is meant: the things that count most come first.
+fn likeness((a, of_a): Side, (b, of_b): Side) -> u32 {
+    let name = |compare: Option<&Compare>| compare.and_then(|it| it.name.clone());
+    let alike = [
+        fields::agree(Role::Subject, own(a), own(b)),
+        name(of_a) == name(of_b),
+        fields::agree(Role::Size, own(a), own(b)),
+    ];
+    alike.into_iter().fold(0, |sum, it| 2 * sum + u32::from(it))
 }
 
 /// The median of the cells' ratios.
@@ -98,17 +152,16 @@ fn drift(cells: &[SharedCell]) -> Option<f64> {
     }
 }
 
-/// Comparisons that were made in both runs, each of the first with the next one like it of the second.
-fn answers(first: &Findings, second: &Findings) -> Vec<SharedAnswer> {
-    let mut taken = vec![false; second.comparisons.len()];
+/// Comparisons that were made in both runs: of cells that are paired, arm with arm and baseline with baseline.
+fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAnswer> {
+    let pairs: BTreeMap<usize, usize> =
+        pairs.iter().filter_map(|it| Some((it.first?.id.cell, it.second?.id.cell))).collect();
     let shared = first.comparisons.iter().filter_map(|a| {
-        let alike = |b: &Comparison| {
-            (&a.arm, &a.baseline) == (&b.arm, &b.baseline) && asked(&a.condition) == asked(&b.condition)
-        };
-        let at = (0..taken.len()).find(|&at| !taken[at] && alike(&second.comparisons[at]))?;
-        taken[at] = true;
-        let b = &second.comparisons[at];
+        let (arm, baseline) = (pairs.get(&a.id.cell)?, pairs.get(&a.baseline_cell)?);
+        let b = second.comparisons.iter().find(|b| (b.id.cell, b.baseline_cell) == (*arm, *baseline))?;
         Some(SharedAnswer {
+            first_id: a.id,
+            second_id: b.id,
             condition: a.condition.clone(),
             baseline: a.baseline.clone(),
             arm: a.arm.clone(),
@@ -121,49 +174,27 @@ fn answers(first: &Findings, second: &Findings) -> Vec<SharedAnswer> {
     shared.collect()
 }
 
-/// Whether two cells ask the same; how large a pass was made of it is the planner's choice.
-fn same_question(a: &CellFinding, b: &CellFinding) -> bool {
-    a.arm.name == b.arm.name && asked(&a.condition) == asked(&b.condition)
-}
-
-/// What a condition asks, without what the planner chose.
-fn asked(it: &Condition) -> impl PartialEq + use<> {
-    (
-        (it.workload, it.consume, it.block_bytes, it.state, it.threads),
-        (it.descriptor, it.durability, it.storage, it.aligned, it.consumed_percent),
-    )
-}
-
-/// What makes the same question another one.
-fn differences(a: &Condition, b: &Condition) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if a.file_bytes != b.file_bytes {
-        reasons.push(format!(
-            "the file has {} in one run and {} in the other",
-            count(a.file_bytes, "byte", "bytes"),
-            count(b.file_bytes, "byte", "bytes")
-        ));
-    }
-    if a.memory_bytes != b.memory_bytes {
-        reasons.push("the memory limits of state limited differ".into());
-    }
-    reasons
-}
-
-fn shared(a: &CellFinding, b: &CellFinding) -> Option<SharedCell> {
+fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<SharedCell> {
     let (first, second) = (a.ns_per_op?, b.ns_per_op?);
     let speedup = ratio(first, second);
     let (verdict, mut reason) = verdict(speedup, a.samples.min(b.samples));
-    if verdict != Verdict::Undecided
-        && (a.condition.ops, a.condition.range.bytes) != (b.condition.ops, b.condition.range.bytes)
-    {
-        reason = Some(format!(
-            "passes of {} against {}",
-            count(a.condition.ops, "block", "blocks"),
-            count(b.condition.ops, "block", "blocks")
-        ));
+    let sizes = fields::differences(Role::Size, own(a), own(b));
+    if verdict != Verdict::Undecided && !sizes.is_empty() {
+        let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
+        reason = Some(format!("passes of {} against {}", ours.join(", "), theirs.join(", ")));
     }
-    Some(SharedCell { arm: a.arm.clone(), condition: a.condition.clone(), first, second, speedup, verdict, reason })
+    Some(SharedCell {
+        first_id: a.id,
+        second_id: b.id,
+        comparison: compare_of(first_run, a).map_or_else(Vec::new, |it| it.words(a.id.condition.comparison_index)),
+        arm: a.arm.clone(),
+        condition: a.condition.clone(),
+        first,
+        second,
+        speedup,
+        verdict,
+        reason,
+    })
 }
 
 /// The ratio of two independent medians with its 95 % interval: on the logarithmic scale the distances from each median
@@ -249,7 +280,11 @@ mod tests {
             let record: Record =
                 serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
             let (arm, condition) = (record.cells[0].arm.clone(), record.conditions[0].clone());
+            let id = record.cell_id(0).unwrap();
             SharedCell {
+                first_id: id,
+                second_id: id,
+                comparison: Vec::new(),
                 arm,
                 condition,
                 first: estimate,

@@ -6,7 +6,7 @@
 //! calls.
 
 use schema::{
-    Condition,
+    ConditionId,
     findings::{SafepointFinding, Safepoints},
 };
 
@@ -41,16 +41,13 @@ pub(crate) fn all(run: &Run) -> Option<Safepoints> {
         let kept = parts.filter(|(at, part)| *at == 0 || !common.iter().any(|word| word == part)).map(|(_, part)| part);
         cell.name = kept.collect::<Vec<&str>>().join("+");
     }
-    let mut conditions: Vec<&Condition> = Vec::new();
-    for cell in &cells {
-        if !conditions.contains(&&cell.condition) {
-            conditions.push(&cell.condition);
-        }
-    }
+    let mut conditions: Vec<ConditionId> = cells.iter().map(|it| it.id.condition).collect();
+    conditions.sort_unstable();
+    conditions.dedup();
     let mut seen = Seen::default();
-    let sentences = conditions.iter().filter_map(|condition| {
-        let here: Vec<&SafepointFinding> = cells.iter().filter(|it| it.condition == **condition).collect();
-        seen.of_condition(&here)
+    let sentences = conditions.into_iter().filter_map(|condition| {
+        let here: Vec<&SafepointFinding> = cells.iter().filter(|it| it.id.condition == condition).collect();
+        seen.of_condition(run.labels.label(condition.condition_index), &here)
     });
     let mut says: Vec<String> = sentences.collect();
     says.extend(seen.meaning());
@@ -64,6 +61,7 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
     let total = |name: &str| cell.passes.iter().filter_map(|it| it.reading(name)).sum::<f64>();
     let stopped_of: f64 = cell.passes.iter().filter(|it| it.reading(STOPPED).is_some()).map(|it| it.ns).sum();
     Some(SafepointFinding {
+        id: cell.id,
         arm: cell.arm().name.clone(),
         name: run.name(cell.arm()).to_string(),
         condition: cell.condition.clone(),
@@ -92,7 +90,7 @@ struct Seen {
 
 impl Seen {
     /// Those that fault beside those that call, in one sentence.
-    fn of_condition(&mut self, here: &[&SafepointFinding]) -> Option<String> {
+    fn of_condition(&mut self, label: String, here: &[&SafepointFinding]) -> Option<String> {
         let of = |calls: bool| -> Vec<&SafepointFinding> {
             here.iter().filter(|it| it.through_calls == Some(calls)).copied().collect()
         };
@@ -105,7 +103,6 @@ impl Seen {
         let each = |of: &[&SafepointFinding]| {
             list(&of.iter().map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect::<Vec<String>>())
         };
-        let label = here.first()?.condition.label();
         let says = format!(
             "{label}: 99 of 100 safepoints were reached within {} while a thread read through calls, and within {} while it \
              read through a mapping; the longest took {} and {}",

@@ -78,6 +78,7 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
     };
     let largest = |name: &str| cell.reading(name, |sample| sample.quantile(1.0));
     CommandFinding {
+        id: cell.id,
         arm: cell.arm().name.clone(),
         condition: cell.condition.clone(),
         says: says(run, cell, &time, &amplification),

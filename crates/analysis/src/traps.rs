@@ -29,7 +29,7 @@ fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     let value = |it: &CountedFinding| it.amplification.value().copied().filter(|&times| times > AMPLIFICATION);
     let worst = counted.iter().filter_map(|it| Some((value(it)?, it))).max_by(|a, b| a.0.total_cmp(&b.0))?;
     let entry = cell(run, worst.1)?;
-    let label = run.record.conditions.get(entry.condition)?.label();
+    let label = run.labels.label(entry.condition);
     Some(format!(
         "{:.1} bytes came from the device for each byte that {} used ({label}): read-ahead fetched what nobody wanted",
         worst.0,
@@ -60,8 +60,7 @@ fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<String> {
             })
         });
         if plain.is_some_and(|plain| did_the_same(it, plain)) {
-            let label = run.record.conditions.get(advised.condition).map(|it| format!(" ({})", it.label()));
-            idle.push(format!("{}{}", run.name(&advised.arm), label.unwrap_or_default()));
+            idle.push(format!("{} ({})", run.name(&advised.arm), run.labels.label(advised.condition)));
         }
     }
     let first = idle.first()?;
@@ -109,7 +108,7 @@ fn other_folios(run: &Run, counted: &[CountedFinding]) -> Option<String> {
                  {large} for {} ({}); what they cost later differs with them",
                 run.name(&small_entry.arm),
                 run.name(&large_entry.arm),
-                run.record.conditions[condition].label()
+                run.labels.label(condition)
             )
         })
     })

@@ -146,7 +146,7 @@ fn loose_throttle(run: &Run) -> Option<String> {
         allowed / 1e6,
         run.name(cell.arm()),
         rate / 1e6,
-        cell.own.label()
+        run.label(cell)
     ))
 }
 

@@ -9,18 +9,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params, types::Type};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params, types::Type};
 use rustix::fs::{CWD, RenameFlags};
 use schema::{
     Record,
-    findings::Estimate,
     saved::{CellPattern, Damaged, SavedCell, SavedRun, Wanted},
 };
 
 use crate::Store;
 
 /// Of the tables below. An index of another layout is made again.
-const LAYOUT: i64 = 1;
+const LAYOUT: i64 = 2;
 
 /// What the file's header says that it is (PRAGMA application_id): "fltl". Nothing is changed in a file that says
 /// something else.
@@ -39,9 +38,8 @@ const TABLES: &str = "
         machine TEXT NOT NULL, kernel TEXT NOT NULL, experiment TEXT NOT NULL, target TEXT NOT NULL,
         target_bytes INTEGER NOT NULL, file_system TEXT NOT NULL, partial TEXT, samples INTEGER NOT NULL);
     CREATE TABLE cell (
-        run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, arm TEXT NOT NULL, workload TEXT NOT NULL,
-        consume TEXT NOT NULL, state TEXT NOT NULL, block_bytes INTEGER NOT NULL, condition TEXT NOT NULL,
-        median REAL NOT NULL, ci_low REAL NOT NULL, ci_high REAL NOT NULL);
+        run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, arm TEXT NOT NULL, digest TEXT NOT NULL);
+    CREATE TABLE derived (version TEXT NOT NULL);
     CREATE INDEX cell_by_arm ON cell (arm, run);";
 
 /// The index of one store.
@@ -81,20 +79,21 @@ impl Index {
         })
     }
 
-    /// Brings the index up to date with the files: what is gone is forgotten, what is new or changed is read. Where another
-    /// process keeps it from that, the index goes on in memory.
+    /// Brings the index up to date with the files: what is gone is forgotten, what is new or changed is read. What
+    /// was derived by another `version` of the digest is derived again. Where another process keeps it from that, the
+    /// index goes on in memory.
     ///
     /// # Errors
     /// When the folder cannot be listed, or the index cannot be written although it could be opened (a full disk).
-    pub fn refresh(&mut self, store: &Store, digest: Digest) -> Result<()> {
+    pub fn refresh(&mut self, store: &Store, version: &str, digest: Digest) -> Result<()> {
         let files = store.list()?;
         let path = place(store);
         let context =
             || format!("{} cannot be brought up to date; it may be deleted, the records are untouched", path.display());
-        let refreshed = match self.bring_up_to_date(store, &files, digest) {
+        let refreshed = match self.bring_up_to_date(store, &files, version, digest) {
             Err(error) if is(&error, ErrorCode::DatabaseBusy) && self.only_in_memory.is_none() => {
                 *self = Index::in_memory(format!("{} is busy: another process writes to it", path.display()))?;
-                self.bring_up_to_date(store, &files, digest)
+                self.bring_up_to_date(store, &files, version, digest)
             }
             other => other,
         };
@@ -103,7 +102,16 @@ impl Index {
 
     /// Records are read outside of transactions, which would keep others waiting. Two processes that refresh at once may
     /// both read a record; it is entered once.
-    fn bring_up_to_date(&mut self, store: &Store, files: &[(String, PathBuf)], digest: Digest) -> rusqlite::Result<()> {
+    fn bring_up_to_date(
+        &mut self,
+        store: &Store,
+        files: &[(String, PathBuf)],
+        derived_by: &str,
+        digest: Digest,
+    ) -> rusqlite::Result<()> {
+        if derived(&self.connection)?.as_deref() != Some(derived_by) {
+            self.forget_other_versions(derived_by)?;
+        }
         let known = known(&self.connection)?;
         let there: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         let gone: Vec<&String> = known.keys().filter(|name| !there.contains(name.as_str())).collect();
@@ -128,6 +136,16 @@ impl Index {
             true => Ok(()),
             false => self.enter_all(&gone, &batch),
         }
+    }
+
+    fn forget_other_versions(&mut self, derived_by: &str) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have come first.
+        if derived(&transaction)?.as_deref() != Some(derived_by) {
+            transaction.execute_batch("DELETE FROM file; DELETE FROM derived;")?;
+            transaction.execute("INSERT INTO derived VALUES (?1)", [derived_by])?;
+        }
+        transaction.commit()
     }
 
     fn enter_all(&mut self, gone: &[&String], batch: &[Read]) -> rusqlite::Result<()> {
@@ -177,43 +195,21 @@ impl Index {
     /// When the index was damaged since it was opened.
     pub fn cells(&self, wanted: &Wanted, pattern: &CellPattern) -> Result<Vec<SavedCell>> {
         let sql = format!(
-            "SELECT cell.*, run.started, run.machine FROM cell JOIN run ON run.id = cell.run WHERE {WANTED} AND arm = ?6
-             AND (?7 IS NULL OR workload = ?7) AND (?8 IS NULL OR consume = ?8) AND (?9 IS NULL OR state = ?9)
-             AND (?10 IS NULL OR block_bytes = ?10) ORDER BY condition, started, run.id"
+            "SELECT cell.run, cell.digest, run.started, run.machine FROM cell JOIN run ON run.id = cell.run
+             WHERE {WANTED} AND arm = ?6 ORDER BY started, run.id, cell.rowid"
         );
         let [machine, target, experiment, since, until] = parameters(wanted);
-        let parameters = params![
-            machine,
-            target,
-            experiment,
-            since,
-            until,
-            pattern.arm,
-            pattern.workload.map(|it| it.word()),
-            pattern.consume.map(|it| it.word()),
-            pattern.state.map(|it| it.word()),
-            pattern.block_bytes.map(|it| it as i64),
-        ];
+        let parameters = params![machine, target, experiment, since, until, pattern.arm];
         let mut statement = self.connection.prepare(&sql)?;
         let rows = statement.query_map(parameters, |row| {
-            Ok(SavedCell {
-                run: row.get("run")?,
-                started: row.get("started")?,
-                machine: row.get("machine")?,
-                arm: row.get("arm")?,
-                workload: word(row, "workload")?,
-                consume: word(row, "consume")?,
-                state: word(row, "state")?,
-                block_bytes: row.get::<_, i64>("block_bytes")? as u64,
-                condition: row.get("condition")?,
-                ns_per_op: Estimate {
-                    median: row.get("median")?,
-                    ci_low: row.get("ci_low")?,
-                    ci_high: row.get("ci_high")?,
-                },
-            })
+            let text: String = row.get("digest")?;
+            let cell: SavedCell = serde_json::from_str(&text)
+                .map_err(|error| rusqlite::Error::FromSqlConversionFailure(1, Type::Text, error.into()))?;
+            Ok(SavedCell { run: row.get("run")?, started: row.get("started")?, machine: row.get("machine")?, ..cell })
         })?;
-        rows.collect::<rusqlite::Result<Vec<SavedCell>>>().context("the index of saved runs cannot be read")
+        let cells =
+            rows.collect::<rusqlite::Result<Vec<SavedCell>>>().context("the index of saved runs cannot be read")?;
+        Ok(cells.into_iter().filter(|it| pattern.is_about(&it.arm, &it.under)).collect())
     }
 
     /// Files among the records that cannot be used.
@@ -235,11 +231,6 @@ const WANTED: &str = "(?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR instr(targ
 fn parameters(wanted: &Wanted) -> [Option<&str>; 5] {
     let Wanted { machine, target, experiment, since, until } = wanted;
     [machine, target, experiment, since, until].map(Option::as_deref)
-}
-
-fn word<T: std::str::FromStr<Err = String>>(row: &rusqlite::Row, column: &str) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    text.parse().map_err(|error: String| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into()))
 }
 
 fn place(store: &Store) -> PathBuf {
@@ -319,7 +310,10 @@ fn lay_out(connection: &mut Connection) -> rusqlite::Result<()> {
     let layout: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     // Another process may have come first.
     if layout != LAYOUT {
-        transaction.execute_batch("DROP TABLE IF EXISTS cell; DROP TABLE IF EXISTS run; DROP TABLE IF EXISTS file;")?;
+        transaction.execute_batch(
+            "DROP TABLE IF EXISTS cell; DROP TABLE IF EXISTS run; DROP TABLE IF EXISTS file;
+             DROP TABLE IF EXISTS derived;",
+        )?;
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
         transaction.pragma_update(None, "user_version", LAYOUT)?;
@@ -356,6 +350,11 @@ fn known(connection: &Connection) -> rusqlite::Result<HashMap<String, Version>> 
     statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?.collect()
 }
 
+/// Which version of the digest the cells are of.
+fn derived(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    connection.query_row("SELECT version FROM derived", [], |row| row.get(0)).optional()
+}
+
 fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -373,21 +372,13 @@ fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]
             record.samples.len() as i64,
         ],
     )?;
-    let mut statement = connection.prepare("INSERT INTO cell VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
-    for cell in cells {
-        let Estimate { median, ci_low, ci_high } = cell.ns_per_op;
-        statement.execute(params![
-            id,
-            cell.arm,
-            cell.workload.word(),
-            cell.consume.word(),
-            cell.state.word(),
-            cell.block_bytes as i64,
-            cell.condition,
-            median,
-            ci_low,
-            ci_high
-        ])?;
+    let mut statement = connection.prepare("INSERT INTO cell VALUES (?1, ?2, ?3)")?;
+    for (at, cell) in cells.iter().enumerate() {
+        let occurrence = cells[..at].iter().filter(|it| it.is_alike(cell)).count() as u32;
+        let cell = SavedCell { occurrence, ..cell.clone() };
+        let digest =
+            serde_json::to_string(&cell).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        statement.execute(params![id, cell.arm, digest])?;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Runs beside each other, for a terminal and for a pull request: what differs about the machines comes first.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use schema::{
-    across::{Across, SharedAnswer, Versus},
+    Condition, ConditionId, Labels,
+    across::{Across, SharedAnswer, SharedCell, Versus},
     findings::{Estimate, Verdict},
     gate::{Breach, BreachCause, Gate, Presence},
 };
@@ -118,7 +119,7 @@ pub fn gate_breaches(gate: &Gate) -> Vec<String> {
 }
 
 fn breach(breach: &Breach, threshold: &str) -> String {
-    let Breach { run, arm, condition, cause } = breach;
+    let Breach { run, arm, condition, cause, .. } = breach;
     let cell = format!("{} {arm} in run {run}", condition.label());
     match cause {
         BreachCause::Beyond { speedup } => {
@@ -175,7 +176,9 @@ pub(crate) fn table(versus: &Versus) -> Table {
         Column::right("first"),
         Column::right("second"),
     ];
-    let alike = versus.cells.iter().all(|it| it.arm.runtime == versus.cells[0].arm.runtime);
+    // The runtime that is meant where none is written.
+    let alike = versus.cells.iter().all(|it| it.arm.runtime == "native");
+    let labels = labels(versus);
     let rows = versus.cells.iter().map(|it| {
         let paint = match it.verdict {
             Verdict::Faster => Paint::Good,
@@ -185,7 +188,7 @@ pub(crate) fn table(versus: &Versus) -> Table {
         };
         let arm = if alike { it.arm.short_name() } else { &it.arm.name };
         vec![
-            Cell::plain(format!("{} {arm}", it.condition.label())),
+            Cell::plain(format!("{} {arm}", labels[&it.first_id.condition])),
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued)),
             Cell::new(it.verdict.words(), paint),
             Cell::plain(number::duration_interval(&it.first)),
@@ -229,13 +232,27 @@ pub(crate) fn answered(versus: &Versus) -> String {
     }
 }
 
+/// What the conditions of the shared cells are called, so that no two read the same.
+pub(crate) fn labels(versus: &Versus) -> BTreeMap<ConditionId, String> {
+    let of: BTreeMap<ConditionId, &SharedCell> = versus.cells.iter().map(|it| (it.first_id.condition, it)).collect();
+    let further = |it: &SharedCell| {
+        let condition = format!("condition {}", it.first_id.condition.condition_index + 1);
+        it.comparison.iter().cloned().chain([condition]).collect()
+    };
+    let items: Vec<(&Condition, Vec<String>)> = of.values().map(|it| (&it.condition, further(it))).collect();
+    let labels = Labels::new(&items);
+    of.into_keys().enumerate().map(|(at, id)| (id, labels.label(at))).collect()
+}
+
 /// Verdicts that are not the same.
 pub(crate) fn changed(versus: &Versus) -> Vec<String> {
     let said = |speedup: &Option<Estimate>| speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued);
     let differ = versus.answers.iter().filter(|it| it.is_decided() && it.first_verdict != it.second_verdict);
+    let labels = labels(versus);
     let line = |it: &SharedAnswer| {
         let (first, second) = (it.first_verdict.words(), it.second_verdict.words());
-        let (label, arm, baseline) = (it.condition.label(), &it.arm, &it.baseline);
+        let (arm, baseline) = (&it.arm, &it.baseline);
+        let label = labels.get(&it.first_id.condition).cloned().unwrap_or_else(|| it.condition.label());
         format!(
             "{label}: {arm} against {baseline} was {first}, {}, and is {second}, {}",
             said(&it.first),

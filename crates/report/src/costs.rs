@@ -1,7 +1,7 @@
 //! What single things cost, how far they account for what was measured, and what they predict.
 
 use schema::{
-    Bytes, Findings, Record, SCHEMA_VERSION,
+    Bytes, Findings, Labels, Record, SCHEMA_VERSION,
     arm::short,
     findings::{Estimate, Verdict},
     record::Reading,
@@ -64,17 +64,20 @@ pub(crate) const ABOUT_HELD_OUT: &str = "A tenth of the run's cells, drawn by it
     nothing counted or timed of the cells themselves.";
 
 /// The cells that were held out, the worst first; nothing where there are none.
-pub(crate) fn held_out(findings: &Findings) -> Option<Table> {
+pub(crate) fn held_out(record: &Record, findings: &Findings) -> Option<Table> {
     let cells = &findings.costs.as_ref()?.predictions.cells;
     let mut held_out: Vec<&PredictedCell> = cells.iter().filter(|it| it.held_out).collect();
     held_out.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
     let mut columns = vec![Column::left("arm"), Column::left("condition")];
     columns.extend(["predicted", "measured", "error"].map(Column::right));
+    let labels = Labels::of(record);
     let row = |it: &&PredictedCell| {
         let [predicted, measured] = [it.predicted_ns_per_op, it.measured_ns_per_op].map(number::duration);
         let sign = if it.error < 0.0 { "−" } else { "+" };
         let error = format!("{sign}{}", number::percent(it.error.abs()));
-        [short(&it.arm).to_string(), it.condition.label(), predicted, measured, error].map(Cell::plain).to_vec()
+        [short(&it.arm).to_string(), labels.label(it.id.condition.condition_index), predicted, measured, error]
+            .map(Cell::plain)
+            .to_vec()
     };
     let rows: Vec<Vec<Cell>> = held_out.iter().map(row).collect();
     (!rows.is_empty()).then_some(Table { columns, rows })

@@ -1,7 +1,7 @@
 //! The table of counted passes.
 
 use schema::{
-    Findings, Record,
+    Findings, Labels, Record,
     counted::{CountedFinding, Histogram},
     record::Reading,
 };
@@ -23,19 +23,19 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     if findings.counted.is_empty() {
         return None;
     }
+    let labels = Labels::of(record);
     let mut columns = vec![Column::left("arm"), Column::left("condition")];
     columns
         .extend(["calls/MiB", "faults/MiB", "pages/fault", "amplification", "folios", "requests"].map(Column::right));
-    let rows = findings.counted.iter().filter_map(|it| row(record, it)).collect();
+    let rows = findings.counted.iter().filter_map(|it| row(record, &labels, it)).collect();
     Some(Table { columns, rows })
 }
 
-fn row(record: &Record, it: &CountedFinding) -> Option<Vec<Cell>> {
+fn row(record: &Record, labels: &Labels, it: &CountedFinding) -> Option<Vec<Cell>> {
     let cell = record.cells.get(it.cell)?;
-    let condition = record.conditions.get(cell.condition)?;
     Some(vec![
         Cell::plain(&cell.arm.name),
-        Cell::plain(condition.label()),
+        Cell::plain(labels.label(cell.condition)),
         amount(&it.system_calls_per_mib),
         amount(&it.faults_per_mib),
         amount(&it.pages_per_fault),

@@ -8,36 +8,30 @@
 
 use schema::{
     Record,
+    fields::{FIELDS, Field},
     record::{Outcome, Reading, Sample},
 };
 
 use crate::text::visible;
 
-const COLUMNS: &[&str] = &[
+/// Before those of the condition (`schema::fields`).
+const WHICH: &[&str] = &[
     "run",
     "order",
     "round",
     "host",
     "condition",
+    "comparison",
+    "variant",
     "arm",
     "runtime",
     "method",
     "baseline",
     "control",
-    "workload",
-    "consume",
-    "block_bytes",
-    "state",
-    "file_bytes",
-    "threads",
-    "descriptor",
-    "durability",
-    "storage_read_bytes_per_s",
-    "storage_read_ops_per_s",
-    "range_offset",
-    "range_bytes",
-    "aligned",
-    "ops",
+];
+
+/// After them.
+const WHAT: &[&str] = &[
     "status",
     "reason",
     "open_ns",
@@ -62,13 +56,14 @@ pub fn csv(record: &Record) -> String {
     let mut probes: Vec<&String> = record.samples.iter().flat_map(|sample| sample.readings.keys()).collect();
     probes.sort_unstable();
     probes.dedup();
+    let of_condition = FIELDS.iter().flat_map(|field| field.columns).map(|(name, _)| *name);
+    let columns = WHICH.iter().copied().chain(of_condition).chain(WHAT.iter().copied());
     let mut text = String::new();
-    line(&mut text, COLUMNS.iter().map(|name| name.to_string()).chain(probes.iter().map(|name| visible(name))));
+    line(&mut text, columns.map(str::to_string).chain(probes.iter().map(|name| visible(name))));
     let mut samples: Vec<&Sample> = record.samples.iter().collect();
     samples.sort_by_key(|sample| sample.order);
     for sample in samples {
         let mut fields = fields(record, sample);
-        debug_assert_eq!(fields.len(), COLUMNS.len());
         fields.extend(probes.iter().map(|&name| optional(sample.readings.get(name).and_then(Reading::value))));
         line(&mut text, fields.into_iter());
     }
@@ -79,10 +74,10 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     let cell = record.cells.get(sample.cell);
     let condition = cell.and_then(|cell| cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition)));
     let of_cell = |show: &dyn Fn(&schema::record::Cell) -> String| cell.map_or(String::new(), show);
-    let of_condition = |show: &dyn Fn(&schema::Condition) -> String| condition.map_or(String::new(), show);
-    // A command has none of these.
-    let of_method = |show: &dyn Fn(&schema::Condition) -> String| {
-        condition.filter(|it| !it.is_of_commands()).map_or(String::new(), show)
+    let compare = cell.and_then(|cell| record.experiment.comparisons.get(*record.origins.get(cell.condition)?));
+    // A command has few of them.
+    let of_condition = |field: &Field, show: fn(&schema::Condition) -> String| {
+        condition.filter(|it| field.of_commands || !it.is_of_commands()).map_or(String::new(), show)
     };
     let (status, reason, phases, tally) = match &sample.outcome {
         Outcome::Ok { phases, tally } => ("ok", None, Some(phases), Some(tally)),
@@ -91,31 +86,22 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     };
     let of_reader = tally.filter(|_| condition.is_none_or(|it| !it.is_of_commands()));
     let (before, after) = (sample.resident_before.value(), sample.resident_after.value());
-    vec![
+    let mut all = vec![
         visible(&record.id),
         sample.order.to_string(),
         sample.round.to_string(),
         visible(&sample.host),
         of_cell(&|cell| cell.condition.to_string()),
+        of_cell(&|cell| optional(record.origins.get(cell.condition))),
+        compare.and_then(|it| it.variant).map_or(String::new(), |it| it.words().to_string()),
         of_cell(&|cell| visible(&cell.arm.name)),
         of_cell(&|cell| visible(&cell.arm.runtime)),
         of_cell(&|cell| visible(&cell.arm.method)),
         of_cell(&|cell| cell.baseline.to_string()),
         of_cell(&|cell| cell.control.to_string()),
-        of_condition(&|it| it.workload.to_string()),
-        of_method(&|it| it.consume.to_string()),
-        of_method(&|it| it.block_bytes.to_string()),
-        of_condition(&|it| it.state.to_string()),
-        of_condition(&|it| it.file_bytes.to_string()),
-        of_method(&|it| it.threads.to_string()),
-        of_method(&|it| it.descriptor.to_string()),
-        of_method(&|it| it.durability.to_string()),
-        of_condition(&|it| optional(it.storage.and_then(|storage| storage.read_bytes_per_s))),
-        of_condition(&|it| optional(it.storage.and_then(|storage| storage.read_ops_per_s))),
-        of_method(&|it| it.range.offset.to_string()),
-        of_method(&|it| it.range.bytes.to_string()),
-        of_method(&|it| it.aligned.to_string()),
-        of_method(&|it| it.ops.to_string()),
+    ];
+    all.extend(FIELDS.iter().flat_map(|field| field.columns.iter().map(move |(_, show)| of_condition(field, *show))));
+    all.extend([
         status.to_string(),
         reason.map_or(String::new(), |reason| visible(reason)),
         optional(phases.and_then(|phases| phases.open_ns)),
@@ -133,7 +119,8 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
         optional(before.map(|resident| resident.of)),
         optional(after.map(|resident| resident.pages)),
         optional(after.map(|resident| resident.of)),
-    ]
+    ]);
+    all
 }
 
 fn optional(value: Option<impl ToString>) -> String {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Bytes, Condition, Findings, Record,
+    Condition, ConditionId, Findings, Labels, Record,
+    fields::{self, Role},
     findings::{CellFinding, Comparison, Estimate, Status, Verdict},
     record::Reading,
 };
@@ -90,9 +91,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<Section>, Vec
     }
     let (mut all, mut missing) = (Vec::new(), Vec::new());
     for origin in 0..record.experiment.comparisons.len() {
-        let (record, findings) = study::part(record, findings, origin);
-        let (mut of_one, lost) = sections(&record, &findings);
-        if let Some(heading) = study::heading(&record, origin) {
+        let (mut of_one, lost) = sections(record, &study::part(findings, origin));
+        if let Some(heading) = study::heading(record, origin) {
             of_one.iter_mut().for_each(|section| section.title = format!("{heading}: {}", section.title));
         }
         all.extend(of_one);
@@ -110,6 +110,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<Section>, Vec
 fn sections(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
     let names = Names::of(record, findings);
     let conditions = conditions(findings);
+    let shown = |index: usize| conditions.iter().any(|it| it.condition_index == index);
+    let labels = Labels::of_some(record, shown);
     let ok = |cell: &&CellFinding| cell.status == Status::Ok;
     let shown: Vec<&Probe> = PROBES
         .iter()
@@ -128,35 +130,34 @@ fn sections(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>
         .into_iter()
         .map(|((probe, reason), cells)| Missing { reading: PROBES[probe].title, reason: reason.to_string(), cells })
         .collect();
-    let sections =
-        conditions.iter().map(|condition| section(condition, &conditions, record, findings, &names, &shown)).collect();
+    let sections = conditions.iter().filter_map(|&id| section(id, &labels, record, findings, &names, &shown)).collect();
     (sections, missing)
 }
 
-/// Every condition of the run once, in the order of the map.
-fn conditions(findings: &Findings) -> Vec<&Condition> {
-    let mut conditions: Vec<&Condition> = Vec::new();
-    let mapped = findings.map.iter().map(|line| &line.condition);
-    for condition in mapped.chain(findings.cells.iter().map(|cell| &cell.condition)) {
-        if !conditions.contains(&condition) {
-            conditions.push(condition);
-        }
-    }
+/// Every condition of the findings once, in the order of the record.
+fn conditions(findings: &Findings) -> Vec<ConditionId> {
+    let mapped = findings.map.iter().map(|line| line.id);
+    let mut conditions: Vec<ConditionId> = mapped.chain(findings.cells.iter().map(|cell| cell.id.condition)).collect();
+    conditions.sort_unstable();
+    conditions.dedup();
     conditions
 }
 
+/// Nothing of a condition that the record does not have.
 fn section(
-    condition: &Condition,
-    all: &[&Condition],
+    id: ConditionId,
+    labels: &Labels,
     record: &Record,
     findings: &Findings,
     names: &Names,
     probes: &[&Probe],
-) -> Section {
-    let baseline = map::baseline(condition, findings, record);
-    let mut cells = entries(condition, findings, names, baseline.as_deref());
+) -> Option<Section> {
+    let condition = record.conditions.get(id.condition_index)?;
+    let baseline = map::baseline(id, record);
+    let mut cells = entries(id, findings, names, baseline);
     cells.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
-    let versus = baseline.as_deref().map_or("speedup".to_string(), |arm| format!("vs {}", names.short(arm)));
+    let versus =
+        baseline.map_or("speedup".to_string(), |cell| format!("vs {}", names.short(&record.cells[cell].arm.name)));
     let mut columns =
         vec![Column::left("arm"), Column::right("time/op"), Column::left(versus), Column::right("throughput")];
     let probed = columns.len();
@@ -178,7 +179,7 @@ fn section(
             note_comparison(comparison, &entry.name, &mut notes);
         }
     }
-    notes.extend(differences(condition, record, names));
+    notes.extend(differences(id, condition, record, names));
     let notes = together(notes);
     let mut table = Table { columns, rows };
     let measured: Vec<bool> = cells.iter().map(|entry| entry.cell.status == Status::Ok).collect();
@@ -191,16 +192,14 @@ fn section(
             column.begins_group = true;
         }
     }
-    let also = map::also(condition, all);
-    let also = if also.is_empty() { also } else { format!(", {also}") };
-    Section {
-        title: format!("{}{also}", condition.label()),
+    Some(Section {
+        title: labels.label(id.condition_index),
         about: about(condition),
         alike,
-        says: says(condition, findings, &notes),
+        says: says(id, findings, &notes),
         table,
         notes,
-    }
+    })
 }
 
 /// What is said of several arms is said once.
@@ -245,8 +244,8 @@ fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
 }
 
 /// The line of the map in words; its reason only where no note gives it already.
-fn says(condition: &Condition, findings: &Findings, notes: &[Note]) -> Option<String> {
-    let line = findings.map.iter().find(|line| line.condition == *condition)?;
+fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> {
+    let line = findings.map.iter().find(|line| line.id == id)?;
     let new = |because: &&String| !notes.iter().any(|note| note.text.contains(because.as_str()));
     match line.because.as_ref().filter(new) {
         Some(because) => Some(format!("{}: {because}", line.says)),
@@ -297,23 +296,15 @@ impl Entry<'_> {
     }
 }
 
-/// The cells of a condition with their comparisons. One arm may be entered several times, each time doing something else;
-/// then the findings of one name belong together in their order, and the names are numbered.
-fn entries<'a>(condition: &Condition, findings: &'a Findings, names: &Names, baseline: Option<&str>) -> Vec<Entry<'a>> {
-    let comparisons = || findings.comparisons.iter().filter(|it| it.condition == *condition);
+/// The cells of a condition with their comparisons. One arm may be entered several times; then its names are numbered.
+fn entries<'a>(id: ConditionId, findings: &'a Findings, names: &Names, baseline: Option<usize>) -> Vec<Entry<'a>> {
     let mut entries: Vec<Entry> = Vec::new();
-    for cell in findings.cells.iter().filter(|cell| cell.condition == *condition) {
+    for cell in findings.cells.iter().filter(|cell| cell.id.condition == id) {
         let short = names.short(&cell.arm.name);
-        if cell.control {
-            let name = format!("{short} (A/A)");
-            entries.push(Entry { name, cell, is_baseline: false, comparison: None });
-            continue;
-        }
-        let twins = || entries.iter().filter(|it| !it.cell.control && it.cell.arm.name == cell.arm.name);
-        let is_baseline = Some(cell.arm.name.as_str()) == baseline && twins().next().is_none();
-        let compared = twins().filter(|it| !it.is_baseline).count();
-        let comparison = comparisons().filter(|it| it.arm == cell.arm.name).nth(compared).filter(|_| !is_baseline);
-        entries.push(Entry { name: numbered(short, twins().count()), cell, is_baseline, comparison });
+        let twins = entries.iter().filter(|it| !it.cell.control && it.cell.arm.name == cell.arm.name).count();
+        let name = if cell.control { format!("{short} (A/A)") } else { numbered(short, twins) };
+        let comparison = findings.comparisons.iter().find(|it| it.id == cell.id);
+        entries.push(Entry { name, cell, is_baseline: Some(cell.id.cell) == baseline, comparison });
     }
     entries
 }
@@ -418,38 +409,25 @@ fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
 }
 
 /// Where an arm was told to do something else than its condition says.
-fn differences(condition: &Condition, record: &Record, names: &Names) -> Vec<Note> {
-    let here = |cell: &&schema::record::Cell| record.conditions.get(cell.condition) == Some(condition);
+fn differences(id: ConditionId, condition: &Condition, record: &Record, names: &Names) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    for cell in record.cells.iter().filter(here).filter(|cell| !cell.control) {
+    for cell in record.cells.iter().filter(|cell| cell.condition == id.condition_index && !cell.control) {
         let before = seen.iter().filter(|name| **name == cell.arm.name).count();
         seen.push(&cell.arm.name);
         let Some(own) = &cell.own_condition else { continue };
-        let mut words = Vec::new();
-        let mut differs = |what: &str, own: String, said: String| {
-            if own != said {
-                words.push(format!("{what} {own} instead of {said}"));
-            }
-        };
-        differs("workload", own.workload.to_string(), condition.workload.to_string());
-        differs("consume", own.consume.to_string(), condition.consume.to_string());
-        let consumed = |it: &Condition| format!("{}\u{a0}% of each block", it.consumed_percent);
-        differs("consuming", consumed(own), consumed(condition));
-        differs("block", Bytes(own.block_bytes).to_string(), Bytes(condition.block_bytes).to_string());
-        differs("state", own.state.to_string(), condition.state.to_string());
-        differs("range", range(own), range(condition));
-        differs("threads", own.threads.to_string(), condition.threads.to_string());
-        differs("aligned", own.aligned.to_string(), condition.aligned.to_string());
-        differs("ops", number::count(own.ops as f64), number::count(condition.ops as f64));
+        let roles = [Role::Asked, Role::Subject, Role::Size].into_iter();
+        let differ = roles.flat_map(|role| fields::differences(role, own, condition));
+        let words: Vec<String> = differ
+            .map(|(_, own, said)| {
+                let or_none = |words: String| if words.is_empty() { "none".to_string() } else { words };
+                format!("{} instead of {}", or_none(own), or_none(said))
+            })
+            .collect();
         if !words.is_empty() {
             let text = format!("entered with {}", words.join(", "));
             notes.push(Note { about: numbered(names.short(&cell.arm.name), before), text });
         }
     }
     notes
-}
-
-fn range(condition: &Condition) -> String {
-    format!("{} at {}", Bytes(condition.range.bytes), Bytes(condition.range.offset))
 }

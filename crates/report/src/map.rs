@@ -2,7 +2,7 @@
 //! workload and block is named only where it differs within the run.
 
 use schema::{
-    Bytes, Condition, Findings, Record, State,
+    Condition, ConditionId, Findings, Labels, Record, State,
     findings::{Estimate, MapLine, Verdict},
 };
 
@@ -36,10 +36,10 @@ pub(crate) struct Row {
 /// The map's rows by state, in the order of the findings.
 pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let names = Names::of(record, findings);
-    let conditions: Vec<&Condition> = findings.map.iter().map(|line| &line.condition).collect();
+    let labels = Labels::of(record);
     let mut sections: Vec<Section> = Vec::new();
     for line in &findings.map {
-        let row = row(line, &conditions, findings, record, &names);
+        let row = row(line, &labels, findings, record, &names);
         match sections.iter_mut().find(|section| section.state == line.condition.state) {
             Some(section) => section.rows.push(row),
             None => sections.push(Section { state: line.condition.state, rows: vec![row] }),
@@ -48,13 +48,13 @@ pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     sections
 }
 
-fn row(line: &MapLine, conditions: &[&Condition], findings: &Findings, record: &Record, names: &Names) -> Row {
-    let baseline = baseline(&line.condition, findings, record);
+fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, names: &Names) -> Row {
+    let baseline = baseline(line.id, record);
     let ties: Vec<&str> = line.ties.iter().map(|tie| names.short(tie)).collect();
     let (margin, versus) = match (&line.winner, &line.margin) {
         // The margin over itself says nothing; what the baseline is ahead of does.
-        (Some(winner), _) if Some(winner) == baseline.as_ref() => ahead_of(line, winner, findings),
-        (_, Some(margin)) => (Some(*margin), baseline.clone()),
+        (Some(_), _) if line.winner_cell == baseline => ahead_of(line, findings),
+        (_, Some(margin)) => (Some(*margin), baseline.map(|cell| record.cells[cell].arm.name.clone())),
         (_, None) => (None, None),
     };
     let mut why: Vec<String> = Vec::new();
@@ -85,7 +85,7 @@ fn row(line: &MapLine, conditions: &[&Condition], findings: &Findings, record: &
     Row {
         workload: line.condition.workload.to_string(),
         block: line.condition.block(),
-        also: also(&line.condition, conditions),
+        also: labels.also(line.id.condition_index),
         fastest,
         paint,
         margin: margin.map_or(String::new(), |margin| number::speedup_glued(&margin)),
@@ -95,13 +95,13 @@ fn row(line: &MapLine, conditions: &[&Condition], findings: &Findings, record: &
 }
 
 /// The margin of a baseline that nobody beat: over the best of the others, seen from its side.
-fn ahead_of(line: &MapLine, winner: &str, findings: &Findings) -> (Option<Estimate>, Option<String>) {
+fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<String>) {
     let best = findings
         .comparisons
         .iter()
-        .filter(|other| other.condition == line.condition && other.arm != winner)
+        .filter(|other| other.id.condition == line.id && Some(other.id.cell) != line.winner_cell)
         // A winner is measured against those it beat; without one, the closest is what matters.
-        .filter(|other| line.verdict != Verdict::Faster || !line.ties.contains(&other.arm))
+        .filter(|other| line.verdict != Verdict::Faster || !line.tie_cells.contains(&other.id.cell))
         .filter_map(|other| Some((other.speedup?, &other.arm)))
         .max_by(|a, b| a.0.median.total_cmp(&b.0.median));
     match best {
@@ -114,56 +114,9 @@ fn ahead_of(line: &MapLine, winner: &str, findings: &Findings) -> (Option<Estima
     }
 }
 
-/// The name of the arm that the others of a condition are compared with.
-pub(crate) fn baseline(condition: &Condition, findings: &Findings, record: &Record) -> Option<String> {
-    let compared = findings.comparisons.iter().find(|comparison| comparison.condition == *condition);
-    compared.map(|comparison| comparison.baseline.clone()).or_else(|| {
-        let of =
-            |cell: &&schema::record::Cell| cell.baseline && record.conditions.get(cell.condition) == Some(condition);
-        record.cells.iter().find(of).map(|cell| cell.arm.name.clone())
-    })
-}
-
-/// What a condition has that others of the run have not, in words.
-pub(crate) fn also(condition: &Condition, all: &[&Condition]) -> String {
-    fn differs<T: PartialEq>(all: &[&Condition], of: impl Fn(&Condition) -> T) -> bool {
-        all.windows(2).any(|pair| of(pair[0]) != of(pair[1]))
-    }
-    let mut words = Vec::new();
-    if differs(all, |it| it.consume) {
-        words.push(condition.consume.to_string());
-    }
-    if differs(all, |it| it.threads) {
-        words.push(threads(condition.threads));
-    }
-    if differs(all, |it| it.descriptor) {
-        words.push(format!("{} descriptor", condition.descriptor));
-    }
-    if differs(all, |it| it.aligned) {
-        words.push(if condition.aligned { "aligned" } else { "unaligned" }.to_string());
-    }
-    if differs(all, |it| it.durability) {
-        words.push(format!("durability {}", condition.durability));
-    }
-    if differs(all, |it| it.storage) {
-        words.push(storage(condition));
-    }
-    if differs(all, |it| it.file_bytes) {
-        words.push(format!("file of {}", Bytes(condition.file_bytes)));
-    }
-    let twin = |it: &&&Condition| {
-        let (a, b): (&Condition, &Condition) = (it, condition);
-        let same = (a.workload, a.block_bytes, a.state, a.consume) == (b.workload, b.block_bytes, b.state, b.consume);
-        same && (a.threads, a.descriptor, a.aligned) == (b.threads, b.descriptor, b.aligned)
-    };
-    let twins: Vec<&Condition> = all.iter().filter(twin).copied().collect();
-    if differs(&twins, |it| it.range) {
-        words.push(format!("{} at {}", Bytes(condition.range.bytes), Bytes(condition.range.offset)));
-    }
-    if differs(&twins, |it| it.ops) {
-        words.push(format!("{} ops", number::count(condition.ops as f64)));
-    }
-    words.join(", ")
+/// The cell that the others of a condition are compared with.
+pub(crate) fn baseline(id: ConditionId, record: &Record) -> Option<usize> {
+    record.cells.iter().position(|it| it.condition == id.condition_index && it.baseline && !it.control)
 }
 
 pub(crate) fn threads(threads: u32) -> String {

@@ -42,7 +42,7 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     if is_study {
         the_check(&mut out, record, findings);
     }
-    if let Some((says, table)) = safepoints::of_run(findings) {
+    if let Some((says, table)) = safepoints::of_run(record, findings) {
         push(&mut out, format_args!("**{}** ({})\n\n", safepoints::TITLE, escape(safepoints::ABOUT)));
         a_table(&mut out, &table);
         out.push('\n');
@@ -178,7 +178,7 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
         push(out, format_args!("\n**{}** ({})\n\n", counted::TITLE, escape(counted::ABOUT)));
         a_table(out, &table);
     }
-    if let Some(table) = costs::held_out(findings) {
+    if let Some(table) = costs::held_out(record, findings) {
         push(out, format_args!("\n**{}** ({})\n\n", costs::HELD_OUT, escape(costs::ABOUT_HELD_OUT)));
         a_table(out, &table);
     }

@@ -1,9 +1,9 @@
 //! How long safepoints were held up by what an arm was doing: a table, and what it says in words.
 
-use schema::{Condition, Findings, findings::Safepoints};
+use schema::{ConditionId, Findings, Labels, Record, findings::Safepoints};
 
 use crate::{
-    map, number,
+    number,
     table::{Cell, Column, Table},
 };
 
@@ -15,25 +15,20 @@ pub(crate) const ABOUT: &str = "While an arm was at work, a second thread of the
     Java thread ran at all.";
 
 /// What was seen and what it means; nothing where nobody asked for safepoints.
-pub(crate) fn of_run(findings: &Findings) -> Option<(&[String], Table)> {
-    findings.safepoints.as_deref().map(|it| (&it.says[..], table(it)))
+pub(crate) fn of_run<'a>(record: &Record, findings: &'a Findings) -> Option<(&'a [String], Table)> {
+    findings.safepoints.as_deref().map(|it| (&it.says[..], table(record, it)))
 }
 
-fn table(safepoints: &Safepoints) -> Table {
+fn table(record: &Record, safepoints: &Safepoints) -> Table {
     let mut columns = vec![Column::left("condition"), Column::left("arm")];
     columns.extend(["asked for", "median", "99 of 100", "longest", "stopped"].map(Column::right));
-    let mut conditions: Vec<&Condition> = Vec::new();
-    for cell in &safepoints.cells {
-        if !conditions.contains(&&cell.condition) {
-            conditions.push(&cell.condition);
-        }
-    }
-    let rows = conditions.iter().flat_map(|&condition| {
-        // Only where two of them would be called the same.
-        let alike: Vec<&Condition> = conditions.iter().copied().filter(|it| it.label() == condition.label()).collect();
-        let also = map::also(condition, &alike);
-        let label = if also.is_empty() { condition.label() } else { format!("{}, {also}", condition.label()) };
-        let cells = safepoints.cells.iter().filter(move |it| it.condition == *condition);
+    let mut conditions: Vec<ConditionId> = safepoints.cells.iter().map(|it| it.id.condition).collect();
+    conditions.sort_unstable();
+    conditions.dedup();
+    let labels = Labels::of(record);
+    let rows = conditions.into_iter().flat_map(|condition| {
+        let label = labels.label(condition.condition_index);
+        let cells = safepoints.cells.iter().filter(move |it| it.id.condition == condition);
         cells.enumerate().map(move |(at, it)| {
             vec![
                 Cell::plain(if at == 0 { label.clone() } else { String::new() }),

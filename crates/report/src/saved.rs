@@ -1,6 +1,9 @@
 //! The saved runs as a list, and cells of them over time.
 
-use schema::saved::{History, SavedCell};
+use schema::{
+    Condition, Labels,
+    saved::{History, SavedCell},
+};
 
 use crate::{
     Style, number,
@@ -58,15 +61,28 @@ fn runs(page: &mut Page, history: &History) {
     page.table(0, &Table { columns, rows: rows.collect() });
 }
 
-/// Each condition on its own, every run against the oldest.
+/// Each cell on its own, every run against the oldest.
 fn cells(page: &mut Page, cells: &[SavedCell]) {
     if cells.is_empty() {
         page.paragraph(0, Paint::Unsure, "No saved run has measured such a cell.");
     }
-    for same in cells.chunk_by(|a, b| (&a.arm, &a.condition, a.consume) == (&b.arm, &b.condition, b.consume)) {
+    let mut series: Vec<Vec<&SavedCell>> = Vec::new();
+    for cell in cells {
+        match series.iter_mut().find(|it| it[0].continues(cell)) {
+            Some(same) => same.push(cell),
+            None => series.push(vec![cell]),
+        }
+    }
+    let further = |it: &SavedCell| {
+        let occurrence = format!("number {} of its run", it.occurrence + 1);
+        it.comparison.iter().cloned().chain([format!("in {}", it.target), occurrence]).collect()
+    };
+    let items: Vec<(&Condition, Vec<String>)> = series.iter().map(|it| (&it[0].under, further(it[0]))).collect();
+    let labels = Labels::new(&items);
+    for (at, same) in series.iter().enumerate() {
         let first = &same[0];
         page.blank();
-        page.paragraph(0, Paint::Heading, &format!("{} · {} {}", first.arm, first.condition, first.consume));
+        page.paragraph(0, Paint::Heading, &format!("{} · {}", first.arm, labels.label(at)));
         let columns = vec![
             Column::left("run"),
             Column::left("machine"),

@@ -1,7 +1,7 @@
 //! A study: *published | here as published | here corrected*, and what the equal-work check found in both forms.
 
 use schema::{
-    Experiment, Findings, Record,
+    Experiment, Findings, Labels, Record,
     experiment::{Unit, Variant},
     findings::{Comparison, Estimate, FigureFinding, Verdict},
     record::Reading,
@@ -145,21 +145,19 @@ pub(crate) struct Checked {
 /// Both forms, what was published first; a form without comparisons is left out.
 pub(crate) fn equal_work(record: &Record, findings: &Findings) -> Vec<Checked> {
     let names = Names::of(record, findings);
-    let origins = origins(record, findings);
     let checked = [Variant::AsPublished, Variant::Corrected].map(|variant| {
-        let of_variant = |origin: Option<usize>| {
+        let in_variant = |origin: Option<usize>| {
             origin.and_then(|origin| record.experiment.comparisons.get(origin)?.variant) == Some(variant)
         };
-        let comparisons: Vec<&Comparison> = (findings.comparisons.iter().zip(&origins))
-            .filter(|(_, origin)| of_variant(**origin))
-            .map(|(comparison, _)| comparison)
-            .collect();
-        check(variant, &comparisons, &names)
+        let of_variant = |it: &&Comparison| in_variant(it.id.condition.comparison_index);
+        let comparisons: Vec<&Comparison> = findings.comparisons.iter().filter(of_variant).collect();
+        let labels = Labels::of_some(record, |it| in_variant(record.condition_id(it).comparison_index));
+        check(variant, &comparisons, &names, &labels)
     });
     checked.into_iter().flatten().collect()
 }
 
-fn check(variant: Variant, comparisons: &[&Comparison], names: &Names) -> Option<Checked> {
+fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &Labels) -> Option<Checked> {
     // What could not be measured was not checked either.
     let done: Vec<&Comparison> =
         comparisons.iter().filter(|it| it.pairs > 0 || it.verdict == Verdict::NotComparable).copied().collect();
@@ -193,7 +191,7 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names) -> Option
     let found: Vec<(String, String)> = found
         .into_iter()
         .map(|it| {
-            let about = it.about(names);
+            let about = it.about(names, labels);
             (it.sentence, about)
         })
         .collect();
@@ -209,11 +207,11 @@ struct Finding<'a> {
 
 impl Finding<'_> {
     /// `scan 32 KiB cached: mmap, mmap+willneed`; the first conditions where there are many.
-    fn about(&self, names: &Names) -> String {
+    fn about(&self, names: &Names, labels: &Labels) -> String {
         const NAMED: usize = 2;
         let mut conditions: Vec<(String, Vec<&str>)> = Vec::new();
         for it in &self.of {
-            let (label, arm) = (it.condition.label(), names.short(&it.arm));
+            let (label, arm) = (labels.label(it.id.condition.condition_index), names.short(&it.arm));
             match conditions.iter_mut().find(|(known, _)| *known == label) {
                 Some((_, arms)) if arms.contains(&arm) => {}
                 Some((_, arms)) => arms.push(arm),
@@ -261,29 +259,6 @@ pub(crate) fn without_numbers(sentence: &str) -> String {
         key.push(' ');
     }
     key
-}
-
-/// For each comparison, the index of its `[[compare]]`. Comparisons stand in the order of the record's conditions and
-/// cells, and say their condition in full; two `[[compare]]` may have the same one.
-pub(crate) fn origins(record: &Record, findings: &Findings) -> Vec<Option<usize>> {
-    let mut origins = vec![None; findings.comparisons.len()];
-    for (index, condition) in record.conditions.iter().enumerate() {
-        let here = || record.cells.iter().filter(move |cell| cell.condition == index && !cell.control);
-        let Some(baseline) = here().find(|cell| cell.baseline) else { continue };
-        for cell in here().filter(|cell| !cell.baseline) {
-            let fits = |(at, it): &(usize, &Comparison)| {
-                origins[*at].is_none()
-                    && it.arm == cell.arm.name
-                    && it.baseline == baseline.arm.name
-                    && it.condition == *condition
-            };
-            if let Some((at, _)) = findings.comparisons.iter().enumerate().find(fits) {
-                // Of a damaged record nothing is known; that is said by leaving it out.
-                origins[at] = Some(record.origins.get(index).copied().unwrap_or(usize::MAX));
-            }
-        }
-    }
-    origins
 }
 
 /// Figures, claims and the equal-work check on a terminal.
@@ -364,21 +339,13 @@ pub fn studies(studies: &[Experiment], style: Style) -> String {
     page.finish()
 }
 
-/// A record and findings of one `[[compare]]` alone: two of them may have a condition in common.
-pub(crate) fn part(record: &Record, findings: &Findings, origin: usize) -> (Record, Findings) {
-    let of_origin = |condition: usize| record.origins.get(condition) == Some(&origin);
-    let mut part = Record { samples: Vec::new(), ..record.clone() };
-    let mut found = findings.clone();
-    let keep = |condition: usize| of_origin(condition);
-    let mut cells = record.cells.iter().map(|cell| keep(cell.condition));
-    found.cells.retain(|_| cells.next().unwrap_or(true));
-    let mut lines = (0..record.conditions.len()).map(keep);
-    found.map.retain(|_| lines.next().unwrap_or(true));
-    let origins = origins(record, findings);
-    let mut comparisons = origins.iter().map(|it| *it == Some(origin));
-    found.comparisons.retain(|_| comparisons.next().unwrap_or(true));
-    part.cells.retain(|cell| keep(cell.condition));
-    (part, found)
+/// The findings of one `[[compare]]` alone.
+pub(crate) fn part(findings: &Findings, origin: usize) -> Findings {
+    let mut part = findings.clone();
+    part.cells.retain(|it| it.id.condition.comparison_index == Some(origin));
+    part.map.retain(|it| it.id.comparison_index == Some(origin));
+    part.comparisons.retain(|it| it.id.condition.comparison_index == Some(origin));
+    part
 }
 
 /// What a `[[compare]]` is called above its tables.

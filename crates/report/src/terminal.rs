@@ -29,7 +29,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         map::write(&mut page, &sections);
         claim::write(&mut page, &findings.claims);
     }
-    if let Some((says, table)) = safepoints::of_run(findings) {
+    if let Some((says, table)) = safepoints::of_run(record, findings) {
         page.section(safepoints::TITLE, safepoints::ABOUT, &table);
         page.blank();
         for line in says {
@@ -128,7 +128,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
             page.paragraph(2, Paint::Plain, &line);
         }
     }
-    if let Some(table) = costs::held_out(findings) {
+    if let Some(table) = costs::held_out(record, findings) {
         page.section(costs::HELD_OUT, costs::ABOUT_HELD_OUT, &table);
     }
     if let Ok(facts) = costs::facts(record, findings) {

@@ -1,6 +1,6 @@
 //! The timeline as a table: a row a second, or as many as a page takes.
 
-use schema::{Record, record::Reading, timeline::Moment};
+use schema::{Labels, Record, record::Reading, timeline::Moment};
 
 use crate::{
     number,
@@ -32,6 +32,7 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
         Column::left("passes"),
     ];
     let last = timeline.moments.last().map_or(0.0, |it| it.at_s);
+    let labels = Labels::of(record);
     let step = (last / ROWS as f64).ceil().max(1.0);
     let slot = |at_s: f64| (at_s / step).floor();
     let rows = timeline.moments.chunk_by(|a, b| slot(a.at_s) == slot(b.at_s)).map(|moments| {
@@ -47,8 +48,7 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
         let percent = |of: &dyn Fn(&Moment) -> f64| format!("{:.0}", 100.0 * mean(of));
         let mut conditions: Vec<String> = Vec::new();
         for pass in timeline.passes.iter().filter(|it| it.from_s < first + step && it.to_s >= first) {
-            let condition = record.cells.get(pass.cell).and_then(|cell| record.conditions.get(cell.condition));
-            let label = condition.map(|it| it.label()).unwrap_or_default();
+            let label = record.cells.get(pass.cell).map(|it| labels.label(it.condition)).unwrap_or_default();
             if !conditions.contains(&label) {
                 conditions.push(label);
             }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, Condition,
+    Arm, CellId, Condition,
     findings::{Estimate, Verdict},
     gate::Gate,
 };
@@ -50,6 +50,12 @@ pub struct Differs {
 /// A cell that both runs measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SharedCell {
+    /// In the first run and in the second.
+    pub first_id: CellId,
+    pub second_id: CellId,
+    /// Which it is of the conditions that read alike, where some do: the comparison's name, its variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparison: Vec<String>,
     pub arm: Arm,
     /// As the first run had it.
     pub condition: Condition,
@@ -66,6 +72,8 @@ pub struct SharedCell {
 /// What two arms were to each other, in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SharedAnswer {
+    pub first_id: CellId,
+    pub second_id: CellId,
     pub condition: Condition,
     pub baseline: String,
     pub arm: String,

@@ -208,25 +208,12 @@ impl Condition {
 
     /// The size of a block; nothing where there is none.
     pub fn block(&self) -> String {
-        if self.is_of_commands() { String::new() } else { crate::Bytes(self.block_bytes).to_string() }
+        if self.is_of_commands() { String::new() } else { crate::Bytes(self.block_bytes).exact() }
     }
 
-    /// `scan 4 KiB cached`: what tells conditions of one run apart at a glance.
+    /// `scan 4 KiB cached`, and what few conditions have. Of several conditions that are to be told apart, `Labels` says
+    /// what they are called.
     pub fn label(&self) -> String {
-        let mut label = match self.workload {
-            // It has no blocks.
-            Workload::Command => format!("{} {}", self.workload, self.state),
-            _ => format!("{} {} {}", self.workload, crate::Bytes(self.block_bytes), self.state),
-        };
-        if self.durability != Durability::None {
-            label.push_str(&format!(" {}", self.durability));
-        }
-        if let Some(layout) = self.layout.filter(|it| *it != Layout::Written) {
-            label.push_str(&format!(" {layout}"));
-        }
-        if let Some(rate) = self.storage.and_then(|storage| storage.read_bytes_per_s) {
-            label.push_str(&format!(" at {:.1} MB/s", rate as f64 / 1e6));
-        }
-        label
+        [crate::fields::core(self)].into_iter().chain(crate::fields::unusual(self)).collect::<Vec<String>>().join(", ")
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, Condition, Record, across::Versus, record::Reading, unit_cost::Costs};
+use crate::{Arm, CellId, Condition, ConditionId, Record, across::Versus, record::Reading, unit_cost::Costs};
 
 /// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,8 +75,13 @@ pub enum Status {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellFinding {
+    #[serde(flatten)]
+    pub id: CellId,
     pub arm: Arm,
     pub condition: Condition,
+    /// Where this arm does something else than the condition says: what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_condition: Option<Condition>,
     /// The A/A control.
     pub control: bool,
     pub status: Status,
@@ -120,6 +125,8 @@ fn not_observed() -> Reading<f64> {
 /// Where the time of a command went, and what it needed beside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandFinding {
+    #[serde(flatten)]
+    pub id: CellId,
     pub arm: String,
     pub condition: Condition,
     /// Where its time went, in one sentence.
@@ -189,6 +196,10 @@ impl Verdict {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
+    /// Of the arm.
+    #[serde(flatten)]
+    pub id: CellId,
+    pub baseline_cell: usize,
     pub condition: Condition,
     /// Arm names.
     pub baseline: String,
@@ -228,6 +239,8 @@ pub struct RuntimeFinding {
 /// Processes of one cell that fall into two groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForkSplit {
+    #[serde(flatten)]
+    pub id: CellId,
     pub arm: String,
     pub condition: Condition,
     /// In the order of rounds.
@@ -260,6 +273,8 @@ pub struct Safepoints {
 /// One arm under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SafepointFinding {
+    #[serde(flatten)]
+    pub id: CellId,
     pub arm: String,
     /// The same without what all of them have in common.
     pub name: String,
@@ -282,6 +297,8 @@ pub struct SafepointFinding {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crossover {
     pub arms: [String; 2],
+    /// The measured points: of each block size, the second arm's cell.
+    pub cells: Vec<CellId>,
     pub workload: crate::Workload,
     pub consume: crate::Consume,
     pub state: crate::State,
@@ -304,11 +321,15 @@ pub struct NoiseFloor {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MapLine {
+    #[serde(flatten)]
+    pub id: ConditionId,
     pub condition: Condition,
     /// Name of the fastest arm, or `null` when nothing could be compared.
     pub winner: Option<String>,
+    pub winner_cell: Option<usize>,
     /// Arms that are not slower than the winner beyond doubt.
     pub ties: Vec<String>,
+    pub tie_cells: Vec<usize>,
     /// How many times faster the winner is than the baseline; absent when the winner is the baseline and alone.
     pub margin: Option<Estimate>,
     pub verdict: Verdict,
@@ -341,6 +362,12 @@ pub struct PublishedClaim {
 /// What was found under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimMeasured {
+    /// Of the arm.
+    #[serde(flatten)]
+    pub id: CellId,
+    /// Of the other arm; absent when the claim is about a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than_cell: Option<usize>,
     /// `scan 32 KiB cached`
     pub condition: String,
     pub variant: Option<crate::experiment::Variant>,

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Condition, findings::Estimate, saved::CellPattern};
+use crate::{CellId, Condition, findings::Estimate, saved::CellPattern};
 
 /// `native/mmap scan cached 64KiB slower 10%`: cells, a direction, and how much of it is allowed.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,9 @@ impl Gate {
 /// How one cell changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
+    /// In the earlier run, or in the later one where only that has it.
+    #[serde(flatten)]
+    pub id: CellId,
     /// The id of the later run.
     pub run: String,
     pub arm: String,
@@ -81,6 +84,9 @@ pub struct Change {
 /// A cell that fails the gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Breach {
+    /// As in `Change`.
+    #[serde(flatten)]
+    pub id: CellId,
     /// The id of the later run.
     pub run: String,
     pub arm: String,
@@ -123,15 +129,23 @@ pub enum Presence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{State, Workload};
+    use crate::{Consume, State, Workload};
 
     #[test]
     fn a_threshold_names_its_cells_and_its_limit() {
         let parsed: Threshold = "native/mmap scan cached 64KiB slower 10%".parse().unwrap();
         assert_eq!((parsed.forbids, parsed.share), (Direction::Slower, 0.1));
         assert_eq!(parsed.cells, "native/mmap 64KiB scan cached".parse().unwrap());
-        assert_eq!((parsed.cells.workload, parsed.cells.state), (Some(Workload::Scan), Some(State::Cached)));
-        assert_eq!((parsed.cells.block_bytes, parsed.cells.consume), (Some(65_536), None));
+        let meant = Condition { block_bytes: 65_536, state: State::Cached, ..Condition::plain(1 << 20) };
+        assert!(parsed.cells.is_about("native/mmap", &meant));
+        assert!(parsed.cells.is_about("native/mmap", &Condition { consume: Consume::Copy, ..meant.clone() }));
+        for other in [
+            Condition { workload: Workload::Random, ..meant.clone() },
+            Condition { block_bytes: 65_537, ..meant.clone() },
+            Condition { state: State::Cold, ..meant.clone() },
+        ] {
+            assert!(!parsed.cells.is_about("native/mmap", &other), "{other:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, State, Workload, findings::Estimate};
+use crate::{
+    Condition, Consume, State, Workload,
+    fields::{self, Filter, Role},
+    findings::Estimate,
+};
 
 /// What there is, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,34 @@ pub struct SavedCell {
     pub condition: String,
     /// Time of open, work and close together.
     pub ns_per_op: Estimate,
+    /// All of the condition, and what the arm did where that is something else.
+    pub under: Condition,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_condition: Option<Condition>,
+    /// The file; of one that faultline made, the folder.
+    pub target: String,
+    /// Name and variant of the comparison; empty where it has none.
+    pub comparison: [String; 2],
+    /// Which one it is of several of its run that agree in all of this.
+    #[serde(default)]
+    pub occurrence: u32,
+}
+
+impl SavedCell {
+    /// Whether two cells of two runs are the same one at two times.
+    pub fn continues(&self, other: &SavedCell) -> bool {
+        self.occurrence == other.occurrence && self.is_alike(other)
+    }
+
+    /// As `continues`, and so possibly twice in one run.
+    pub fn is_alike(&self, other: &SavedCell) -> bool {
+        let own = |it: &SavedCell| it.own_condition.clone().unwrap_or_else(|| it.under.clone());
+        let agree =
+            |a: &Condition, b: &Condition| fields::agree(Role::Asked, a, b) && fields::agree(Role::Subject, a, b);
+        (&self.arm, &self.target, &self.comparison) == (&other.arm, &other.target, &other.comparison)
+            && agree(&self.under, &other.under)
+            && agree(&own(self), &own(other))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,102 +105,44 @@ pub struct Wanted {
 }
 
 /// Which cells: an arm, and what else was said about its condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CellPattern {
     pub arm: String,
-    pub workload: Option<Workload>,
-    pub consume: Option<Consume>,
-    pub state: Option<State>,
-    pub block_bytes: Option<u64>,
+    pub conditions: Filter,
 }
 
 impl CellPattern {
     pub fn is_about(&self, arm: &str, condition: &crate::Condition) -> bool {
-        self.arm == arm
-            && self.workload.is_none_or(|it| it == condition.workload)
-            && self.consume.is_none_or(|it| it == condition.consume)
-            && self.state.is_none_or(|it| it == condition.state)
-            && self.block_bytes.is_none_or(|it| it == condition.block_bytes)
+        self.arm == arm && self.conditions.selects(condition)
     }
 }
 
 impl std::str::FromStr for CellPattern {
     type Err = String;
 
-    /// An arm, and words about its condition on either side of it, in any order: `ARM [WORKLOAD] [CONSUME] [STATE]
-    /// [BLOCK]`, and also `scan 64 KiB cached mmap`, as reports print it. What stands between the words is the arm, so the
-    /// name of a command may have spaces in it.
+    /// An arm, and what labels say of its condition on either side of it, in any order: `native/mmap scan cached 64KiB`,
+    /// and also `scan 64 KiB cached, 4 threads mmap`, as reports print it. What stands between is the arm, so the name of
+    /// a command may have spaces in it.
     fn from_str(text: &str) -> Result<CellPattern, String> {
         const FORM: &str = "write it as 'native/mmap scan cached 64KiB'";
-        let mut pattern =
-            CellPattern { arm: String::new(), workload: None, consume: None, state: None, block_bytes: None };
-        let mut words: Vec<&str> = text.split_whitespace().collect();
-        // An arm comes first or last, so words before it come without an arm before them.
-        while let Some(taken) = pattern.take(&words) {
-            words.drain(..taken);
-        }
-        while let Some(taken) = pattern.take_last(&words) {
-            words.truncate(words.len() - taken);
-        }
-        let arm = words.join(" ");
-        pattern.arm = match &words[..] {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (conditions, words) = Filter::parse(&words);
+        let arm = match words {
             [] => return Err(format!("{text:?} names no arm; {FORM}")),
-            [first, ..] if first.starts_with(COMMANDS) => arm,
+            [first, ..] if first.starts_with(COMMANDS) => words.join(" "),
+            [_, own, .., last] | [_, own @ last] if own.starts_with('(') && last.ends_with(')') => words.join(" "),
             [arm] => arm.parse::<crate::Arm>().map_err(|error| format!("{error}; {FORM}"))?.name,
             [arm, word, ..] => {
                 let word = if arm.parse::<crate::Arm>().is_ok() { word } else { arm };
                 return Err(format!(
-                    "{word:?} is no workload, state, consume or block size, or is there twice; {FORM}"
+                    "{word:?} is no workload, state, consume, block size or other part of a condition, or is there \
+                     twice; {FORM}"
                 ));
             }
         };
-        Ok(pattern)
+        Ok(CellPattern { arm, conditions })
     }
 }
 
-/// How the names of arms begin that are commands.
+/// How the names of arms begin that are commands. An arm that does something of its own ends in `(its label)`.
 const COMMANDS: &str = "command/";
-
-impl CellPattern {
-    /// Takes the first word, or the first two where they are a number and its unit. How many were taken.
-    fn take(&mut self, words: &[&str]) -> Option<usize> {
-        let two = words
-            .get(1)
-            .filter(|unit| unit.starts_with(char::is_alphabetic))
-            .map(|unit| format!("{} {unit}", words[0]));
-        match two {
-            Some(two) if self.takes_size(&two) => Some(2),
-            _ => self.takes(words.first()?).then_some(1),
-        }
-    }
-
-    /// As `take`, from the end.
-    fn take_last(&mut self, words: &[&str]) -> Option<usize> {
-        let [.., last] = words else { return None };
-        match words {
-            [.., number, unit] if self.takes_size(&format!("{number} {unit}")) => Some(2),
-            _ => self.takes(last).then_some(1),
-        }
-    }
-
-    /// Whether a word says something that was not said yet.
-    fn takes(&mut self, word: &str) -> bool {
-        fn set<T: std::str::FromStr>(slot: &mut Option<T>, word: &str) -> bool {
-            match word.parse() {
-                Ok(value) if slot.is_none() => slot.replace(value).is_none(),
-                _ => false,
-            }
-        }
-        set(&mut self.workload, word)
-            || set(&mut self.state, word)
-            || set(&mut self.consume, word)
-            || self.takes_size(word)
-    }
-
-    fn takes_size(&mut self, text: &str) -> bool {
-        match text.parse::<crate::Bytes>() {
-            Ok(size) if self.block_bytes.is_none() => self.block_bytes.replace(size.0).is_none(),
-            _ => false,
-        }
-    }
-}

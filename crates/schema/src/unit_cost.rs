@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Condition, Consume, State, Workload, findings::Estimate, protocol::Phases, record::Reading, record::Target,
+    CellId, Condition, Consume, State, Workload, findings::Estimate, protocol::Phases, record::Reading, record::Target,
 };
 
 /// Short passes by the ordinary workers over the target, and two loops of the controller's: raw measurements.
@@ -230,6 +230,8 @@ pub struct Term {
 /// Where the time of one cell goes, of a pass: what was counted, at calibrated cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
+    #[serde(flatten)]
+    pub id: CellId,
     pub arm: String,
     pub condition: Condition,
     pub terms: Vec<Term>,
@@ -240,6 +242,8 @@ pub struct Account {
 /// A cell as the calibration predicts it, with nothing counted or timed of the cell itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictedCell {
+    #[serde(flatten)]
+    pub id: CellId,
     pub arm: String,
     pub condition: Condition,
     pub predicted_ns_per_op: f64,

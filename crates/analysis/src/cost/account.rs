@@ -28,6 +28,7 @@ pub(crate) fn of_cell(run: &Run, costs: &UnitCosts, cell: &Cell) -> Result<Accou
     };
     let terms = model::terms(costs, &pass(run, cell, counts))?;
     Ok(Account {
+        id: cell.id,
         arm: cell.arm().name.clone(),
         condition: cell.own.clone(),
         accounted_ns: terms.iter().map(|it| it.ns).sum(),

@@ -1,7 +1,7 @@
 //! What a pass would take that nobody measured, at the unit costs of a saved run.
 
 use schema::{
-    Arm, Bytes, Condition, Consume, Descriptor, Durability, Reading, Record, SCHEMA_VERSION, Span, State, Workload,
+    Arm, Bytes, Condition, Consume, Reading, Record, SCHEMA_VERSION, State, Workload,
     findings::Estimate,
     unit_cost::{Forecast, ForecastArm, PredictedCell, Term, UnitCosts},
 };
@@ -95,17 +95,8 @@ fn condition(asked: &Asked) -> Condition {
         consume: asked.consume,
         block_bytes,
         state: asked.state,
-        file_bytes: asked.file_bytes,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        durability: Durability::None,
-        storage: None,
-        layout: None,
-        range: Span { offset: 0, bytes: asked.file_bytes },
-        aligned: true,
         ops: asked.ops,
-        consumed_percent: 100,
-        memory_bytes: None,
+        ..Condition::plain(asked.file_bytes)
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
             let error = predicted_ns_per_op / measured_ns_per_op - 1.0;
             error.is_finite().then(|| {
                 let cell = PredictedCell {
+                    id: cell.id,
                     arm: cell.arm().name.clone(),
                     condition: cell.own.clone(),
                     predicted_ns_per_op,
@@ -104,29 +105,15 @@ fn mixed(seed: u64, index: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use schema::{Condition, Consume, Descriptor, Durability, Span, State, Workload};
+    use schema::{Condition, State, Workload};
 
     use super::*;
 
     fn cell(arm: &str, workload: Workload, state: State, block_bytes: u64, error: f64) -> PredictedCell {
-        let condition = Condition {
-            workload,
-            consume: Consume::Sum,
-            block_bytes,
-            state,
-            file_bytes: 1 << 30,
-            threads: 1,
-            descriptor: Descriptor::PerThread,
-            durability: Durability::None,
-            storage: None,
-            layout: None,
-            range: Span { offset: 0, bytes: 1 << 30 },
-            aligned: true,
-            ops: 10,
-            consumed_percent: 100,
-            memory_bytes: None,
-        };
+        let condition = Condition { workload, block_bytes, state, ops: 10, ..Condition::plain(1 << 30) };
+        let condition_id = schema::ConditionId { condition_index: 0, comparison_index: None };
         PredictedCell {
+            id: schema::CellId { condition: condition_id, cell: 0 },
             arm: arm.into(),
             condition,
             predicted_ns_per_op: 1.0 + error,

@@ -127,8 +127,9 @@ fn a_throttled_disk_is_a_condition_of_its_own() {
     }
     let says = lab.analyze().safepoints.unwrap().says;
     assert!(
-        says[0].starts_with("scan 4 KiB cold: ") && says[1].starts_with("scan 4 KiB cold at 40.0 MB/s: "),
+        says[0].starts_with("scan 4 KiB cold, storage as it is: ")
+            && says[1].starts_with("scan 4 KiB cold, at 40 MB/s: "),
         "{says:?}"
     );
-    assert!(says[2].contains("(scan 4 KiB cold and scan 4 KiB cold at 40.0 MB/s)"), "{says:?}");
+    assert!(says[2].contains("(scan 4 KiB cold, storage as it is and scan 4 KiB cold, at 40 MB/s)"), "{says:?}");
 }

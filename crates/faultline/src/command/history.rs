@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use schema::{
-    Record, SCHEMA_VERSION,
+    Labels, Record, SCHEMA_VERSION,
     findings::{CellFinding, Status},
     saved::{History, SavedCell, Wanted},
 };
@@ -15,7 +15,7 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     if let Some(reason) = &index.only_in_memory {
         output::warn(&format!("every record is read, because the index cannot be kept: {reason}"));
     }
-    index.refresh(&store, &cells)?;
+    index.refresh(&store, analysis::VERSION, &cells)?;
     let wanted = Wanted {
         machine: args.machine.clone(),
         target: args.target.clone(),
@@ -44,20 +44,37 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
 /// What the index keeps of a record's cells.
 fn cells(record: &Record) -> Vec<SavedCell> {
     let measured = |it: &CellFinding| it.status == Status::Ok && !it.control;
+    let labels = Labels::of(record);
+    let target = match record.target.made_here {
+        // Its name is another one each time.
+        true => record.target.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_string(),
+        false => record.target.path.clone(),
+    };
     let cell = |it: CellFinding| {
         let ns_per_op = it.ns_per_op?;
         let finite = [ns_per_op.median, ns_per_op.ci_low, ns_per_op.ci_high].iter().all(|it| it.is_finite());
+        let id = it.id.condition;
+        let compare = id.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
+        let variant = compare.and_then(|it| it.variant);
         finite.then(|| SavedCell {
             run: String::new(),
             started: String::new(),
             machine: String::new(),
-            condition: it.condition.label(),
+            condition: labels.label(id.condition_index),
             arm: it.arm.name,
             workload: it.condition.workload,
             consume: it.condition.consume,
             state: it.condition.state,
             block_bytes: it.condition.block_bytes,
             ns_per_op,
+            under: it.condition,
+            own_condition: it.own_condition,
+            target: target.clone(),
+            comparison: [
+                compare.and_then(|it| it.name.clone()).unwrap_or_default(),
+                variant.map_or(String::new(), |it| it.words().to_string()),
+            ],
+            occurrence: 0,
         })
     };
     analysis::analyze(record).cells.into_iter().filter(measured).filter_map(cell).collect()

@@ -24,6 +24,15 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         block_bytes: 4096,
         condition: "scan 4 KiB cached".into(),
         ns_per_op: Estimate { median: record.budget_s, ci_low: 1.0, ci_high: 99.0 },
+        under: schema::Condition {
+            block_bytes: 4096,
+            state: schema::State::Cached,
+            ..schema::Condition::plain(1 << 30)
+        },
+        own_condition: None,
+        target: "/data".into(),
+        comparison: Default::default(),
+        occurrence: 0,
     }]
 }
 
@@ -51,7 +60,7 @@ fn ids(index: &Index, wanted: &Wanted) -> Vec<String> {
 
 fn refreshed(store: &Store) -> Index {
     let mut index = Index::open(store).unwrap();
-    index.refresh(store, &one_cell).unwrap();
+    index.refresh(store, "1", &one_cell).unwrap();
     index
 }
 
@@ -88,12 +97,41 @@ fn only_what_changed_is_read_again_and_what_is_gone_is_forgotten() {
     let store = store(&folder);
     drop(refreshed(&store));
     let mut index = Index::open(&store).unwrap();
-    index.refresh(&store, &never).unwrap();
+    index.refresh(&store, "1", &never).unwrap();
     fs::remove_file(store.folder().join("20261120T000000Z-aaaa.json")).unwrap();
-    index.refresh(&store, &never).unwrap();
+    index.refresh(&store, "1", &never).unwrap();
     assert_eq!(ids(&index, &Wanted::default()), ["20261121T000000Z-bbbb"]);
     let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
     assert_eq!(found.len(), 1, "its cells go with it");
+}
+
+#[test]
+fn what_another_version_of_the_analysis_derived_is_derived_again() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    drop(refreshed(&store));
+    let mut index = Index::open(&store).unwrap();
+    let other = |record: &Record| {
+        let mut cells = one_cell(record);
+        cells[0].ns_per_op.median = 7.0;
+        cells
+    };
+    index.refresh(&store, "2", &other).unwrap();
+    let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
+    assert_eq!(found.iter().map(|it| it.ns_per_op.median).collect::<Vec<_>>(), [7.0, 7.0]);
+    index.refresh(&store, "2", &never).unwrap();
+}
+
+#[test]
+fn cells_of_one_run_that_agree_in_everything_are_numbered() {
+    let folder = TempDir::new().unwrap();
+    let store = store(&folder);
+    let mut index = Index::open(&store).unwrap();
+    let twice = |record: &Record| [one_cell(record), one_cell(record)].concat();
+    index.refresh(&store, "1", &twice).unwrap();
+    let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
+    assert_eq!(found.iter().map(|it| it.occurrence).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    assert!(found[0].continues(&found[2]) && !found[0].continues(&found[3]));
 }
 
 #[test]
@@ -194,7 +232,7 @@ fn records_are_read_while_no_other_process_has_to_wait() {
         other.execute_batch("BEGIN IMMEDIATE; COMMIT").unwrap();
         one_cell(record)
     };
-    index.refresh(&store, &digest).unwrap();
+    index.refresh(&store, "1", &digest).unwrap();
     assert_eq!(ids(&index, &Wanted::default()).len(), 2);
 }
 

@@ -49,9 +49,10 @@ fn one(versus: &Versus) -> Markup {
 
 fn figure(versus: &Versus) -> Option<Figure> {
     let looks = Looks::of(versus.cells.iter().map(|it| it.arm.name.as_str()));
+    let labels = crate::across::labels(versus);
     let row = |it: &schema::across::SharedCell| {
         let speedup = it.speedup?;
-        let name = format!("{} · {}", it.condition.label(), it.arm.name);
+        let name = format!("{} · {}", labels[&it.first_id.condition], it.arm.name);
         let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
         Some(Row { name, arm: it.arm.name.clone(), full: it.arm.name.clone(), speedup, says })
     };

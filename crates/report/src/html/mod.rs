@@ -37,10 +37,10 @@ pub fn html(record: &Record, findings: &Findings) -> String {
     let main = html! {
         (part::answer(record, findings))
         @for (chart, drawn) in &drawn { (section(chart, drawn)) }
-        (part::safepoints(findings))
+        (part::safepoints(record, findings))
         (part::claims(findings))
         (part::equal_work(record, findings))
-        (part::lost(findings))
+        (part::lost(record, findings))
         (part::arms(record, findings))
         section id="machine" {
             h2 { "The machine" }

@@ -1,7 +1,7 @@
 //! The parts of the page that are words and tables.
 
 use maud::{Markup, html};
-use schema::{Condition, Findings, Record, findings::Status};
+use schema::{Condition, Findings, Labels, Record, findings::Status};
 
 use crate::{
     claim, costs, counted, details, map, page::Paint, runtimes, safepoints, study, study::Intervals, summary,
@@ -65,9 +65,9 @@ fn figures(findings: &Findings) -> Markup {
 }
 
 /// Only where somebody asked for them.
-pub(super) fn safepoints(findings: &Findings) -> Markup {
+pub(super) fn safepoints(record: &Record, findings: &Findings) -> Markup {
     html! {
-        @if let Some((says, delays)) = safepoints::of_run(findings) { section id="safepoints" {
+        @if let Some((says, delays)) = safepoints::of_run(record, findings) { section id="safepoints" {
             h2 { (safepoints::TITLE) }
             p.about { (safepoints::ABOUT) }
             (table(&delays))
@@ -109,7 +109,8 @@ pub(super) fn equal_work(record: &Record, findings: &Findings) -> Markup {
 }
 
 /// Cells without a number, each with its reason.
-pub(super) fn lost(findings: &Findings) -> Markup {
+pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
+    let labels = Labels::of(record);
     let lost: Vec<_> = findings
         .cells
         .iter()
@@ -122,7 +123,7 @@ pub(super) fn lost(findings: &Findings) -> Markup {
                 div.scroll { table {
                     thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "passes that count" } th.right { "lost" } th { "reason" } } }
                     tbody { @for cell in lost { tr {
-                        td { (said(&cell.condition.label())) }
+                        td { (said(&labels.label(cell.id.condition.condition_index))) }
                         td { (said(&cell.arm.name)) @if cell.control { " (A/A)" } }
                         td { (status(cell.status)) }
                         td.right { (cell.samples) }
@@ -169,7 +170,7 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 p.about { (counted::ABOUT) }
                 (table(&counts))
             } }
-            @if let Some(cells) = costs::held_out(findings) { details {
+            @if let Some(cells) = costs::held_out(record, findings) { details {
                 summary { b { (costs::HELD_OUT) } }
                 p.about { (costs::ABOUT_HELD_OUT) }
                 (table(&cells))
@@ -202,23 +203,13 @@ pub(super) fn again(record: &Record) -> Markup {
     }
 }
 
+/// An id that no run has is text from a file; quoted, it is one word to a shell whatever stands in it.
 fn again_command(record: &Record) -> String {
-    if record.conditions.iter().any(Condition::is_of_commands) {
-        return format!("faultline rerun {} --run-commands", said(&record.id));
-    }
-    let target = if record.target.made_here {
-        record.target.path.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder })
-    } else {
-        &record.target.path
-    };
-    let quoted = format!("'{}'", said(target).replace('\'', "'\\''"));
-    let budget = record.budget_s.max(1.0).round();
-    let name = said(&record.experiment.name);
-    if study::is_one(record) {
-        return format!("faultline reproduce {name} --dir {quoted} --seed {} --budget {budget}s", record.seed);
-    }
-    let size = if record.target.made_here { format!(" --size {}B", record.target.bytes) } else { String::new() };
-    format!("faultline run {quoted} -e {name}{size} --seed {} --budget {budget}s", record.seed)
+    let id = said(&record.id).replace('\'', "'\\''");
+    let plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    let id = if plain && !id.starts_with('-') { id } else { format!("'{id}'") };
+    let commands = record.conditions.iter().any(Condition::is_of_commands);
+    format!("faultline rerun {id}{}", if commands { " --run-commands" } else { "" })
 }
 
 pub(super) fn table(table: &Table) -> Markup {

@@ -22,7 +22,7 @@ fn term(cause: Cause, what: Quantity, count: f64, unit_ns: f64) -> Term {
 fn with_costs() -> Run {
     let mut run = run();
     let cell = run.findings.cells.iter().find(|it| it.ns_per_op.is_some() && !it.control).unwrap();
-    let (arm, condition) = (cell.arm.name.clone(), cell.condition.clone());
+    let (id, arm, condition) = (cell.id, cell.arm.name.clone(), cell.condition.clone());
     let measured_ns = cell.ns_per_op.unwrap().median * condition.ops as f64;
     let terms = vec![
         term(Cause::SystemCalls, Quantity::Reads, condition.ops as f64, 0.25 * measured_ns / condition.ops as f64),
@@ -30,6 +30,7 @@ fn with_costs() -> Run {
     ];
     let accounted_ns = terms.iter().map(|it| it.ns).sum();
     let predicted = |error: f64, held_out| PredictedCell {
+        id,
         arm: arm.clone(),
         condition: condition.clone(),
         predicted_ns_per_op: 100.0 * (1.0 + error),
@@ -42,7 +43,7 @@ fn with_costs() -> Run {
     unit_costs.copy = Curve { points: vec![(64.0, 10.0), (65_536.0, 9000.0)] };
     run.findings.costs = Some(Box::new(Costs {
         unit_costs,
-        accounts: vec![Account { arm, condition, terms, accounted_ns, measured_ns }],
+        accounts: vec![Account { id, arm, condition, terms, accounted_ns, measured_ns }],
         predictions: Predictions {
             cells,
             held_out_median: Some(0.3),

@@ -25,6 +25,9 @@ pub(crate) fn beside(run: &Run) -> Across {
         let first = it.ns_per_op?;
         let factor = if at == 0 { 2.0 } else { 1.0 };
         Some(SharedCell {
+            first_id: it.id,
+            second_id: it.id,
+            comparison: vec![],
             arm: it.arm.clone(),
             condition: it.condition.clone(),
             first,
@@ -51,6 +54,8 @@ pub(crate) fn beside(run: &Run) -> Across {
             .iter()
             .enumerate()
             .map(|(at, it)| SharedAnswer {
+                first_id: it.id,
+                second_id: it.id,
                 condition: it.condition.clone(),
                 baseline: it.baseline.clone(),
                 arm: it.arm.clone(),
@@ -91,6 +96,11 @@ fn over_time(text: &str) -> History {
         block_bytes: 4096,
         condition: "scan 4 KiB cached".into(),
         ns_per_op: of(median, 0.02),
+        under: crate::support::condition(schema::Workload::Scan, 4096, schema::State::Cached),
+        own_condition: None,
+        target: text.into(),
+        comparison: Default::default(),
+        occurrence: 0,
     };
     History {
         schema_version: SCHEMA_VERSION,

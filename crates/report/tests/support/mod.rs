@@ -75,6 +75,8 @@ impl Run {
         let cold = condition.state == State::Cold;
         let maps = name.starts_with("mmap");
         self.findings.cells.push(CellFinding {
+            id: self.record.cell_id(cell).unwrap(),
+            own_condition: None,
             arm: arm(name),
             control,
             status: Status::Ok,
@@ -107,8 +109,13 @@ impl Run {
 
     fn compare(&mut self, index: usize, name: &str, speedup: Option<Estimate>, verdict: Verdict) -> &mut Comparison {
         let condition = self.record.conditions[index].clone();
-        let baseline = self.record.cells.iter().find(|cell| cell.condition == index).unwrap().arm.name.clone();
+        let of_arm = |it: &Cell| it.condition == index && !it.baseline && it.arm.name == arm(name).name;
+        let cell = self.record.cells.iter().position(of_arm).unwrap();
+        let baseline_cell = self.record.cells.iter().position(|cell| cell.condition == index).unwrap();
+        let baseline = self.record.cells[baseline_cell].arm.name.clone();
         self.findings.comparisons.push(Comparison {
+            id: self.record.cell_id(cell).unwrap(),
+            baseline_cell,
             condition,
             baseline,
             arm: arm(name).name,
@@ -166,7 +173,14 @@ impl Run {
         says: &str,
         because: Option<&str>,
     ) {
+        let cell_of = |name: &str| {
+            let of_arm = |it: &Cell| it.condition == index && !it.control && it.arm.name == arm(name).name;
+            self.record.cells.iter().position(of_arm).unwrap()
+        };
         self.findings.map.push(MapLine {
+            id: self.record.condition_id(index),
+            winner_cell: winner.map(cell_of),
+            tie_cells: ties.iter().map(|name| cell_of(name)).collect(),
             condition: self.record.conditions[index].clone(),
             winner: winner.map(|name| arm(name).name),
             ties: ties.iter().map(|name| arm(name).name).collect(),
@@ -564,6 +578,7 @@ fn findings() -> Findings {
         crossovers: vec![
             Crossover {
                 arms: ["native/pread".into(), "native/mmap".into()],
+                cells: vec![],
                 workload: Workload::Random,
                 consume: Consume::Sum,
                 state: State::Cached,
@@ -573,6 +588,7 @@ fn findings() -> Findings {
             },
             Crossover {
                 arms: ["native/read".into(), "native/mmap".into()],
+                cells: vec![],
                 workload: Workload::Scan,
                 consume: Consume::Sum,
                 state: State::Cold,

@@ -198,6 +198,15 @@ impl Compare {
         lists.into_iter().try_fold(self.arms.len().checked_add(1)?, usize::checked_mul)
     }
 
+    /// What it is called beside others, the most telling first.
+    pub fn words(&self, index: Option<usize>) -> Vec<String> {
+        vec![
+            self.name.clone().unwrap_or_default(),
+            self.variant.map_or(String::new(), |it| it.words().to_string()),
+            index.map_or(String::new(), |it| format!("comparison {}", it + 1)),
+        ]
+    }
+
     /// Whether the lists make sense, each and together; also asked after command-line filters were applied, and of what
     /// a saved run says.
     ///

@@ -58,6 +58,15 @@ pub enum Variant {
 /// Arms times conditions, over all comparisons. More can be neither measured nor read.
 pub const CELLS_MAX: usize = 10_000;
 
+impl Variant {
+    pub fn words(self) -> &'static str {
+        match self {
+            Variant::AsPublished => "as published",
+            Variant::Corrected => "corrected",
+        }
+    }
+}
+
 impl Experiment {
     /// Whether every comparison makes sense, and all together are few enough; also asked after command-line filters were
     /// applied, and of what a saved run says.

@@ -64,10 +64,8 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
     if shown.iter().all(|it| it.cell.condition.block_bytes == first.cell.condition.block_bytes) {
         return Some(of_one_block(view, title, &shown, table));
     }
-    let condition = &first.cell.condition;
     let here = |it: &&Crossover| {
-        it.axis == "block_bytes"
-            && (it.workload, it.consume, it.state) == (condition.workload, condition.consume, condition.state)
+        it.axis == "block_bytes" && it.cells.iter().any(|id| shown.iter().any(|shown| shown.cell.id == *id))
     };
     let crossovers: Vec<&Crossover> = view.findings.crossovers.iter().filter(here).collect();
     let guides = crossovers.iter().filter_map(|it| it.at).map(|at| Guide::Line(at.median)).collect();

@@ -8,9 +8,9 @@ pub(super) mod speedup;
 mod timeline;
 mod where_time;
 
-use schema::{Condition, Findings, Record, findings::CellFinding};
+use schema::{Condition, Findings, Labels, Record, findings::CellFinding};
 
-use crate::map::{self, Names};
+use crate::map::Names;
 
 use super::figure::{Drawn, Looks};
 
@@ -34,17 +34,21 @@ pub(super) const CHARTS: &[Chart] = &[
     samples::CHART,
 ];
 
+/// Everything but the block and how much of the file is touched; arms of two comparisons never share a figure.
+type Group = (Condition, Option<usize>);
+
 /// What every chart begins with: arms with their looks, and what conditions are called.
 struct View<'a> {
     findings: &'a Findings,
-    conditions: Vec<&'a Condition>,
+    labels: Labels,
+    /// Of each condition, which figure it belongs to, and what that is called.
+    groups: Vec<(Group, String)>,
     names: Names,
     looks: Looks<'a>,
 }
 
 /// A cell with the name it has in charts.
 struct Named<'a> {
-    index: usize,
     cell: &'a CellFinding,
     arm: &'a str,
     name: String,
@@ -53,21 +57,40 @@ struct Named<'a> {
 impl<'a> View<'a> {
     fn of(record: &'a Record, findings: &'a Findings) -> View<'a> {
         let looks = Looks::of(findings.cells.iter().map(|cell| cell.arm.name.as_str()));
-        let conditions = findings.cells.iter().map(|cell| &cell.condition).collect();
-        View { findings, conditions, names: Names::of(record, findings), looks }
+        let group = |(at, it): (usize, &Condition)| {
+            let plain = Condition::plain(it.file_bytes);
+            let condition = Condition { block_bytes: 0, range: plain.range, ops: plain.ops, ..it.clone() };
+            (condition, record.condition_id(at).comparison_index)
+        };
+        let groups: Vec<Group> = record.conditions.iter().enumerate().map(group).collect();
+        let words = |(condition, origin): &'_ Group| {
+            let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
+            (condition.clone(), compare.map_or_else(Vec::new, |it| it.words(*origin)))
+        };
+        let items: Vec<(Condition, Vec<String>)> = groups.iter().map(words).collect();
+        let items: Vec<(&Condition, Vec<String>)> = items.iter().map(|(it, words)| (it, words.clone())).collect();
+        let titles = Labels::new(&items);
+        let title = |(at, group): (usize, Group)| {
+            let (title, also) = (format!("{}, {}", group.0.state, group.0.workload), titles.also(at));
+            (group, if also.is_empty() { title } else { format!("{title}, {also}") })
+        };
+        let groups = groups.into_iter().enumerate().map(title).collect();
+        View { findings, labels: Labels::of(record), groups, names: Names::of(record, findings), looks }
     }
 
     /// The cells by what tells a figure from the next: everything but the block and how much of the file is touched.
     fn groups(&self) -> Vec<(String, Vec<Named<'a>>)> {
+        let mut of: Vec<&Group> = Vec::new();
         let mut groups: Vec<(String, Vec<Named<'a>>)> = Vec::new();
-        for (index, cell) in self.findings.cells.iter().enumerate() {
-            let title = self.group(&cell.condition);
-            let at = groups.iter().position(|(it, _)| *it == title).unwrap_or_else(|| {
-                groups.push((title, Vec::new()));
+        for cell in &self.findings.cells {
+            let Some((group, title)) = self.groups.get(cell.id.condition.condition_index) else { continue };
+            let at = of.iter().position(|it| *it == group).unwrap_or_else(|| {
+                of.push(group);
+                groups.push((title.clone(), Vec::new()));
                 groups.len() - 1
             });
             let twin = |it: &&Named| {
-                it.cell.condition == cell.condition && it.cell.arm.name == cell.arm.name && !it.cell.control
+                it.cell.id.condition == cell.id.condition && it.cell.arm.name == cell.arm.name && !it.cell.control
             };
             let twins = if cell.control { 0 } else { groups[at].1.iter().filter(twin).count() };
             let short = self.names.short(&cell.arm.name);
@@ -76,19 +99,9 @@ impl<'a> View<'a> {
                 0 => short.to_string(),
                 _ => format!("{short} #{}", twins + 1),
             };
-            groups[at].1.push(Named { index, cell, arm: &cell.arm.name, name });
+            groups[at].1.push(Named { cell, arm: &cell.arm.name, name });
         }
         groups
-    }
-
-    fn group(&self, condition: &Condition) -> String {
-        let also = map::also(condition, &self.conditions);
-        let also = also.split(", ").filter(|it| !it.ends_with(" ops") && !it.contains(" at ") && !it.is_empty());
-        [format!("{}, {}", condition.state, condition.workload)]
-            .into_iter()
-            .chain(also.map(str::to_string))
-            .collect::<Vec<_>>()
-            .join(", ")
     }
 }
 

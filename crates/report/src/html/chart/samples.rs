@@ -19,7 +19,7 @@ pub(super) const CHART: Chart = Chart {
 
 fn draw(record: &Record, findings: &Findings) -> Drawn {
     let view = View::of(record, findings);
-    let mut times: Vec<Vec<f64>> = vec![Vec::new(); findings.cells.len()];
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); record.cells.len()];
     for sample in &record.samples {
         if let Outcome::Ok { phases, tally } = &sample.outcome
             && tally.ops > 0
@@ -34,7 +34,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
 }
 
 fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Option<Figure> {
-    let mut cells: Vec<&Named> = cells.iter().filter(|it| !times[it.index].is_empty()).collect();
+    let mut cells: Vec<&Named> = cells.iter().filter(|it| !times[it.cell.id.cell].is_empty()).collect();
     cells.sort_by_key(|it| it.cell.condition.block_bytes);
     if cells.is_empty() {
         return None;
@@ -46,7 +46,7 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
             let row = label(&it.row());
             let y = place(&rows, &row);
             let point = move |&ns: &f64| Point::new(ns, y, format!("{row}: {}", number::duration(ns)));
-            times[it.index].iter().map(point)
+            times[it.cell.id.cell].iter().map(point)
         });
         Series { name: label(&name), look: view.looks.look(own[0].arm), kind: Kind::Dots, points: points.collect() }
     });
@@ -57,7 +57,7 @@ fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Opti
         rows: cells
             .iter()
             .map(|it| {
-                let times = &times[it.index];
+                let times = &times[it.cell.id.cell];
                 let mut shown: Vec<String> = times.iter().take(40).map(|&ns| number::duration(ns)).collect();
                 if times.len() > shown.len() {
                     shown.push(format!("and {} more (--csv has them all)", times.len() - shown.len()));

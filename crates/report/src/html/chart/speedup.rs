@@ -7,7 +7,7 @@ use schema::{
 
 use crate::{
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Looks, Plot, Point, Scale, Series, Unit, label},
-    map, number,
+    number,
     table::{Cell, Column, Table},
 };
 
@@ -48,7 +48,7 @@ fn figure(view: &View, state: State) -> Option<Figure> {
         rows: Vec::new(),
     };
     for it in view.findings.comparisons.iter().filter(|it| it.condition.state == state) {
-        let also = map::also(&it.condition, &view.conditions);
+        let also = view.labels.also(it.id.condition.condition_index);
         let also = if also.is_empty() { String::new() } else { format!(", {also}") };
         let condition = format!("{} {}", it.condition.workload, it.condition.block());
         let condition = format!("{}{also}", condition.trim());

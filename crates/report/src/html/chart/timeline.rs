@@ -39,11 +39,18 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for sample in &record.samples {
             let Outcome::Ok { phases, tally } = &sample.outcome else { continue };
-            let Some(cell) = findings.cells.get(sample.cell).filter(|cell| cell.arm.name == *arm) else { continue };
+            let Some(cell) = findings.cells.iter().find(|it| it.id.cell == sample.cell && it.arm.name == *arm) else {
+                continue;
+            };
             let Some(median) = cell.ns_per_op.filter(|_| tally.ops > 0).map(|it| it.median) else { continue };
             let ratio = phases.total_ns() as f64 / tally.ops as f64 / median;
             (low, high) = (low.min(ratio), high.max(ratio));
-            let which = format!("pass {}, round {}, {}", sample.order, sample.round, cell.condition.label());
+            let which = format!(
+                "pass {}, round {}, {}",
+                sample.order,
+                sample.round,
+                view.labels.label(cell.id.condition.condition_index)
+            );
             let says = format!("{}\n{}\n{ratio:.2} of the median", label(short), label(&which));
             points.push(Point::new(f64::from(sample.order), ratio, says));
         }

@@ -67,7 +67,7 @@ fn reason(findings: &Findings) -> String {
 }
 
 fn by_account(cell: &CellFinding, total: f64, accounts: &[Account]) -> Option<([f64; PARTS.len()], f64)> {
-    let of_cell = |it: &&Account| it.arm == cell.arm.name && it.condition == cell.condition;
+    let of_cell = |it: &&Account| it.id == cell.id;
     let account = accounts.iter().find(of_cell).filter(|it| it.condition.ops > 0)?;
     let ops = account.condition.ops as f64;
     let mut parts = [0.0; PARTS.len()];
@@ -105,8 +105,9 @@ fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> 
                 continue;
             }
         };
-        let first =
-            cells.iter().find(|other| other.cell.condition == it.cell.condition && other.cell.ns_per_op.is_some())?;
+        let first = cells
+            .iter()
+            .find(|other| other.cell.id.condition == it.cell.id.condition && other.cell.ns_per_op.is_some())?;
         rows.push(Row { name: it.row(), whole: first.cell.ns_per_op?.median, parts, too_much });
     }
     if rows.is_empty() {

@@ -1,0 +1,372 @@
+//! The fields of a condition, in one table: what each is called, how it is shown and read back, and what it decides.
+//! Labels, the columns of the CSV, filters (`--cell`, `--fail-if`) and the pairing of cells across runs follow from it.
+
+use crate::{
+    Bytes, Condition, Descriptor, Durability, Layout, Span, Workload,
+    condition::{Storage, whole},
+};
+
+/// What two conditions that differ in a field are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Different questions: their cells are never compared across runs.
+    Asked,
+    /// The same question about something else: its answers are not comparable.
+    Subject,
+    /// The same question, with a pass of another size: the planner's choice, unless the experiment gives it.
+    Size,
+}
+
+/// A field: one entry of `FIELDS`.
+pub struct Field {
+    pub name: &'static str,
+    pub role: Role,
+    /// Of a condition of commands too: those have no blocks, threads or offsets.
+    pub of_commands: bool,
+    pub same: fn(&Condition, &Condition) -> bool,
+    /// As labels show it: the whole value, so that different values never read the same. Empty where there is none.
+    pub words: fn(&Condition) -> String,
+    /// Sets the field to what the words say; `false` when they say something else.
+    pub read: fn(&mut Condition, &str) -> bool,
+    /// Columns of the CSV; an empty value is an empty cell.
+    pub columns: &'static [Column],
+}
+
+/// The name of a column, and its value.
+pub type Column = (&'static str, fn(&Condition) -> String);
+
+/// Workload, block and state: the beginning of every label, in this order.
+const CORE: [&str; 3] = ["workload", "block", "state"];
+
+/// The table, in the order of the CSV.
+pub const FIELDS: &[Field] = &[
+    Field {
+        name: "workload",
+        role: Role::Asked,
+        of_commands: true,
+        same: |a, b| a.workload == b.workload,
+        words: |it| it.workload.to_string(),
+        read: |it, text| set(&mut it.workload, text.parse().ok()),
+        columns: &[("workload", |it| it.workload.to_string())],
+    },
+    Field {
+        name: "consume",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.consume == b.consume,
+        words: |it| it.consume.to_string(),
+        read: |it, text| set(&mut it.consume, text.parse().ok()),
+        columns: &[("consume", |it| it.consume.to_string())],
+    },
+    Field {
+        name: "block",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.block_bytes == b.block_bytes,
+        words: |it| Bytes(it.block_bytes).exact(),
+        read: |it, text| set(&mut it.block_bytes, size(text)),
+        columns: &[("block_bytes", |it| it.block_bytes.to_string())],
+    },
+    Field {
+        name: "state",
+        role: Role::Asked,
+        of_commands: true,
+        same: |a, b| a.state == b.state,
+        words: |it| it.state.to_string(),
+        read: |it, text| set(&mut it.state, text.parse().ok()),
+        columns: &[("state", |it| it.state.to_string())],
+    },
+    Field {
+        name: "file",
+        role: Role::Subject,
+        of_commands: true,
+        same: |a, b| a.file_bytes == b.file_bytes,
+        words: |it| format!("file of {}", Bytes(it.file_bytes).exact()),
+        read: |it, text| set(&mut it.file_bytes, text.strip_prefix("file of ").and_then(size)),
+        columns: &[("file_bytes", |it| it.file_bytes.to_string())],
+    },
+    Field {
+        name: "threads",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.threads == b.threads,
+        words: |it| if it.threads == 1 { "1 thread".into() } else { format!("{} threads", it.threads) },
+        read: |it, text| set(&mut it.threads, number(text, &[" threads", " thread"])),
+        columns: &[("threads", |it| it.threads.to_string())],
+    },
+    Field {
+        name: "descriptor",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.descriptor == b.descriptor,
+        words: |it| format!("{} descriptor", it.descriptor),
+        read: |it, text| set(&mut it.descriptor, text.trim_end_matches(" descriptor").parse::<Descriptor>().ok()),
+        columns: &[("descriptor", |it| it.descriptor.to_string())],
+    },
+    Field {
+        name: "durability",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.durability == b.durability,
+        words: |it| match it.durability {
+            Durability::None => "not synced".into(),
+            other => other.to_string(),
+        },
+        read: |it, text| {
+            let word = if text == "not synced" { "none" } else { text };
+            set(&mut it.durability, word.parse().ok())
+        },
+        columns: &[("durability", |it| it.durability.to_string())],
+    },
+    Field {
+        name: "storage",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| limits(a) == limits(b),
+        words: |it| match limits(it) {
+            (None, None) => "storage as it is".into(),
+            (bytes, ops) => {
+                let limits =
+                    bytes.map(|it| Bytes(it).exact_rate()).into_iter().chain(ops.map(|it| format!("{it} reads/s")));
+                format!("at {}", limits.collect::<Vec<String>>().join(" and "))
+            }
+        },
+        read: |it, text| set(&mut it.storage, storage(text)),
+        columns: &[
+            ("storage_read_bytes_per_s", |it| optional(limits(it).0)),
+            ("storage_read_ops_per_s", |it| optional(limits(it).1)),
+        ],
+    },
+    Field {
+        name: "range",
+        role: Role::Size,
+        of_commands: false,
+        same: |a, b| a.range == b.range,
+        words: |it| format!("range of {} at {}", Bytes(it.range.bytes).exact(), Bytes(it.range.offset).exact()),
+        read: |it, text| {
+            let parts = text.strip_prefix("range of ").and_then(|it| it.split_once(" at "));
+            set(
+                &mut it.range,
+                parts.and_then(|(bytes, offset)| Some(Span { bytes: size(bytes)?, offset: size(offset)? })),
+            )
+        },
+        columns: &[
+            ("range_offset", |it| it.range.offset.to_string()),
+            ("range_bytes", |it| it.range.bytes.to_string()),
+        ],
+    },
+    Field {
+        name: "aligned",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.aligned == b.aligned,
+        words: |it| if it.aligned { "aligned" } else { "unaligned" }.into(),
+        read: |it, text| {
+            let words = [("aligned", true), ("unaligned", false)];
+            set(&mut it.aligned, words.into_iter().find(|(word, _)| *word == text).map(|(_, aligned)| aligned))
+        },
+        columns: &[("aligned", |it| it.aligned.to_string())],
+    },
+    Field {
+        name: "ops",
+        role: Role::Size,
+        of_commands: false,
+        same: |a, b| a.ops == b.ops,
+        words: |it| format!("{} ops", it.ops),
+        read: |it, text| set(&mut it.ops, number(text, &[" ops"])),
+        columns: &[("ops", |it| it.ops.to_string())],
+    },
+    Field {
+        name: "consumed",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| a.consumed_percent == b.consumed_percent,
+        words: |it| format!("{} % of each block", it.consumed_percent),
+        read: |it, text| set(&mut it.consumed_percent, number(text, &[" % of each block", "% of each block"])),
+        columns: &[("consumed_percent", |it| it.consumed_percent.to_string())],
+    },
+    Field {
+        name: "layout",
+        role: Role::Asked,
+        of_commands: false,
+        same: |a, b| layout(a) == layout(b),
+        words: |it| layout(it).map_or(String::new(), |it| it.to_string()),
+        read: |it, text| text.parse().is_ok_and(|layout| set(&mut it.layout, Some(Some(layout)))),
+        columns: &[("layout", |it| optional(it.layout))],
+    },
+    Field {
+        name: "memory",
+        role: Role::Subject,
+        of_commands: true,
+        same: |a, b| a.memory_bytes == b.memory_bytes,
+        words: |it| it.memory_bytes.map_or(String::new(), |it| format!("{} of memory", Bytes(it).exact())),
+        read: |it, text| {
+            text.strip_suffix(" of memory")
+                .and_then(size)
+                .is_some_and(|size| set(&mut it.memory_bytes, Some(Some(size))))
+        },
+        columns: &[("memory_bytes", |it| optional(it.memory_bytes))],
+    },
+];
+
+impl Field {
+    pub fn is_core(&self) -> bool {
+        CORE.contains(&self.name)
+    }
+
+    fn is_of(&self, condition: &Condition) -> bool {
+        self.of_commands || !condition.is_of_commands()
+    }
+}
+
+/// The fields that conditions of this one's kind have.
+pub fn of(condition: &Condition) -> impl Iterator<Item = &'static Field> {
+    let commands = condition.is_of_commands();
+    FIELDS.iter().filter(move |it| it.of_commands || !commands)
+}
+
+/// Whether two conditions agree in every field of a role.
+pub fn agree(role: Role, a: &Condition, b: &Condition) -> bool {
+    FIELDS.iter().filter(|it| it.role == role).all(|it| (it.same)(a, b))
+}
+
+/// In which fields of a role two conditions differ, in the words of both.
+pub fn differences(role: Role, a: &Condition, b: &Condition) -> Vec<(&'static Field, String, String)> {
+    let differ = FIELDS.iter().filter(|it| it.role == role && (it.is_of(a) || it.is_of(b)) && !(it.same)(a, b));
+    differ.map(|it| (it, (it.words)(a), (it.words)(b))).collect()
+}
+
+/// `scan 4 KiB cached`
+pub fn core(condition: &Condition) -> String {
+    let fields = CORE.iter().filter_map(|name| FIELDS.iter().find(|it| it.name == *name));
+    fields.filter(|it| it.is_of(condition)).map(|it| (it.words)(condition)).collect::<Vec<String>>().join(" ")
+}
+
+/// What a question has that few questions have: fields that are not as in `Condition::plain`.
+pub(crate) fn unusual(condition: &Condition) -> impl Iterator<Item = String> {
+    let plain = Condition { workload: condition.workload, ..Condition::plain(condition.file_bytes) };
+    let fields =
+        of(condition).filter(move |it| it.role == Role::Asked && !it.is_core() && !(it.same)(&plain, condition));
+    fields.map(|it| (it.words)(condition)).filter(|it| !it.is_empty())
+}
+
+/// A selection of conditions: fields with a value each.
+#[derive(Clone)]
+pub struct Filter {
+    fields: Vec<&'static Field>,
+    /// Has the values.
+    like: Condition,
+}
+
+impl Filter {
+    /// Takes from both ends of `words` what labels show of a condition, in any order; the rest is returned.
+    pub fn parse<'w, 'a>(mut words: &'w [&'a str]) -> (Filter, &'w [&'a str]) {
+        let mut filter = Filter { fields: Vec::new(), like: Condition::plain(0) };
+        while let Some(length) = filter.take(words.len(), |length| &words[..length]) {
+            words = &words[length..];
+        }
+        while let Some(length) = filter.take(words.len(), |length| &words[words.len() - length..]) {
+            words = &words[..words.len() - length];
+        }
+        (filter, words)
+    }
+
+    /// Takes the longest phrase that is the value of a field which has none yet. How many words were taken.
+    fn take<'w, 'a: 'w>(&mut self, words: usize, phrase: impl Fn(usize) -> &'w [&'a str]) -> Option<usize> {
+        /// `range of 64 MiB at 128 KiB`
+        const LONGEST: usize = 7;
+        (1..=LONGEST.min(words)).rev().find(|&length| {
+            let phrase = phrase(length).join(" ");
+            // Labels put commas between them.
+            let phrase = phrase.trim_end_matches([',', ':']);
+            let mut open = FIELDS.iter().filter(|it| self.fields.iter().all(|known| known.name != it.name));
+            let field = open.find(|it| (it.read)(&mut self.like, phrase));
+            self.fields.extend(field);
+            field.is_some()
+        })
+    }
+
+    pub fn selects(&self, condition: &Condition) -> bool {
+        self.fields.iter().all(|it| (it.same)(&self.like, condition))
+    }
+}
+
+impl std::fmt::Debug for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_list().entries(self.fields.iter().map(|it| (it.words)(&self.like))).finish()
+    }
+}
+
+impl PartialEq for Filter {
+    fn eq(&self, other: &Filter) -> bool {
+        let among = |of: &Filter, all: &Filter| {
+            of.fields
+                .iter()
+                .all(|it| all.fields.iter().any(|other| other.name == it.name) && (it.same)(&of.like, &all.like))
+        };
+        among(self, other) && among(other, self)
+    }
+}
+
+impl Condition {
+    /// One ascending pass over all of a file with nothing special about it; what differs is set by whoever asks.
+    pub fn plain(file_bytes: u64) -> Condition {
+        Condition {
+            workload: Workload::Scan,
+            consume: crate::Consume::Sum,
+            block_bytes: file_bytes,
+            state: crate::State::AsIs,
+            file_bytes,
+            threads: 1,
+            descriptor: Descriptor::PerThread,
+            durability: Durability::None,
+            storage: None,
+            range: Span { offset: 0, bytes: file_bytes },
+            aligned: true,
+            ops: 0,
+            consumed_percent: whole(),
+            layout: None,
+            memory_bytes: None,
+        }
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) -> bool {
+    value.map(|value| *field = value).is_some()
+}
+
+fn size(text: &str) -> Option<u64> {
+    // A rate is no size.
+    text.parse::<Bytes>().ok().filter(|_| !text.ends_with("/s")).map(|it| it.0)
+}
+
+fn number<T: std::str::FromStr>(text: &str, units: &[&str]) -> Option<T> {
+    units.iter().find_map(|unit| text.strip_suffix(unit)).and_then(|it| it.parse().ok())
+}
+
+fn limits(condition: &Condition) -> (Option<u64>, Option<u64>) {
+    condition.storage.map_or((None, None), |it| (it.read_bytes_per_s, it.read_ops_per_s))
+}
+
+fn storage(text: &str) -> Option<Option<Storage>> {
+    if text == "storage as it is" {
+        return Some(None);
+    }
+    let mut storage = Storage { read_bytes_per_s: None, read_ops_per_s: None };
+    for limit in text.strip_prefix("at ")?.split(" and ") {
+        match limit.strip_suffix(" reads/s") {
+            Some(ops) => storage.read_ops_per_s = Some(ops.parse().ok()?),
+            None => storage.read_bytes_per_s = Some(limit.strip_suffix("/s")?.parse::<Bytes>().ok()?.0),
+        }
+    }
+    Some(Some(storage))
+}
+
+/// What is not said of a file that is written means that it was written before.
+fn layout(condition: &Condition) -> Option<Layout> {
+    condition.layout.or(condition.workload.writes().then_some(Layout::Written))
+}
+
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}

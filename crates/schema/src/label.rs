@@ -1,0 +1,118 @@
+//! What the conditions of one list are called: as short as they can be, and no two that differ read the same.
+//! Labels are for people. What something is, its `ConditionId` says.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Condition, Record,
+    fields::{self, Role},
+};
+
+/// Of each condition of a list, by its place.
+#[derive(Debug, Clone, Default)]
+pub struct Labels {
+    labels: Vec<Label>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Label {
+    core: String,
+    also: Vec<String>,
+    /// Worth saying although all have it.
+    unusual: Vec<String>,
+}
+
+impl Label {
+    fn text(&self) -> String {
+        let also = self.also.iter().chain(self.unusual.iter().filter(|it| !self.also.contains(it)));
+        [&self.core].into_iter().chain(also).filter(|it| !it.is_empty()).cloned().collect::<Vec<String>>().join(", ")
+    }
+}
+
+impl Labels {
+    /// Of conditions that are to be told apart, each with further words for where its fields do not suffice, the most
+    /// telling first.
+    pub fn new(items: &[(&Condition, Vec<String>)]) -> Labels {
+        let differs: Vec<_> = fields::FIELDS
+            .iter()
+            .filter(|field| items.windows(2).any(|pair| !(field.same)(pair[0].0, pair[1].0)))
+            .filter(|field| !field.is_core())
+            .collect();
+        let words = |role: fn(Role) -> bool, it: &Condition| -> Vec<String> {
+            let shown =
+                fields::of(it).filter(|field| role(field.role) && differs.iter().any(|it| it.name == field.name));
+            shown.map(|field| (field.words)(it)).filter(|it| !it.is_empty()).collect()
+        };
+        let asked: Vec<Label> = items
+            .iter()
+            .map(|(it, _)| Label {
+                core: fields::core(it),
+                also: words(|role| role == Role::Asked, it),
+                unusual: fields::unusual(it).collect(),
+            })
+            .collect();
+        let mut labels = Labels { labels: asked };
+        // What is usually not worth a word is said where two would read the same without it.
+        for field in differs.iter().filter(|it| it.role != Role::Asked) {
+            labels.tell_apart(|at| Some((field.words)(items[at].0)));
+        }
+        let most = items.iter().map(|it| it.1.len()).max().unwrap_or(0);
+        for further in 0..most {
+            labels.tell_apart(|at| items[at].1.get(further).cloned());
+        }
+        labels
+    }
+
+    /// Of the conditions of a run. Those of two comparisons may be equal; then the comparison is named.
+    pub fn of(record: &Record) -> Labels {
+        Labels::of_some(record, |_| true)
+    }
+
+    /// As `of`, of conditions that stand beside no others; the rest has no labels.
+    pub fn of_some(record: &Record, wanted: impl Fn(usize) -> bool) -> Labels {
+        let wanted: Vec<usize> = (0..record.conditions.len()).filter(|it| wanted(*it)).collect();
+        let items: Vec<(&Condition, Vec<String>)> = wanted
+            .iter()
+            .map(|&index| {
+                let origin = record.origins.get(index).copied();
+                let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
+                let comparison = compare.map_or_else(Vec::new, |it| it.words(origin));
+                (
+                    &record.conditions[index],
+                    comparison.into_iter().chain([format!("condition {}", index + 1)]).collect(),
+                )
+            })
+            .collect();
+        let mut labels = vec![Label::default(); record.conditions.len()];
+        for (index, label) in wanted.iter().zip(Labels::new(&items).labels) {
+            labels[*index] = label;
+        }
+        Labels { labels }
+    }
+
+    /// Adds words to those that read the same and would read differently with them.
+    fn tell_apart(&mut self, words: impl Fn(usize) -> Option<String>) {
+        let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, label) in self.labels.iter().enumerate() {
+            alike.entry(label.text()).or_default().push(at);
+        }
+        for group in alike.into_values() {
+            let said: Vec<String> = group.iter().map(|&at| words(at).unwrap_or_default()).collect();
+            if said.windows(2).any(|pair| pair[0] != pair[1]) {
+                for (at, said) in group.into_iter().zip(said).filter(|(_, said)| !said.is_empty()) {
+                    self.labels[at].also.push(said);
+                }
+            }
+        }
+    }
+
+    /// `scan 4 KiB cached, 4 threads`
+    pub fn label(&self, at: usize) -> String {
+        self.labels.get(at).map(Label::text).unwrap_or_default()
+    }
+
+    /// What tells it from the others beyond workload, block and state: `4 threads`. Empty where those suffice.
+    pub fn also(&self, at: usize) -> String {
+        self.labels.get(at).map(|it| it.also.join(", ")).unwrap_or_default()
+    }
+}
