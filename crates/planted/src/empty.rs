@@ -18,6 +18,7 @@ pub fn empty_record() -> Record {
         elapsed_s: 1.0,
         partial: None,
         ending: None,
+        rounds_ended: Default::default(),
         folder: None,
         seed: 1,
         budget_s: 60.0,
