@@ -34,9 +34,11 @@ const LOOKS: [u32; 4] = [8, 12, 20, 30];
 const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
-/// Trials with a given number of blocks grow by this factor, as long as one takes less than this part of what is left.
+/// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
+/// seems to take no more than that one.
 const TRIAL_GROWTH: u64 = 8;
-const LONGEST_TRIAL: u32 = 16;
+const LONGEST_TRIAL: u32 = 64;
+const SHORT_PASS: u32 = 16;
 /// How far a stage may exceed its time for the fewest rounds that tell anything.
 const OVERTIME: f64 = 1.3;
 
@@ -179,7 +181,7 @@ impl Bench<'_> {
     }
 
     /// How long a pass of one cell takes, by a short one. Where the experiment says how many blocks a pass has and they
-    /// seem to take too long, longer ones follow: the first blocks pay for read-ahead that the others use.
+    /// seem to take long, longer ones follow: the first blocks pay for opening, and for read-ahead that the others use.
     fn trial(&mut self, cell: usize) -> Result<Trial, Trouble> {
         let arm = self.record.cells[cell].arm.clone();
         let whole = self.condition_of(cell);
@@ -197,7 +199,7 @@ impl Bench<'_> {
                 overhead_ns: pass.overhead_ns,
                 doubled: under.state.is_held(),
             };
-            let fits = whole.ops == 0 || trial.pass_time(given) <= left;
+            let fits = whole.ops == 0 || trial.pass_time(given) <= left / SHORT_PASS;
             if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
                 return Ok(trial);
             }
