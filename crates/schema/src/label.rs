@@ -116,3 +116,28 @@ impl Labels {
         self.labels.get(at).map(|it| it.also.join(", ")).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fields::Filter, saved::CellPattern};
+
+    #[test]
+    fn conditions_that_differ_or_come_from_two_comparisons_never_read_the_same() {
+        let plain = Condition { block_bytes: 4999, ..Condition::plain(1 << 20) };
+        let threads = Condition { threads: 4, ..plain.clone() };
+        let memory = Condition { memory_bytes: Some(4097), ..plain.clone() };
+        let all = [&plain, &threads, &memory, &plain];
+        let items: Vec<_> =
+            all.into_iter().enumerate().map(|(at, it)| (it, vec![format!("comparison {at}")])).collect();
+        let labels = Labels::new(&items);
+        let texts: std::collections::BTreeSet<String> = (0..all.len()).map(|at| labels.label(at)).collect();
+        assert_eq!(texts.len(), all.len(), "{texts:?}");
+        for (at, condition) in all.into_iter().enumerate().take(3).skip(1) {
+            let pattern: CellPattern = format!("{} native/mmap", labels.label(at)).parse().unwrap();
+            assert!(pattern.is_about("native/mmap", condition), "{}", labels.label(at));
+        }
+        let words = ["range", "of", "4", "KiB", "at", "1", "MiB"];
+        assert!(Filter::parse(&words).1.is_empty());
+    }
+}
