@@ -52,7 +52,7 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     }
     if args.json {
         output::print(&report::across_json(&across))?;
-    } else {
+    } else if ![&args.markdown, &args.html].into_iter().flatten().any(|path| output::is_stdout(path)) {
         output::print(&report::across(&across, output::style(true)))?;
     }
     Ok(if across.gates.iter().any(Gate::is_breached) { Outcome::Breached } else { Outcome::Answered })
