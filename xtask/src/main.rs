@@ -2,17 +2,16 @@
 
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
-mod bench;
-mod bench_observe;
-mod bench_probes;
 mod test;
 
 use std::process::ExitCode;
 
+use xshell::{Shell, cmd};
+
 fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test::run(),
-        Some("bench") => bench::run(),
+        Some("bench") => bench(),
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
             eprintln!("       cargo xtask bench   measures the tool itself and writes docs/BENCHMARKS.md");
@@ -31,6 +30,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The product measures itself, optimised (`crates/faultline/benches/itself`).
+fn bench() -> anyhow::Result<()> {
+    let shell = Shell::new()?;
+    shell.change_dir(root());
+    let part = std::env::args().nth(2);
+    Ok(cmd!(shell, "cargo bench --quiet --package faultline --bench itself -- {part...}").run()?)
 }
 
 /// The root of the repository.

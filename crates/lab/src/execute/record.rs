@@ -1,6 +1,9 @@
 //! The record at its beginning, and what this machine, file or user does not allow.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
 
 use schema::{
     Experiment, Record, SCHEMA_VERSION,
@@ -55,13 +58,14 @@ fn folder(experiment: &Experiment) -> Option<String> {
 }
 
 pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {
-    let now = jiff::Timestamp::now();
-    let stamp = now.strftime("%Y%m%dT%H%M%SZ");
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    // The same without its separators: 2026-11-21T10:54:34Z becomes 20261121T105434Z.
+    let stamp = started.replace(['-', ':'], "");
     Record {
         schema_version: SCHEMA_VERSION,
         id: format!("{stamp}-{:04x}", fastrand::Rng::with_seed(settings.seed ^ u64::from(std::process::id())).u16(..)),
         tool_version: env!("CARGO_PKG_VERSION").into(),
-        started: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        started,
         elapsed_s: 0.0,
         partial: Some("still running, or killed".into()),
         ending: None,

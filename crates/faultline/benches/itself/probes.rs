@@ -21,7 +21,7 @@ use schema::{
     protocol::{Done, Hold, Job},
 };
 
-use crate::bench::{FILE_BYTES, SEED, median};
+use crate::{FILE_BYTES, SEED, median};
 
 const ROUNDS: usize = 41;
 const LIMIT: Duration = Duration::from_secs(60);

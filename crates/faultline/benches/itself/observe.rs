@@ -15,7 +15,7 @@ use schema::{
     protocol::Job,
 };
 
-use crate::bench::median;
+use crate::median;
 
 const ROUNDS: usize = 31;
 const LIMIT: Duration = Duration::from_secs(60);

@@ -2,6 +2,9 @@
 //! sees a difference where there is none, whether a second run agrees, and what it costs. Ratios, interleaved; never
 //! run it beside anything else.
 
+mod observe;
+mod probes;
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -17,32 +20,30 @@ use schema::{
     findings::{Document, Findings, Verdict},
     protocol::{Hold, Job, PROTOCOL, Reply, Request},
 };
-use xshell::{Shell, cmd};
 
-use crate::{bench_observe, bench_probes};
-
-pub(crate) const FILE_BYTES: u64 = 256 << 20;
+const FILE_BYTES: u64 = 256 << 20;
 const ROUNDS: usize = 31;
 const CONTROL_RUNS: u64 = 5;
-pub(crate) const SEED: u64 = 7;
+const SEED: u64 = 7;
 
-pub fn run() -> Result<()> {
-    let shell = Shell::new()?;
-    shell.change_dir(crate::root());
-    cmd!(shell, "cargo build --release --quiet --package faultline").run()?;
-    let folder = shell.create_temp_dir()?;
-    let tool = crate::root().join("target/release/faultline");
+fn main() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let tool = PathBuf::from(env!("CARGO_BIN_EXE_faultline"));
     let bare = folder.path().join("bare");
-    cmd!(shell, "cc -O3 -o {bare} xtask/bench/bare.c").run().context("a C compiler is needed for the bare loop")?;
+    let bare_c = root().join("crates/faultline/benches/itself/bare.c");
+    compile(Command::new("cc").arg("-O3").arg("-o").arg(&bare).arg(bare_c))
+        .context("a C compiler is needed for the bare loop")?;
     let reader = folder.path().join("reader");
-    cmd!(shell, "rustc --edition=2024 -O -o {reader} crates/faultline/tests/programs/reader.rs").run()?;
+    let reader_rs = root().join("crates/faultline/tests/programs/reader.rs");
+    compile(Command::new("rustc").args(["--edition=2024", "-O", "-o"]).arg(&reader).arg(reader_rs))?;
     let file = folder.path().join("file");
     std::fs::write(&file, noise(FILE_BYTES))?;
 
-    match std::env::args().nth(2).as_deref() {
+    // Cargo adds an option of its own.
+    match std::env::args().skip(1).find(|it| !it.starts_with('-')).as_deref() {
         Some("loops") => return against_bare_loop(&tool, &bare, &file).map(|table| print!("{table}")),
-        Some("observe") => return bench_observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
-        Some("probes") => return bench_probes::table(&tool, &file).map(|table| print!("{table}")),
+        Some("observe") => return observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
+        Some("probes") => return probes::table(&tool, &file).map(|table| print!("{table}")),
         _ => {}
     }
     let mut page = String::from(
@@ -52,9 +53,9 @@ pub fn run() -> Result<()> {
     eprintln!("1/6  cells against the bare loop");
     let loops = against_bare_loop(&tool, &bare, &file)?;
     eprintln!("2/6  passes with and without probes");
-    let probes = bench_probes::table(&tool, &file)?;
+    let probes = probes::table(&tool, &file)?;
     eprintln!("3/6  programs that are watched");
-    let watched = bench_observe::table(&tool, &reader, &file)?;
+    let watched = observe::table(&tool, &reader, &file)?;
     eprintln!("4/6  the survey, twice");
     let (first, cost) = costs(&tool, &file, survey)?;
     let (second, _) = survey(2)?;
@@ -82,8 +83,19 @@ pub fn run() -> Result<()> {
     writeln!(page, "## What it costs\n\n| | measured | target |\n|---|---|---|")?;
     page += &cost;
     writeln!(page, "| `faultline --help`, median of 51 | {:.1} ms | below 20 ms |", startup.as_secs_f64() * 1e3)?;
-    std::fs::write(crate::root().join("docs/BENCHMARKS.md"), &page)?;
+    std::fs::write(root().join("docs/BENCHMARKS.md"), &page)?;
     print!("{page}");
+    Ok(())
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn compile(compiler: &mut Command) -> Result<()> {
+    let status = compiler.status().with_context(|| format!("cannot start {:?}", compiler.get_program()))?;
+    ensure!(status.success(), "{:?} failed: {status}", compiler.get_program());
     Ok(())
 }
 
@@ -104,7 +116,7 @@ fn against_bare_loop(tool: &Path, bare: &Path, file: &Path) -> Result<String> {
     let mut table = format!(
         "## A cell against a bare loop\n\n\
          Random reads of a {} file, state `mapped`, consume `sum`, one thread.\n\
-         The bare loop is `xtask/bench/bare.c`; both sides run in turn, {ROUNDS} rounds, and the ratio is the median of the rounds' ratios with its 95 % interval.\n\
+         The bare loop is `crates/faultline/benches/itself/bare.c`; both sides run in turn, {ROUNDS} rounds, and the ratio is the median of the rounds' ratios with its 95 % interval.\n\
          Target: within 3 %.\n\n\
          | method | block | bare loop, ns/op | faultline, ns/op | ratio | 95 % interval |{}\n|---|---|---|---|---|---|{}\n",
         Bytes(FILE_BYTES),
@@ -233,7 +245,7 @@ fn document(tool: &Path, store: &Path, args: &[&dyn std::fmt::Display]) -> Resul
 
 /// (b) Arms compared with themselves.
 fn controls(tool: &Path, store: &Path, file: &Path) -> Result<String> {
-    let experiment = crate::root().join("xtask/bench/controls.toml");
+    let experiment = root().join("crates/faultline/benches/itself/controls.toml");
     let (mut pairs, mut rejected, mut widths) = (0, 0, Vec::new());
     for seed in 1..=CONTROL_RUNS {
         let (run, _) =
@@ -245,7 +257,7 @@ fn controls(tool: &Path, store: &Path, file: &Path) -> Result<String> {
     }
     Ok(format!(
         "## Arms against themselves (A/A)\n\n\
-         {pairs} controls over {CONTROL_RUNS} runs of `xtask/bench/controls.toml`, each with its own seed: the interval left out 1 in {rejected} ({:.1} %; target at most 5 %).\n\
+         {pairs} controls over {CONTROL_RUNS} runs of `crates/faultline/benches/itself/controls.toml`, each with its own seed: the interval left out 1 in {rejected} ({:.1} %; target at most 5 %).\n\
          Noise floor of the runs: ±{:.1} % (median of the runs).\n\n",
         100.0 * f64::from(rejected) / f64::from(pairs.max(1)),
         100.0 * median(&mut widths),
@@ -353,7 +365,7 @@ fn startup(tool: &Path) -> Result<Duration> {
     Ok(Duration::from_secs_f64(median(&mut times)))
 }
 
-pub(crate) fn median(values: &mut [f64]) -> f64 {
+fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
