@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_line_is_a_bar_a_share_the_time_left_and_harmless_text() {
         let line = |share| text("a\x1b[2Jb", share, Some(Duration::from_secs(7)));
-        assert_eq!(line(0.5), "==========>            50%  7 s left  a\\u{1b}[2Jb");
+        assert_eq!(line(0.5), "==========>           50%  7 s left  a\\u{1b}[2Jb");
         assert_eq!(line(7.0), "==================== 100%  7 s left  a\\u{1b}[2Jb");
         assert_eq!(line(f64::NAN).len(), line(0.0).len());
     }
