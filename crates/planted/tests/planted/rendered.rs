@@ -229,7 +229,7 @@ fn values(planted: &Planted, findings: &Findings, at: usize, column: &str) -> Ve
 
 #[test]
 fn every_number_of_every_cell_is_the_same_in_markdown_page_terminal_and_findings() {
-    let planted = Plan { noise: 0.03, rounds: 9, repeats: false, ..Plan::default() }.plant();
+    let planted = Plan { noise: 0.03, rounds: 9, ..Plan::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let groups = groups(&planted, &findings);
     let markdown = markdown(&planted, &findings);
