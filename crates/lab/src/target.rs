@@ -166,7 +166,7 @@ impl Target {
             disk,
             way: if may_evict { prove(&file) } else { believe(&file) },
             allocated_bytes: metadata.blocks() * 512,
-            stamp: Stamp::of(&metadata),
+            stamp: Stamp::of(metadata),
             named: None,
             file,
             file_system,

@@ -59,7 +59,7 @@ impl Bytes {
         let hundredths = |unit: u64| u128::from(self.0) * 100 / u128::from(unit);
         let fits = |unit: u64| unit <= self.0 && u128::from(self.0) * 100 % u128::from(unit) == 0;
         match UNITS.into_iter().find(|&(_, unit)| fits(unit)) {
-            Some((name, unit)) if self.0 % unit == 0 => format!("{} {name}", self.0 / unit),
+            Some((name, unit)) if self.0.is_multiple_of(unit) => format!("{} {name}", self.0 / unit),
             Some((name, unit)) => format!("{}.{:02} {name}", hundredths(unit) / 100, hundredths(unit) % 100),
             None => format!("{} B", self.0),
         }
@@ -83,7 +83,7 @@ impl fmt::Display for Bytes {
     /// `65 B`. This rounds; what must be read back is written with `exact`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let (name, unit) = UNITS.into_iter().find(|&(_, unit)| self.0 >= unit).unwrap_or(("B", 1));
-        let text = if self.0 % unit == 0 {
+        let text = if self.0.is_multiple_of(unit) {
             format!("{} {name}", self.0 / unit)
         } else {
             format!("{:.2} {name}", self.0 as f64 / unit as f64)
