@@ -141,7 +141,7 @@ impl Place {
             file_bytes: self.file_bytes,
             written_bytes: if self.made_here { self.file_bytes } else { 0 },
             free_bytes: self.made_here.then(|| fixture::free_bytes(target).ok()).flatten(),
-            expected_s: planned.budget_binds.then(|| planned.budget.as_secs_f64()),
+            expected_s: planned.budget_binds.then_some(planned.budget.as_secs_f64()),
             rounds: planned.rounds,
             seed: planned.seed,
             conditions: conditions.collect(),
