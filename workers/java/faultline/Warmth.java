@@ -33,15 +33,16 @@ final class Warmth {
         FileChannel open = FileChannel.open(twin, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         try {
-            byte[] pattern = new byte[PATTERN_BYTES], bytes = new byte[size(job)];
+            byte[] pattern = new byte[PATTERN_BYTES];
+            int size = size(job);
             new Random(job.seed).nextBytes(pattern);
-            for (int at = 0; at < bytes.length; at += PATTERN_BYTES) {
-                System.arraycopy(pattern, 0, bytes, at, Math.min(PATTERN_BYTES, bytes.length - at));
+            // A little at a time: what a channel writes from an array goes through direct memory, of which there may be little.
+            for (int at = 0; at < size; at += PATTERN_BYTES) {
+                for (ByteBuffer rest = ByteBuffer.wrap(pattern, 0, Math.min(PATTERN_BYTES, size - at)); rest.hasRemaining(); ) open.write(rest);
             }
-            for (ByteBuffer rest = ByteBuffer.wrap(bytes); rest.hasRemaining(); ) open.write(rest);
             String nameless = nameless(twin.toRealPath());
             Files.delete(twin);
-            Job same = new Job(job, nameless, bytes.length, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
+            Job same = new Job(job, nameless, size, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
             if (job.method.equals("channel-odirect") && !opens(new Team(same, real))) {
                 // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
                 same = new Job(job, job.file, Math.min(job.bytes, TWIN_BYTES), Long.MAX_VALUE);
