@@ -2,13 +2,20 @@
 //! that ends as a sentence, never as a panic and never as a hang.
 
 use std::{
-    io::{self, Read, Write},
+    io::Read,
     process::{Child, ChildStdin, Command, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec},
+    fs::OFlags,
+    io::Errno,
+};
 use schema::{
     command::LAST_CLEANUP,
     protocol::{Done, Hello, Job, PROTOCOL, Reply, Request},
@@ -79,6 +86,10 @@ impl<'a> Link<'a> {
         let mut child =
             command.spawn().map_err(|error| Trouble::Failed(format!("the worker cannot be started: {error}")))?;
         let input = child.stdin.take();
+        if let Some(input) = &input {
+            let unready = |error: Errno| Trouble::Failed(format!("the worker's input cannot be made ready: {error}"));
+            rustix::fs::fcntl_setfl(input, OFlags::NONBLOCK).map_err(unready)?;
+        }
         let mut link = Link {
             child,
             input,
@@ -138,7 +149,7 @@ impl<'a> Link<'a> {
     /// # Errors
     /// The process did not end by itself; it was killed.
     pub fn bye(mut self) -> Result<(), Trouble> {
-        let _ = self.say(&Request::Bye {});
+        let _ = self.say(&Request::Bye {}, PATIENCE);
         drop(self.input.take());
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -168,9 +179,7 @@ impl<'a> Link<'a> {
     }
 
     fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply, Trouble> {
-        if self.say(request).is_err() {
-            return Err(self.post_mortem());
-        }
+        self.say(request, PATIENCE)?;
         let line = self.line(Instant::now() + limit, limit)?;
         match serde_json::from_slice(&line) {
             Ok(Reply::Failed(failed)) => {
@@ -195,13 +204,31 @@ impl<'a> Link<'a> {
         String::from_utf8_lossy(&said).trim_end().to_string()
     }
 
-    fn say(&mut self, request: &Request) -> io::Result<()> {
-        let mut line = serde_json::to_vec(request)?;
+    /// A pipe is full when the worker does not read, and a write to it would wait for as long as that takes.
+    fn say(&mut self, request: &Request, limit: Duration) -> Result<(), Trouble> {
+        let failed = |what: String| Trouble::Failed(format!("the worker could not be asked: {what}"));
+        let mut line = serde_json::to_vec(request).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
-        match &mut self.input {
-            Some(input) => input.write_all(&line),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
+        let (deadline, mut rest) = (Instant::now() + limit, &line[..]);
+        while !rest.is_empty() {
+            let Some(input) = &self.input else { return Err(self.post_mortem()) };
+            match rustix::io::write(input, rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.interrupted.load(Ordering::Relaxed) => return Err(Trouble::Interrupted),
+                Err(Errno::AGAIN) if Instant::now() >= deadline => {
+                    return Err(failed(format!("it read nothing for {} s, and was killed", limit.as_secs_f64())));
+                }
+                Err(Errno::AGAIN) => {
+                    let patience = Timespec { tv_sec: 0, tv_nsec: GLANCE.subsec_nanos().into() };
+                    let _ = rustix::event::poll(&mut [PollFd::new(input, PollFlags::OUT)], Some(&patience));
+                    // It may wait for a reader itself.
+                    self.receive(Duration::ZERO);
+                }
+                Err(_) => return Err(self.post_mortem()),
+            }
         }
+        Ok(())
     }
 
     /// The next line of stdout; stderr is drained meanwhile, so that a worker that complains a lot does not stall.
@@ -315,7 +342,20 @@ impl Drop for Link<'_> {
         }
         if let Ok(None) = self.child.try_wait() {
             let _ = self.child.kill();
-            let _ = self.child.wait();
+            let gone = || !matches!(self.child.try_wait(), Ok(None));
+            if !sys::process::within(sys::process::KILLED, gone) {
+                let pid = self.child.id();
+                let said = format!("process {pid} was abandoned: {}", sys::process::why_alive(pid));
+                ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+            }
         }
     }
+}
+
+/// Workers that did not end when they were killed, a sentence each.
+static ABANDONED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What became of workers since the last time this was asked, where they did not end.
+pub(crate) fn abandoned() -> Vec<String> {
+    std::mem::take(&mut ABANDONED.lock().unwrap_or_else(PoisonError::into_inner))
 }

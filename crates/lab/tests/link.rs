@@ -122,6 +122,19 @@ fn a_worker_that_complains_a_lot_does_not_stall() {
 }
 
 #[test]
+fn a_worker_that_reads_nothing_is_given_up() {
+    let (mut link, _) = Link::start(script(&format!("{HELLO}; exec sleep 1000")), &NEVER).unwrap();
+    // More than a pipe holds.
+    let job = Job { file: "x".repeat(1 << 21), ..job() };
+    let interrupted = AtomicBool::new(false);
+    assert!(matches!(link.prepare(&job), Err(Trouble::Failed(_))));
+    drop(link);
+    let (mut link, _) = Link::start(script(&format!("{HELLO}; exec sleep 1000")), &interrupted).unwrap();
+    interrupted.store(true, Ordering::Relaxed);
+    assert_eq!(link.prepare(&job), Err(Trouble::Interrupted));
+}
+
+#[test]
 fn an_answer_to_another_question_is_not_taken() {
     fails(&format!("{HELLO}; read request; echo '{{\"prepared\":{{\"pass\":2,\"pid\":1}}}}'"), &["another question"]);
     fails(&format!("{HELLO}; {PREPARED}; {}", done(7)), &["\"done\"", "another question"]);

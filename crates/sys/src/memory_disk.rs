@@ -7,7 +7,8 @@ use std::{
     io,
     os::fd::{AsRawFd, OwnedFd, RawFd},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
+    time::Duration,
 };
 
 use rustix::{
@@ -15,7 +16,7 @@ use rustix::{
     mount::MountAttrFlags,
 };
 
-use crate::{device, mount};
+use crate::{device, mount, process::output_within};
 
 /// Of include/uapi/linux/loop.h.
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
@@ -37,6 +38,8 @@ struct LoopConfig {
 
 /// Somebody else may take the free device first.
 const TRIES: u32 = 8;
+/// A file system on a disk in memory is made in less than a second.
+const FORMATTING: Duration = Duration::from_secs(30);
 
 pub struct MemoryDisk {
     device: File,
@@ -102,12 +105,9 @@ impl MemoryDisk {
             .map(|folder| folder.join(&program))
             .find(|path| path.is_file())
             .ok_or_else(|| format!("{program} is not installed"))?;
-        let output = Command::new(found)
-            .args(options)
-            .arg(&self.path)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| format!("{program}: {error}"))?;
+        let mut command = Command::new(found);
+        command.args(options).arg(&self.path);
+        let output = output_within(command, FORMATTING).map_err(|error| format!("{program}: {error}"))?;
         match output.status.success() {
             true => Ok(()),
             false => Err(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim())),

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     os::unix::process::CommandExt,
-    process::Command,
+    process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
@@ -221,24 +221,88 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
-/// Waits so long for all children to end by themselves, then ends the others and whatever comes of them; their names. For
-/// a process that waits for no child of its own any more.
+/// Waits so long for all children to end by themselves, then ends the others and whatever comes of them; their names. One
+/// that cannot be ended (of another user, or in the middle of a request to a device) is left, and named. For a process that
+/// waits for no child of its own any more.
 pub fn end_children(grace: Duration) -> Vec<String> {
     use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
     let me = getpid().as_raw_nonzero().get();
-    let mut ended = Vec::new();
+    let (mut ended, mut abandoned) = (Vec::new(), Vec::new());
     let deadline = Instant::now() + grace;
     loop {
         while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
-        let child = pids().find(|pid| stat(&format!("/proc/{pid}/stat")).is_some_and(|it| it.parent == me));
+        let mine = |pid: &i32| stat(&format!("/proc/{pid}/stat")).is_some_and(|it| it.parent == me);
+        let child = pids().find(|pid| !abandoned.contains(pid) && mine(pid));
         let Some((child, pid)) = child.and_then(|it| Some((it, Pid::from_raw(it)?))) else { return ended };
         if Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
             continue;
         }
-        ended.push(fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default().trim().to_string());
-        let _ = kill_process(pid, Signal::KILL);
-        let _ = waitpid(Some(pid), WaitOptions::empty());
+        let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default().trim().to_string();
+        let killed = kill_process(pid, Signal::KILL);
+        let gone = || !matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
+        match killed.is_ok() && within(KILLED, gone) {
+            true => ended.push(name),
+            false => {
+                let why = killed.map_or_else(|error| error.to_string(), |()| why_alive(child as u32));
+                ended.push(format!("{name}, process {child}, which was abandoned: {why}"));
+                abandoned.push(child);
+            }
+        }
+    }
+}
+
+/// What SIGKILL may take. A process that waits for a device does not end before the device answers.
+pub const KILLED: Duration = Duration::from_secs(2);
+
+/// Asks until the answer is yes, or time is over.
+pub fn within(limit: Duration, mut answer: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    let mut pause = Duration::from_micros(100);
+    loop {
+        if answer() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// Runs a program without input to its end, and kills it when time is over.
+///
+/// # Errors
+/// It cannot be started, or did not end in time (`ErrorKind::TimedOut`).
+pub fn output_within(mut command: Command, limit: Duration) -> io::Result<Output> {
+    tie_to_parent(&mut command);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let collect = |stream: Option<Box<dyn io::Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = stream.map(|mut it| it.read_to_end(&mut bytes));
+            bytes
+        })
+    };
+    let stdout = collect(child.stdout.take().map(|it| Box::new(it) as _));
+    let stderr = collect(child.stderr.take().map(|it| Box::new(it) as _));
+    if !within(limit, || !matches!(child.try_wait(), Ok(None))) {
+        let _ = child.kill();
+        within(KILLED, || !matches!(child.try_wait(), Ok(None)));
+        let what = format!("it did not end within {} s and was killed", limit.as_secs_f64());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+    }
+    let status = child.wait()?;
+    Ok(Output { status, stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default() })
+}
+
+/// What a process that was killed is still there for.
+pub fn why_alive(pid: u32) -> String {
+    match stat(&format!("/proc/{pid}/stat")).map(|it| it.state) {
+        Some('D') => "it waits for a disk".to_string(),
+        Some(state) => format!("it is in state {state}"),
+        None => "it cannot be seen".to_string(),
     }
 }
 
@@ -383,6 +447,18 @@ Locked:               64 kB
         let before = io(me).unwrap();
         fs::read("/proc/self/status").unwrap();
         assert!(io(me).unwrap().read_calls > before.read_calls);
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_ended() {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let error = output_within(command, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let mut command = Command::new("sh");
+        command.args(["-c", "head -c 200000 /dev/zero; head -c 200000 /dev/zero >&2; exit 3"]);
+        let output = output_within(command, Duration::from_secs(60)).unwrap();
+        assert_eq!((output.stdout.len(), output.stderr.len(), output.status.code()), (200_000, 200_000, Some(3)));
     }
 
     #[test]

@@ -136,6 +136,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.passings));
         bench.record.timeline = Some(Timeline { per_second, moments, passes });
     }
+    bench.record.limits.extend(crate::link::abandoned());
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     // Once more: a store through a mapping changes the file's times only when it is written back.
     bench.record.partial = bench.spoiled.take().or_else(|| bench.unchanged().err());
