@@ -5,7 +5,10 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io,
-    os::fd::{AsRawFd, OwnedFd},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
 };
 
@@ -90,9 +93,53 @@ impl Folder {
     }
 }
 
+/// Where a path leads, with no links left in it, if only root and this user can make it lead elsewhere: everything on the
+/// way belongs to one of them, and nobody else may write there, but in folders where each may only remove what is theirs.
+///
+/// # Errors
+/// What on the way belongs to whom, or may be written by others.
+pub fn trusted(path: &Path) -> Result<PathBuf, String> {
+    let said = |path: &Path, why: String| format!("{} is not trusted: {why}", path.display());
+    let real = fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    for part in real.ancestors() {
+        let about = fs::symlink_metadata(part).map_err(|error| said(&real, format!("{}: {error}", part.display())))?;
+        if about.uid() != 0 && about.uid() != user.as_raw() {
+            return Err(said(&real, format!("{} belongs to user {}", part.display(), about.uid())));
+        }
+        let sticky = about.is_dir() && about.mode() & 0o1000 != 0;
+        // Many users have a group to themselves, and a umask that lets it write.
+        let shared = about.mode() & 0o002 != 0 || about.mode() & 0o020 != 0 && about.gid() != group.as_raw();
+        if shared && !sticky {
+            return Err(said(&real, format!("{} may be written by other users", part.display())));
+        }
+    }
+    Ok(real)
+}
+
+/// A folder that is this user's alone, made where there is none; its path without links.
+///
+/// # Errors
+/// It cannot be made, or others have a hand in it.
+pub fn private(path: &Path) -> Result<PathBuf, String> {
+    let existing = path.ancestors().find(|it| it.exists()).unwrap_or(Path::new("/"));
+    trusted(existing)?;
+    let no = |error: io::Error| format!("{} cannot be made: {error}", path.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(no)?;
+    let real = trusted(path)?;
+    let about = fs::metadata(&real).map_err(no)?;
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("{} is not trusted: it belongs to user {}", real.display(), about.uid()));
+    }
+    if about.mode() & 0o077 != 0 {
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o700)).map_err(no)?;
+    }
+    Ok(real)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{chown, symlink};
 
     use super::*;
 
@@ -135,5 +182,35 @@ mod tests {
             assert!(fs::symlink_metadata(&path).is_ok());
         }
         assert_eq!(fs::read(&other).unwrap(), b"of somebody else");
+    }
+
+    #[test]
+    fn what_others_may_exchange_is_not_trusted() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let made = private(&at("a/b")).unwrap();
+        for part in [&made, made.parent().unwrap()] {
+            assert_eq!(fs::metadata(part).unwrap().mode() & 0o777, 0o700);
+        }
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(private(&made).as_ref(), Ok(&made), "one that others may read becomes private");
+        assert_eq!(fs::metadata(&made).unwrap().mode() & 0o777, 0o700);
+        fs::set_permissions(at("a"), fs::Permissions::from_mode(0o777)).unwrap();
+        trusted(&made).unwrap_err();
+        private(&at("a/b")).unwrap_err();
+        private(&at("a/c/d")).unwrap_err();
+        assert!(!at("a/c").exists(), "nothing is made in a folder of others");
+        fs::set_permissions(at("a"), fs::Permissions::from_mode(0o1777)).unwrap();
+        trusted(&made).unwrap();
+        if chown(at("a"), Some(65_534), None).is_err() {
+            println!("skipped: only root gives folders away");
+            return;
+        }
+        trusted(&made).unwrap_err();
+        chown(at("a"), Some(0), None).unwrap();
+        chown(&made, Some(65_534), None).unwrap();
+        private(&made).unwrap_err();
+        symlink(&made, at("link")).unwrap();
+        private(&at("link")).unwrap_err();
     }
 }

@@ -3,14 +3,21 @@
 
 use std::{
     collections::hash_map::DefaultHasher,
-    env, fs,
+    env,
+    fs::{self, File},
     hash::{Hash, Hasher},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
+use sys::process::{KILLED, output_within, within};
+
 use super::{FLOOR, FOREIGN, Jdk, java};
+
+/// What a program of the JDK may take, where it usually takes a second.
+const LIMIT: Duration = Duration::from_secs(120);
 
 pub(super) const MAIN: &str = "faultline.Worker";
 
@@ -61,19 +68,28 @@ pub(super) fn cache() -> Result<PathBuf, String> {
         .ok_or_else(|| "no folder to keep compiled classes in; set HOME or XDG_CACHE_HOME".to_string())
 }
 
-/// The classes for a JDK, made when they are not there. Made elsewhere and renamed, so that of two processes at once
-/// neither sees half of them.
+/// The classes for a JDK, made when they are not there or not what they were when they were made. What lies in the folder is
+/// executed, so it is this user's alone. Made elsewhere and renamed, so that of two processes at once neither sees half of
+/// them.
 pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
+    let cache = sys::folder::private(cache)
+        .map_err(|why| format!("compiled workers cannot be kept: {why}; set XDG_CACHE_HOME to a folder of your own"))?;
     let mut hash = DefaultHasher::new();
     (SOURCES, FOREIGN_SOURCES, &jdk.version, &jdk.home, super::FLAGS).hash(&mut hash);
     let ready = cache.join(format!("jvm-{}-{:016x}", jdk.feature, hash.finish()));
-    if !ready.join("worker.jar").is_file() {
+    if !is_whole(&ready) {
         let work = cache.join(format!("jvm-making-{}-{:?}", std::process::id(), std::thread::current().id()));
-        let made = compile(jdk, &work).and_then(|()| match fs::rename(work.join("ready"), &ready) {
-            Err(error) if !ready.is_dir() => {
-                Err(format!("the compiled JVM worker cannot be kept in {}: {error}", ready.display()))
+        let broken = work.join("broken");
+        let at = |error: io::Error| format!("the compiled JVM worker cannot be kept in {}: {error}", ready.display());
+        let made = compile(jdk, &work).and_then(|()| {
+            // One that is half there goes; where another process was faster, its one stays.
+            if ready.is_dir() && !is_whole(&ready) {
+                let _ = fs::rename(&ready, &broken);
             }
-            _ => Ok(()),
+            match fs::rename(work.join("ready"), &ready) {
+                Err(error) if !is_whole(&ready) => Err(at(error)),
+                _ => File::open(&cache).and_then(|it| it.sync_all()).map_err(at),
+            }
         });
         let _ = fs::remove_dir_all(&work);
         made?;
@@ -82,6 +98,28 @@ pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
     }
     let archive = Some(ready.join("worker.jsa")).filter(|it| it.is_file());
     Ok(Made { jar: ready.join("worker.jar"), archive })
+}
+
+/// Whether the jar is the one that was made: a crash, or a full disk, can leave a part of it.
+fn is_whole(ready: &Path) -> bool {
+    let said = fs::read_to_string(ready.join("worker.sum")).ok();
+    said.is_some() && said == sum(&ready.join("worker.jar")).ok()
+}
+
+fn sum(jar: &Path) -> io::Result<String> {
+    let mut hash = DefaultHasher::new();
+    fs::read(jar)?.hash(&mut hash);
+    Ok(format!("{:016x}", hash.finish()))
+}
+
+/// The jar and its sum are on the disk before the folder gets its name.
+fn seal(ready: &Path) -> io::Result<()> {
+    let jar = ready.join("worker.jar");
+    fs::write(ready.join("worker.sum"), sum(&jar)?)?;
+    for path in [&jar, &ready.join("worker.sum"), ready] {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
@@ -96,7 +134,8 @@ fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
     }
     let mut jar = Command::new(jdk.home.join("bin/jar"));
     jar.arg("--create").arg("--file").arg(work.join("ready/worker.jar")).arg("-C").arg(&classes).arg(".");
-    said(jdk, "jar", jar.output().map_err(at)?)
+    said(jdk, "jar", output_within(jar, LIMIT).map_err(at)?)?;
+    seal(&work.join("ready")).map_err(at)
 }
 
 fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes: &Path) -> Result<(), String> {
@@ -113,7 +152,7 @@ fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes
         fs::write(&path, text).map_err(at)?;
         command.arg(path);
     }
-    said(jdk, "javac", command.output().map_err(at)?)
+    said(jdk, "javac", output_within(command, LIMIT).map_err(at)?)
 }
 
 fn said(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(), String> {
@@ -137,8 +176,20 @@ fn archive(jdk: &Jdk, ready: &Path) {
     if let Some(mut input) = child.stdin.take() {
         let _ = input.write_all(conversation(jdk, &jar).as_bytes());
     }
-    if child.wait().is_ok_and(|status| status.success()) && made.is_file() {
-        let _ = fs::rename(&made, ready.join("worker.jsa"));
+    let mut ended = None;
+    within(LIMIT, || {
+        ended = child.try_wait().transpose();
+        ended.is_some()
+    });
+    match ended {
+        Some(Ok(status)) if status.success() && made.is_file() => {
+            let _ = fs::rename(&made, ready.join("worker.jsa"));
+        }
+        Some(_) => {}
+        None => {
+            let _ = child.kill();
+            within(KILLED, || !matches!(child.try_wait(), Ok(None)));
+        }
     }
     let _ = fs::remove_file(&made);
 }
@@ -159,4 +210,24 @@ fn conversation(jdk: &Jdk, jar: &Path) -> String {
     lines.push(lines[2].clone());
     lines.push(r#"{"bye":{}}"#.to_string());
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jar_that_is_half_there_is_not_taken_for_the_one_that_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let jar = folder.path().join("worker.jar");
+        assert!(!is_whole(folder.path()));
+        fs::write(&jar, "classes").unwrap();
+        assert!(!is_whole(folder.path()), "nothing says what it was");
+        seal(folder.path()).unwrap();
+        assert!(is_whole(folder.path()));
+        fs::write(&jar, "class").unwrap();
+        assert!(!is_whole(folder.path()));
+        fs::remove_file(&jar).unwrap();
+        assert!(!is_whole(folder.path()));
+    }
 }

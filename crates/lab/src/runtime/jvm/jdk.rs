@@ -76,7 +76,9 @@ pub(super) fn described() -> Result<String, String> {
 
 fn newest(found: Vec<Jdk>) -> Result<Jdk, String> {
     let Some(first) = found.first() else {
-        return Err(format!("no Java was found; install a JDK of version {FLOOR} or later, or name one with --java"));
+        return Err(format!(
+            "no Java was found that only root and this user can change; install a JDK of version {FLOOR} or later, or name one with --java"
+        ));
     };
     found.iter().find(|it| it.fits().is_ok()).cloned().ok_or_else(|| first.fits().expect_err("none of them fits"))
 }
@@ -118,7 +120,15 @@ fn home_of(named: &Path) -> Option<PathBuf> {
     if real.is_dir() { Some(real) } else { real.parent()?.parent().map(Path::to_path_buf) }
 }
 
-/// Every Java on this machine, newest first.
+/// What others may exchange is not started because it says that it is the newest; who wants it, names it.
+fn is_trusted(jdk: &Jdk) -> bool {
+    ["release", "bin/java", "bin/javac"].iter().all(|name| {
+        let path = jdk.home.join(name);
+        !path.exists() || sys::folder::trusted(&path).is_ok()
+    })
+}
+
+/// Every Java on this machine that only root and this user can change, newest first.
 pub fn all() -> Vec<Jdk> {
     let mut homes: Vec<PathBuf> = env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
     let programs = env::var_os("PATH");
@@ -128,8 +138,12 @@ pub fn all() -> Vec<Jdk> {
     for folder in USUAL.iter().map(PathBuf::from).chain(at_home) {
         homes.extend(fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()));
     }
-    let mut found: Vec<Jdk> =
-        homes.iter().filter_map(|home| fs::canonicalize(home).ok()).filter_map(|home| look(&home)).collect();
+    let mut found: Vec<Jdk> = homes
+        .iter()
+        .filter_map(|home| fs::canonicalize(home).ok())
+        .filter_map(|home| look(&home))
+        .filter(is_trusted)
+        .collect();
     found.sort_by(|a, b| (b.feature, &b.version, &b.home).cmp(&(a.feature, &a.version, &a.home)));
     found.dedup();
     found
@@ -164,7 +178,11 @@ mod tests {
         let jre = java(&at("b"), "21.0.1", &["java"]);
         let good = java(&at("c"), "25", &["java", "javac"]);
         assert_eq!(eight.feature, 8);
-        assert!(newest(vec![]).unwrap_err().contains("no Java was found; install a JDK"));
+        assert!(
+            newest(vec![])
+                .unwrap_err()
+                .contains("no Java was found that only root and this user can change; install a JDK")
+        );
         assert!(newest(vec![old.clone(), eight]).unwrap_err().contains("11.0.2 is too old; install a JDK"));
         assert!(newest(vec![jre.clone(), old]).unwrap_err().contains("21.0.1 has no compiler"));
         assert_eq!(newest(vec![jre, good.clone()]), Ok(good));
@@ -181,6 +199,22 @@ mod tests {
         assert!(of_version(17, vec![newer.clone(), jre]).unwrap_err().contains("17.0.16 has no compiler"));
         let missing = of_version(21, vec![newer]).unwrap_err();
         assert!(missing.contains("no JDK 21 was found (there is 25.0.3)"), "{missing}");
+    }
+
+    #[test]
+    fn a_jdk_that_others_may_exchange_is_not_found() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let jdk = java(folder.path(), "99", &["java", "javac"]);
+        assert!(is_trusted(&jdk));
+        for part in ["bin/javac", "bin"] {
+            let path = folder.path().join(part);
+            let before = fs::metadata(&path).unwrap().permissions();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+            assert!(!is_trusted(&jdk), "{part}");
+            fs::set_permissions(&path, before).unwrap();
+        }
+        assert!(is_trusted(&jdk));
     }
 
     #[test]
