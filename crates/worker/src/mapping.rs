@@ -82,26 +82,33 @@ impl Writable {
         Mapping::with(file, range, ProtFlags::READ | ProtFlags::WRITE, flags | MapFlags::SHARED).map(Writable)
     }
 
+    /// Where a part of it begins, and how long it is. Both are checked: what follows relies on them.
+    fn part(&self, span: Span) -> io::Result<std::ops::Range<usize>> {
+        let start = span.offset.checked_sub(self.0.base).and_then(|it| usize::try_from(it).ok());
+        let end = start.zip(usize::try_from(span.bytes).ok()).and_then(|(start, bytes)| start.checked_add(bytes));
+        start
+            .zip(end)
+            .filter(|(_, end)| *end <= self.0.bytes)
+            .map(|(start, end)| start..end)
+            .ok_or_else(|| io::Error::other("a span outside of what was mapped: a bug in faultline"))
+    }
+
     /// A part of it, for loads and stores.
     pub(crate) fn room(&mut self, span: Span) -> io::Result<&mut [u8]> {
-        // SAFETY: `bytes` bytes are mapped writable until `drop`, and `&mut self` makes this the only access in this
-        // process; the file is faultline's own.
-        let all = unsafe { std::slice::from_raw_parts_mut(self.0.address.as_ptr(), self.0.bytes) };
-        let start = span.offset.checked_sub(self.0.base).and_then(|it| usize::try_from(it).ok());
-        start
-            .and_then(|start| all.get_mut(start..start + span.bytes as usize))
-            .ok_or_else(|| io::Error::other("a span outside of what was mapped: a bug in faultline"))
+        let part = self.part(span)?;
+        // SAFETY: `part` lies within the `bytes` bytes that are mapped writable until `drop`, and `&mut self` makes this
+        // the only access in this process; the file is faultline's own.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.0.address.as_ptr().add(part.start), part.len()) })
     }
 
     /// The pages of a part of it, to the device.
     pub(crate) fn sync(&mut self, span: Span) -> io::Result<()> {
-        let page = page_size() as u64;
-        let start = (span.offset - self.0.base) / page * page;
-        let bytes = span.end() - self.0.base - start;
-        // SAFETY: `start` lies within the mapping, because `span` does.
-        let address = unsafe { self.0.address.as_ptr().add(start as usize) };
-        // SAFETY: the pages are this mapping's own; msync(2) changes nothing in memory.
-        Ok(unsafe { rustix::mm::msync(address.cast(), bytes as usize, MsyncFlags::SYNC) }?)
+        let part = self.part(span)?;
+        let start = part.start / page_size() * page_size();
+        // SAFETY: `start` is at most `part.start`, which lies within the mapping.
+        let address = unsafe { self.0.address.as_ptr().add(start) };
+        // SAFETY: the pages from `start` to the end of `part` are this mapping's own; msync(2) changes nothing in memory.
+        Ok(unsafe { rustix::mm::msync(address.cast(), part.end - start, MsyncFlags::SYNC) }?)
     }
 }
 
@@ -120,4 +127,33 @@ pub(crate) fn lock_refused(bytes: u64, error: &io::Error) -> String {
         None => "unlimited".to_string(),
     };
     format!("{} could not be locked in memory: {error}; RLIMIT_MEMLOCK is {limit} (ulimit -l)", Bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_outside_of_a_mapping_is_an_error_and_no_access() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(65_536).unwrap();
+        let range = Span { offset: 8192, bytes: 10_000 };
+        let mut window = Writable::new(&file, range, MapFlags::empty()).unwrap();
+        let base = range.offset / page_size() as u64 * page_size() as u64;
+        for span in [range, Span { offset: 18_191, bytes: 1 }, Span { offset: 8193, bytes: 0 }] {
+            assert_eq!(window.room(span).unwrap().len() as u64, span.bytes);
+            window.sync(span).unwrap();
+        }
+        for span in [
+            Span { offset: base.wrapping_sub(1), bytes: 1 },
+            Span { offset: 0, bytes: 1 },
+            Span { offset: 8192, bytes: 65_536 },
+            Span { offset: 8192, bytes: u64::MAX },
+            Span { offset: u64::MAX, bytes: 1 },
+            Span { offset: 1 << 40, bytes: 0 },
+        ] {
+            window.room(span).unwrap_err();
+            window.sync(span).unwrap_err();
+        }
+    }
 }

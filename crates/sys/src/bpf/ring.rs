@@ -5,7 +5,7 @@ use std::{
     ffi::c_void,
     os::fd::OwnedFd,
     ptr::NonNull,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -34,8 +34,15 @@ pub struct Mark(Mapping);
 
 impl Mark {
     pub fn now(&self) -> u64 {
-        self.0.position().load(Ordering::Acquire)
+        acquired(self.0.position().load(Ordering::Relaxed))
     }
+}
+
+/// What was loaded before is seen whole from here on. Of memory that is mapped for reading only, a relaxed load is the only
+/// one that Rust allows (std::sync::atomic, "Atomic accesses to read-only memory"); the fence makes up for the rest.
+fn acquired<T>(loaded: T) -> T {
+    fence(Ordering::Acquire);
+    loaded
 }
 
 impl Mapping {
@@ -88,12 +95,12 @@ impl Ring {
     pub fn drain(&mut self, mut each: impl FnMut(u64, &[u8])) {
         let (read, written) = (self.read.position(), self.written.position());
         let mut at = read.load(Ordering::Relaxed);
-        while at < written.load(Ordering::Acquire) {
+        while at < acquired(written.load(Ordering::Relaxed)) {
             let offset = (page_bytes() + at % self.bytes) as usize;
             // SAFETY: records are aligned to eight bytes, and the memory after the page is there twice.
             let start = unsafe { self.written.0.byte_add(offset) };
             // SAFETY: as above; the first word is changed atomically.
-            let header = unsafe { start.cast::<AtomicU32>().as_ref() }.load(Ordering::Acquire);
+            let header = acquired(unsafe { start.cast::<AtomicU32>().as_ref() }.load(Ordering::Relaxed));
             if header & BUSY != 0 {
                 break;
             }

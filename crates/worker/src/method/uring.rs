@@ -156,6 +156,15 @@ impl Way for UringWay {
     }
 }
 
+/// The ring itself is broken, which no kernel has been seen to do: requests are in flight whose completions cannot be waited
+/// for. The kernel would write to, or read from, memory that has been given to something else by then; so this process ends,
+/// and its memory with it. The controller reports the last words.
+#[cold]
+pub(crate) fn end_with_requests_in_flight(error: &io::Error) -> ! {
+    eprintln!("io_uring_enter(2) failed with requests in flight: {error}");
+    std::process::exit(1)
+}
+
 pub(crate) struct Reader<'a> {
     way: &'a UringWay,
     file: &'a File,
@@ -211,7 +220,7 @@ impl Access for Reader<'_> {
                 let slot = Slot { span, done: 0 };
                 match Self::request(self.way, self.file, self.buffer, index, slot) {
                     // SAFETY: file and buffer outlive the request: this function returns when nothing is in flight
-                    // any more (or the ring itself is broken, see below).
+                    // any more, and ends the process when that cannot be waited for.
                     Ok(request) => unsafe { submissions.push(&request) }.expect("the queue has room for every slot"),
                     Err(error) => {
                         failure = Some(error);
@@ -230,10 +239,7 @@ impl Access for Reader<'_> {
                 Ok(_) => {}
                 // EBUSY: completions have to be taken out first, which is what comes next.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
-                // The ring itself is broken, which no kernel has been seen to do. Reads may still be in flight, and
-                // their completions cannot be waited for; they end in the session's buffer, or nowhere once that is
-                // unmapped.
-                Err(error) => return Err(error),
+                Err(error) => end_with_requests_in_flight(&error),
             }
             submissions.sync();
             completions.sync();

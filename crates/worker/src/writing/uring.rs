@@ -12,7 +12,7 @@ use schema::{Durability, Span, Workload};
 use crate::{
     method::{
         direct, out_of_range,
-        uring::{MAX_REQUEST, Ring, Slot, UringWay},
+        uring::{MAX_REQUEST, Ring, Slot, UringWay, end_with_requests_in_flight},
     },
     task::{Fault, Refusal, Task},
 };
@@ -103,7 +103,7 @@ impl Uring {
             Ok(_) => {}
             // EBUSY: completions have to be taken out first, which is what comes next.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
-            Err(error) => return Err(error),
+            Err(error) => end_with_requests_in_flight(&error),
         }
         let done: Vec<(usize, i32)> =
             self.ring.ring.completion().map(|it| (it.user_data() as usize, it.result())).collect();
@@ -149,17 +149,11 @@ impl Uring {
         Ok(())
     }
 
-    /// Until nothing is in flight, or the ring itself is broken; the first failure is told.
+    /// Until nothing is in flight; the first failure is returned. Each failure of a request takes it out of flight.
     fn drain(&mut self, own: &[u8]) -> io::Result<()> {
         let mut outcome = Ok(());
         while self.in_flight() > 0 {
-            let before = self.in_flight();
-            let reaped = self.reap(own);
-            let broken = reaped.is_err() && self.in_flight() == before;
-            outcome = outcome.and(reaped);
-            if broken {
-                break;
-            }
+            outcome = outcome.and(self.reap(own));
         }
         outcome
     }
