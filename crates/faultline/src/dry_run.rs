@@ -92,7 +92,7 @@ impl Place {
 
     /// Cells with the reasons for which they would be skipped, as far as they are known before any pass.
     fn plan(&self, planned: &Planned) -> Plan {
-        let cages = Cages::new(&|_| {});
+        let cages = Cages::new(None);
         let asked = self.target.as_ref().or(self.unnamed.as_ref());
         let mut plan =
             Plan::new(planned.experiment, self.file_bytes, lab::plan::RANGE_BYTES_MAX, |condition| match asked {

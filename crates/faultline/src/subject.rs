@@ -1,6 +1,7 @@
 //! What is measured: the user's file, or one of our own in the user's directory. And what a run leaves in the meantime.
 
 use std::{
+    io::ErrorKind::NotFound,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -63,14 +64,8 @@ impl Subject {
         let name = fixture::Fixture::new_name();
         // Absolute, so that `faultline clean` finds it from anywhere.
         let whole = folder.path().join(&name);
-        let entry = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::File, &whole));
-        if entry.is_err() {
-            output::warn(&format!(
-                "if this run is killed outright, remove {} yourself: it cannot be noted anywhere",
-                whole.display()
-            ));
-        }
-        let mut made = Made { fixture: None, entry: entry.ok() };
+        let entry = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::File, &whole))?;
+        let mut made = Made { fixture: None, entry: Some(entry) };
         // Without the note `faultline clean` still goes by the file's name.
         let note = |identity: Identity| drop(made.entry.as_mut().map(|entry| entry.created(identity)));
         let fixture = fixture::Fixture::make(folder, name, bytes, seed, interrupted, note, |written| {
@@ -130,15 +125,19 @@ pub fn keeps_cache(experiment: &Experiment) -> bool {
 pub struct Groups(std::cell::RefCell<Vec<history::Entry>>);
 
 impl Groups {
-    pub fn note(&self, path: &Path) {
+    /// # Errors
+    /// It cannot be noted; then it must not be made.
+    pub fn note(&self, path: &Path) -> Result<(), String> {
         let entered = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::Cgroup, path));
-        self.0.borrow_mut().extend(entered);
+        self.0.borrow_mut().push(entered.map_err(|error| format!("{error:#}"))?);
+        Ok(())
     }
 }
 
 impl Drop for Groups {
     fn drop(&mut self) {
-        // The groups went with the run; an entry too many does no harm.
-        self.0.take().into_iter().for_each(|entry| drop(entry.done()));
+        // What is still there is `faultline clean`'s to remove.
+        let gone = |entry: &history::Entry| entry.path().symlink_metadata().is_err_and(|it| it.kind() == NotFound);
+        self.0.take().into_iter().filter(gone).for_each(|entry| drop(entry.done()));
     }
 }

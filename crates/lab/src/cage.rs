@@ -2,9 +2,10 @@
 //! of the kernel's, below the one this process is in; the cache is filled inside, because pages belong to the group that
 //! brought them in.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use schema::{Arm, Condition, State, record::Reading};
+pub use sys::cgroup::Note;
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
 use crate::{
@@ -16,20 +17,19 @@ use crate::{
 /// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.
 const WORKER_BYTES: u64 = 8 << 20;
 
-/// Called with a path that must not stay, before it is made.
-pub type Note<'a> = &'a dyn Fn(&Path);
-
 /// Makes cages, and keeps the last one: conditions come in stages, and most passes have the limits of the one before.
 pub struct Cages<'a> {
     hierarchy: Hierarchy,
-    note: Note<'a>,
+    /// Absent where nothing may be made.
+    note: Option<Note<'a>>,
     current: Option<(Limits, cgroup::Cage)>,
     /// The cage has another limit by now than it was made with.
     narrowed: bool,
 }
 
 impl<'a> Cages<'a> {
-    pub fn new(note: Note<'a>) -> Cages<'a> {
+    /// Without a note they are only asked what could be made.
+    pub fn new(note: Option<Note<'a>>) -> Cages<'a> {
         Cages { hierarchy: Hierarchy::detect(), note, current: None, narrowed: false }
     }
 
@@ -42,10 +42,10 @@ impl<'a> Cages<'a> {
             if target.file_system.is_memory() {
                 return Err(format!("files on {} cannot leave memory", target.file_system.kind));
             }
-            self.hierarchy.can_limit_memory()?;
+            self.hierarchy.can_limit_memory(self.note)?;
         }
         match condition.storage {
-            Some(_) => self.hierarchy.can_throttle(&device(target)?),
+            Some(_) => self.hierarchy.can_throttle(&device(target)?, self.note),
             None => Ok(()),
         }
     }
@@ -66,7 +66,12 @@ impl<'a> Cages<'a> {
             // The old one goes first; its pages belong to the parent then.
             self.current = None;
             let name = cgroup::name();
-            self.hierarchy.paths(&name, &limits).iter().for_each(|path| (self.note)(path));
+            let note = self.note.ok_or_else(|| Trouble::Failed("limits are not made where nothing may be".into()))?;
+            self.hierarchy
+                .paths(&name, &limits)
+                .iter()
+                .try_for_each(|path| note(path))
+                .map_err(Trouble::Unavailable)?;
             let cage = cgroup::Cage::new(&self.hierarchy, &name, limits.clone())
                 .map_err(|error| Trouble::Unavailable(format!("limits on the worker: {error}")))?;
             self.current = Some((limits, cage));

@@ -90,7 +90,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         passes: 0,
         filled: None,
         settings,
-        cages: Cages::new(settings.note),
+        cages: Cages::new(Some(settings.note)),
         clock: Clock { started, budget: settings.budget, binds: settings.budget_binds },
         expected: BTreeMap::new(),
         passings: Vec::new(),

@@ -80,6 +80,9 @@ impl Kernel {
     }
 }
 
+/// Called with the path of a group before it is made; what cannot be noted is not made. Without one nothing is made.
+pub type Note<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
+
 impl Hierarchy {
     /// Looks where this process is. What is missing comes out when it is asked for.
     pub fn detect() -> Hierarchy {
@@ -108,25 +111,39 @@ impl Hierarchy {
     ///
     /// # Errors
     /// The reason, and what would change that.
-    pub fn can_limit_memory(&self) -> Result<(), String> {
-        self.try_out(Limits { memory_bytes: Some(64 << 20), ..Limits::default() })
+    pub fn can_limit_memory(&self, note: Option<Note>) -> Result<(), String> {
+        self.try_out(Limits { memory_bytes: Some(64 << 20), ..Limits::default() }, note)
     }
 
     /// Whether reads of a whole disk (`major:minor`) can be held back, in the same way.
     ///
     /// # Errors
     /// The reason, and what would change that.
-    pub fn can_throttle(&self, device: &str) -> Result<(), String> {
-        self.try_out(Limits {
+    pub fn can_throttle(&self, device: &str, note: Option<Note>) -> Result<(), String> {
+        let limits = Limits {
             read_bytes_per_s: Some(1 << 30),
             read_ops_per_s: Some(1 << 20),
             device: Some(device.into()),
             ..Limits::default()
-        })
+        };
+        self.try_out(limits, note)
     }
 
-    fn try_out(&self, limits: Limits) -> Result<(), String> {
-        Cage::new(self, &name(), limits).and_then(Cage::remove).map_err(|error| error.to_string())
+    fn try_out(&self, limits: Limits, note: Option<Note>) -> Result<(), String> {
+        let name = name();
+        let Some(note) = note else { return self.may_make(&name, &limits) };
+        self.paths(&name, &limits).iter().try_for_each(|path| note(path))?;
+        Cage::new(self, &name, limits).and_then(Cage::remove).map_err(|error| error.to_string())
+    }
+
+    /// As far as that is seen while nothing is changed.
+    fn may_make(&self, name: &str, limits: &Limits) -> Result<(), String> {
+        for group in self.groups(name, limits).map_err(|error| error.to_string())? {
+            let own = group.path.parent().unwrap_or(Path::new("/"));
+            rustix::fs::access(own, rustix::fs::Access::WRITE_OK)
+                .map_err(|error| explain_making(error.into(), &group).to_string())?;
+        }
+        Ok(())
     }
 
     /// What `Cage::new` will make under this name, for the ledger, before it is made.

@@ -34,8 +34,8 @@ use std::{
     time::Duration,
 };
 
-pub use hierarchy::Hierarchy;
 use hierarchy::{Controller, Kernel, Version};
+pub use hierarchy::{Hierarchy, Note};
 
 /// What every group of ours is called first, so that nothing else is ever removed.
 pub const PREFIX: &str = "faultline-";

@@ -81,6 +81,23 @@ fn the_ledger_hears_of_everything_that_may_be_made_before_it_is() {
 }
 
 #[test]
+fn without_a_note_nothing_is_made_or_handed_down_and_what_cannot_be_noted_is_not_made() {
+    for machine in [Machine::v1(), Machine::v2()] {
+        let control = machine.path(V2_OWN).join("cgroup.subtree_control");
+        let before = std::fs::read(&control).ok();
+        let groups = || -> Vec<PathBuf> { machine.hierarchy().paths("faultline-77-0", &both()) };
+        let beside = |path: &Path| std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+        let counts: Vec<usize> = groups().iter().map(|it| beside(it)).collect();
+        assert_eq!(machine.hierarchy().can_limit_memory(None), Ok(()));
+        assert_eq!(machine.hierarchy().can_throttle("254:0", None), Ok(()));
+        let refused = |_: &Path| Err("the disk is full".to_string());
+        assert_eq!(machine.hierarchy().can_limit_memory(Some(&refused)), Err("the disk is full".into()));
+        assert_eq!(std::fs::read(&control).ok(), before);
+        assert_eq!(groups().iter().map(|it| beside(it)).collect::<Vec<_>>(), counts);
+    }
+}
+
+#[test]
 fn a_cage_has_only_the_groups_that_its_limits_need() {
     let machine = Machine::v1();
     let memory = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
@@ -112,7 +129,7 @@ fn a_container_sees_its_own_part_of_the_tree_at_the_top() {
 
 #[test]
 fn what_is_missing_is_said_with_what_would_change_it() {
-    let reason = |machine: &Machine| machine.hierarchy().can_limit_memory().unwrap_err();
+    let reason = |machine: &Machine| machine.hierarchy().can_limit_memory(Some(&|_| Ok(()))).unwrap_err();
     let undelegated = Machine::v2().with(&format!("{V2_OWN}/cgroup.controllers"), "cpu pids\n");
     let said = reason(&undelegated);
     assert!(said.contains("memory controller is not delegated to /sys/fs/cgroup/user.slice"), "{said}");
@@ -122,14 +139,18 @@ fn what_is_missing_is_said_with_what_would_change_it() {
         .with("sys/fs/cgroup/cgroup.controllers", "cpu io pids\n")
         .with(&format!("{V2_OWN}/cgroup.controllers"), "cpu io pids\n");
     assert!(reason(&switched_off).contains("cgroup_enable=memory"));
-    assert_eq!(switched_off.hierarchy().can_throttle("254:0"), Ok(()), "the other controller is there");
+    assert_eq!(
+        switched_off.hierarchy().can_throttle("254:0", Some(&|_| Ok(()))),
+        Ok(()),
+        "the other controller is there"
+    );
 
     let elsewhere = Machine::v1().with("proc/self/mountinfo", "22 1 254:0 / / rw - ext4 /dev/vda rw\n");
     assert!(reason(&elsewhere).contains("not mounted here"));
     let nothing = Machine::v1().with("proc/self/cgroup", "");
     assert!(reason(&nothing).contains("no mounted cgroup tree has the memory controller"));
     let no_proc = Hierarchy::detect_below(Path::new("/no/such/root"));
-    assert!(no_proc.can_throttle("254:0").unwrap_err().contains("/no/such/root/proc/self"));
+    assert!(no_proc.can_throttle("254:0", Some(&|_| Ok(()))).unwrap_err().contains("/no/such/root/proc/self"));
 }
 
 #[test]
@@ -301,7 +322,7 @@ fn a_throttled_process_has_its_reads_counted_and_its_group_taken_away_when_it_is
 fn a_throttle_on_something_that_is_no_disk_is_refused_in_words() {
     let hierarchy = Hierarchy::detect();
     // The largest minor number there is, of memory devices, which are no disks.
-    match hierarchy.can_throttle("1:1048575") {
+    match hierarchy.can_throttle("1:1048575", Some(&|_| Ok(()))) {
         Err(reason) if reason.contains("is no whole disk") => {}
         Err(reason) => println!("skipped: {reason}"),
         Ok(()) => panic!("nothing has this number"),
