@@ -92,7 +92,8 @@ fn timed(bench: &mut Bench, workload: Workload, block_bytes: u64, arm: &str, thr
         condition.ops = condition.ops.min(blocks);
     }
     let (phases, tally) = bench.measure(&arm, &condition)?;
-    let seconds = phases.work_ns as f64 / 1e9;
+    // A clock may be too coarse for the pass.
+    let seconds = phases.work_ns.max(1) as f64 / 1e9;
     Ok(Measured {
         bytes_per_s: tally.bytes as f64 / seconds,
         ops_per_s: tally.ops as f64 / seconds,

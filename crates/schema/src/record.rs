@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{
     Arm, Condition, Experiment, Skip, Span,
@@ -169,11 +169,81 @@ pub enum Outcome {
 }
 
 /// A value, or the reason why there is none. Never 0 for want of something better.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Reading<T> {
     Unavailable { unavailable: String },
     Value(T),
+}
+
+/// What a reading may be of.
+pub trait Value: Serialize {
+    /// JSON has no word for a number that is infinite or none at all (RFC 8259, section 6).
+    fn is_finite(&self) -> bool {
+        true
+    }
+}
+
+impl Value for f64 {
+    fn is_finite(&self) -> bool {
+        f64::is_finite(*self)
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn is_finite(&self) -> bool {
+        self.iter().all(Value::is_finite)
+    }
+}
+
+impl Value for Ceiling {
+    fn is_finite(&self) -> bool {
+        self.bytes_per_s.is_finite()
+    }
+}
+
+impl Value for ReclaimScheme {
+    fn is_finite(&self) -> bool {
+        self.idle_s.is_finite()
+    }
+}
+
+impl Value for crate::findings::Estimate {
+    fn is_finite(&self) -> bool {
+        [self.median, self.ci_low, self.ci_high].iter().all(|it| it.is_finite())
+    }
+}
+
+impl Value for crate::findings::CommandTime {
+    fn is_finite(&self) -> bool {
+        [self.user_share, self.system_share, self.reading_at_most].iter().all(|it| it.is_finite())
+    }
+}
+
+impl Value for u64 {}
+impl Value for bool {}
+impl Value for String {}
+impl Value for Resident {}
+impl Value for Device {}
+impl Value for FolioOrder {}
+impl Value for Observation {}
+impl Value for Calibration {}
+impl Value for crate::observation::Observation {}
+impl Value for crate::counted::Histogram {}
+impl Value for crate::inspection::Residency {}
+
+/// A number that cannot be written becomes its reason: what is written can be read back.
+impl<T: Value> Serialize for Reading<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unavailable = match self {
+            Reading::Value(value) if value.is_finite() => return value.serialize(serializer),
+            Reading::Value(_) => "it came to no finite number",
+            Reading::Unavailable { unavailable } => unavailable,
+        };
+        let mut reason = serializer.serialize_struct("Reading", 1)?;
+        reason.serialize_field("unavailable", unavailable)?;
+        reason.end()
+    }
 }
 
 impl<T> Reading<T> {

@@ -1,6 +1,8 @@
 //! Documents must be what the code reads: every marked example in docs/FORMATS.md is parsed, what people may hand in
 //! never panics, and a record survives being written and read.
 
+mod round_trips;
+
 use proptest::prelude::*;
 use schema::{
     Experiment, Record,

@@ -1,0 +1,414 @@
+//! Values of every type in `schema` that is saved or exchanged, in which every field varies. A field or a variant that is
+//! missing here does not compile.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Findings, Layout, Reading,
+    Record, Skip, Span, State, Workload,
+    across::{Across, Differs, SharedAnswer, SharedCell},
+    arm::Setting,
+    condition::Storage,
+    counted::{Bin, Counted, CountedFinding, Histogram},
+    experiment::{
+        Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, Study, Throttle, Unit, Variant, Where,
+    },
+    findings::{
+        CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Crossover,
+        Document, Estimate, FigureFinding, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, RuntimeFinding,
+        SafepointFinding, Safepoints, Status, Verdict,
+    },
+    gate::{Breach, BreachCause, Change, Gate, Presence},
+    inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
+    leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
+    observation::{Access, Calls, FileAccess, Likeness, Mapping, Means, MechanismFinding, Observed, Watch},
+    plan::{Plan, PlannedCell, PlannedCondition},
+    protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
+    record::{
+        Ceiling, Cell, Device, Ending, Environment, Files, Fill, FolioOrder, NamedPath, Outcome, ReclaimScheme,
+        Resident, RoundsEnd, Sample, Target,
+    },
+    saved::{Damaged, History, SavedCell, SavedRun},
+    timeline::{Moment, Passing, Timeline},
+    unit_cost::{
+        Account, Calibration, CalibrationPass, CalibrationPoint, Cause, Costs, Curve, DeviceCost, Forecast,
+        ForecastArm, Loop, PerPage, PredictedCell, Predictions, Quantity, Term, UnitCosts,
+    },
+};
+
+/// SplitMix64.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.roll() % end as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+}
+
+pub(super) trait Make {
+    fn make(dice: &mut Dice) -> Self;
+}
+
+impl Make for u64 {
+    fn make(dice: &mut Dice) -> u64 {
+        let any = dice.roll() >> dice.below(64);
+        dice.pick(&[0, 1, u64::MAX, 1 << 53, (1 << 53) + 1, any, any])
+    }
+}
+
+impl Make for f64 {
+    /// All that JSON can hold, the ends among them.
+    fn make(dice: &mut Dice) -> f64 {
+        let any = f64::from_bits(dice.roll());
+        let any = if any.is_finite() { any } else { 0.1 };
+        let whole = dice.below(1 << 20) as f64;
+        dice.pick(&[0.0, -0.0, 1.0, 0.1, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, 1e21, whole, any, any])
+    }
+}
+
+impl Make for String {
+    /// Also what JSON, HTML and terminals give a meaning to.
+    fn make(dice: &mut Dice) -> String {
+        const LETTERS: &[char] = &['a', 'Z', '0', ' ', '"', '\\', '\n', '\t', '\0', '\u{1b}', '<', 'é', '\u{1f600}'];
+        (0..dice.below(6)).map(|_| dice.pick(LETTERS)).collect()
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty),+) => { $(impl Make for $number {
+        fn make(dice: &mut Dice) -> $number { u64::make(dice) as $number }
+    })+ };
+}
+numbers!(u8, u32, usize, i32);
+
+impl Make for bool {
+    fn make(dice: &mut Dice) -> bool {
+        dice.below(2) == 0
+    }
+}
+
+impl<T: Make> Make for Option<T> {
+    fn make(dice: &mut Dice) -> Option<T> {
+        bool::make(dice).then(|| T::make(dice))
+    }
+}
+
+impl<T: Make> Make for Box<T> {
+    fn make(dice: &mut Dice) -> Box<T> {
+        Box::new(T::make(dice))
+    }
+}
+
+impl<T: Make> Make for Vec<T> {
+    fn make(dice: &mut Dice) -> Vec<T> {
+        (0..dice.below(3)).map(|_| T::make(dice)).collect()
+    }
+}
+
+impl<T: Make, const N: usize> Make for [T; N] {
+    fn make(dice: &mut Dice) -> [T; N] {
+        std::array::from_fn(|_| T::make(dice))
+    }
+}
+
+impl<A: Make, B: Make> Make for (A, B) {
+    fn make(dice: &mut Dice) -> (A, B) {
+        (A::make(dice), B::make(dice))
+    }
+}
+
+impl<K: Make + Ord, V: Make> Make for BTreeMap<K, V> {
+    fn make(dice: &mut Dice) -> BTreeMap<K, V> {
+        Vec::make(dice).into_iter().collect()
+    }
+}
+
+impl<T: Make> Make for Reading<T> {
+    fn make(dice: &mut Dice) -> Reading<T> {
+        if dice.below(4) == 0 { Reading::unavailable(String::make(dice)) } else { Reading::Value(T::make(dice)) }
+    }
+}
+
+impl Make for Bytes {
+    fn make(dice: &mut Dice) -> Bytes {
+        Bytes(u64::make(dice))
+    }
+}
+
+macro_rules! words {
+    ($($of:ty),+) => { $(impl Make for $of {
+        fn make(dice: &mut Dice) -> $of { dice.pick(<$of>::ALL) }
+    })+ };
+}
+words!(Workload, Consume, State, Descriptor, Durability, Layout, Means);
+
+macro_rules! makes {
+    (structs { $($of:path { $($field:ident),* $(,)? })* }
+     enums { $($kind:ident { $($variant:ident $({ $($named:ident),* })? $(( $($slot:ident),* ))?),* $(,)? })* }) => {
+        $(impl Make for $of {
+            fn make(dice: &mut Dice) -> $of {
+                type It = $of;
+                It { $($field: Make::make(dice)),* }
+            }
+        })*
+        $(impl Make for $kind {
+            fn make(dice: &mut Dice) -> $kind {
+                let makers: &[fn(&mut Dice) -> $kind] = &[$(|dice| {
+                    let _ = &dice;
+                    $kind::$variant $({ $($named: Make::make(dice)),* })? $(($({
+                        let $slot = Make::make(dice);
+                        $slot
+                    }),*))?
+                }),*];
+                let made = dice.pick(makers)(dice);
+                match made { $($kind::$variant { .. } => made),* }
+            }
+        })*
+        /// The types above by their last names.
+        pub(super) const MADE: &[&str] = &[$(stringify!($of),)* $(stringify!($kind)),*];
+    };
+}
+
+makes! {
+    structs {
+        Record {
+            schema_version, id, tool_version, started, elapsed_s, partial, ending, rounds_ended, folder, seed, budget_s,
+            experiment, environment, target, conditions, origins, cells, samples, fills, ceiling, scenarios, calibration,
+            counted, observations, timeline, runtimes, limits,
+        }
+        schema::record::Observation { holds, evidence }
+        Cell { arm, condition, own_condition, baseline, control, skipped }
+        Sample { cell, round, order, host, outcome, resident_before, resident_after, readings }
+        Resident { pages, of }
+        Target { path, bytes, allocated_bytes, made_here, files, residency, file_system, mount_options, device }
+        Files { named, count, folders, first }
+        NamedPath { path, folder }
+        Device { name, read_ahead_bytes, scheduler, rotational }
+        Ceiling { bytes_per_s, random_ops_per_s, how }
+        Fill { range, method, elapsed_ns, folio_orders }
+        FolioOrder { order, pages }
+        Environment {
+            host, kernel, architecture, cpu, cpus, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
+            swap_bytes, virtualisation, mitigations, transparent_hugepage, fault_around_bytes, lru_gen, reclaim_schemes,
+            clocksource, governor, c_library, root, steal_share, load,
+        }
+        ReclaimScheme { kdamond, action, idle_s, quota_bytes_per_s }
+        Arm { runtime, method, options, name }
+        Condition {
+            workload, consume, block_bytes, state, file_bytes, threads, descriptor, durability, storage, range, aligned, ops,
+            consumed_percent, layout, memory_bytes,
+        }
+        Span { offset, bytes }
+        Storage { read_bytes_per_s, read_ops_per_s }
+        ConditionId { condition_index, comparison_index }
+        CellId { condition, cell }
+        Experiment { name, title, question, source, study, comparisons, claims, figures }
+        Study { file_bytes, full_file_bytes, needs }
+        Compare {
+            name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
+            full_ops, full_block, memory, storage, durability, layout,
+        }
+        Throttle { read_bps, read_iops }
+        Competitor { arm, label, own }
+        Override { workload, consume, block, state, range, aligned, ops, consumed_percent, durability }
+        Range { offset, bytes, share, blocks }
+        Claim {
+            id, says, published, compare, arm, than, metric, expect, ratio, only, scenario, not_testable,
+        }
+        Where { state, block, workload, consume, read_bps, aligned, durability }
+        Figure { says, published, unit, compare, as_published, corrected, only, metric, blocks }
+        Hello { protocol, runtime, methods, about }
+        Job {
+            pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
+            consumed_percent, durability, seed, hold, watch, permit, times_its_loop,
+        }
+        Permit { execute, write }
+        Done { pass, phases, tally, usage, parts, seen, observation }
+        Parts { read_ns, loop_ns, write_ns, clock_ns }
+        Phases { open_ns, work_ns, close_ns }
+        Tally { ops, bytes, distinct_bytes, distinct_pages, checksum, threads, queue_depth }
+        Usage { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
+        Failed { pass, during, errno, message }
+        Watch { by, named }
+        Observed { arm, seen }
+        schema::observation::Observation {
+            by, processes, threads, named_opened, named, files, files_left_out, rings, incomplete, remarks,
+        }
+        FileAccess { path, named, access }
+        Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
+        Calls { count, asked_bytes, bytes, sequential, sizes }
+        Mapping { shared, writable, executable, populate, count, bytes }
+        MechanismFinding { arm, says, versus }
+        schema::observation::Versus { baseline, likeness, says }
+        Counted { cell, bytes, distinct_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms }
+        Histogram { bins, lost }
+        Bin { value, events }
+        CountedFinding {
+            cell, system_calls_per_mib, faults_per_mib, pages_per_fault, amplification, folio_orders, request_bytes,
+            read_request_bytes, write_request_bytes, flush_requests, durable_requests, lost_events,
+        }
+        Timeline { per_second, moments, passes }
+        Moment {
+            at_s, user, system, wait, steal, idle, read_bytes_per_s, write_bytes_per_s, switches_per_s, available_bytes,
+            cached_bytes, dirty_bytes,
+        }
+        Passing { cell, from_s, to_s }
+        Calibration { elapsed_s, clock, bare_call, offset, points, missing }
+        Loop { times, ns }
+        CalibrationPoint { arm, workload, consume, state, block_bytes, range_bytes, ops, passes }
+        CalibrationPass { phases, minor_faults }
+        Curve { points }
+        PerPage { fixed_ns, page_ns }
+        DeviceCost { queue_depth, request }
+        UnitCosts {
+            range_bytes, clock_ns, bare_call_ns, read_call_ns, copy, copy_from, read_random, read_random_in, read_first_ns,
+            sum_buffer, sum_mapped, sum_mapped_in, mapped_random, mapped_random_in, mapped_first_ns, touch_mapped_page_ns,
+            open_ns, close_ns, map_ns, populate, unmap, faults, faults_ns, fault_ns, pages_per_fault, fault_pages_ns,
+            fault_random_ns, device, page_in_ns, stream_byte_ns,
+        }
+        Term { cause, what, request_bytes, count, unit_ns, ns }
+        Account { id, arm, condition, terms, accounted_ns, measured_ns }
+        PredictedCell { id, arm, condition, predicted_ns_per_op, measured_ns_per_op, error, held_out }
+        Predictions { cells, held_out_median, held_out_worst, median, worst, worst_have }
+        Costs { unit_costs, accounts, predictions, explained_median }
+        Forecast { schema_version, run, target, memory_bytes, resident_share, arms, remarks }
+        ForecastArm { arm, condition, seconds, terms }
+        Document { schema_version, record, findings, across }
+        Findings {
+            cells, comparisons, crossovers, noise_floor, claims, figures, costs, map, counted, runtimes, splits, safepoints,
+            commands, mechanisms, warnings,
+        }
+        Estimate { median, ci_low, ci_high }
+        CellFinding {
+            id, arm, condition, own_condition, control, status, reason, samples, invalid_samples, failed_samples, ns_per_op,
+            bytes_per_s, bytes, distinct_bytes, user_ns_per_op, system_ns_per_op, minor_faults, major_faults,
+            device_read_bytes, device_write_bytes, peak_memory_bytes, peak_anonymous_bytes, peak_file_bytes, ceiling_share,
+        }
+        CommandFinding {
+            id, arm, condition, says, memory, time, amplification, cgroup_limit_bytes, cgroup_memory_bytes,
+            cgroup_peak_bytes, cgroup_file_bytes, cgroup_anonymous_bytes,
+        }
+        CommandTime {
+            threads_at_once, threads_seen, user_share, system_share, waited_share, device_busy_share, reading_at_most,
+            own_work_of,
+        }
+        Comparison {
+            id, baseline_cell, condition, baseline, arm, speedup, pairs, verdict, reason, warnings, because,
+            explained_share,
+        }
+        RuntimeFinding {
+            arm, consume, passes, loop_bytes_per_s, first_pass, compile_share, collections, collection_share, not_quiet,
+        }
+        ForkSplit { id, arm, condition, forks, factor, in_code, says }
+        Fork { round, ns_per_op, warm_pass_ns_per_op, loop_bytes_per_s, slow }
+        Safepoints { cells, says }
+        SafepointFinding {
+            id, arm, name, condition, passes, asked, median_ns, p99_ns, max_ns, stopped_share, through_calls,
+        }
+        Crossover { arms, cells, workload, consume, state, axis, at, statement }
+        NoiseFloor { half_width, pairs, rejected }
+        MapLine { id, condition, winner, winner_cell, ties, tie_cells, margin, verdict, says, because }
+        ClaimFinding { id, study, source, says, published, measured, verdict, reason }
+        PublishedClaim { words, ratio }
+        ClaimMeasured { id, than_cell, condition, variant, value, rounds, verdict, decides }
+        FigureFinding { says, unit, published, as_published, corrected }
+        Across { schema_version, versus, gates }
+        schema::across::Versus {
+            first, second, differs, not_comparable, cells, drift, answers, only_first, only_second,
+        }
+        Differs { what, first, second }
+        SharedCell {
+            first_id, second_id, comparison, arm, condition, first, second, speedup, verdict, reason,
+        }
+        SharedAnswer {
+            first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict,
+        }
+        Gate { threshold, checked, unsure, largest, breaches }
+        Change { id, run, arm, condition, speedup }
+        Breach { id, run, arm, condition, cause }
+        History { schema_version, runs, cells, damaged }
+        SavedRun {
+            id, started, elapsed_s, machine, kernel, experiment, target, target_bytes, file_system, partial, samples,
+        }
+        SavedCell {
+            run, started, machine, arm, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
+            target, comparison, occurrence,
+        }
+        Damaged { file, reason }
+        Leftover { kind, path, path_bytes, made_unix_s, owner, identity }
+        LeftoverOwner { pid, started_ticks, host, boot_id, pid_namespace }
+        FileIdentity { device, inode }
+        Plan {
+            schema_version, experiment, title, target, made_here, file_bytes, written_bytes, free_bytes, expected_s, rounds,
+            seed, conditions, limits,
+        }
+        PlannedCondition { condition, variant, cells }
+        PlannedCell { arm, baseline, own_condition, skipped, reason }
+        FileView { path, bytes, page_bytes, file_system, residency, stretches, folio_orders, mapped_by }
+        Residency { asked, pages, resident, dirty, under_writeback, evicted, recently_evicted }
+        ProcessView { pid, command, mappings }
+        MappingView {
+            name, is_file, addresses, offset, bytes, protection, shared, resident_bytes, dirty_bytes, locked_bytes,
+            huge_bytes, swapped_bytes,
+        }
+    }
+    enums {
+        Ending { Interrupted, TargetChanged, BudgetSpent }
+        RoundsEnd { Precise, Most, Asked, Budget }
+        Outcome { Ok { phases, tally }, Invalid { reason }, Failed { reason } }
+        Skip {
+            TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets },
+            TooLong { blocks, pass_ns, left_ns, budget },
+            Untried,
+            Unavailable(reason),
+            Impossible(reason),
+            EmptyRange { offset_bytes, file_bytes },
+            Failed(reason),
+            Other(reason),
+        }
+        Setting { Number(number), Word(word) }
+        Variant { AsPublished, Corrected }
+        Metric {
+            Time, Cpu, User, System, MinorFaults, DeviceReadBytes, PagesPerFault, ReadPart, LoopPart, WritePart,
+            DeviceWriteBytes, SafepointP99,
+        }
+        Expect { Lower, Higher, Same, AtMost(limit), AtLeast(limit) }
+        Unit {
+            Seconds, Milliseconds, MibPerSecond, CpuSeconds, UserSeconds, SystemSeconds, MinorFaults, TimesFaster,
+        }
+        Request { Hello { protocol }, Prepare(job), Go { pass }, Bye {} }
+        Reply { Hello(hello), Prepared { pass, pid }, Unavailable { pass, reason }, Done(done), Failed(failed) }
+        Hold { No, Rehearse, Warm, Locked }
+        Likeness { Identical, Different, Unknown }
+        Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }
+        Quantity {
+            Reads, Seeks, BytesCopied, RandomPlaces, BytesSummed, BytesSummedInPlace, PagesTouched, OpenAndClose,
+            MapAndUnmap, PagesPopulated, PagesUnmapped, Faults, BytesFromDevice, Requests, PagesBroughtIn,
+        }
+        Status { Ok, Skipped, Invalid, Failed }
+        Verdict { Faster, Slower, Same, Undecided, NotComparable }
+        ClaimVerdict { Holds, Reversed, NoDifference, Undecided, NotTestableHere }
+        BreachCause { Beyond { speedup }, NotCompared { first, second } }
+        Presence {
+            Measured,
+            TooFewPasses { passes, least },
+            Skipped { reason },
+            Invalid { reason },
+            Failed { reason },
+            Absent,
+        }
+        LeftoverKind { File, Cgroup }
+        Inspection { File(view), Process(view) }
+    }
+}
