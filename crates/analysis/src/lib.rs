@@ -25,6 +25,7 @@ mod noise;
 mod precision;
 mod runs;
 mod safepoints;
+mod saved;
 mod share;
 pub mod stats;
 mod traps;
@@ -39,6 +40,7 @@ pub use gate::gate;
 pub use ledger::Claims;
 pub use precision::{PRECISION, settled};
 pub use runs::across;
+pub use saved::saved_cells;
 pub use share::Spent;
 
 /// Changes whenever findings may (`build.rs`): what was derived from a record by another version is derived again.

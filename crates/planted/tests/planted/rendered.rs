@@ -272,6 +272,85 @@ fn every_number_of_every_cell_is_the_same_in_markdown_page_terminal_and_findings
     assert_eq!(terminal(&planted, &findings), rows);
 }
 
+/// A row of a map: what is fastest, the margin and what it is over.
+#[derive(Debug, Clone, PartialEq)]
+struct MapRow {
+    fastest: String,
+    margin: String,
+}
+
+fn maps(planted: &Planted, findings: &Findings) -> [Vec<MapRow>; 3] {
+    let row = |fastest: &str, margin: &str| MapRow {
+        fastest: fastest.trim_matches('*').trim().to_string(),
+        margin: margin.split_whitespace().collect::<Vec<&str>>().join(" "),
+    };
+    let markdown = report::markdown(&planted.record, findings).replace('\\', "");
+    let table = markdown.split("| state | workload | block |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let of_markdown = rows.map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
+        row(cells[cells.len() - 3], cells[cells.len() - 2])
+    });
+    let html = report::html(&planted.record, findings);
+    let table = html.split("<table class=\"map\"").nth(1).unwrap().split_once("</table>").unwrap().0;
+    let rows = tagged(table, "tr").into_iter().skip(1).map(|row| tagged(row, "td"));
+    let of_page = rows.map(|cells| row(&plain(cells[1]), &plain(cells[2])));
+    let style = Style { width: 400, colour: false, details: false };
+    let text = report::terminal(&planted.record, findings, style, None).replace('\u{a0}', " ");
+    let parts = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let parts = parts.map(|line| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<&str>>());
+    let has_margin = |it: &&str| it.contains("x [");
+    let of_terminal = parts.filter_map(|parts| {
+        let at = parts.iter().position(|it| has_margin(&it))?;
+        Some(row(parts[at - 1], &parts[at..parts.len().min(at + 2)].join(" ")))
+    });
+    [of_markdown.collect(), of_page.collect(), of_terminal.collect()]
+}
+
+#[test]
+fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equal() {
+    let mut equal = Vec::new();
+    for seed in 1..=8 {
+        let planted = Plan { seed, ..Plan::default() }.plant();
+        let findings = analysis::analyze(&planted.record);
+        let [markdown, page, terminal] = maps(&planted, &findings);
+        let mut states: Vec<schema::State> = Vec::new();
+        for condition in &planted.record.conditions {
+            if !states.contains(&condition.state) {
+                states.push(condition.state);
+            }
+        }
+        let of_state = |state: schema::State| {
+            let conditions = planted.record.conditions.iter().enumerate();
+            conditions.filter(move |(_, it)| it.state == state).map(|(at, _)| at).collect::<Vec<usize>>()
+        };
+        let order: Vec<usize> = states.into_iter().flat_map(of_state).collect();
+        assert_eq!((markdown.len(), &page), (order.len(), &markdown));
+        let with_margin: Vec<&MapRow> = markdown.iter().filter(|it| it.margin.contains("x [")).collect();
+        assert_eq!(terminal.iter().collect::<Vec<&MapRow>>(), with_margin);
+        for (row, condition) in markdown.iter().zip(order) {
+            let cells: Vec<usize> = planted.cells_of(condition).collect();
+            let baseline = cells[0];
+            let name = |at: usize| planted.record.cells[at].arm.name.as_str();
+            let Some(winner) = cells.iter().copied().find(|&at| name(at) == row.fastest) else { continue };
+            let Some((margin, over)) = row.margin.split_once(" vs ") else { continue };
+            let over = *cells.iter().find(|&&at| name(at) == over).expect("an arm of the same condition");
+            assert!(winner == baseline || over == baseline, "{row:?}");
+            let shown = numbers(margin)[0];
+            let ratio = planted.truth[over].ns_per_op / planted.truth[winner].ns_per_op;
+            assert!((shown.value - ratio).abs() <= shown.half_a_digit * 1.0001, "{row:?}: {ratio}");
+            let comparison = planted.record.origins[condition];
+            if comparison < 2 && winner != baseline {
+                equal.push((comparison, name(over).to_string()));
+            }
+        }
+    }
+    equal.sort();
+    equal.dedup();
+    // Of the two comparisons whose conditions are equal.
+    assert_eq!(equal, [(0, "native/stdio".to_string()), (1, "native/pread".to_string())]);
+}
+
 /// Time per block of each valid pass.
 fn passes(planted: &Planted, cell: usize) -> impl Iterator<Item = f64> {
     let samples = planted.record.samples.iter().filter(move |it| it.cell == cell);

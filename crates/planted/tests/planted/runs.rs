@@ -1,9 +1,14 @@
 //! Two runs beside each other, gates, saved runs.
 
+use std::collections::BTreeSet;
+
 use planted::{Kind, Plan, Planted};
 use schema::{
+    Layout,
+    experiment::Variant,
     gate::{BreachCause, Gate, Presence},
     record::Record,
+    saved::{SavedCell, Wanted},
 };
 
 use crate::{exact, near, plans};
@@ -98,5 +103,132 @@ fn the_ledger_of_claims_says_what_was_planted_whatever_narrower_runs_follow() {
     assert_eq!(ledger.entries.len(), planted.claims.len());
     for entry in &ledger.entries {
         assert_eq!((entry.claim.verdict, entry.run.as_str()), (planted.claims[&entry.claim.id], "first"));
+    }
+}
+
+/// The same run of a file that is one byte longer.
+fn of_another_file(planted: &Planted) -> Planted {
+    let mut other = planted.clone();
+    other.record.id.push_str("-other");
+    other.record.target.bytes += 1;
+    other.record.conditions.iter_mut().for_each(|it| it.file_bytes += 1);
+    other
+}
+
+#[test]
+fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stays() {
+    const SLOWER: f64 = 1.5;
+    let first = Plan::default().plant();
+    let of_arm = |at: usize| first.record.cells[at].arm.name == "native/mmap" && !first.record.cells[at].control;
+    let cells: Vec<usize> =
+        (0..first.truth.len()).filter(|&at| of_arm(at) && first.truth[at].kind == Kind::Measured).collect();
+    let condition = |at: usize| &first.record.conditions[first.record.cells[at].condition];
+    let differ = |of: &dyn Fn(usize) -> String| cells.iter().map(|&at| of(at)).collect::<BTreeSet<String>>().len() > 1;
+    assert!(differ(&|at| condition(at).consume.to_string()) && differ(&|at| condition(at).threads.to_string()));
+    for slow in cells.iter().copied().step_by(5) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = history::Store::open(Some(folder.path().join("runs"))).unwrap();
+        let later = first.with_slower(slow, SLOWER);
+        for run in [&first, &later, &of_another_file(&first), &of_another_file(&later)] {
+            store.save(&run.record).unwrap();
+        }
+        let mut index = history::Index::open(&store).unwrap();
+        index.refresh(&store, analysis::VERSION, &analysis::saved_cells).unwrap();
+        let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
+        let mut series: Vec<Vec<&SavedCell>> = Vec::new();
+        for cell in &found {
+            match series.iter_mut().find(|it| it[0].continues(cell)) {
+                Some(same) => same.push(cell),
+                None => series.push(vec![cell]),
+            }
+        }
+        assert_eq!(series.len(), 2 * cells.len(), "a series for each cell of each file");
+        let mut changed = Vec::new();
+        for same in &series {
+            let [before, after] = same[..] else { panic!("two runs of each file: {same:?}") };
+            let ratio = after.ns_per_op.median / before.ns_per_op.median;
+            if (ratio - 1.0).abs() > 1e-4 {
+                near(ratio, SLOWER);
+                changed.push(schema::Condition { file_bytes: condition(slow).file_bytes, ..before.under.clone() });
+            }
+        }
+        assert_eq!(changed, [condition(slow).clone(), condition(slow).clone()]);
+        let history = schema::saved::History {
+            schema_version: schema::SCHEMA_VERSION,
+            runs: index.runs(&Wanted::default()).unwrap(),
+            cells: found.clone(),
+            damaged: Vec::new(),
+        };
+        let shown = report::history(&history, true, "", report::Style { width: 200, ..Default::default() });
+        let against_the_oldest = |text: &str| shown.lines().filter(|line| line.ends_with(text)).count();
+        assert_eq!((against_the_oldest(" 1.50x"), against_the_oldest(" 1.00x")), (2, found.len() - 2), "{shown}");
+    }
+}
+
+/// Of every pair: both cells are the same arm with the same layout in the same variant, and the change is theirs.
+fn pairs_only_equals(first: &Planted, second: &Planted) -> schema::across::Versus {
+    let [a, b] = [first, second].map(|it| analysis::analyze(&it.record));
+    let versus = analysis::across((&first.record, &a), (&second.record, &b));
+    for pair in &versus.cells {
+        let said = |of: &Planted, id: schema::CellId| {
+            let comparison = &of.record.experiment.comparisons[id.condition.comparison_index.unwrap()];
+            let condition = &of.record.conditions[id.condition.condition_index];
+            (of.record.cells[id.cell].arm.name.clone(), condition.layout, comparison.variant)
+        };
+        assert_eq!(said(first, pair.first_id), said(second, pair.second_id));
+        let ns = |of: &Planted, id: schema::CellId| of.truth[id.cell].ns_per_op;
+        near(pair.speedup.unwrap().median, ns(first, pair.first_id) / ns(second, pair.second_id));
+    }
+    versus
+}
+
+#[test]
+fn cells_of_another_layout_are_never_paired() {
+    for first in exact() {
+        let mut second = first.with_slower(first.some_cell(), 1.0);
+        // What was written on one layout is written on the next one.
+        for condition in &mut second.record.conditions {
+            condition.layout = condition.layout.map(|it| {
+                let at = Layout::ALL.iter().position(|one| *one == it).unwrap();
+                Layout::ALL[(at + 1) % Layout::ALL.len()]
+            });
+        }
+        let versus = pairs_only_equals(&first, &second);
+        assert_eq!((versus.only_first, versus.only_second), (0, 0));
+        // Without one of them, its cells are without a partner.
+        for condition in second.record.conditions.iter_mut().filter(|it| it.layout == Some(Layout::Sparse)) {
+            condition.layout = Some(Layout::Written);
+        }
+        let versus = pairs_only_equals(&first, &second);
+        assert_eq!((versus.only_first, versus.only_second), (2, 2), "the two arms under that condition");
+    }
+}
+
+#[test]
+fn cells_of_another_variant_are_never_paired() {
+    for mut first in exact() {
+        let mut second = first.with_slower(first.some_cell(), 1.0);
+        // The first two comparisons have equal conditions.
+        let [published, corrected] = [Some(Variant::AsPublished), Some(Variant::Corrected)];
+        let name = |run: &mut Planted, variants: [Option<Variant>; 2]| {
+            for (compare, variant) in run.record.experiment.comparisons.iter_mut().zip(variants) {
+                compare.variant = variant;
+            }
+        };
+        name(&mut first, [published, corrected]);
+        name(&mut second, [corrected, published]);
+        let of_both = pairs_only_equals(&first, &second).cells.len();
+        assert!(of_both > 0);
+        name(&mut second, [published, corrected]);
+        let unchanged = pairs_only_equals(&first, &second);
+        assert_eq!((unchanged.only_first, unchanged.only_second), (0, 0));
+        first.record.experiment.comparisons.iter_mut().for_each(|it| it.variant = published);
+        second.record.experiment.comparisons.iter_mut().for_each(|it| it.variant = corrected);
+        let versus = pairs_only_equals(&first, &second);
+        assert_eq!(versus.cells, []);
+        assert_eq!(
+            (versus.only_first, versus.only_second),
+            (unchanged.cells.len() as u32, unchanged.cells.len() as u32)
+        );
     }
 }
