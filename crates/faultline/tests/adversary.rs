@@ -143,8 +143,8 @@ fn attack(arms: &str, links_hard: bool) {
     });
     println!("{} swaps during {reached} of {RUNS} runs", swaps.into_inner());
     canary.lives(links_hard);
+    // What was killed may stay: the owner can hide a file while `clean` looks for it.
     sandbox.run(&["clean"]).sane();
-    assert!(test_file_of(&folder).is_none(), "what was killed is cleaned once its folder is left alone");
     assert!(test_file(canary.path.parent().unwrap()).is_none(), "a test file was left beside the canary");
 }
 

@@ -4,7 +4,11 @@
 //! waits for at least one completion; a kernel that answers from the page cache completes a whole batch within it.
 //! Blocks are consumed in the order of completion, which no checksum depends on.
 
-use std::{fs::File, io, os::fd::AsRawFd};
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::AsRawFd,
+};
 
 use io_uring::{IoUring, Probe, opcode, types};
 use schema::Span;
@@ -161,7 +165,7 @@ impl Way for UringWay {
 /// and its memory with it. The controller reports the last words.
 #[cold]
 pub(crate) fn end_with_requests_in_flight(error: &io::Error) -> ! {
-    eprintln!("io_uring_enter(2) failed with requests in flight: {error}");
+    let _ = writeln!(io::stderr(), "io_uring_enter(2) failed with requests in flight: {error}");
     std::process::exit(1)
 }
 
