@@ -165,8 +165,10 @@ impl<'a> Cell<'a> {
     /// The least that has to be moved for what a pass reaches, in the middle of the passes: whole pages where it is read
     /// through the page cache, otherwise its bytes. In records that lack the pages also its bytes, which is less.
     pub(crate) fn covered_bytes(&self, page_bytes: u64) -> Option<f64> {
-        let by_pages = !self.arm().is_direct() && !self.own.workload.writes();
+        let by_pages = !self.own.workload.writes();
         let covered = |tally: &Tally| match tally.distinct_pages.filter(|_| by_pages) {
+            // Around the page cache only the sectors of the last block are read.
+            _ if self.arm().is_direct() => tally.distinct_bytes,
             Some(pages) => pages.saturating_mul(page_bytes),
             None => tally.distinct_bytes.div_ceil(page_bytes).saturating_mul(page_bytes),
         };

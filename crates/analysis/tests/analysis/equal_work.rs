@@ -146,6 +146,23 @@ fn small_blocks_that_start_cold_must_bring_their_pages_from_the_device() {
 }
 
 #[test]
+fn a_direct_read_of_a_file_that_ends_within_a_page_is_comparable() {
+    // Three pages and 100 bytes: through the page cache four pages come from the device, around it one sector of the last.
+    let bytes = 3 * 4096 + 100;
+    let mut condition = scan("64 KiB", State::Cold);
+    (condition.file_bytes, condition.range.bytes, condition.ops) = (bytes, bytes, 1);
+    let from_device = |device: f64| {
+        move |_: u32, pass: &mut Pass| {
+            (pass.tally.bytes, pass.tally.distinct_bytes, pass.tally.distinct_pages) = (bytes, bytes, Some(4));
+            pass.reads("device_read_bytes", device);
+        }
+    };
+    let (read, direct) = (from_device(16_384.0), from_device(12_800.0));
+    let lab = Lab::duel_with(condition, ("read", 900.0), read, ("direct", 400.0), direct);
+    assert_ne!(only(&lab).verdict, Verdict::NotComparable, "{:?}", only(&lab).reason);
+}
+
+#[test]
 fn threads_and_operations_are_work_too() {
     let two = |_: u32, pass: &mut Pass| pass.tally.threads = 2;
     let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 100.0), nothing, ("mmap", 60.0), two);
