@@ -48,7 +48,14 @@ fn versus(first: &Observed, other: &Observed) -> Versus {
 }
 
 fn judge(names: [&str; 2], seen: [&Observation; 2]) -> (Likeness, String) {
-    let differences = differences(names, seen.map(|it| &it.named));
+    let mut differences = differences(names, seen.map(|it| &it.named));
+    // Absent in records of older versions.
+    let at_once = seen.map(|it| it.readers_at_once);
+    if let [Some(one), Some(two)] = at_once
+        && one.max(two) as f64 > one.min(two).max(1) as f64 * FACTOR
+    {
+        differences.push(each(names, [one, two].map(of_readers)));
+    }
     let hidden = seen.iter().position(|it| it.rings > 0 || !it.incomplete.is_empty());
     match (differences.is_empty(), hidden) {
         (false, _) => (Likeness::Different, format!("different in mechanism: {}", differences.join("; "))),
@@ -105,6 +112,13 @@ fn differences(names: [&str; 2], both: [&Access; 2]) -> Vec<String> {
 
 fn each(names: [&str; 2], do_what: [String; 2]) -> String {
     format!("`{}` {}; `{}` {}", names[0], do_what[0], names[1], do_what[1])
+}
+
+fn of_readers(at_once: u64) -> String {
+    match at_once {
+        0 | 1 => "reads with one thread at a time".into(),
+        threads => format!("reads with {} threads at once", words::thousands(threads)),
+    }
 }
 
 fn whole(access: &Access) -> f64 {
@@ -301,6 +315,7 @@ mod tests {
             by: Means::Ptrace,
             processes: 1,
             threads: 1,
+            readers_at_once: Some(1),
             named_opened: 1,
             named,
             files: Vec::new(),
@@ -360,6 +375,23 @@ mod tests {
         let mut direct = reading("read", 4096, 9, true);
         direct.opens_direct = 1;
         differ(direct, reading("read", 4096, 9, true), &["O_DIRECT", "through the page cache"]);
+    }
+
+    #[test]
+    fn files_read_one_after_the_other_and_files_read_at_once_differ() {
+        let with = |readers_at_once| Observation {
+            readers_at_once,
+            processes: 5,
+            named_opened: 4,
+            ..observation(reading("read", 131_072, 1000, true))
+        };
+        let likeness = |one, two| judge(["A", "B"], [&with(one), &with(two)]).0;
+        assert_eq!(likeness(Some(1), Some(4)), Likeness::Different);
+        assert_eq!(likeness(Some(4), Some(1)), Likeness::Different);
+        assert_eq!(likeness(Some(4), Some(4)), Likeness::Identical);
+        // One of four had ended before the last began.
+        assert_eq!(likeness(Some(4), Some(3)), Likeness::Identical);
+        assert_eq!(likeness(None, Some(4)), Likeness::Identical, "an older record lacks it");
     }
 
     #[test]

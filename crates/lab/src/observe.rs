@@ -87,6 +87,7 @@ mod tests {
             by: Means::Ptrace,
             processes: 1,
             threads: 1,
+            readers_at_once: Some(1),
             named_opened,
             named: Access::default(),
             files: files.iter().map(file).collect(),

@@ -56,6 +56,10 @@ pub struct Observation {
     pub processes: u64,
     /// Of all processes together.
     pub threads: u64,
+    /// Threads, of all processes, that had read or mapped a named file and had not ended: the most at one time. Absent in
+    /// records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readers_at_once: Option<u64>,
     /// How many of the named files were opened at least once, and what was done to all of them together.
     pub named_opened: u64,
     pub named: Access,

@@ -26,6 +26,9 @@ pub(crate) struct Model {
     maps: HashMap<i32, Maps>,
     processes: BTreeSet<i32>,
     threads: u64,
+    /// Threads that have read or mapped a named file and have not ended.
+    readers: HashSet<i32>,
+    readers_at_once: u64,
     rings: u64,
     incomplete: BTreeSet<String>,
     remarks: BTreeSet<String>,
@@ -102,6 +105,8 @@ impl Model {
             maps: HashMap::new(),
             processes: BTreeSet::new(),
             threads: 0,
+            readers: HashSet::new(),
+            readers_at_once: 0,
             rings: 0,
             incomplete: BTreeSet::new(),
             remarks: BTreeSet::new(),
@@ -156,6 +161,7 @@ impl Model {
     }
 
     fn end(&mut self, thread: i32) {
+        self.readers.remove(&thread);
         let Some(task) = self.tasks.remove(&thread) else { return };
         if !self.tasks.values().any(|it| it.process == task.process) {
             self.maps.remove(&task.process);
@@ -234,6 +240,7 @@ impl Model {
             }
             Does::Read { size, offset } => {
                 let Some(open) = found else { return };
+                self.reads(thread, open);
                 // -1: preadv2(2) at the file's position.
                 let at = offset.map(|it| arguments[it]).filter(|&it| it != u64::MAX);
                 let asked = size.map(|it| arguments[it]);
@@ -241,6 +248,7 @@ impl Model {
             }
             Does::Transfer { offset, size, .. } => {
                 let Some(open) = found else { return };
+                self.reads(thread, open);
                 // What stands at an address of the program's is not known; then the last one's end is as good as any.
                 let at = (arguments[offset] != 0).then(|| self.open[open].ended);
                 let asked = Some(arguments[size]);
@@ -326,6 +334,14 @@ impl Model {
         }
     }
 
+    /// A thread reads or maps.
+    fn reads(&mut self, thread: i32, open: usize) {
+        if self.files[self.open[open].file].named {
+            self.readers.insert(thread);
+            self.readers_at_once = self.readers_at_once.max(self.readers.len() as u64);
+        }
+    }
+
     fn read(&mut self, open: usize, name: &str, read: Read) {
         let open = &mut self.open[open];
         let began = read.at.unwrap_or(open.position);
@@ -351,6 +367,7 @@ impl Model {
             return;
         }
         let Some(open) = open else { return };
+        self.reads(called.thread, open);
         let file = self.open[open].file;
         self.files[file].access.count_mapping(&Mapping {
             shared: flags & libc::MAP_TYPE != libc::MAP_PRIVATE,
@@ -408,6 +425,7 @@ impl Model {
             by,
             processes: self.processes.len() as u64,
             threads: self.threads,
+            readers_at_once: Some(self.readers_at_once),
             named_opened: touched.iter().filter(|it| it.named).count() as u64,
             named,
             files_left_out: touched.len().saturating_sub(FILES_MAX) as u64,
@@ -533,6 +551,26 @@ mod tests {
         fn named(self) -> Access {
             self.0.finish(Means::Ptrace).named
         }
+    }
+
+    #[test]
+    fn processes_that_read_at_once_are_told_from_those_that_read_one_after_the_other() {
+        let readers = |at_once: bool| {
+            let mut told = Told::new();
+            told.open(10, 3, 7);
+            told.open(10, 4, 8);
+            for child in 11..15 {
+                told.0.hear(Event::Began { thread: child, process: child, parent: Some(10), shares_files: false });
+                told.call(child, "pread64", &[3, 0, 100, 0], 100);
+                // Of a file that is not named.
+                told.call(10, "read", &[4, 0, 100], 100);
+                if !at_once {
+                    told.0.hear(Event::Ended { thread: child });
+                }
+            }
+            told.0.finish(Means::Ptrace).readers_at_once
+        };
+        assert_eq!([readers(false), readers(true)], [Some(1), Some(4)]);
     }
 
     #[test]
