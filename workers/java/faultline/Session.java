@@ -105,10 +105,13 @@ final class Session {
             + ",\"first_pass_ns_per_op\":" + warmth.firstNs / warmth.ops + ",\"warm_pass_ns_per_op\":" + warmth.warmNs / warmth.ops;
     }
 
-    /** How fast the consume's loop is by itself, over bytes that the processor holds; after the pass, so that it changes none. */
+    /**
+     * How fast the consume's loop is by itself, over bytes that the processor holds: after the pass, so that it changes none, and over the twin, because pages and bytes
+     * of the real file would be counted as the pass's.
+     */
     private String loop() throws IOException {
         if (!job.timesItsLoop || job.writes()) return "";
-        Opened it = team.open();
+        Opened it = warmth.team.open();
         try {
             long bytes = Math.min(job.blockBytes, 32 << 10), fastest = Long.MAX_VALUE;
             if (it.again() == null) return "";
@@ -120,7 +123,7 @@ final class Session {
             }
             return ",\"loop_bytes_per_s\":" + bytes * 1_000_000_000L / Math.max(1, fastest);
         } finally {
-            team.close(it);
+            warmth.team.close(it);
         }
     }
 
@@ -133,5 +136,6 @@ final class Session {
     void end() throws IOException {
         if (safepoints != null) safepoints.stop();
         team.end();
+        warmth.end();
     }
 }

@@ -26,11 +26,14 @@ final class Warmth {
     private static final int SYNCED_OPS = 16;
     final long passes, firstNs, warmNs, ops;
     final boolean quiet;
+    /** Over the twin, which stays open as long as the worker: to time a loop after a pass without reaching the real file. */
+    final Team team;
+    private final FileChannel twin;
 
     Warmth(Job job, Team real) throws IOException {
         // Made and written through one descriptor: who owns the temporary folder may exchange what has its name.
-        Path twin = Path.of(System.getProperty("java.io.tmpdir"), "faultline-twin" + ProcessHandle.current().pid() + "-" + System.nanoTime()).toAbsolutePath();
-        FileChannel open = FileChannel.open(twin, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
+        Path name = Path.of(System.getProperty("java.io.tmpdir"), "faultline-twin" + ProcessHandle.current().pid() + "-" + System.nanoTime()).toAbsolutePath();
+        FileChannel open = FileChannel.open(name, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         try {
             byte[] pattern = new byte[PATTERN_BYTES];
@@ -40,8 +43,8 @@ final class Warmth {
             for (int at = 0; at < size; at += PATTERN_BYTES) {
                 for (ByteBuffer rest = ByteBuffer.wrap(pattern, 0, Math.min(PATTERN_BYTES, size - at)); rest.hasRemaining(); ) open.write(rest);
             }
-            String nameless = nameless(twin.toRealPath());
-            Files.delete(twin);
+            String nameless = nameless(name.toRealPath());
+            Files.delete(name);
             Job same = new Job(job, nameless, size, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
             if (job.method.equals("channel-odirect") && !opens(new Team(same, real))) {
                 // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
@@ -49,7 +52,7 @@ final class Warmth {
             }
             long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
             int pass = 0, still = 0;
-            Team team = new Team(same, real);
+            team = new Team(same, real);
             team.begin();
             for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 // Opening is met a few times, as a program would; hundreds of times would keep the compiler busy with it.
@@ -74,10 +77,16 @@ final class Warmth {
             firstNs = first;
             warmNs = fastest;
             ops = same.ops;
+            twin = open;
+            open = null;
         } finally {
-            Files.deleteIfExists(twin);
-            open.close();
+            Files.deleteIfExists(name);
+            if (open != null) open.close();
         }
+    }
+
+    void end() throws IOException {
+        twin.close();
     }
 
     /** With a last block as short as the real one's: what only happens at the end should be compiled too. */
