@@ -119,7 +119,7 @@ fn evict_around(target: &Target, fence: &[Span]) -> Result<(), String> {
     if stayed == 0 {
         return Ok(());
     }
-    let holders = sys::process::mappers(target.inode, &target.path);
+    let holders = sys::process::mappers(&target.identity());
     Err(match holders.as_slice() {
         [] => format!(
             "{stayed} pages of the file stay in the page cache after eviction, and no process seen here has it mapped"

@@ -38,7 +38,7 @@ pub fn file(path: &Path) -> Result<FileView> {
             .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
             .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
             .into(),
-        mapped_by: sys::process::mappers(target.inode, &target.path),
+        mapped_by: sys::process::mappers(&target.identity()),
         residency,
     })
 }

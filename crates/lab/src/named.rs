@@ -312,7 +312,7 @@ fn blame(stay: &[&Entry]) -> String {
 
 fn holders(path: &Path) -> String {
     let (Some(utf8), Ok(metadata)) = (path.to_str(), fs::metadata(path)) else { return String::new() };
-    match sys::process::mappers(metadata.ino(), utf8).as_slice() {
+    match sys::process::mappers(&sys::process::Identity::of(&metadata, utf8)).as_slice() {
         [] => String::new(),
         who => format!("it is mapped by process {}", who.join(", ")),
     }

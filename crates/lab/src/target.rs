@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::fs::{Mode, OFlags};
 use schema::record::{self, Device, Reading};
-use sys::{cache::Way, device::Disk, mount::FileSystem};
+use sys::{cache::Way, device::Disk, mount::FileSystem, process::Identity};
 
 use crate::{fixture::Fixture, named::Named};
 
@@ -181,6 +181,11 @@ impl Target {
         let mut target = Target::open(named.largest(), keep_cache)?;
         target.named = Some(named);
         Ok(target)
+    }
+
+    /// To find it among the mappings of processes.
+    pub fn identity(&self) -> Identity {
+        Identity::new(self.stamp.device, self.inode, &self.path)
     }
 
     /// Of everything that was named.

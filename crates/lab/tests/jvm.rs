@@ -619,12 +619,12 @@ fn a_mapping_that_is_still_alive_is_found_and_named() {
     with_each_jdk(|jdk| {
         let mut link = start(jdk);
         link.prepare(&Job { hold: Hold::Warm, ..job("mapped", &file, MIB) }).unwrap();
-        let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file).unwrap());
-        let holders = sys::process::mappers(inode, file.to_str().unwrap());
+        let identity = sys::process::Identity::of(&std::fs::metadata(&file).unwrap(), file.to_str().unwrap());
+        let holders = sys::process::mappers(&identity);
         let named = format!("{} (java)", link.pid());
         assert!(holders.contains(&named), "{holders:?}");
         link.bye().unwrap();
-        let holders = sys::process::mappers(inode, file.to_str().unwrap());
+        let holders = sys::process::mappers(&identity);
         assert!(!holders.contains(&named), "{holders:?}");
     });
 }

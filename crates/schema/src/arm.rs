@@ -125,6 +125,12 @@ impl Arm {
         spec.is_ok_and(|it| it.direct) || self.word("io") == "direct"
     }
 
+    /// It reaches the file through a mapping.
+    pub fn maps(&self) -> bool {
+        let spec = RuntimeSpec::named(&self.runtime).and_then(|it| it.method(&self.method));
+        spec.is_ok_and(|it| it.maps)
+    }
+
     /// The name as it may be typed: `mmap`, `jvm/mapped`.
     pub fn short_name(&self) -> &str {
         short(&self.name)
@@ -200,6 +206,9 @@ mod tests {
         let is_direct = |name: &str| name.parse::<Arm>().unwrap().is_direct();
         assert!(["direct", "uring+direct", "jvm/channel-odirect"].into_iter().all(is_direct));
         assert!(!["pread", "uring", "mmap", "jvm/channel-direct"].into_iter().any(is_direct));
+        let maps = |name: &str| name.parse::<Arm>().unwrap().maps();
+        assert!(["mmap+random", "stdio-mmap", "jvm/mapped", "jvm/segment", "jvm/mapped-put"].into_iter().all(maps));
+        assert!(!["read", "stdio", "uring", "direct", "jvm/stream", "jvm/channel-odirect"].into_iter().any(maps));
     }
 
     #[test]

@@ -89,17 +89,53 @@ pub struct Mapped {
     pub locked_bytes: u64,
 }
 
-/// Sums a process's mappings of the file with this inode number and path, from /proc/PID/smaps.
-///
-/// # Errors
-/// The process is gone, or belongs to somebody else.
-pub fn mapped(pid: u32, inode: u64, path: &str) -> io::Result<Mapped> {
-    Ok(parse_smaps(&fs::read_to_string(format!("/proc/{pid}/smaps"))?, inode, path))
+/// A file, to be found among the mappings of processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    device: [u32; 2],
+    inode: u64,
+    /// As the kernel writes it: a line feed is `\012`, and nothing else is escaped (fs/proc/task_mmu.c, `show_map_vma`).
+    name: String,
 }
 
-fn parse_smaps(text: &str, inode: u64, path: &str) -> Mapped {
-    let ours = |it: &&Mapping| it.inode == inode && it.name == path;
-    parse_mappings(text).iter().filter(ours).fold(Mapped::default(), |sum, it| Mapped {
+impl Identity {
+    /// Of a file with an absolute path; `device` as stat(2) has it.
+    pub fn new(device: u64, inode: u64, path: &str) -> Identity {
+        let device = [rustix::fs::major(device), rustix::fs::minor(device)];
+        Identity { device, inode, name: path.replace('\n', "\\012") }
+    }
+
+    pub fn of(metadata: &fs::Metadata, path: &str) -> Identity {
+        use std::os::unix::fs::MetadataExt;
+        Identity::new(metadata.dev(), metadata.ino(), path)
+    }
+
+    /// Device and inode decide. Where the mapping has another device it may still be the file: mappings show the device of
+    /// the file system, stat(2) that of the subvolume (btrfs); and on overlayfs a mapping is of the file below, whose
+    /// inode is another one. Then the name decides.
+    fn is_of(&self, mapping: &Mapping) -> bool {
+        match mapping.device == self.device {
+            true => mapping.inode == self.inode,
+            false => mapping.name == self.name,
+        }
+    }
+}
+
+/// Sums a process's mappings of a file, from /proc/PID/smaps.
+///
+/// # Errors
+/// The process is gone, or belongs to another user.
+pub fn mapped(pid: u32, file: &Identity) -> io::Result<Mapped> {
+    Ok(parse_smaps(&read_lossy(&format!("/proc/{pid}/smaps"))?, file))
+}
+
+/// Names of other files need not be UTF-8.
+fn read_lossy(path: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
+
+fn parse_smaps(text: &str, file: &Identity) -> Mapped {
+    parse_mappings(text).iter().filter(|it| file.is_of(it)).fold(Mapped::default(), |sum, it| Mapped {
         mappings: sum.mappings + 1,
         resident_bytes: sum.resident_bytes + it.resident_bytes,
         locked_bytes: sum.locked_bytes + it.locked_bytes,
@@ -115,6 +151,8 @@ pub struct Mapping {
     /// `r--s`: read, write, execute, shared or private.
     pub permissions: String,
     pub offset: u64,
+    /// Major and minor number.
+    pub device: [u32; 2],
     pub inode: u64,
     /// A path, `[heap]`, or nothing for anonymous memory.
     pub name: String,
@@ -134,13 +172,14 @@ pub struct Mapping {
 /// # Errors
 /// The process is gone, or belongs to somebody else.
 pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
-    Ok(parse_mappings(&fs::read_to_string(format!("/proc/{pid}/smaps"))?))
+    Ok(parse_mappings(&read_lossy(&format!("/proc/{pid}/smaps"))?))
 }
 
 /// A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
 fn parse_mappings(text: &str) -> Vec<Mapping> {
     let mut mappings: Vec<Mapping> = Vec::new();
-    for line in text.lines() {
+    // Not `lines`: a name may end with a carriage return.
+    for line in text.split('\n') {
         let mut words = line.split_whitespace();
         let first = words.next().unwrap_or_default();
         if let Some(field) = first.strip_suffix(':') {
@@ -159,25 +198,28 @@ fn parse_mappings(text: &str) -> Vec<Mapping> {
         } else if first.contains('-') {
             let mut fields = line.splitn(6, ' ').skip(1);
             let permissions = fields.next().unwrap_or_default().to_string();
-            let offset = fields.next().and_then(|it| u64::from_str_radix(it, 16).ok()).unwrap_or(0);
-            let inode = fields.nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
+            let hexadecimal = |it: &str| u64::from_str_radix(it, 16).ok();
+            let offset = fields.next().and_then(hexadecimal).unwrap_or(0);
+            let number = |it: &str| u32::from_str_radix(it, 16).ok();
+            let device = fields.next().and_then(|it| it.split_once(':'));
+            let device = device.and_then(|(major, minor)| Some([number(major)?, number(minor)?])).unwrap_or_default();
+            let inode = fields.next().and_then(|it| it.parse().ok()).unwrap_or(0);
             // The path may have blanks in it; only those that align it are not its own.
-            let name = fields.next().unwrap_or_default().trim_start().to_string();
-            mappings.push(Mapping { addresses: first.into(), permissions, offset, inode, name, ..Mapping::default() });
+            let name = fields.next().unwrap_or_default().trim_start_matches(' ').to_string();
+            let addresses = first.into();
+            mappings.push(Mapping { addresses, permissions, offset, device, inode, name, ..Mapping::default() });
         }
     }
     mappings
 }
 
-/// Processes that have the file with this inode and path mapped, as far as this user may look: `pid (name)`.
-pub fn mappers(inode: u64, path: &str) -> Vec<String> {
+/// Processes that have a file mapped, as far as this user may look: `pid (name)`.
+pub fn mappers(file: &Identity) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        maps.lines().any(|line| {
-            line.ends_with(path) && line.split_whitespace().nth(4).and_then(|it| it.parse().ok()) == Some(inode)
-        })
+        let maps = read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
+        parse_mappings(&maps).iter().any(|it| file.is_of(it))
     })
     .map(|pid| format!("{pid} ({})", fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim()))
     .collect()
@@ -393,8 +435,38 @@ Rss:                 999 kB
 7f0000400000-7f0000500000 r--s 00100000 fe:00 42                         /data/file
 Rss:                   4 kB
 ";
-        let mapped = parse_smaps(smaps, 42, "/data/file");
+        let file = |device: [u32; 2], inode| Identity { device, inode, name: "/data/file".into() };
+        let mapped = parse_smaps(smaps, &file([0xfe, 0], 42));
         assert_eq!(mapped, Mapped { mappings: 2, resident_bytes: 516 * 1024, locked_bytes: 64 * 1024 });
+        // Another file has its name now.
+        assert_eq!(parse_smaps(smaps, &file([0xfe, 0], 44)).mappings, 0);
+        // Overlays and subvolumes show another device.
+        assert_eq!(parse_smaps(smaps, &file([0, 31], 7)).mappings, 2);
+    }
+
+    #[test]
+    fn the_mapping_of_a_file_is_found_whatever_its_name_has_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in
+            ["plain", "two words", " blank", "a\nb", "back\\slash", "a\\012b", "return\r", "end ", "x (deleted)"]
+        {
+            let path = folder.path().join(name);
+            fs::write(&path, [1; 4096]).unwrap();
+            let file = fs::File::open(&path).unwrap();
+            let identity = Identity::of(&file.metadata().unwrap(), path.to_str().unwrap());
+            // By its name alone, as on an overlay.
+            let by_name = Identity { device: [0xfff, 0xfff], ..identity.clone() };
+            let flags = rustix::mm::MapFlags::SHARED;
+            // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
+            let address = unsafe {
+                rustix::mm::mmap(std::ptr::null_mut(), 4096, rustix::mm::ProtFlags::READ, flags, &file, 0).unwrap()
+            };
+            let found = [&identity, &by_name].map(|it| mapped(std::process::id(), it).unwrap().mappings);
+            // SAFETY: made above, and nothing refers to it.
+            unsafe { rustix::mm::munmap(address, 4096).unwrap() };
+            assert_eq!(found[0], 1, "{name:?}");
+            assert_eq!(found[1], 1, "{name:?}, by its name");
+        }
     }
 
     #[test]
@@ -420,6 +492,7 @@ Locked:               64 kB
                 bytes: 1 << 20,
                 permissions: "rw-p".into(),
                 offset: 0x2000,
+                device: [0xfe, 0],
                 inode: 42,
                 name: "/data/a file (deleted)".into(),
                 resident_bytes: 512 << 10,

@@ -136,7 +136,7 @@ fn one(tool: &Path, target: &Target, pass: &Pass, with_probes: bool) -> Result<(
     }
     // The lab verifies the state here, and walks the page table for it, with probes or without.
     if pass.hold == Hold::Warm {
-        sys::process::mapped(link.pid(), target.inode, &target.path)?;
+        sys::process::mapped(link.pid(), &target.identity())?;
     }
     let mut looked = Duration::ZERO;
     let mut timed = |begun: Instant| looked += begun.elapsed();

@@ -185,7 +185,7 @@ impl Bench<'_> {
         let resident_before = resident();
         invalid = invalid.or_else(|| state::verify_before(condition.state, &resident_before).err());
         let mapped_before = match condition.state.is_held() {
-            true => sys::process::mapped(link.pid(), self.target.inode, &self.target.path).ok(),
+            true => Some(sys::process::mapped(link.pid(), &self.target.identity()).map_err(|it| it.to_string())),
             false => None,
         };
 
@@ -215,8 +215,11 @@ impl Bench<'_> {
         readings.extend(done.parts.iter().flat_map(part_readings));
         let resident_after = resident();
         let seen = state::Seen {
+            arm,
+            writes,
+            resident_before: &resident_before,
             resident_after: &resident_after,
-            mapped_before: mapped_before.as_ref(),
+            mapped_before,
             device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
             done: &done,
         };

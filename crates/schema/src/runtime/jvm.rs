@@ -46,7 +46,7 @@ const SYNC: OptionSpec = OptionSpec {
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-    MethodSpec { name, about, options: &[MEANWHILE, JDK], can: Can::Read, direct: false }
+    MethodSpec { name, about, options: &[MEANWHILE, JDK], can: Can::Read, direct: false, maps: false }
 }
 
 /// In the order in which the worker's hello names them.
@@ -58,6 +58,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[CHARSET, MEANWHILE, JDK],
         can: Can::Read,
         direct: false,
+        maps: false,
     },
     reads("random-access-file", "RandomAccessFile.read into an array; seek when the workload jumps"),
     reads("channel-direct", "FileChannel.read into a direct buffer, at the channel's own position"),
@@ -73,6 +74,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[USE, LOAD, WINDOW, MEANWHILE, JDK],
         can: Can::Read,
         direct: false,
+        maps: true,
     },
     MethodSpec {
         name: "segment",
@@ -80,6 +82,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[ADVICE, POPULATE, MEANWHILE, JDK],
         can: Can::Read,
         direct: false,
+        maps: true,
     },
     MethodSpec {
         name: "channel-write",
@@ -87,6 +90,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[SYNC, MEANWHILE, JDK],
         can: Can::Write,
         direct: false,
+        maps: false,
     },
     MethodSpec {
         name: "mapped-put",
@@ -94,5 +98,6 @@ const METHODS: &[MethodSpec] = &[
         options: &[WINDOW, MEANWHILE, JDK],
         can: Can::Write,
         direct: false,
+        maps: true,
     },
 ];

@@ -112,6 +112,8 @@ pub struct MethodSpec {
     pub can: Can,
     /// It goes around the page cache whatever its options are.
     pub direct: bool,
+    /// It reaches the file through a mapping.
+    pub maps: bool,
 }
 
 /// Which workloads a method is for.
@@ -183,7 +185,7 @@ mod tests {
             &[OptionSpec { name: "pages", values: Values::Words(&["small", "huge"]), about: "" }];
         let runtime = |name, options, can| RuntimeSpec {
             name,
-            methods: Vec::leak(vec![MethodSpec { name: "read", about: "", options, can, direct: false }]),
+            methods: Vec::leak(vec![MethodSpec { name: "read", about: "", options, can, direct: false, maps: false }]),
         };
         let (one, other) = (runtime("one", NO_OPTIONS, Can::Read), runtime("other", PAGES, Can::Both));
         assert_eq!(one.method("read").unwrap().options.len(), 0);

@@ -51,14 +51,23 @@ const METHODS: &[MethodSpec] = &[
         options: &[],
         can: Can::Read,
         direct: false,
+        maps: false,
     },
-    MethodSpec { name: "pread", about: "pread(2) at an explicit offset", options: &[], can: Can::Read, direct: false },
+    MethodSpec {
+        name: "pread",
+        about: "pread(2) at an explicit offset",
+        options: &[],
+        can: Can::Read,
+        direct: false,
+        maps: false,
+    },
     MethodSpec {
         name: "stdio",
         about: "fread(3) with the C library's own buffer",
         options: &[],
         can: Can::Read,
         direct: false,
+        maps: false,
     },
     MethodSpec {
         name: "stdio-mmap",
@@ -66,6 +75,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[],
         can: Can::Read,
         direct: false,
+        maps: true,
     },
     MethodSpec {
         name: "mmap",
@@ -73,6 +83,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[ADVICE, POPULATE, SHARING, WINDOW],
         can: Can::Both,
         direct: false,
+        maps: true,
     },
     MethodSpec {
         name: "direct",
@@ -80,6 +91,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[SYNC],
         can: Can::Both,
         direct: true,
+        maps: false,
     },
     MethodSpec {
         name: "uring",
@@ -87,6 +99,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[QUEUE_DEPTH, IO, BUFFERS, SYNC],
         can: Can::Both,
         direct: false,
+        maps: false,
     },
     MethodSpec {
         name: "dontcache",
@@ -94,6 +107,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[],
         can: Can::Read,
         direct: false,
+        maps: false,
     },
     MethodSpec {
         name: "write",
@@ -101,6 +115,7 @@ const METHODS: &[MethodSpec] = &[
         options: &[SYNC],
         can: Can::Write,
         direct: false,
+        maps: false,
     },
     MethodSpec {
         name: "pwrite",
@@ -108,5 +123,6 @@ const METHODS: &[MethodSpec] = &[
         options: &[SYNC],
         can: Can::Write,
         direct: false,
+        maps: false,
     },
 ];
