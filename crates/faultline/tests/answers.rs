@@ -286,8 +286,12 @@ fn a_report_shows_a_run_as_the_run_showed_itself() {
     let file = sandbox.file("file", 1 << 20);
     let run = sandbox.run_short(&file, &[]);
     run.sane();
-    let without_place =
-        |text: &str| text.lines().filter(|it| !it.starts_with("Saved:")).map(str::to_string).collect::<Vec<_>>();
+    // A run also says where it was saved and how to show it again.
+    let without_place = |text: &str| -> String {
+        let shown: Vec<&str> =
+            text.lines().filter(|it| !it.starts_with("Saved:") && !it.starts_with("Again:")).collect();
+        shown.join("\n").trim_end().to_string()
+    };
     let id = sandbox.record().id;
     for which in ["last", &id, &id[..12], sandbox.saved().unwrap().to_str().unwrap()] {
         let report = sandbox.run(&["report", which]).expect(0);
