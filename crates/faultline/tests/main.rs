@@ -21,6 +21,7 @@ mod limits;
 mod observing;
 mod outputs;
 mod predict;
+mod reloaded;
 mod strangers;
 mod studies;
 mod support;
