@@ -301,7 +301,7 @@ fn maps(planted: &Planted, findings: &Findings) -> [Vec<MapRow>; 3] {
     let parts = parts.map(|line| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<&str>>());
     let has_margin = |it: &&str| it.contains("x [");
     let of_terminal = parts.filter_map(|parts| {
-        let at = parts.iter().position(|it| has_margin(&it))?;
+        let at = parts.iter().position(has_margin)?;
         Some(row(parts[at - 1], &parts[at..parts.len().min(at + 2)].join(" ")))
     });
     [of_markdown.collect(), of_page.collect(), of_terminal.collect()]

@@ -243,7 +243,7 @@ makes! {
         Watch { by, named }
         Observed { arm, seen }
         schema::observation::Observation {
-            by, processes, threads, named_opened, named, files, files_left_out, rings, incomplete, remarks,
+            by, processes, threads, readers_at_once, named_opened, named, files, files_left_out, rings, incomplete, remarks,
         }
         FileAccess { path, named, access }
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
