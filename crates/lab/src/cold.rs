@@ -40,7 +40,7 @@ pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
     if let Some(named) = &target.named {
         return named.evict();
     }
-    let fence = fence(window, target.bytes, target.read_ahead_bytes());
+    let fence = fence(window, target.bytes, reach(target));
     let stands = |post: &Span| matches!(state::residency(target, *post), Reading::Value(resident) if resident.pages == resident.of);
     let may_ask = target.way != Ok(Way::Nowait);
     if may_ask && fence.iter().all(stands) && evict_around(target, &fence).is_ok() && fence.iter().all(stands) {
@@ -57,6 +57,11 @@ pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// How far read-ahead may leave a window of the target; where its file system does not say it, as far as any does.
+fn reach(target: &Target) -> u64 {
+    target.read_ahead_bytes().unwrap_or_else(|_| sys::read_ahead::largest())
 }
 
 /// What must be resident beside a window so that no read-ahead leaves it: one read-ahead window before, two after
@@ -189,7 +194,7 @@ mod tests {
             println!("skipped: nothing can be evicted here, or nobody tells what is resident");
             return;
         }
-        if target.read_ahead_bytes() == 0 {
+        if reach(&target) == 0 {
             println!("skipped: the device under the temporary folder does not say its read-ahead");
             return;
         }
@@ -199,7 +204,7 @@ mod tests {
             make_cold(&target, window).unwrap();
             let pages = |part: Span| state::residency(&target, part).value().unwrap().pages;
             assert_eq!(pages(window), 0);
-            for post in fence(window, target.bytes, target.read_ahead_bytes()) {
+            for post in fence(window, target.bytes, reach(&target)) {
                 assert_eq!(pages(post), post.bytes / sys::page_bytes());
             }
         }

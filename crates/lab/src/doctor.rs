@@ -58,9 +58,13 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     check(
         "device",
         target.disk.clone().map(|disk| {
-            let kib = disk.queue("read_ahead_kb").unwrap_or_else(|_| "?".into());
-            let usual = if kib == "128" { "" } else { " (128 is usual; cold mappings without advice depend on it)" };
-            format!("{}, read-ahead {kib} KiB{usual}", disk.name)
+            let ahead = target.read_ahead_bytes();
+            let usual = match ahead {
+                Ok(bytes) if bytes == 128 << 10 => "",
+                _ => " (128 KiB is usual; cold mappings without advice depend on it)",
+            };
+            let ahead = ahead.map_or_else(|reason| format!("unknown: {reason}"), |it| schema::Bytes(it).to_string());
+            format!("{}, read-ahead {ahead}{usual}", disk.name)
         }),
     );
     for kind in probe::PROBES {

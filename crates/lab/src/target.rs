@@ -154,9 +154,12 @@ impl Target {
         made: Option<File>,
         keep_cache: bool,
     ) -> Target {
-        let disk = Disk::of(&file_system.device)
-            .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))
-            .map_err(|error| format!("no block device under {} ({error})", file_system.kind));
+        let disk = match sys::read_ahead::devices(&file_system) {
+            1 => Disk::of(&file_system.device)
+                .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))
+                .map_err(|error| format!("no block device under {} ({error})", file_system.kind)),
+            devices => Err(format!("{} is spread over {devices} devices", file_system.kind)),
+        };
         let may_evict = !keep_cache && !file_system.is_memory();
         Target {
             path,
@@ -193,10 +196,12 @@ impl Target {
         self.named.as_ref().map_or(self.bytes, Named::bytes)
     }
 
-    /// The largest read-ahead of the disk under the file, in bytes; 0 where nobody says it.
-    pub fn read_ahead_bytes(&self) -> u64 {
-        let kib = self.disk.as_ref().ok().and_then(|disk| disk.queue("read_ahead_kb").ok()?.parse::<u64>().ok());
-        kib.unwrap_or(0) * 1024
+    /// The largest window of read-ahead for the file, in bytes.
+    ///
+    /// # Errors
+    /// Its file system does not show it.
+    pub fn read_ahead_bytes(&self) -> Result<u64, String> {
+        sys::read_ahead::bytes(&self.file_system, self.disk.as_ref().ok()).map_err(|error| error.to_string())
     }
 
     /// Whether the file is still what it was when the run began.
@@ -242,7 +247,7 @@ impl Target {
             file_system: self.file_system.kind.clone(),
             mount_options: self.file_system.options.clone(),
             device: Reading::from(self.disk.clone()).map(|disk: Disk| Device {
-                read_ahead_bytes: disk.queue("read_ahead_kb").map(|kib| kib.parse().unwrap_or(0) * 1024).into(),
+                read_ahead_bytes: self.read_ahead_bytes().into(),
                 scheduler: disk.queue("scheduler").into(),
                 rotational: disk.queue("rotational").map(|flag| flag == "1").into(),
                 name: disk.name,

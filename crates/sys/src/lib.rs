@@ -14,6 +14,7 @@ pub mod mount;
 pub mod pages;
 pub mod perf;
 pub mod process;
+pub mod read_ahead;
 
 /// The size of a page of memory, in bytes.
 pub fn page_bytes() -> u64 {
