@@ -34,9 +34,13 @@ fn foreign(run: &Run) -> Option<String> {
     let (mut read, mut written, mut own, mut passes) = (0.0, 0.0, 0.0, 0u64);
     for cell in run.cells.iter().filter(|cell| waits_for_the_device(cell)) {
         for pass in &cell.passes {
-            let ours = pass.reading("device_read_bytes")?;
-            read += (pass.reading("disk_read_bytes")? - ours).max(0.0);
-            let to_disk = pass.reading("disk_write_bytes")?;
+            let counted = |name| pass.reading(name);
+            let (Some(ours), Some(from_disk), Some(to_disk)) =
+                (counted("device_read_bytes"), counted("disk_read_bytes"), counted("disk_write_bytes"))
+            else {
+                continue;
+            };
+            read += (from_disk - ours).max(0.0);
             // What a writer dirties reaches the disk when it reaches it: its bytes and others' cannot be told apart.
             let (foreign, mine) = if cell.own.workload.writes() { (0.0, to_disk) } else { (to_disk, 0.0) };
             written += foreign;

@@ -176,8 +176,10 @@ fn says_minor_faults(counts: &Counts) -> Option<String> {
     let took = whole(faults, "minor fault", "minor faults");
     // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
     let by_faults = faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults);
+    // Pages that came from the device were major faults.
+    let all = faults + counts.major_faults.unwrap_or(0.0);
     Some(match counts.reached_pages.filter(|_| by_faults) {
-        Some(bytes) => format!("{took} of {}", rough_size(bytes / faults)),
+        Some(bytes) => format!("{took} of {}", rough_size(bytes / all)),
         None => took,
     })
 }

@@ -16,7 +16,8 @@ pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
 fn finding(counted: &Counted) -> CountedFinding {
     let bytes = positive(counted.bytes, "the pass delivered no bytes");
     let distinct = positive(counted.distinct_bytes, "the pass delivered no bytes");
-    let faults = || count(counted, "user_faults").or_else(|_| count(counted, "minor_faults"));
+    let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
+    let faults = || count(counted, "user_faults").or_else(|_: String| by_kind());
     let per_mib = |events: Result<f64, String>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
     let pages_per_fault = faults().and_then(|it| match it > 0.0 {
         true => Ok(counted.distinct_pages.ok_or(PAGES_NOT_COUNTED)? as f64 / it),

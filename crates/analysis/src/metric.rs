@@ -197,7 +197,9 @@ fn readings(metric: Metric) -> &'static [&'static str] {
         Metric::Cpu => &["user_ns", "system_ns"],
         Metric::User => &["user_ns"],
         Metric::System => &["system_ns"],
-        Metric::MinorFaults | Metric::PagesPerFault => &["minor_faults"],
+        Metric::MinorFaults => &["minor_faults"],
+        // A page that comes from the device is a major fault, and getrusage(2) counts it as no minor one.
+        Metric::PagesPerFault => &["minor_faults", "major_faults"],
         Metric::DeviceReadBytes => &["device_read_bytes"],
         Metric::DeviceWriteBytes => &["disk_write_bytes"],
         Metric::ReadPart => &["read_part_ns"],

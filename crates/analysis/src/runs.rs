@@ -6,6 +6,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use schema::{
     Condition, Findings, Record,
     across::{Differs, SharedAnswer, SharedCell, Versus},
+    command::COMMAND,
     experiment::Compare,
     fields::{self, Role},
     findings::{CellFinding, Estimate, Status, Verdict},
@@ -27,6 +28,13 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Vers
                     let said = |words: String| if words.is_empty() { "none".to_string() } else { words };
                     let (name, ours, theirs) = (field.name, said(ours), said(theirs));
                     let reason = format!("{name} is not the same: {ours} in one run, {theirs} in the other");
+                    if !not_comparable.contains(&reason) {
+                        not_comparable.push(reason);
+                    }
+                }
+                // A command keeps its name while its line, its shell or its preparation changes.
+                if a.arm.runtime == COMMAND && a.arm.options != b.arm.options {
+                    let reason = format!("{} is not the same command in both runs", a.arm.name);
                     if !not_comparable.contains(&reason) {
                         not_comparable.push(reason);
                     }

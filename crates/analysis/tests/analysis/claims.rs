@@ -276,6 +276,7 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
         move |_: u32, pass: &mut Pass| {
             (pass.tally.distinct_bytes, pass.tally.distinct_pages) = (8192 * 64, pages);
             pass.reads("minor_faults", 265.0);
+            pass.reads("major_faults", 0.0);
         }
     };
     let found = only(&duel(claim, pages(Some(5176)), pages(Some(5176))));
@@ -285,6 +286,15 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
     let found = only(&duel(claim, pages(None), pages(None)));
     assert_eq!(found.verdict, ClaimVerdict::NotTestableHere);
     assert!(found.reason.contains("were not counted"));
+    // What comes from the device is a fault too.
+    let cold = |_: u32, pass: &mut Pass| {
+        pass.tally.distinct_pages = Some(5176);
+        pass.reads("minor_faults", 276.0);
+        pass.reads("major_faults", 4900.0);
+    };
+    let found = only(&duel(claim, cold, cold));
+    assert_eq!(found.verdict, ClaimVerdict::Holds);
+    assert_eq!(found.measured[0].value.median, 1.0);
 }
 
 // --- A number -------------------------------------------------------------------------------------------------------
@@ -293,7 +303,12 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
 fn pages_per_fault_are_held_against_a_number() {
     let claim = |expect: &str| format!("arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = {{ {expect} }}");
     // 64 MiB are 16,384 pages.
-    let faults = |number: f64| reading("minor_faults", number);
+    let faults = |number: f64| {
+        move |_: u32, pass: &mut Pass| {
+            pass.reads("minor_faults", number);
+            pass.reads("major_faults", 0.0);
+        }
+    };
     let mut lab = duel(&claim("at-most = 1.5"), nothing, faults(1024.0));
     lab.record.fills.push(Fill {
         range: lab.record.conditions[0].range,
@@ -316,6 +331,7 @@ fn pages_per_fault_are_held_against_a_number() {
     assert_eq!(verdict("at-least = 16.0", 1025.0), ClaimVerdict::Reversed);
     let wavering = |round: u32, pass: &mut Pass| {
         pass.reads("minor_faults", if round.is_multiple_of(2) { 1000.0 } else { 1050.0 });
+        pass.reads("major_faults", 0.0);
     };
     check(
         &duel(&claim("at-most = 16.0"), nothing, wavering),
