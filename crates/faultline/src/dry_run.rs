@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context, Result};
-use lab::{Plan, Target, cage::Cages, fixture, possible, runtime};
+use lab::{Plan, Target, cgroups::Cgroups, fixture, possible, runtime};
 use schema::{
     Condition, Experiment, SCHEMA_VERSION, Skip,
     plan::{PlannedCell, PlannedCondition},
@@ -92,11 +92,11 @@ impl Place {
 
     /// Cells with the reasons for which they would be skipped, as far as they are known before any pass.
     fn plan(&self, planned: &Planned) -> Plan {
-        let cages = Cages::new(None);
+        let cgroups = Cgroups::new(None);
         let asked = self.target.as_ref().or(self.unnamed.as_ref());
         let mut plan =
             Plan::new(planned.experiment, self.file_bytes, lab::plan::RANGE_BYTES_MAX, |condition| match asked {
-                Some(target) => possible::condition(condition, target, &cages),
+                Some(target) => possible::condition(condition, target, &cgroups),
                 None => Ok(()),
             });
         let mut tried: BTreeMap<(String, u64), Option<Skip>> = BTreeMap::new();

@@ -17,20 +17,20 @@ use crate::{
 /// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.
 const WORKER_BYTES: u64 = 8 << 20;
 
-/// Makes cages, and keeps the last one: conditions come in stages, and most passes have the limits of the one before.
-pub struct Cages<'a> {
+/// Makes cgroups, and keeps the last one: conditions come in stages, and most passes have the limits of the one before.
+pub struct Cgroups<'a> {
     hierarchy: Hierarchy,
     /// Absent where nothing may be made.
     note: Option<Note<'a>>,
-    current: Option<(Limits, cgroup::Cage)>,
-    /// The cage has another limit by now than it was made with.
-    narrowed: bool,
+    current: Option<(Limits, cgroup::Cgroup)>,
+    /// The cgroup has another limit by now than it was made with.
+    tightened: bool,
 }
 
-impl<'a> Cages<'a> {
+impl<'a> Cgroups<'a> {
     /// Without a note they are only asked what could be made.
-    pub fn new(note: Option<Note<'a>>) -> Cages<'a> {
-        Cages { hierarchy: Hierarchy::detect(), note, current: None, narrowed: false }
+    pub fn new(note: Option<Note<'a>>) -> Cgroups<'a> {
+        Cgroups { hierarchy: Hierarchy::detect(), note, current: None, tightened: false }
     }
 
     /// Whether a condition's limits can be had here.
@@ -61,8 +61,8 @@ impl<'a> Cages<'a> {
             return Ok(());
         }
         // A pass that failed has left it narrow.
-        let narrowed = std::mem::take(&mut self.narrowed);
-        if narrowed || self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
+        let tightened = std::mem::take(&mut self.tightened);
+        if tightened || self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
             // The old one goes first; its pages belong to the parent then.
             self.current = None;
             let name = cgroup::name();
@@ -72,37 +72,39 @@ impl<'a> Cages<'a> {
                 .iter()
                 .try_for_each(|path| note(path))
                 .map_err(Trouble::Unavailable)?;
-            let cage = cgroup::Cage::new(&self.hierarchy, &name, limits.clone())
+            let cgroup = cgroup::Cgroup::new(&self.hierarchy, &name, limits.clone())
                 .map_err(|error| Trouble::Unavailable(format!("limits on the worker: {error}")))?;
-            self.current = Some((limits, cage));
+            self.current = Some((limits, cgroup));
         }
-        let (_, cage) = self.current.as_ref().expect("it was just made");
-        cage.admit(pid).map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
+        let (_, cgroup) = self.current.as_ref().expect("it was just made");
+        cgroup
+            .admit(pid)
+            .map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
     }
 
     /// Once a worker is ready: narrows a limit that had room for its runtime to what that runtime took, so that the file has
-    /// the share that was asked for. Returns the limit where it was narrowed; the pass before was made with more memory.
+    /// the share that was asked for. Returns the limit where it was tightened; the pass before was made with more memory.
     ///
     /// # Errors
     /// What the kernel refused, or does not count.
-    pub fn narrow(&mut self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
+    pub fn tighten(&mut self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
         let Some(share) = condition.memory_bytes.filter(|_| room(arm) > 0) else { return Ok(None) };
-        let Some((_, cage)) = &self.current else { return Ok(None) };
-        let own = cage.statistics().memory.and_then(|it| {
+        let Some((_, cgroup)) = &self.current else { return Ok(None) };
+        let own = cgroup.statistics().memory.and_then(|it| {
             it.anonymous_bytes.ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
         });
         let limit = share + WORKER_BYTES + own.map_err(Trouble::Unavailable)?;
-        self.narrowed = true;
-        cage.set_memory(limit).map_err(|error| Trouble::Failed(format!("limits on the worker: {error}")))?;
+        self.tightened = true;
+        cgroup.set_memory(limit).map_err(|error| Trouble::Failed(format!("limits on the worker: {error}")))?;
         Ok(Some(limit))
     }
 
     /// What the kernel counted of the memory group, page cache and all; nothing without one.
     pub fn readings(&self, condition: &Condition) -> BTreeMap<String, Reading<f64>> {
-        let Some((limits, cage)) = self.current.as_ref().filter(|_| condition.memory_bytes.is_some()) else {
+        let Some((limits, cgroup)) = self.current.as_ref().filter(|_| condition.memory_bytes.is_some()) else {
             return BTreeMap::new();
         };
-        let memory = cage.statistics().memory;
+        let memory = cgroup.statistics().memory;
         let field = |name: &str, of: fn(&Memory) -> Option<u64>| {
             let counted = memory.as_ref().map_err(String::clone);
             let counted = counted.and_then(|it| of(it).ok_or_else(|| "this kernel does not count it".to_string()));
@@ -123,8 +125,8 @@ impl<'a> Cages<'a> {
     /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file
     /// could not be evicted before the next pass.
     pub fn lift(&mut self) {
-        let narrowed = std::mem::take(&mut self.narrowed);
-        self.current = self.current.take().filter(|(limits, _)| limits.device.is_none() && !narrowed);
+        let tightened = std::mem::take(&mut self.tightened);
+        self.current = self.current.take().filter(|(limits, _)| limits.device.is_none() && !tightened);
     }
 }
 

@@ -4,9 +4,9 @@
 //! read-ahead window before the faulting page, a reader's read-ahead runs up to two windows past the last byte
 //! (mm/filemap.c, mm/readahead.c), and where a window is 8 MiB that decides the comparison: a throttled scan of 16 MiB
 //! was seen to favour the mapping by 1.25 with the window at the file's start, and the reader by 1.3 at its end.
-//! Defence: a fence. The pages on both sides of the window stay in the page cache, and read-ahead skips what is there
+//! Defence: a read-ahead guard. The pages on both sides of the window stay in the page cache, and read-ahead skips what is there
 //! already, so each method fetches what it would of a file that is exactly as large as the window. What remains: files
-//! whose residency cannot be asked for get their fence anew before each pass, unverified.
+//! whose residency cannot be asked for get their guard anew before each pass, unverified.
 
 use std::{os::fd::AsFd, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{Target, state};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
-/// The fence is read in requests of this size.
+/// The guard is read in requests of this size.
 const REQUEST: usize = 1 << 20;
 
 /// Drops every page of the file, or of all that were named.
@@ -32,24 +32,24 @@ pub(crate) fn evict(target: &Target) -> Result<(), String> {
     evict_around(target, &[])
 }
 
-/// Drops every page of the file but the window's fence, which is put up where it is missing.
+/// Drops every page of the file but the window's guard, which is read where it is missing.
 ///
 /// # Errors
-/// How many pages stayed, and who holds them; or that the fence cannot be read.
+/// How many pages stayed, and who holds them; or that the guard cannot be read.
 pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
     if let Some(named) = &target.named {
         return named.evict();
     }
-    let fence = fence(window, target.bytes, reach(target));
-    let stands = |post: &Span| matches!(state::residency(target, *post), Reading::Value(resident) if resident.pages == resident.of);
+    let guard = guard(window, target.bytes, reach(target));
+    let stands = |part: &Span| matches!(state::residency(target, *part), Reading::Value(resident) if resident.pages == resident.of);
     let may_ask = target.way != Ok(Way::Nowait);
-    if may_ask && fence.iter().all(stands) && evict_around(target, &fence).is_ok() && fence.iter().all(stands) {
+    if may_ask && guard.iter().all(stands) && evict_around(target, &guard).is_ok() && guard.iter().all(stands) {
         return Ok(());
     }
     // A folio may lie across the window's edge, left by whoever read the file before.
     evict(target)?;
-    for post in &fence {
-        read_exactly(target, *post).map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
+    for part in &guard {
+        read_exactly(target, *part).map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
     }
     match may_ask.then(|| state::residency(target, window)) {
         Some(Reading::Value(resident)) if resident.pages > 0 => {
@@ -66,31 +66,31 @@ fn reach(target: &Target) -> u64 {
 
 /// What must be resident beside a window so that no read-ahead leaves it: one read-ahead window before, two after
 /// (the one that holds the last byte may begin right before it, and its first page starts the next). Whole pages.
-fn fence(window: Span, file_bytes: u64, read_ahead_bytes: u64) -> Vec<Span> {
+fn guard(window: Span, file_bytes: u64, read_ahead_bytes: u64) -> Vec<Span> {
     let page = sys::page_bytes();
     let first = window.offset / page * page;
     let end = window.end().div_ceil(page) * page;
     let before = Span { offset: first.saturating_sub(read_ahead_bytes) / page * page, bytes: 0 };
     let before = Span { bytes: first - before.offset, ..before };
     let after = Span { offset: end, bytes: file_bytes.saturating_sub(end).min(2 * read_ahead_bytes) };
-    [before, after].into_iter().filter(|post| post.bytes > 0).collect()
+    [before, after].into_iter().filter(|part| part.bytes > 0).collect()
 }
 
-/// What is not fenced off, in ascending order.
-fn gaps(fence: &[Span], file_bytes: u64) -> Vec<Span> {
+/// What lies outside the guard, in ascending order.
+fn gaps(guard: &[Span], file_bytes: u64) -> Vec<Span> {
     let mut gaps = Vec::new();
     let mut at = 0;
-    for post in fence {
-        gaps.push(Span { offset: at, bytes: post.offset - at });
-        at = post.end();
+    for part in guard {
+        gaps.push(Span { offset: at, bytes: part.offset - at });
+        at = part.end();
     }
     gaps.push(Span { offset: at, bytes: file_bytes.saturating_sub(at) });
     gaps.retain(|gap| gap.bytes > 0);
     gaps
 }
 
-fn evict_around(target: &Target, fence: &[Span]) -> Result<(), String> {
-    let gaps = gaps(fence, target.bytes);
+fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
+    let gaps = gaps(guard, target.bytes);
     let drop_pages = || {
         gaps.iter().try_for_each(|gap| {
             cache::evict(&target.file, gap.offset, gap.bytes)
@@ -111,8 +111,8 @@ fn evict_around(target: &Target, fence: &[Span]) -> Result<(), String> {
     };
     let mut stayed = resident()?;
     // Read-ahead that the pass before began may still be under way; its pages are locked until it ends. Others sit in
-    // another CPU's batch of the page lists. A fence is in vain where a folio lies across it, so it gets one try.
-    let tries = if fence.is_empty() { EVICTION_TRIES } else { 1 };
+    // another CPU's batch of the page lists. A guard is in vain where a folio lies across it, so it gets one try.
+    let tries = if guard.is_empty() { EVICTION_TRIES } else { 1 };
     for _ in 0..tries {
         if stayed == 0 {
             break;
@@ -165,22 +165,22 @@ mod tests {
 
     #[test]
     fn a_whole_file_needs_no_fence() {
-        assert_eq!(fence(span(0, 10_000), 10_000, 8 * MIB), []);
+        assert_eq!(guard(span(0, 10_000), 10_000, 8 * MIB), []);
     }
 
     #[test]
     fn a_window_in_the_middle_is_fenced_on_both_sides_and_never_beyond_the_file() {
         assert_eq!(
-            fence(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB),
+            guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB),
             [span(24 * MIB, 8 * MIB), span(48 * MIB, 16 * MIB)]
         );
-        assert_eq!(fence(span(4 * MIB, 16 * MIB), 21 * MIB, 8 * MIB), [span(0, 4 * MIB), span(20 * MIB, MIB)]);
+        assert_eq!(guard(span(4 * MIB, 16 * MIB), 21 * MIB, 8 * MIB), [span(0, 4 * MIB), span(20 * MIB, MIB)]);
     }
 
     #[test]
     fn everything_but_the_fence_is_evicted() {
-        let fence = fence(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB);
-        assert_eq!(gaps(&fence, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(64 * MIB, 192 * MIB)]);
+        let guard = guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB);
+        assert_eq!(gaps(&guard, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(64 * MIB, 192 * MIB)]);
         assert_eq!(gaps(&[], 7), [span(0, 7)]);
     }
 
@@ -199,13 +199,13 @@ mod tests {
             return;
         }
         let window = span(2 * MIB, 4 * MIB);
-        // Twice: putting the fence up, and finding it there.
+        // Twice: reading the guard, and finding it resident.
         for _ in 0..2 {
             make_cold(&target, window).unwrap();
             let pages = |part: Span| state::residency(&target, part).value().unwrap().pages;
             assert_eq!(pages(window), 0);
-            for post in fence(window, target.bytes, reach(&target)) {
-                assert_eq!(pages(post), post.bytes / sys::page_bytes());
+            for part in guard(window, target.bytes, reach(&target)) {
+                assert_eq!(pages(part), part.bytes / sys::page_bytes());
             }
         }
     }

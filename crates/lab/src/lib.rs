@@ -1,9 +1,9 @@
 //! The controller: turns an experiment into a record. It sets and verifies states, starts workers and watches them
 //! from outside. It never reads the measured bytes but to fill the page cache with them, and never computes a statistic.
 
-pub mod cage;
 pub mod calibrate;
 pub mod ceiling;
+pub mod cgroups;
 pub mod cold;
 pub mod counted;
 pub mod doctor;

@@ -6,7 +6,7 @@ use schema::{Arm, Condition, Skip, Span, protocol::Job};
 
 use crate::{
     Target,
-    cage::Cages,
+    cgroups::Cgroups,
     link::{Link, Trouble},
     runtime, state, writing,
 };
@@ -15,10 +15,10 @@ use crate::{
 ///
 /// # Errors
 /// Why not, and what would help.
-pub fn condition(condition: &Condition, target: &Target, cages: &Cages) -> Result<(), String> {
+pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> Result<(), String> {
     state::possible(condition.state, target)?;
     writing::possible(condition, target)?;
-    cages.possible(condition, target)
+    cgroups.possible(condition, target)
 }
 
 /// Whether a worker can make ready for one block of this size; no pass is made.

@@ -32,8 +32,8 @@ use schema::{
 use sys::process::{adopt_orphans, end_children};
 
 use crate::{
-    family::Family,
     observe::{self, Watched},
+    process_tree::ProcessTree,
     session::{Measured, Session},
     task::{Fault, Refusal, at},
     usage,
@@ -110,11 +110,11 @@ impl Session for Execution {
         let began = Instant::now();
         let mut child = command.spawn().map_err(|error| ("open", unstartable(spec, &spec.line, error)))?;
         let started = Instant::now();
-        let mut family = Family::of(Pid::from_child(&child));
-        let ended = self.attend(&mut child, &mut family);
+        let mut tree = ProcessTree::of(Pid::from_child(&child));
+        let ended = self.attend(&mut child, &mut tree);
         let left = end_children(GRACE);
         let usage = usage::between(&before.0, &usage::of_children());
-        let mut seen = family.readings();
+        let mut seen = tree.readings();
         seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
         let cleaned = self.clean_up();
         let ended = ended.map_err(|fault| ("work", fault))?;
@@ -193,7 +193,7 @@ impl Execution {
     }
 
     /// Reads what the command says until its process has ended, and then the rest.
-    fn attend(&self, child: &mut Child, family: &mut Family) -> Result<Ended, Fault> {
+    fn attend(&self, child: &mut Child, tree: &mut ProcessTree) -> Result<Ended, Fault> {
         let limit = Duration::from_secs(self.spec.timeout_s.into());
         let leash = Leash::new(self);
         let pid = Pid::from_child(child);
@@ -217,7 +217,7 @@ impl Execution {
                 let _ = child.wait();
                 return Err(too_long(limit.as_secs()));
             }
-            let left = left.min(family.due_in());
+            let left = left.min(tree.due_in());
             let mut waiting = vec![(3, leash.fd())];
             if ended.is_none() {
                 waiting.push((2, PollFd::new(&process, PollFlags::IN)));
@@ -244,7 +244,7 @@ impl Execution {
                 ended = Some((Instant::now(), child.wait().map_err(at("wait"))?));
             }
             if ended.is_none() {
-                family.look();
+                tree.look();
             }
             if ready.contains(&0) {
                 let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;

@@ -19,11 +19,11 @@ const FIRST_LOOK: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_millis(8);
 const REST: u32 = 40;
 
-/// The readings of `Family`.
+/// The readings of `ProcessTree`.
 pub(crate) const PEAKS: [&str; 3] = ["peak_memory_bytes", "peak_anonymous_bytes", "peak_file_bytes"];
 pub(crate) const AT_ONCE: &str = "threads_at_once";
 
-pub(crate) struct Family {
+pub(crate) struct ProcessTree {
     head: i32,
     next: Instant,
     looks: u32,
@@ -40,10 +40,10 @@ struct Memory {
     file: u64,
 }
 
-impl Family {
-    pub(crate) fn of(head: Pid) -> Family {
+impl ProcessTree {
+    pub(crate) fn of(head: Pid) -> ProcessTree {
         let next = Instant::now() + FIRST_LOOK;
-        Family { head: head.as_raw_nonzero().get(), next, looks: 0, peak: Memory::default(), threads_at_once: 0 }
+        ProcessTree { head: head.as_raw_nonzero().get(), next, looks: 0, peak: Memory::default(), threads_at_once: 0 }
     }
 
     /// How long until the next look.
@@ -106,16 +106,16 @@ fn members(head: i32) -> Vec<(i32, Stat)> {
         .filter(|&pid| begun_anew || pid >= head)
         .filter_map(|pid| Some((pid, stat(&format!("/proc/{pid}/stat"))?)))
         .collect();
-    let mut family = vec![head];
+    let mut tree = vec![head];
     loop {
-        let before = family.len();
+        let before = tree.len();
         for (pid, stat) in &found {
-            if family.contains(&stat.parent) && !family.contains(pid) {
-                family.push(*pid);
+            if tree.contains(&stat.parent) && !tree.contains(pid) {
+                tree.push(*pid);
             }
         }
-        if family.len() == before {
-            found.retain(|(pid, _)| family.contains(pid));
+        if tree.len() == before {
+            found.retain(|(pid, _)| tree.contains(pid));
             return found;
         }
     }
@@ -152,16 +152,16 @@ mod tests {
 
     #[test]
     fn a_process_that_was_never_seen_has_no_peak_and_says_so() {
-        let family = Family::of(rustix::process::getpid());
-        assert!(family.readings().values().all(|it| it.value().is_none()));
+        let tree = ProcessTree::of(rustix::process::getpid());
+        assert!(tree.readings().values().all(|it| it.value().is_none()));
     }
 
     #[test]
     fn this_very_process_is_seen_with_its_memory() {
-        let mut family = Family::of(rustix::process::getpid());
-        family.next = Instant::now();
-        family.look();
-        let readings = family.readings();
+        let mut tree = ProcessTree::of(rustix::process::getpid());
+        tree.next = Instant::now();
+        tree.look();
+        let readings = tree.readings();
         let bytes = |name: &str| *readings[name].value().unwrap();
         assert!(bytes("peak_anonymous_bytes") > 10_000.0 && bytes("peak_file_bytes") > 10_000.0);
         assert_eq!(bytes("peak_memory_bytes"), bytes("peak_anonymous_bytes") + bytes("peak_file_bytes"));

@@ -16,8 +16,9 @@ use std::{
 use schema::{Experiment, Record, observation::Means, record::Ending, timeline::Timeline};
 
 use crate::{
-    cage::{Cages, Note},
-    ceiling, host,
+    ceiling,
+    cgroups::{Cgroups, Note},
+    host,
     plan::{Plan, Stage},
     possible,
     scenario::{self, Scene},
@@ -90,7 +91,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         passes: 0,
         filled: None,
         settings,
-        cages: Cages::new(Some(settings.note)),
+        cgroups: Cgroups::new(Some(settings.note)),
         clock: Clock { started, budget: settings.budget, binds: settings.budget_binds },
         expected: BTreeMap::new(),
         passings: Vec::new(),
@@ -108,7 +109,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
 
     let plan =
         Plan::new(experiment, target.all_bytes(), record::range_limit(&bench.record, settings.budget), |condition| {
-            possible::condition(condition, target, &bench.cages)
+            possible::condition(condition, target, &bench.cgroups)
         });
     bench.record.limits.extend(record::lost(&bench.record, &plan));
     bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));
@@ -143,7 +144,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     if bench.record.partial.is_some() {
         bench.record.ending = Some(Ending::TargetChanged);
     }
-    if hooks.interrupted.load(Ordering::Relaxed) {
+    // What the user stopped after its file had changed is about the change: it decides what the passes are worth.
+    if hooks.interrupted.load(Ordering::Relaxed) && bench.record.partial.is_none() {
         bench.record.partial = Some(INTERRUPTED.into());
         bench.record.ending = Some(Ending::Interrupted);
     }

@@ -18,7 +18,7 @@ use schema::{
 
 use super::{Settings, clock::Clock};
 use crate::{
-    cage::Cages,
+    cgroups::Cgroups,
     cold, counted,
     link::{Link, Trouble},
     plan::Stage,
@@ -41,7 +41,7 @@ pub struct Bench<'a> {
     /// The window that the page cache was last filled with.
     pub(super) filled: Option<Span>,
     pub(super) settings: &'a Settings<'a>,
-    pub(super) cages: Cages<'a>,
+    pub(super) cgroups: Cgroups<'a>,
     pub(super) clock: Clock,
     /// What one pass of a cell takes, all in all, as its trial showed.
     pub(super) expected: BTreeMap<usize, Duration>,
@@ -161,13 +161,13 @@ impl Bench<'_> {
             invalid = cold::evict(self.target).err();
             self.filled = None;
         }
-        self.cages.admit(link.pid(), arm, condition, self.target)?;
+        self.cgroups.admit(link.pid(), arm, condition, self.target)?;
         // Threads that the worker starts from here on are counted with it.
         if let Some((kit, watch)) = &mut watched {
             **watch = Some(kit.watch(link.pid()));
         }
         link.prepare(&self.job(arm, condition))?;
-        let limit = self.cages.narrow(arm, condition)?;
+        let limit = self.cgroups.tighten(arm, condition)?;
         if limit.is_some() {
             // The steady state is that of the limit that is in force from here on.
             link.go(self.passes, PASS_LIMIT)?;
@@ -209,7 +209,7 @@ impl Bench<'_> {
         readings.append(&mut done.seen);
         readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
         if arm.runtime == COMMAND {
-            readings.extend(self.cages.readings(condition));
+            readings.extend(self.cgroups.readings(condition));
         }
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));
@@ -233,7 +233,7 @@ impl Bench<'_> {
         }
         let elapsed_ns = done.phases.total_ns() as f64;
         link.bye()?;
-        self.cages.lift();
+        self.cgroups.lift();
         if writes {
             invalid = self.read_back(condition, &mut done.tally)?.or(invalid);
         }

@@ -8,11 +8,11 @@ use std::{
 
 use rustix::io::Errno;
 
-use super::{Cage, Group, Limits, errno, name, said, v2::Delegation};
+use super::{Cgroup, Group, Limits, errno, name, said, v2::Delegation};
 use crate::mount;
 
 /// The cgroup trees as this process finds itself in them. Keep one for the whole run: in cgroup v2 it may have to move
-/// this process into a group of its own (`v2::Delegation`), and undoes that when it and all its cages are gone.
+/// this process into a group of its own (`v2::Delegation`), and undoes that when it and all its cgroups are gone.
 #[derive(Debug)]
 pub struct Hierarchy {
     memory: Result<Place, String>,
@@ -133,7 +133,7 @@ impl Hierarchy {
         let name = name();
         let Some(note) = note else { return self.may_make(&name, &limits) };
         self.paths(&name, &limits).iter().try_for_each(|path| note(path))?;
-        Cage::new(self, &name, limits).and_then(Cage::remove).map_err(|error| error.to_string())
+        Cgroup::new(self, &name, limits).and_then(Cgroup::remove).map_err(|error| error.to_string())
     }
 
     /// As far as that is seen while nothing is changed.
@@ -146,7 +146,7 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// What `Cage::new` will make under this name, for the ledger, before it is made.
+    /// What `Cgroup::new` will make under this name, for the ledger, before it is made.
     pub fn paths(&self, name: &str, limits: &Limits) -> Vec<PathBuf> {
         let groups = self.groups(name, limits).unwrap_or_default();
         let aside = groups.iter().filter(|group| group.version == Version::V2).map(|group| {
@@ -156,7 +156,7 @@ impl Hierarchy {
         groups.iter().map(|group| group.path.clone()).chain(aside).collect()
     }
 
-    /// The groups that a cage needs. In v2 both controllers share one.
+    /// The groups that a cgroup needs. In v2 both controllers share one.
     pub(super) fn groups(&self, name: &str, limits: &Limits) -> io::Result<Vec<Group>> {
         let mut groups: Vec<Group> = Vec::new();
         for controller in Controller::ALL.into_iter().filter(|&controller| limits.needs(controller)) {

@@ -1,4 +1,4 @@
-//! A cage: a cgroup of its own for one worker process, with less memory than the machine has, or a slower disk.
+//! A cgroup for one worker process, with less memory than the machine has, or a slower disk.
 //!
 //! It lies below the group that this process is in, so it can only take away, never give. Where the kernel keeps the
 //! two controllers differs: each in a hierarchy of its own (cgroup v1), both in one tree (v2), or one here and one
@@ -12,7 +12,7 @@
 //!   rate that was asked for: a pass has to last the time of twenty windows, and 3 s, to be within 5 % of it. What
 //!   counts as read from the device (/proc/PID/io, io.stat) is what was submitted, up to a window more than arrived.
 //! * Read-ahead that is held back when a pass ends keeps its pages locked, and those cannot be evicted. Removing the
-//!   cage lets it through at once, so remove the cage before evicting the file, and evict again until nothing stays.
+//!   cgroup lets it through at once, so remove the cgroup before evicting the file, and evict again until nothing stays.
 //! * A limit that cannot be read back as it was set is an error: nothing here slows things down approximately.
 
 mod hierarchy;
@@ -40,7 +40,7 @@ pub use hierarchy::{Hierarchy, Note};
 /// What every group of ours is called first, so that nothing else is ever removed.
 pub const PREFIX: &str = "faultline-";
 
-/// What a cage takes away. Without any limit there is no cage.
+/// What a cgroup takes away. Without any limit there is no cgroup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Page cache and private memory of the worker together.
@@ -53,11 +53,11 @@ pub struct Limits {
 
 /// One worker's groups, one for each hierarchy that its limits need. Dropping it removes them, when nobody is inside.
 #[derive(Debug)]
-pub struct Cage {
+pub struct Cgroup {
     groups: Vec<Group>,
     device: Option<String>,
     kernel: Kernel,
-    /// Keeps the controllers of the parent enabled (v2) as long as a cage needs them.
+    /// Keeps the controllers of the parent enabled (v2) as long as a cgroup needs them.
     _delegation: Arc<Mutex<v2::Delegation>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Group {
     controllers: Vec<Controller>,
 }
 
-/// What the kernel counted of a cage.
+/// What the kernel counted of a cgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statistics {
     pub memory: Result<Memory, String>,
@@ -77,7 +77,7 @@ pub struct Statistics {
     pub device_read_bytes: Result<u64, String>,
 }
 
-/// A cage's memory; a field is absent where this kernel does not count it.
+/// A cgroup's memory; a field is absent where this kernel does not count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
     pub used_bytes: Option<u64>,
@@ -134,30 +134,30 @@ pub fn remove(path: &Path) -> io::Result<()> {
     remove_patiently(path, |path| fs::remove_dir(path))
 }
 
-impl Cage {
+impl Cgroup {
     /// Makes the groups and sets their limits. Nothing is left of it when this fails. Note `hierarchy.paths` in the
     /// ledger before.
     ///
     /// # Errors
     /// In words for people: what was refused, and what would change that.
-    pub fn new(hierarchy: &Hierarchy, name: &str, limits: Limits) -> io::Result<Cage> {
+    pub fn new(hierarchy: &Hierarchy, name: &str, limits: Limits) -> io::Result<Cgroup> {
         check(name, &limits)?;
         let groups = hierarchy.groups(name, &limits)?;
         hierarchy.delegate(&groups)?;
-        let mut cage = Cage {
+        let mut cgroup = Cgroup {
             groups: Vec::new(),
             device: limits.device.clone(),
             kernel: hierarchy.kernel.clone(),
             _delegation: Arc::clone(&hierarchy.delegation),
         };
         for group in groups {
-            (cage.kernel.make)(&group.path).map_err(|error| hierarchy::explain_making(error, &group))?;
-            cage.groups.push(group);
+            (cgroup.kernel.make)(&group.path).map_err(|error| hierarchy::explain_making(error, &group))?;
+            cgroup.groups.push(group);
         }
-        for group in &cage.groups {
+        for group in &cgroup.groups {
             group.limit(&limits)?;
         }
-        Ok(cage)
+        Ok(cgroup)
     }
 
     /// Moves a process in, with all its threads. What it allocated and read before stays charged where it was.
@@ -171,7 +171,7 @@ impl Cage {
         Ok(())
     }
 
-    /// Sets another limit on the memory of a cage that has one; what is above it by then is reclaimed first.
+    /// Sets another limit on the memory of a cgroup that has one; what is above it by then is reclaimed first.
     ///
     /// # Errors
     /// In words for people: what was refused, and what would change that.
@@ -186,11 +186,11 @@ impl Cage {
         self.groups.iter().map(|group| group.path.clone()).collect()
     }
 
-    /// What was counted so far; of the memory only while the cage stands.
+    /// What was counted so far; of the memory only while the cgroup stands.
     pub fn statistics(&self) -> Statistics {
         let of = |controller: Controller| {
             let found = self.groups.iter().find(|group| group.controllers.contains(&controller));
-            found.ok_or_else(|| format!("the cage has no {} controller", controller.word()))
+            found.ok_or_else(|| format!("the cgroup has no {} controller", controller.word()))
         };
         Statistics {
             memory: of(Controller::Memory).map(|group| match group.version {
@@ -234,7 +234,7 @@ impl Cage {
     }
 }
 
-impl Drop for Cage {
+impl Drop for Cgroup {
     fn drop(&mut self) {
         // Nothing can be done about a failure here; `faultline clean` finds the groups through the ledger.
         let _ = self.remove_groups();

@@ -22,21 +22,21 @@ fn shown(machine: &Machine, paths: &[PathBuf]) -> Vec<String> {
 fn in_v1_each_controller_gets_a_group_below_the_one_that_this_process_is_in() {
     for machine in [Machine::v1(), Machine::hybrid()] {
         let hierarchy = machine.hierarchy();
-        let cage = Cage::new(&hierarchy, "faultline-77-0", both()).unwrap();
+        let cgroup = Cgroup::new(&hierarchy, "faultline-77-0", both()).unwrap();
         let paths = ["sys/fs/cgroup/memory/session/one/faultline-77-0", "sys/fs/cgroup/blkio/faultline-77-0"];
-        assert_eq!(shown(&machine, &cage.paths()), paths);
-        assert_eq!(hierarchy.paths("faultline-77-0", &both()), cage.paths());
+        assert_eq!(shown(&machine, &cgroup.paths()), paths);
+        assert_eq!(hierarchy.paths("faultline-77-0", &both()), cgroup.paths());
         let [memory, blkio] = paths;
         assert_eq!(machine.read(&format!("{memory}/memory.limit_in_bytes")), "33554432");
         assert_eq!(machine.read(&format!("{memory}/memory.swappiness")), "0");
         assert_eq!(machine.read(&format!("{blkio}/blkio.throttle.read_bps_device")), "254:0 21800000");
         assert_eq!(machine.read(&format!("{blkio}/blkio.throttle.read_iops_device")), "254:0 500");
-        cage.admit(4321).unwrap();
+        cgroup.admit(4321).unwrap();
         for path in paths {
             assert_eq!(machine.read(&format!("{path}/cgroup.procs")), "4321");
             machine.write(&format!("{path}/cgroup.procs"), "");
         }
-        cage.remove().unwrap();
+        cgroup.remove().unwrap();
         assert!(paths.iter().all(|path| !machine.path(path).exists()));
     }
 }
@@ -46,16 +46,16 @@ fn in_v2_both_controllers_share_a_group_and_are_handed_down_as_long_as_they_are_
     let machine = Machine::v2();
     let own = |file: &str| machine.read(&format!("{V2_OWN}/{file}"));
     let hierarchy = machine.hierarchy();
-    let cage = Cage::new(&hierarchy, "faultline-77-0", both()).unwrap();
-    assert_eq!(shown(&machine, &cage.paths()), [format!("{V2_OWN}/faultline-77-0")]);
+    let cgroup = Cgroup::new(&hierarchy, "faultline-77-0", both()).unwrap();
+    assert_eq!(shown(&machine, &cgroup.paths()), [format!("{V2_OWN}/faultline-77-0")]);
     assert_eq!(own("faultline-77-0/memory.max"), "33554432");
     assert_eq!(own("faultline-77-0/memory.swap.max"), "0");
     assert_eq!(own("faultline-77-0/io.max"), "254:0 rbps=21800000 riops=500");
     // An ordinary file holds the last command; the kernel would hold the sum of them.
     assert_eq!(own("cgroup.subtree_control"), "+io");
     drop(hierarchy);
-    assert_eq!(own("cgroup.subtree_control"), "+io", "a cage still needs it");
-    drop(cage);
+    assert_eq!(own("cgroup.subtree_control"), "+io", "a cgroup still needs it");
+    drop(cgroup);
     assert_eq!(own("cgroup.subtree_control"), "-io");
     assert!(!machine.path(V2_OWN).join("faultline-77-0").exists());
 }
@@ -63,8 +63,8 @@ fn in_v2_both_controllers_share_a_group_and_are_handed_down_as_long_as_they_are_
 #[test]
 fn a_limit_on_memory_can_be_narrowed_and_nothing_else_changes() {
     let (v1, v2) = (Machine::v1(), Machine::v2());
-    let cages = [&v1, &v2].map(|machine| Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
-    cages.iter().for_each(|cage| cage.set_memory(16 << 20).unwrap());
+    let cgroups = [&v1, &v2].map(|machine| Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
+    cgroups.iter().for_each(|cgroup| cgroup.set_memory(16 << 20).unwrap());
     let memory = "sys/fs/cgroup/memory/session/one/faultline-77-0";
     assert_eq!(v1.read(&format!("{memory}/memory.limit_in_bytes")), "16777216");
     assert_eq!(v1.read("sys/fs/cgroup/blkio/faultline-77-0/blkio.throttle.read_bps_device"), "254:0 21800000");
@@ -101,20 +101,20 @@ fn without_a_note_nothing_is_made_or_handed_down_and_what_cannot_be_noted_is_not
 fn a_cage_has_only_the_groups_that_its_limits_need() {
     let machine = Machine::v1();
     let memory = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
-    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", memory).unwrap();
-    assert_eq!(cage.paths().len(), 1);
-    assert_eq!(cage.statistics().device_read_bytes, Err("the cage has no io controller".into()));
+    let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", memory).unwrap();
+    assert_eq!(cgroup.paths().len(), 1);
+    assert_eq!(cgroup.statistics().device_read_bytes, Err("the cgroup has no io controller".into()));
     let slow = Limits { memory_bytes: None, ..both() };
-    let cage = Cage::new(&machine.hierarchy(), "faultline-77-1", slow).unwrap();
-    assert_eq!(shown(&machine, &cage.paths()), ["sys/fs/cgroup/blkio/faultline-77-1"]);
-    assert_eq!(Cage::new(&machine.hierarchy(), "faultline-77-2", Limits::default()).unwrap().paths().len(), 0);
+    let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-1", slow).unwrap();
+    assert_eq!(shown(&machine, &cgroup.paths()), ["sys/fs/cgroup/blkio/faultline-77-1"]);
+    assert_eq!(Cgroup::new(&machine.hierarchy(), "faultline-77-2", Limits::default()).unwrap().paths().len(), 0);
 }
 
 #[test]
 fn controllers_that_are_already_handed_down_stay_so() {
     let control = format!("{V2_OWN}/cgroup.subtree_control");
     let machine = Machine::v2().with(&control, "io memory pids\n");
-    drop(Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
+    drop(Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
     assert_eq!(machine.read(&control), "io memory pids\n");
 }
 
@@ -123,8 +123,8 @@ fn a_container_sees_its_own_part_of_the_tree_at_the_top() {
     let machine = Machine::v2_at("/docker/4f5a/inner", "/docker/4f5a")
         .v2_group("sys/fs/cgroup/inner")
         .with("sys/fs/cgroup/inner/cgroup.controllers", "io memory\n");
-    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
-    assert_eq!(shown(&machine, &cage.paths()), ["sys/fs/cgroup/inner/faultline-77-0"]);
+    let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
+    assert_eq!(shown(&machine, &cgroup.paths()), ["sys/fs/cgroup/inner/faultline-77-0"]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_is_missing_is_said_with_what_would_change_it() {
 fn a_group_that_cannot_be_limited_leaves_nothing_behind() {
     let machine = Machine::v1();
     fs::remove_file(machine.path("sys/fs/cgroup/blkio/blkio.throttle.read_iops_device")).unwrap();
-    let error = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap_err().to_string();
+    let error = Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap_err().to_string();
     assert!(error.contains("CONFIG_BLK_DEV_THROTTLING"), "{error}");
     for folder in ["sys/fs/cgroup/memory/session/one", "sys/fs/cgroup/blkio"] {
         assert!(!machine.path(folder).join("faultline-77-0").exists());
@@ -167,7 +167,7 @@ fn a_group_that_cannot_be_limited_leaves_nothing_behind() {
 #[test]
 fn limits_that_mean_nothing_and_names_that_cannot_be_cleaned_up_are_refused() {
     let hierarchy = Machine::v1().hierarchy();
-    let refusal = |name: &str, limits: Limits| Cage::new(&hierarchy, name, limits).unwrap_err().to_string();
+    let refusal = |name: &str, limits: Limits| Cgroup::new(&hierarchy, name, limits).unwrap_err().to_string();
     assert!(refusal("mine", both()).contains("never be cleaned up"));
     assert!(refusal("faultline-/../../mine", both()).contains("never be cleaned up"));
     assert!(refusal("faultline-1", Limits { device: None, ..both() }).contains("no"));
@@ -178,10 +178,10 @@ fn limits_that_mean_nothing_and_names_that_cannot_be_cleaned_up_are_refused() {
 fn a_group_with_somebody_inside_stays_and_the_caller_hears_of_it() {
     let machine = Machine::v1();
     let limits = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
-    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", limits).unwrap();
-    let path = cage.paths()[0].clone();
-    cage.admit(1).unwrap();
-    assert_eq!(cage.remove().unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+    let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", limits).unwrap();
+    let path = cgroup.paths()[0].clone();
+    cgroup.admit(1).unwrap();
+    assert_eq!(cgroup.remove().unwrap_err().kind(), io::ErrorKind::ResourceBusy);
     assert!(path.exists());
 }
 
@@ -202,7 +202,7 @@ fn counters_of_v1_and_v2_mean_the_same() {
         out_of_memory_kills: Some(1),
     };
     let machine = Machine::v1();
-    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
+    let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
     let group = "sys/fs/cgroup/memory/session/one/faultline-77-0";
     let stat = "cache 31485952\nrss 135168\nrss_huge 0\nmapped_file 4096\ndirty 8192\npgfault 217\npgmajfault 94\nworkingset_refault_anon 0\n\
                 workingset_refault_file 6618\ntotal_cache 1\ntotal_rss 1\n";
@@ -214,10 +214,10 @@ fn counters_of_v1_and_v2_mean_the_same() {
     let service = "253:0 Read 1\n254:0 Read 268435456\n254:0 Write 0\n254:0 Total 268435456\nTotal 268435457\n";
     machine.write("sys/fs/cgroup/blkio/faultline-77-0/blkio.throttle.io_service_bytes", service);
     let expected = Memory { peak_bytes: Some(33_554_432), ..memory };
-    assert_eq!(cage.statistics(), Statistics { memory: Ok(expected), device_read_bytes: Ok(268_435_456) });
+    assert_eq!(cgroup.statistics(), Statistics { memory: Ok(expected), device_read_bytes: Ok(268_435_456) });
 
     let machine = Machine::v2();
-    let cage = Cage::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
+    let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap();
     let write = |file: &str, text: &str| machine.write(&format!("{V2_OWN}/faultline-77-0/{file}"), text);
     // A kernel before 5.9 and 5.19: one counter for refaults, no peak.
     write(
@@ -227,7 +227,7 @@ fn counters_of_v1_and_v2_mean_the_same() {
     write("memory.current", "33000000\n");
     write("memory.events", "low 0\nhigh 0\nmax 383\noom 1\noom_kill 1\n");
     write("io.stat", "253:0 rbytes=1 wbytes=0\n254:0 rbytes=268435456 wbytes=0 rios=200 wios=0 dbytes=0 dios=0\n");
-    assert_eq!(cage.statistics(), Statistics { memory: Ok(memory), device_read_bytes: Ok(268_435_456) });
+    assert_eq!(cgroup.statistics(), Statistics { memory: Ok(memory), device_read_bytes: Ok(268_435_456) });
 }
 
 #[test]
@@ -245,10 +245,10 @@ fn names_are_different_each_time() {
 }
 
 /// The rest asks the real kernel.
-fn caged(limits: &Limits) -> Option<(Hierarchy, Cage)> {
+fn caged(limits: &Limits) -> Option<(Hierarchy, Cgroup)> {
     let hierarchy = Hierarchy::detect();
-    match Cage::new(&hierarchy, &name(), limits.clone()) {
-        Ok(cage) => Some((hierarchy, cage)),
+    match Cgroup::new(&hierarchy, &name(), limits.clone()) {
+        Ok(cgroup) => Some((hierarchy, cgroup)),
         Err(reason) => {
             println!("skipped: {reason}");
             None
@@ -256,7 +256,7 @@ fn caged(limits: &Limits) -> Option<(Hierarchy, Cage)> {
     }
 }
 
-/// A shell that waits until it is in its cage.
+/// A shell that waits until it is in its cgroup.
 fn gated(script: &str) -> Child {
     let script = format!("read go; {script}");
     Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
@@ -282,18 +282,18 @@ fn evicted_file() -> Option<(tempfile::NamedTempFile, String)> {
 fn a_caged_process_reads_the_file_anew_because_it_does_not_fit() {
     let Some((file, _)) = evicted_file() else { return };
     let limits = Limits { memory_bytes: Some(FILE_BYTES / 2), ..Limits::default() };
-    let Some((_hierarchy, cage)) = caged(&limits) else { return };
+    let Some((_hierarchy, cgroup)) = caged(&limits) else { return };
     let shown = file.path().display();
     let mut child = gated(&format!("cat {shown} {shown}"));
-    cage.admit(child.id()).unwrap();
+    cgroup.admit(child.id()).unwrap();
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success());
-    let memory = cage.statistics().memory.unwrap();
+    let memory = cgroup.statistics().memory.unwrap();
     assert!(memory.used_bytes.unwrap() <= FILE_BYTES / 2, "{memory:?}");
     assert!(memory.limit_hits.unwrap() > 0, "{memory:?}");
-    let paths = cage.paths();
+    let paths = cgroup.paths();
     assert!(paths.iter().all(|path| is_group(path)));
-    cage.remove().unwrap();
+    cgroup.remove().unwrap();
     assert!(paths.iter().all(|path| !path.exists()));
 }
 
@@ -301,19 +301,19 @@ fn a_caged_process_reads_the_file_anew_because_it_does_not_fit() {
 fn a_throttled_process_has_its_reads_counted_and_its_group_taken_away_when_it_is_killed() {
     let Some((file, device)) = evicted_file() else { return };
     let limits = Limits { read_bytes_per_s: Some(1 << 30), device: Some(device), ..Limits::default() };
-    let Some((_hierarchy, cage)) = caged(&limits) else { return };
+    let Some((_hierarchy, cgroup)) = caged(&limits) else { return };
     let mut child = gated(&format!("cat {}; read forever", file.path().display()));
-    cage.admit(child.id()).unwrap();
+    cgroup.admit(child.id()).unwrap();
     let mut gate = child.stdin.take().unwrap();
     gate.write_all(b"go\n").unwrap();
     let began = std::time::Instant::now();
-    while cage.statistics().device_read_bytes.unwrap() < FILE_BYTES {
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", cage.statistics());
+    while cgroup.statistics().device_read_bytes.unwrap() < FILE_BYTES {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", cgroup.statistics());
         thread::yield_now();
     }
     child.kill().unwrap();
-    let paths = cage.paths();
-    drop(cage);
+    let paths = cgroup.paths();
+    drop(cgroup);
     assert!(paths.iter().all(|path| !path.exists()));
     child.wait().unwrap();
 }

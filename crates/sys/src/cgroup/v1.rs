@@ -44,7 +44,7 @@ pub(super) fn release(group: &Path, device: &str) {
 }
 
 pub(super) fn memory(group: &Path) -> Memory {
-    // Not the `total_` fields: a cage has no groups below it.
+    // Not the `total_` fields: a cgroup has no groups below it.
     let stat = get(group, "memory.stat").unwrap_or_default();
     let control = get(group, "memory.oom_control").unwrap_or_default();
     Memory {

@@ -82,7 +82,7 @@ fn line_of<'a>(text: &'a str, device: &str) -> Option<&'a str> {
 ///
 /// A controller works in a group only when the group above lists it in `cgroup.subtree_control`, and, except at the
 /// very root, a group that lists one may hold no processes itself ("no internal processes"). This process is in that
-/// group, so it steps aside, into a group next to the cages. It does that only when it is alone there: moving
+/// group, so it steps aside, into a group next to the cgroups. It does that only when it is alone there: moving
 /// somebody else's processes is nobody's business.
 #[derive(Debug, Default)]
 pub(super) struct Delegation {
