@@ -266,7 +266,7 @@ impl Bench<'_> {
                         return;
                     }
                     // A pass that would exceed what is left is not begun.
-                    if self.expected.get(&cell).is_some_and(|&it| it > self.clock.left()) {
+                    if self.clock.binds && self.expected.get(&cell).is_some_and(|&it| it > self.clock.left()) {
                         self.cut_short(slot, round);
                         self.end_rounds(&active, RoundsEnd::Budget);
                         return;
@@ -284,7 +284,10 @@ impl Bench<'_> {
             }
             if self.settings.rounds.is_none() && LOOKS.contains(&(round + 1)) {
                 let open = self.unsettled(active.clone(), hooks);
-                self.end_rounds(&active, RoundsEnd::Precise);
+                let condition = |&cell: &usize| self.record.cells[cell].condition;
+                let goes_on = |cell: &usize| open.iter().any(|it| condition(it) == condition(cell));
+                let ended: Vec<usize> = active.iter().copied().filter(|cell| !goes_on(cell)).collect();
+                self.end_rounds(&ended, RoundsEnd::Precise);
                 active = open;
                 if active.is_empty() {
                     return;
