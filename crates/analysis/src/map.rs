@@ -171,16 +171,26 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
     }
 }
 
-/// Arms that the line is silent about because their work was another.
+/// Arms that the line is otherwise silent about: their work was another, or none of their passes counts.
 fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> String {
-    let unequal = compared.iter().filter(|it| it.finding.verdict == Verdict::NotComparable);
-    let names: Vec<&str> = unequal.map(|it| run.name(it.arm.arm())).collect();
-    match names.len() {
-        0 => String::new(),
-        _ if verdict == Verdict::NotComparable => String::new(),
-        1 => format!("; {} is not comparable", names[0]),
-        _ => format!("; {} are not comparable", list(&names)),
-    }
+    let named = |of: &dyn Fn(&Compared) -> bool, what: &str| {
+        let names: Vec<&str> = compared.iter().filter(|it| of(it)).map(|it| run.name(it.arm.arm())).collect();
+        match names.len() {
+            0 => String::new(),
+            1 => format!("; {} is {what}", names[0]),
+            _ => format!("; {} are {what}", list(&names)),
+        }
+    };
+    let unequal = match verdict {
+        Verdict::NotComparable => String::new(),
+        _ => named(&|it| it.finding.verdict == Verdict::NotComparable, "not comparable"),
+    };
+    let unmeasured = match verdict {
+        // Why nothing is decided has been said.
+        Verdict::NotComparable | Verdict::Undecided => String::new(),
+        _ => named(&|it| it.arm.passes.is_empty(), "not measured"),
+    };
+    unequal + &unmeasured
 }
 
 fn best<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
