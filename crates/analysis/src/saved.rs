@@ -2,14 +2,14 @@
 
 use schema::{
     Labels, Record,
-    findings::{CellFinding, Status},
+    findings::{CellFinding, Estimate, Status},
     saved::SavedCell,
 };
 
 /// The measured cells, with what tells whether those of two runs are the same one at two times. `run`, `started` and
 /// `machine` are the index's.
 pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
-    let measured = |it: &CellFinding| it.status == Status::Ok && !it.control;
+    let is_entered = |it: &CellFinding| !it.control;
     let labels = Labels::of(record);
     let target = match record.target.made_here {
         // Its name is another one each time.
@@ -17,11 +17,11 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
         false => record.target.path.clone(),
     };
     let cell = |it: CellFinding| {
-        let ns_per_op = it.ns_per_op?;
+        let ns_per_op = it.ns_per_op.filter(|_| it.status == Status::Ok);
         let id = it.id.condition;
         let compare = id.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
         let variant = compare.and_then(|it| it.variant);
-        Some(SavedCell {
+        let cell = SavedCell {
             run: String::new(),
             started: String::new(),
             machine: String::new(),
@@ -31,7 +31,8 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             consume: it.condition.consume,
             state: it.condition.state,
             block_bytes: it.condition.block_bytes,
-            ns_per_op,
+            // Of a cell that was not measured nothing is kept.
+            ns_per_op: ns_per_op.unwrap_or(Estimate { median: 0.0, ci_low: 0.0, ci_high: 0.0 }),
             under: it.condition,
             own_condition: it.own_condition,
             target: target.clone(),
@@ -40,7 +41,15 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
                 variant.map_or(String::new(), |it| it.words().to_string()),
             ],
             occurrence: 0,
-        })
+        };
+        (ns_per_op.is_some(), cell)
     };
-    crate::analyze(record).cells.into_iter().filter(measured).filter_map(cell).collect()
+    // Cells that are alike are numbered as they were entered: one that was not measured keeps its number, or the next one
+    // would go on with its series.
+    let mut cells: Vec<(bool, SavedCell)> = Vec::new();
+    for (is_measured, entered) in crate::analyze(record).cells.into_iter().filter(is_entered).map(cell) {
+        let occurrence = cells.iter().filter(|(_, it)| it.is_alike(&entered)).count() as u32;
+        cells.push((is_measured, SavedCell { occurrence, ..entered }));
+    }
+    cells.into_iter().filter(|(is_measured, _)| *is_measured).map(|(_, cell)| cell).collect()
 }

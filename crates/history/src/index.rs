@@ -373,11 +373,9 @@ fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]
         ],
     )?;
     let mut statement = connection.prepare("INSERT INTO cell VALUES (?1, ?2, ?3)")?;
-    for (at, cell) in cells.iter().enumerate() {
-        let occurrence = cells[..at].iter().filter(|it| it.is_alike(cell)).count() as u32;
-        let cell = SavedCell { occurrence, ..cell.clone() };
+    for cell in cells {
         let digest =
-            serde_json::to_string(&cell).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+            serde_json::to_string(cell).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         statement.execute(params![id, cell.arm, digest])?;
     }
     Ok(())

@@ -123,11 +123,13 @@ fn what_another_version_of_the_analysis_derived_is_derived_again() {
 }
 
 #[test]
-fn cells_of_one_run_that_agree_in_everything_are_numbered() {
+fn cells_of_one_run_that_agree_in_everything_are_told_apart_by_their_number() {
     let folder = TempDir::new().unwrap();
     let store = store(&folder);
     let mut index = Index::open(&store).unwrap();
-    let twice = |record: &Record| [one_cell(record), one_cell(record)].concat();
+    let second = |it: SavedCell| SavedCell { occurrence: 1, ..it };
+    let twice =
+        |record: &Record| one_cell(record).into_iter().chain(one_cell(record).into_iter().map(second)).collect();
     index.refresh(&store, "1", &twice).unwrap();
     let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
     assert_eq!(found.iter().map(|it| it.occurrence).collect::<Vec<_>>(), [0, 1, 0, 1]);

@@ -183,6 +183,28 @@ fn pairs_only_equals(first: &Planted, second: &Planted) -> schema::across::Versu
 }
 
 #[test]
+fn a_cell_that_was_not_measured_leaves_its_series_to_no_other() {
+    for mut run in exact() {
+        // Two comparisons with equal conditions and no names: their cells differ in their number alone.
+        for compare in &mut run.record.experiment.comparisons {
+            (compare.name, compare.variant) = (None, None);
+        }
+        let before = analysis::saved_cells(&run.record);
+        let second = before.iter().find(|it| it.occurrence == 1).expect("two comparisons have equal conditions");
+        let first = before.iter().find(|it| it.is_alike(second) && it.occurrence == 0).unwrap();
+        let lost = run.record.cells.iter().position(|it| {
+            it.arm.name == first.arm && !it.control && run.record.conditions[it.condition] == first.under
+        });
+        let mut later = run.record.clone();
+        later.samples.retain(|it| Some(it.cell) != lost);
+        let after = analysis::saved_cells(&later);
+        assert!(!after.iter().any(|it| it.continues(first)));
+        let kept = after.iter().find(|it| it.continues(second)).unwrap();
+        assert_eq!(kept.ns_per_op, second.ns_per_op);
+    }
+}
+
+#[test]
 fn cells_of_another_layout_are_never_paired() {
     for first in exact() {
         let mut second = first.with_slower(first.some_cell(), 1.0);
