@@ -207,13 +207,24 @@ impl<'a> Cell<'a> {
         if self.own.state != State::Cold || self.count("device_read_bytes")? <= 0.0 {
             return None;
         }
-        let rate = |per_pass: fn(&Tally) -> u64| {
-            let rates = self.passes.iter().map(|pass| per_pass(pass.tally) as f64 * 1e9 / pass.ns);
-            Sample::new(rates.collect()).map(|sample| sample.median())
+        let rate = |per_pass: &dyn Fn(&Pass) -> Option<f64>| {
+            let rates = self.passes.iter().map(|pass| Some(per_pass(pass)? * 1e9 / pass.ns));
+            Sample::new(rates.collect::<Option<_>>()?).map(|sample| sample.median())
+        };
+        // Through the page cache a place is read once, however often it is reached; and where much more comes than was
+        // reached, requests are not of one page.
+        let requests = |pass: &Pass| {
+            let pages = pass.reading("device_read_bytes")? / run.page_bytes() as f64;
+            let ops = pass.tally.ops as f64;
+            match (self.arm().is_direct(), pass.tally.distinct_pages) {
+                (true, _) => Some(ops),
+                (false, Some(reached)) => (pages <= 1.5 * reached as f64).then_some(reached as f64),
+                (false, None) => Some(ops.min(pages)),
+            }
         };
         let share = match self.own.workload {
-            schema::Workload::Scan => rate(|tally| tally.bytes)? / bytes_per_s?,
-            schema::Workload::Random if self.own.block_bytes == 4096 => rate(|tally| tally.ops)? / ops_per_s?,
+            schema::Workload::Scan => rate(&|pass| Some(pass.tally.bytes as f64))? / bytes_per_s?,
+            schema::Workload::Random if self.own.block_bytes == 4096 => rate(&requests)? / ops_per_s?,
             _ => return None,
         };
         share.is_finite().then_some(share)

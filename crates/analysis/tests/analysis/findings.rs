@@ -79,6 +79,27 @@ fn random_reads_of_4_kib_are_held_against_the_ceiling_of_such_reads() {
     assert_eq!(findings.cells[1].ceiling_share, None);
 }
 
+#[test]
+fn random_reads_that_meet_cached_pages_or_read_ahead_are_not_taken_for_requests_of_4_kib() {
+    let share = |reached: u64, device_pages: u64| {
+        let lab = Lab::duel_with(
+            random("4 KiB", State::Cold),
+            ("pread", 1000.0),
+            move |_, pass| {
+                pass.ns_per_op = 40_000.0;
+                pass.tally.distinct_pages = Some(reached);
+                pass.reads("device_read_bytes", (device_pages * 4096) as f64);
+            },
+            ("mmap", 1000.0),
+            nothing,
+        );
+        lab.analyze().cells[0].ceiling_share
+    };
+    // 16,384 blocks on half as many pages are half as many requests.
+    assert!((share(8192, 8192).unwrap() - 0.125).abs() < 1e-9);
+    assert_eq!(share(1024, 16_384), None);
+}
+
 /// A scan at about 1 GB/s of a device that is throttled to `allowed`.
 fn throttled(allowed: u64) -> Lab {
     let mut condition = scan("64 KiB", State::Cold);
