@@ -10,7 +10,7 @@
 //!   size is written back to memory after each block.
 //! * *The loop costs much compared with its subject.* A 64-byte read from a mapping takes some nanoseconds, so that
 //!   an iterator that allocates, or a checked division, would be what is measured. The loop was compared with a
-//!   hand-written C loop of the same PRNG and the same sum; the numbers stand in docs/METHODOLOGY.md.
+//!   hand-written C loop of the same PRNG and the same sum; the figures are in docs/BENCHMARKS.md.
 //! * *Arms do different work.* Operations and bytes are counted here, from the slices that were really lent and not
 //!   from what was asked for: one addition each, in registers. A block that comes up short is an error in every
 //!   method.

@@ -557,7 +557,7 @@ fn random_places_miss_by_the_share_that_memory_lacks_and_a_cold_start_fills_memo
         assert!((misses(state, GIB / 4, pages) - 0.75).abs() < 1e-9);
         assert_eq!(misses(state, 0, pages), 1.0);
     }
-    // As many draws as pages meet 1 − 1/e of them; a cgroup of 0.56 times the file gave 0.64 (METHODOLOGY).
+    // As many draws as pages meet 1 − 1/e of them; a cgroup of 0.56 times the file gave 0.64 (measured).
     assert!((misses(State::Cold, GIB, pages) - 0.632).abs() < 0.001);
     assert!((misses(State::Cold, GIB * 56 / 100, pages) - 0.64).abs() < 0.01);
     assert_eq!(misses(State::Cold, 0, pages), 1.0);

@@ -30,7 +30,7 @@ use crate::{
 /// and looking after every round finds more of those (docs/METHODOLOGY.md, "Stopping on precision").
 const LOOKS: [u32; 4] = [8, 12, 20, 30];
 /// Rounds are worth their time up to here: an interval narrows with the root of their number
-/// (docs/METHODOLOGY.md, "Rounds go on until …").
+/// (docs/METHODOLOGY.md, "Stopping on precision").
 const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
