@@ -204,13 +204,44 @@ fn a_test_file_of_no_bytes_is_refused() {
 
 #[test]
 fn small_and_ragged_files_are_measured() {
-    for bytes in [1, 4095, 4097, 100_001] {
+    for (bytes, block) in [(1, "1B"), (4095, "4095B"), (4097, "4KiB"), (100_001, "4KiB")] {
         let sandbox = Sandbox::new();
         let file = sandbox.file("file", bytes);
-        let output = sandbox.run_short(&file, &["--json", "--state=cold,cached,mapped"]);
+        let block = format!("--block={block}");
+        let output = sandbox.run_short(&file, &["--json", "--state=cold,cached,mapped", &block]);
         output.sane();
         let record = output.document().record;
         assert_eq!(record.samples.iter().filter_map(failure).collect::<Vec<_>>(), [""; 0], "{bytes}");
         assert_eq!(record.samples.len(), 9, "{bytes}");
+    }
+}
+
+#[test]
+fn a_block_that_the_file_has_no_room_for_is_skipped_in_a_run_and_in_its_plan_for_the_same_reason() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 5000);
+    let more = |last| ["--workload=scan,random", "--block=64B,4KiB,64KiB", "--budget=1s", "--method=read", last];
+    let expected = |workload, block_bytes| match (workload, block_bytes) {
+        (schema::Workload::Scan, 65_536) => Some(1),
+        (schema::Workload::Random, 4096 | 65_536) => Some(2),
+        _ => None,
+    };
+    let blocks = |skip: &Option<schema::Skip>| match skip {
+        Some(schema::Skip::NoRoom { blocks, range_bytes: 5000, .. }) => Some(*blocks),
+        _ => None,
+    };
+    let record = sandbox.run(&[&["run", &file, "--state=cached"][..], &more("--json")].concat()).document().record;
+    assert_eq!(record.conditions.len(), 6);
+    for cell in &record.cells {
+        let it = &record.conditions[cell.condition];
+        assert_eq!(blocks(&cell.skipped), expected(it.workload, it.block_bytes), "{}", it.label());
+    }
+    let text = sandbox.run(&[&["run", &file, "--state=cached", "--dry-run"][..], &more("--json")].concat()).stdout;
+    let plan: schema::plan::Plan = serde_json::from_str(&text).unwrap();
+    for planned in &plan.conditions {
+        let it = &planned.condition;
+        for cell in &planned.cells {
+            assert_eq!(blocks(&cell.skipped), expected(it.workload, it.block_bytes), "{}", it.label());
+        }
     }
 }

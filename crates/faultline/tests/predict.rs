@@ -42,6 +42,11 @@ fn what_cannot_be_predicted_says_why_and_what_makes_no_sense_is_a_usage_error() 
     ask(&sandbox, &["--run", &saved, "--state=nowhere"]).expect(2);
     sandbox.run(&["predict", "--file-size=0", "--run", &saved]).expect(2);
     sandbox.run(&["predict", "--run", &saved]).expect(2);
+    for (size, block, workload) in [("4MiB", "64MiB", "random"), ("5000B", "4KiB", "random"), ("3B", "4KiB", "scan")] {
+        let [size, block, workload] =
+            [format!("--file-size={size}"), format!("--block={block}"), format!("--workload={workload}")];
+        sandbox.run(&["predict", "--run", &saved, &size, &block, &workload]).expect(2);
+    }
 }
 
 #[test]

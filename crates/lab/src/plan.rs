@@ -74,7 +74,7 @@ impl Plan {
                 let index = plan.conditions.len();
                 for (position, competitor) in compare.arms.iter().enumerate() {
                     let own_condition = own(competitor, &condition);
-                    let skipped = empty(own_condition.as_ref().unwrap_or(&condition)).or(skipped.clone());
+                    let skipped = Skip::for_its_size(own_condition.as_ref().unwrap_or(&condition)).or(skipped.clone());
                     let cell = |control: bool| Cell {
                         arm: competitor.arm.clone(),
                         condition: index,
@@ -95,12 +95,6 @@ impl Plan {
         }
         plan
     }
-}
-
-/// A pass over no bytes measures nothing.
-fn empty(condition: &Condition) -> Option<Skip> {
-    let Span { offset, bytes } = condition.range;
-    (bytes == 0).then_some(Skip::EmptyRange { offset_bytes: offset, file_bytes: condition.file_bytes })
 }
 
 fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<Condition> {
@@ -152,7 +146,14 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
             cover(condition, ops);
         }
     }
-    conditions
+    // Two entries of a list may mean the same.
+    let mut distinct: Vec<Condition> = Vec::new();
+    for condition in conditions {
+        if !distinct.contains(&condition) {
+            distinct.push(condition);
+        }
+    }
+    distinct
 }
 
 /// Of the range, in state `limited`, when the experiment does not say it.
@@ -276,6 +277,34 @@ arms = ["pread", "mmap", "half"]
             assert!(others.into_iter().all(skipped), "{range}");
             assert!(!half.into_iter().any(skipped), "an arm with a range of its own has that one");
         }
+    }
+
+    #[test]
+    fn a_block_that_the_range_has_no_room_for_is_skipped_and_one_that_just_fits_is_not() {
+        let skips = |workload: &str, block: &str, file_bytes: u64| -> Vec<Option<Skip>> {
+            let text = format!(
+                "title = \"t\"\n[[compare]]\nworkload = {workload:?}\nblock = {block:?}\nstate = \"cached\"\narms = [\"read\"]"
+            );
+            plan(&text, file_bytes).cells.into_iter().map(|it| it.skipped).collect()
+        };
+        let no_room = |it: &Option<Skip>| matches!(it, Some(Skip::NoRoom { .. }));
+        assert!(skips("scan", "4 KiB", 3).iter().all(no_room));
+        assert!(skips("scan", "4 KiB", 4095).iter().all(no_room));
+        assert!(skips("random", "64 MiB", 4 << 20).iter().all(no_room));
+        assert!(skips("random", "4 KiB", 5000).iter().all(no_room), "there is one place only");
+        for (workload, block, file_bytes) in [("scan", "3 B", 3), ("scan", "4 KiB", 4096), ("random", "4 KiB", 8192)] {
+            assert!(skips(workload, block, file_bytes).iter().all(Option::is_none), "{workload} {block}");
+        }
+    }
+
+    #[test]
+    fn conditions_that_come_to_the_same_pass_are_entered_once() {
+        let text = TEXT
+            .replace("[\"4 KiB\", \"64 KiB\"]", "[\"4 KiB\", \"4096 B\", \"4 KiB\"]")
+            .replace("[\"cached\", \"cold\"]", "\"cached\"");
+        let plan = plan(&text, 1 << 20);
+        let workloads: Vec<Workload> = plan.conditions.iter().map(|it| it.workload).collect();
+        assert_eq!(workloads, [Workload::Scan, Workload::Random]);
     }
 
     /// Pieces of files, some of them hostile.

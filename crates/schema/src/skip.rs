@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Bytes;
+use crate::{Bytes, Condition, Span, Workload};
 
 /// The reason for which a cell has no passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub enum Skip {
     Impossible(String),
     /// The range of the experiment has no byte of the file in it.
     EmptyRange { offset_bytes: u64, file_bytes: u64 },
+    /// The range is smaller than the fewest blocks that the workload needs.
+    NoRoom { block_bytes: u64, blocks: u64, range_bytes: u64 },
     /// It failed in a trial, in a way that a second time does not change.
     Failed(String),
     /// As a record of an earlier version has it.
@@ -51,9 +53,26 @@ pub enum Skip {
 }
 
 impl Skip {
+    /// Why the range of a condition is too small for its workload. A pass over no bytes measures nothing. A worker cuts a
+    /// block that is larger than the range, and a pass over such blocks is not what its label says; with one place only,
+    /// no place is random.
+    pub fn for_its_size(condition: &Condition) -> Option<Skip> {
+        let Span { offset, bytes } = condition.range;
+        if bytes == 0 {
+            return Some(Skip::EmptyRange { offset_bytes: offset, file_bytes: condition.file_bytes });
+        }
+        let blocks = match condition.workload {
+            Workload::Command => return None,
+            workload if workload.is_ascending() => 1,
+            _ => 2,
+        };
+        let no_room = condition.block_bytes.saturating_mul(blocks) > bytes;
+        no_room.then_some(Skip::NoRoom { block_bytes: condition.block_bytes, blocks, range_bytes: bytes })
+    }
+
     /// Whether machine and target could do it: more time or another range is all that is needed.
     pub fn is_of_the_experiment(&self) -> bool {
-        self.is_for_want_of_time() || matches!(self, Skip::EmptyRange { .. })
+        self.is_for_want_of_time() || matches!(self, Skip::EmptyRange { .. } | Skip::NoRoom { .. })
     }
 
     /// Whether time is all that was lacking: the arm itself is there.
@@ -100,6 +119,19 @@ impl fmt::Display for Skip {
                 write!(f, "the range begins at or beyond the end of the file, which has {}", Bytes(*file_bytes))
             }
             Skip::EmptyRange { .. } => f.write_str("the range has no byte in it"),
+            Skip::NoRoom { block_bytes, blocks, range_bytes } => {
+                let (block, range) = (Bytes(*block_bytes), Bytes(*range_bytes));
+                match blocks {
+                    1 => {
+                        write!(f, "a block of {block} is larger than the {range} that are read; try a smaller --block")
+                    }
+                    _ => write!(
+                        f,
+                        "random places need room for {blocks} blocks of {block} at least, and the range has {range}; try a \
+                         smaller --block"
+                    ),
+                }
+            }
             Skip::Unavailable(reason) | Skip::Impossible(reason) | Skip::Failed(reason) | Skip::Other(reason) => {
                 f.write_str(reason)
             }
@@ -136,6 +168,7 @@ mod tests {
             Skip::Unavailable("io_uring is not allowed here".into()),
             Skip::Impossible("never cold".into()),
             Skip::EmptyRange { offset_bytes: 1 << 40, file_bytes: 10_000 },
+            Skip::NoRoom { block_bytes: 4096, blocks: 2, range_bytes: 5000 },
             Skip::Failed("exit code 1".into()),
             Skip::Other("too slow for this budget: 3 ms per block".into()),
         ];

@@ -2,7 +2,7 @@
 
 use analysis::Asked;
 use anyhow::{Result, anyhow};
-use schema::{Experiment, Record, builtin};
+use schema::{Condition, Experiment, Record, Skip, builtin};
 
 use crate::{
     cli::PredictArgs,
@@ -84,10 +84,14 @@ fn free(args: &PredictArgs) -> Result<u64> {
 }
 
 fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
-    let file_bytes = args.file_size.0;
-    let block_bytes = args.block.0.min(file_bytes);
+    let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
     if file_bytes == 0 || block_bytes == 0 {
         return Err(Usage("a file, and a block, has one byte at least".into()).into());
+    }
+    // A run would not measure it either.
+    let asked = Condition { workload: args.workload, block_bytes, ..Condition::plain(file_bytes) };
+    if let Some(skip) = Skip::for_its_size(&asked) {
+        return Err(Usage(skip.to_string()).into());
     }
     Ok(Asked {
         arms: args.method.clone(),

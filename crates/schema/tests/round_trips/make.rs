@@ -374,6 +374,7 @@ makes! {
             Unavailable(reason),
             Impossible(reason),
             EmptyRange { offset_bytes, file_bytes },
+            NoRoom { block_bytes, blocks, range_bytes },
             Failed(reason),
             Other(reason),
         }
