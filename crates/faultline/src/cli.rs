@@ -1,11 +1,11 @@
-//! What the user may type. Values are checked here; nothing is done.
+//! The command line. Values are checked here; nothing is executed.
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schema::{Arm, Bytes, Consume, State, Workload};
 
-/// mmap or read? Measured on your machine, explained by its mechanism, checked against what people have published.
+/// mmap or read? Measures both on your machine, explains the difference by what was counted, checks published claims.
 #[derive(Parser)]
 #[command(version, propagate_version = true, max_term_width = 100, after_help = AFTER)]
 pub struct Cli {
@@ -14,34 +14,34 @@ pub struct Cli {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 answered, 1 failed, 2 usage, 3 nothing decided, 4 an arm that was asked for is unavailable,
+Exit codes: 0 answered, 1 failed, 2 usage, 3 nothing decided, 4 a requested arm is unavailable,
 5 a threshold was breached, 130 interrupted (what was measured is kept).";
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Which way to reach a file is fastest, from which start, by how much, and why
+    /// Measure which way of reading a file is fastest, from which cache state, by how much, and why
     Run(Box<RunArgs>),
-    /// Published measurements of mmap against read, run here as published and corrected, each claim with its verdict
+    /// Run published comparisons of mmap and read here, as published and corrected, with a verdict for each claim
     Reproduce(Box<ReproduceArgs>),
-    /// Commands of your own, interleaved, each from a verified state of the file they read
+    /// Compare your own commands, interleaved, each from a verified cache state of the files they read
     Ab(Box<AbArgs>),
-    /// Every claim with its verdict on this machine, from all saved runs
+    /// Show every claim with its verdict on this machine, from all saved runs
     Claims(ClaimsArgs),
-    /// Saved runs side by side: another machine, kernel, file system or version
+    /// Compare saved runs side by side: of another machine, kernel, file system or version
     Compare(CompareArgs),
-    /// All saved runs, and one of their cells over time
+    /// List all saved runs, or show one cell of them over time
     History(HistoryArgs),
-    /// A saved run once more: the same experiment with the same seed, here, and both beside each other
+    /// Repeat a saved run here with the same seed, and show both side by side
     Rerun(Box<RerunArgs>),
-    /// What something would take that was not measured, at the unit costs of this machine
+    /// Predict the time of reads that were not measured, from the unit costs of this machine
     Predict(PredictArgs),
     /// Show a saved run again
     Report(ReportArgs),
-    /// Where the pages of a file are, or what a process has mapped
+    /// Show which pages of a file are in memory, or what a process has mapped
     Inspect(InspectArgs),
-    /// What there is to choose from
+    /// List methods, workloads, states, probes, experiments, studies or runs
     List(ListArgs),
-    /// What this machine can and cannot measure, and what would change that
+    /// Show what this machine can and cannot measure, and what would change that
     Doctor(DoctorArgs),
     /// Remove what a killed run left behind
     Clean(CleanArgs),
@@ -51,7 +51,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The JDK that was asked for, of commands that look for one.
+    /// The JDK given with --java, for commands that use one.
     pub fn java(&self) -> Option<&PathBuf> {
         let args = match self {
             Command::Run(args) => &args.jdk,
@@ -67,14 +67,14 @@ impl Command {
 
 #[derive(Args)]
 pub struct JdkArgs {
-    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest that fits]
+    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest suitable one]
     #[arg(long, value_name = "PATH")]
     pub java: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub struct RunArgs {
-    /// A file (opened for reading only) or a directory, which gets a test file that is removed again
+    /// A file (opened for reading only), or a directory: a test file is created there and removed afterwards
     #[arg(default_value = ".")]
     pub target: PathBuf,
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
@@ -101,25 +101,25 @@ pub struct RunArgs {
     /// Size of the test file, when TARGET is a directory [default: 1 GiB or a tenth of the free space]
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,
-    /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
+    /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// After the timed passes, one more of every arm in which its system calls, faults and requests are counted
+    /// After the timed passes, one untimed pass of every arm counts system calls, faults and block requests
     #[arg(long)]
     pub counted: bool,
-    /// As root: tracepoints for --counted and a disk in memory for scenarios; nobody else sees them, they end with the run
+    /// As root: use tracepoints for --counted and an in-memory disk for scenarios; both are private to the run and end with it
     #[arg(long)]
     pub allow_setup: bool,
     /// About how long the run may take [default: 60s, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
     pub budget: Option<Duration>,
-    /// Of the order of passes, the random offsets and the test file
+    /// Seed for the order of passes, the random offsets and the contents of the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// What the whole machine does meanwhile, so many times a second: bytes of the disk, shares of CPU time, dirty pages
+    /// Record machine-wide disk bytes, CPU shares and dirty pages, this many times a second
     #[arg(long, value_name = "PER_SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub timeline: Option<u32>,
-    /// Show the plan: cells, bytes to be written, expected time; measure nothing
+    /// Show the plan (cells, bytes to be written, expected time) without measuring
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -133,33 +133,33 @@ pub struct ReproduceArgs {
     /// Studies by name, or `all`; without any, they are listed
     #[arg(value_name = "STUDY")]
     pub studies: Vec<String>,
-    /// Where each study makes its test file, which is removed again
+    /// Folder in which each study creates its test file, removed afterwards
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// At the published sizes, which take longer and more space
+    /// Use the published sizes, which take more time and space
     #[arg(long)]
     pub full: bool,
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
     pub state: Vec<State>,
-    /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
+    /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// About how long each study may take [default: 110s, or 15m with --full, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
     pub budget: Option<Duration>,
-    /// Of the order of passes, the random offsets and the test file
+    /// Seed for the order of passes, the random offsets and the contents of the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// As root: a disk in memory for scenarios that need one; nobody else sees it, it ends with the run
+    /// As root: use an in-memory disk for scenarios that need one; it is private to the run and ends with it
     #[arg(long)]
     pub allow_setup: bool,
-    /// What the whole machine does meanwhile, so many times a second: bytes of the disk, shares of CPU time, dirty pages
+    /// Record machine-wide disk bytes, CPU shares and dirty pages, this many times a second
     #[arg(long, value_name = "PER_SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub timeline: Option<u32>,
-    /// Show the plan: cells, bytes to be written, expected time; measure nothing
+    /// Show the plan (cells, bytes to be written, expected time) without measuring
     #[arg(long)]
     pub dry_run: bool,
-    /// The table of every condition and the environment too
+    /// Also show the table of every condition and the environment
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
@@ -170,54 +170,54 @@ pub struct ReproduceArgs {
 
 #[derive(Args)]
 pub struct AbArgs {
-    /// Command lines; the first is the baseline, and is entered twice as the A/A control
+    /// Command lines; the first is the baseline and also runs as the A/A control
     #[arg(required = true, num_args = 2.., value_name = "COMMAND", value_parser = not_blank)]
     pub commands: Vec<String>,
-    /// A file they read (may be said again): only ever opened for reading, and evicted from the cache for state cold
+    /// A file that the commands read (repeatable); it is only opened for reading, and evicted for state cold
     #[arg(long, value_name = "PATH", required_unless_present = "dir")]
     pub file: Vec<PathBuf>,
-    /// A folder whose files they read, with everything below it (may be said again); what links lead to is not followed
+    /// A folder whose files the commands read, with all subfolders (repeatable); links are not followed
     #[arg(long, value_name = "PATH")]
     pub dir: Vec<PathBuf>,
-    /// Where the pages of all these files are when a command starts: cold, cached, limited, as-is
+    /// Cache state of these files when a command starts: cold, cached, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
-    /// What reports call the commands, in their order
+    /// Names of the commands in reports, in order
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     pub name: Vec<String>,
-    /// Run before every execution, outside the timing and before the state is reached; where it fails or hangs, the
-    /// commands are unavailable (exit code 4)
+    /// Run this before every execution, untimed, before the state is set; if it fails or hangs, the commands are
+    /// unavailable (exit code 4)
     #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub prepare: Option<String>,
-    /// Run after every execution, outside the timing; for up to 10s also after a failure, and when the run is stopped
+    /// Run this after every execution, untimed; also after a failure or an interrupt, then for at most 10s
     #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub cleanup: Option<String>,
-    /// What the command lines are given to, or `none`
+    /// Shell that executes the command lines; `none` splits them into words
     #[arg(long, value_name = "PATH", default_value = "/bin/sh", value_parser = not_blank)]
     pub shell: String,
-    /// How long one execution may take, up to 50s
+    /// Time limit of one execution, at most 50s
     #[arg(long, default_value = "50s", value_parser = timeout)]
     pub timeout: u32,
-    /// Compare also when exit codes or standard output differ
+    /// Compare even when exit codes or standard output differ
     #[arg(long)]
     pub anyway: bool,
-    /// How one execution of each command is watched before the rounds: auto, tracepoints, ptrace, none
+    /// How to trace one execution of each command before the rounds: auto, tracepoints, ptrace, none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub observe: Observe,
-    /// So many rounds, instead of as many as precision wants; all of them, unless --budget ends them
+    /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
     /// About how long the run may take [default: 60s, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
     pub budget: Option<Duration>,
-    /// Of the order of executions
+    /// Seed for the order of executions
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
     pub output: OutputArgs,
 }
 
-/// How a command is watched.
+/// How a command is traced.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Observe {
     Auto,
@@ -228,79 +228,79 @@ pub enum Observe {
 
 #[derive(Args)]
 pub struct ClaimsArgs {
-    /// Only the claims of this study, or of an experiment of your own
+    /// Only the claims of this study or experiment
     #[arg(long, value_name = "NAME")]
     pub study: Option<String>,
-    /// A JSON array of the claims, instead of the table
+    /// Print a JSON array of the claims instead of the table
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct OutputArgs {
-    /// One JSON document (record and findings) on stdout and nothing else there, or into FILE
+    /// Write one JSON document (record and findings) to stdout, which then has nothing else, or to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub json: Option<Option<PathBuf>>,
-    /// A summary for a pull request
+    /// Write a summary for a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// One row per sample
+    /// Write one CSV row per sample
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// A page with charts that needs no network
+    /// Write a self-contained page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Overwrite files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// The answer only: no progress, no tables of details
+    /// Print the answer only: no progress, no detailed tables
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 #[derive(Args)]
 pub struct PredictArgs {
-    /// In what order blocks are read
+    /// Order in which blocks are read: scan or random
     #[arg(long, default_value = "random")]
     pub workload: Workload,
-    /// Bytes of a block
+    /// Block size
     #[arg(long, default_value = "4KiB", value_name = "SIZE")]
     pub block: Bytes,
-    /// How many blocks are read [default: as many as the file has]
+    /// Number of blocks read [default: as many as the file has]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
     pub ops: Option<u64>,
-    /// Bytes of the file
+    /// File size
     #[arg(long, value_name = "SIZE")]
     pub file_size: Bytes,
-    /// What there is for the page cache [default: this machine's memory]
+    /// Memory available to the page cache [default: this machine's memory]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Where pages are that memory holds: cached, mapped; or cold, with nothing in memory
+    /// State of the pages that fit into memory: cached or mapped; or cold, with none in memory
     #[arg(long, default_value = "cached")]
     pub state: State,
     /// What happens to each byte: sum or touch
     #[arg(long, default_value = "sum")]
     pub consume: Consume,
-    /// How many threads share the blocks
+    /// Number of threads that share the blocks
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: u32,
-    /// For these arms
+    /// Arms to predict
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,
-    /// A saved run whose unit costs are taken [default: the newest of this machine that has some]
+    /// Saved run whose unit costs are used [default: the newest of this machine that has any]
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
-    /// Where a test file is made, and removed again, if there is no such run yet
+    /// Folder for a test file, removed afterwards, if no such run exists yet
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
-    /// One JSON document instead of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct ReportArgs {
-    /// A run's id, the beginning of one, `last`, or a record's file
+    /// A run's id or its beginning, `last`, or the file of a record
     #[arg(default_value = "last")]
     pub run: String,
     #[command(flatten)]
@@ -309,36 +309,36 @@ pub struct ReportArgs {
 
 #[derive(Args)]
 pub struct InspectArgs {
-    /// A file, or the number of a process
+    /// A file, or a process id
     #[arg(value_name = "PATH|PID")]
     pub what: PathBuf,
-    /// One JSON document instead of text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct CompareArgs {
-    /// Runs by id, the beginning of one, `last`, or a record's file; the first is what the others are held against
+    /// Run ids or their beginnings, `last`, or files of records; the first is the baseline
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Compare runs whose conditions differ all the same
+    /// Compare even when the runs' conditions differ
     #[arg(long)]
     pub anyway: bool,
-    /// Exit with 5 when a later run is surely slower (or faster) than that, or one of these cells cannot be compared:
-    /// 'native/mmap scan cached slower 10%'
+    /// Exit with 5 when the whole interval of one of these cells is slower (or faster) than this, or when one of them
+    /// cannot be compared: 'native/mmap scan cached slower 10%'
     #[arg(long, value_name = "CELLS slower N%")]
     pub fail_if: Vec<schema::gate::Threshold>,
-    /// One JSON document on stdout instead of the tables
+    /// Print one JSON document instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// A summary for a pull request
+    /// Write a summary for a pull request
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// A page with charts that needs no network
+    /// Write a self-contained page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Overwrite files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }
@@ -348,19 +348,19 @@ pub struct HistoryArgs {
     /// Only runs of this host
     #[arg(long, value_name = "HOST")]
     pub machine: Option<String>,
-    /// Only runs whose target's path has this in it
+    /// Only runs whose target path contains this text
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
     /// Only runs of this experiment or study
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
-    /// Only runs from this day (or month, or second) on: 2026-11-20
+    /// Only runs since this day, month or second: 2026-11-20
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub since: Option<String>,
-    /// Only runs up to this day (or month, or second), which is included
+    /// Only runs up to and including this day, month or second
     #[arg(long, value_name = "DATE", value_parser = date)]
     pub until: Option<String>,
-    /// The time of these cells over all runs, instead of the list: 'native/mmap scan cached 64KiB'
+    /// Show the times of these cells over all runs instead of the list: 'native/mmap scan cached 64KiB'
     #[arg(long, value_name = "CELLS")]
     pub cell: Vec<schema::saved::CellPattern>,
     /// One JSON document instead of the tables
@@ -370,15 +370,15 @@ pub struct HistoryArgs {
 
 #[derive(Args)]
 pub struct RerunArgs {
-    /// A run's id, the beginning of one, `last`, or a record's file
+    /// A run's id or its beginning, `last`, or the file of a record
     pub run: String,
-    /// Another file to measure, or a folder for a test file [default: the run's own]
+    /// Another file, or a folder for a test file [default: the run's own target]
     #[arg(long)]
     pub target: Option<PathBuf>,
-    /// So many rounds, instead of as many as precision and the run's budget want
+    /// Make exactly this many rounds instead of stopping on precision or the run's budget
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// Execute the commands that the record names; read them first, if it is not yours
+    /// Execute the commands that the record contains; read them first if the record is not yours
     #[arg(long)]
     pub run_commands: bool,
     #[command(flatten)]
@@ -410,7 +410,7 @@ pub enum Listed {
 
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// Where to look: a directory, or a file whose file system and permissions matter
+    /// The directory or file whose file system and permissions are examined
     #[arg(default_value = ".")]
     pub target: PathBuf,
     #[command(flatten)]
@@ -419,17 +419,17 @@ pub struct DoctorArgs {
 
 #[derive(Args)]
 pub struct CleanArgs {
-    /// Only say what would be removed
+    /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// A text for the help that lists all there is.
+/// Help text that lists all values.
 fn one_of<T: ToString>(what: &str, all: impl IntoIterator<Item = T>) -> String {
     format!("{what}: {}", all.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", "))
 }
 
-/// The beginning of a time as records have it: compared with theirs as text.
+/// A prefix of a timestamp as records have it; it is compared as text.
 fn date(text: &str) -> Result<String, String> {
     const FORM: &str = "0000-00-00T00:00:00Z";
     let fits = |(typed, form): (char, char)| if form == '0' { typed.is_ascii_digit() } else { typed == form };
@@ -446,18 +446,18 @@ fn date(text: &str) -> Result<String, String> {
 
 fn size(text: &str) -> Result<Bytes, String> {
     let size: Bytes = text.parse()?;
-    if size.0 == 0 { Err("a test file of 0 bytes has nothing in it to read".into()) } else { Ok(size) }
+    if size.0 == 0 { Err("a test file needs at least 1 byte".into()) } else { Ok(size) }
 }
 
 fn not_blank(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("there is nothing in it".into()) } else { Ok(text.into()) }
+    if text.trim().is_empty() { Err("it is empty".into()) } else { Ok(text.into()) }
 }
 
 fn budget(text: &str) -> Result<Duration, String> {
     let budget = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 60s, 5m or 1h"))?;
     match budget {
         _ if budget < Duration::from_secs(1) => Err("a run needs at least one second".into()),
-        // Times are computed with; this leaves room for every factor.
+        // Leaves room to multiply durations without overflow.
         _ if budget > Duration::from_secs(365 * 86_400) => Err("a run takes at most a year".into()),
         _ => Ok(budget),
     }
@@ -473,7 +473,7 @@ fn state_of_a_file(text: &str) -> Result<State, String> {
     }
 }
 
-/// Whole seconds, below what a pass may take at all (`lab::execute`).
+/// Whole seconds, below the time limit of a pass (`lab::execute`).
 fn timeout(text: &str) -> Result<u32, String> {
     let limit = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 30s"))?;
     match limit.as_secs() {
