@@ -26,7 +26,7 @@ pub struct Subject {
     _made: Option<Made>,
 }
 
-/// A test file and its entry in the ledger; first the one goes, then the other.
+/// A test file and its entry in the cleanup journal; first the one goes, then the other.
 struct Made {
     fixture: Option<fixture::Fixture>,
     entry: Option<history::Entry>,
@@ -64,7 +64,8 @@ impl Subject {
         let name = fixture::Fixture::new_name();
         // Absolute, so that `faultline clean` finds it from anywhere.
         let whole = folder.path().join(&name);
-        let entry = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::File, &whole))?;
+        let entry =
+            history::CleanupJournal::open(None).and_then(|journal| journal.enter(LeftoverKind::File, &whole))?;
         let mut made = Made { fixture: None, entry: Some(entry) };
         // Without the note `faultline clean` still goes by the file's name.
         let note = |identity: Identity| drop(made.entry.as_mut().map(|entry| entry.created(identity)));
@@ -120,7 +121,7 @@ pub fn keeps_cache(experiment: &Experiment) -> bool {
     experiment.comparisons.iter().all(|compare| compare.state.iter().all(|&state| state == State::AsIs))
 }
 
-/// Control groups of a run, noted in the ledger until it has ended.
+/// Control groups of a run, noted in the cleanup journal until it has ended.
 #[derive(Default)]
 pub struct Groups(std::cell::RefCell<Vec<history::Entry>>);
 
@@ -128,7 +129,7 @@ impl Groups {
     /// # Errors
     /// It cannot be noted; then it must not be made.
     pub fn note(&self, path: &Path) -> Result<(), String> {
-        let entered = history::Ledger::open(None).and_then(|ledger| ledger.enter(LeftoverKind::Cgroup, path));
+        let entered = history::CleanupJournal::open(None).and_then(|journal| journal.enter(LeftoverKind::Cgroup, path));
         self.0.borrow_mut().push(entered.map_err(|error| format!("{error:#}"))?);
         Ok(())
     }

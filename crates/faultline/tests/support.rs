@@ -181,7 +181,7 @@ impl Sandbox {
         serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     }
 
-    /// Entries of the ledger: what `faultline clean` would look after.
+    /// Entries of the cleanup journal: what `faultline clean` would look after.
     pub fn noted(&self) -> usize {
         let Ok(entries) = fs::read_dir(self.data().join("leftovers")) else { return 0 };
         entries.filter(|it| it.as_ref().unwrap().path().extension().is_some_and(|it| it == "json")).count()

@@ -1,7 +1,7 @@
-//! Files that are there whole or not at all: written under another name, forced to the disk, then renamed.
+//! Atomic files: written under another name, synced, then renamed.
 //!
-//! The other name begins with a dot and carries its maker's pid and start time, so that nobody takes it for a document,
-//! two writers never share one, and those of dead processes are known for what they are.
+//! The temporary name begins with a dot and contains the pid and start time of its writer, so that it is not listed as a
+//! document, two writers never share one, and files of dead processes can be recognised.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::process::{self, Owner};
 
-/// What happens where the name is taken.
+/// What happens if the name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Replace,
@@ -51,7 +51,7 @@ fn fill(temporary: &Path, content: &[u8]) -> io::Result<()> {
 fn publish(temporary: &Path, target: &Path, taken: Taken) -> io::Result<()> {
     match taken {
         Taken::Replace => fs::rename(temporary, target),
-        // link(2) is the portable way to give a name only if it is free.
+        // link(2) is the portable way to create a name only if it does not exist.
         Taken::Refuse => match fs::hard_link(temporary, target) {
             Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
                 // No hard links here (FAT, some network file systems): the moment between look and rename remains.

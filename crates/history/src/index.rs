@@ -1,5 +1,5 @@
-//! An index over the saved records, so that a list of many does not read them all: SQLite, in a file beside their folder.
-//! The records are the truth. The index may be deleted at any time, by anyone; it is made again from them.
+//! An index over the saved records, so that listing them does not read them all: SQLite, in a file beside their folder.
+//! Only the records are authoritative. The index may be deleted at any time and is then rebuilt from them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,10 +25,10 @@ const LAYOUT: i64 = 2;
 /// something else.
 const APPLICATION: i32 = 0x666c_746c;
 
-/// How long a process waits for the transaction of another. Each of them takes what was read beforehand, and so is short.
+/// How long a process waits for the transaction of another. Transactions are short, because records are read before them.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// So long records are read before what they say is entered.
+/// Records are read for this long before their contents are entered.
 const BATCH: Duration = Duration::from_millis(200);
 
 const TABLES: &str = "
@@ -45,7 +45,7 @@ const TABLES: &str = "
 /// The index of one store.
 pub struct Index {
     connection: Connection,
-    /// Why it lives in memory only and will be made again the next time.
+    /// Why it is in memory only, to be rebuilt the next time.
     pub only_in_memory: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Index {
     pub fn open(store: &Store) -> Result<Index> {
         let path = place(store);
         let opened = on_disk(&path).or_else(|why| match why {
-            // Nothing is in it that is not in the records; but who says that it ever was an index?
+            // A damaged file is moved aside and not deleted, because it may not have been an index.
             Unusable::Damaged(_) => put_aside(&path).map_err(|_| why).and_then(|()| on_disk(&path)),
             other => Err(other),
         });
@@ -140,7 +140,7 @@ impl Index {
 
     fn forget_other_versions(&mut self, derived_by: &str) -> rusqlite::Result<()> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have come first.
+        // Another process may have done it already.
         if derived(&transaction)?.as_deref() != Some(derived_by) {
             transaction.execute_batch("DELETE FROM file; DELETE FROM derived;")?;
             transaction.execute("INSERT INTO derived VALUES (?1)", [derived_by])?;
@@ -296,7 +296,7 @@ fn is_laid_out(connection: &Connection) -> Result<bool, Unusable> {
     connection.pragma_update(None, "foreign_keys", true)?;
     let things: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
     match (pragma("application_id")?, pragma("user_version")?) {
-        // A database that nobody has put anything into yet.
+        // An empty database.
         (0, 0) if things == 0 => Ok(false),
         (application, layout) if application == i64::from(APPLICATION) => Ok(layout == LAYOUT),
         _ => Err(Unusable::Foreign),
@@ -333,7 +333,7 @@ fn put_aside(path: &Path) -> io::Result<()> {
     Err(io::Error::other("a hundred damaged ones lie there already"))
 }
 
-/// What a file was when it was read: when it was changed, and its size.
+/// The modification time and size of a file when it was read.
 type Version = (i64, i64);
 
 /// A record's name, its file's version, and the record with its cells, or why there is none.

@@ -12,7 +12,7 @@ pub(crate) fn runs(given: Option<PathBuf>) -> Result<PathBuf> {
     Ok(folder(given, std::env::var_os(VARIABLE), |home| home.data_dir())?.join("runs"))
 }
 
-/// The ledger: `leftovers` in the given folder, in `$FAULTLINE_DATA_DIR`, or in `$XDG_STATE_HOME/faultline`.
+/// The cleanup journal: `leftovers` in the given folder, in `$FAULTLINE_DATA_DIR`, or in `$XDG_STATE_HOME/faultline`.
 pub(crate) fn leftovers(given: Option<PathBuf>) -> Result<PathBuf> {
     let state = |home: &etcetera::base_strategy::Xdg| home.state_dir().unwrap_or_else(|| home.data_dir());
     Ok(folder(given, std::env::var_os(VARIABLE), state)?.join("leftovers"))

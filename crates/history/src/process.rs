@@ -1,10 +1,11 @@
-//! Who made a file: a process, known well enough that a later one with the same pid is not taken for it.
+//! Identity of the process that made a file, including its start time, so that a later process with the same pid is not
+//! mistaken for it.
 
 use std::{fs, io};
 
 use schema::leftover::LeftoverOwner;
 
-/// Whether the process that left something is still there.
+/// Whether the process that created something still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     Running,
@@ -13,7 +14,7 @@ pub enum Owner {
     Unknown(String),
 }
 
-/// This process. Where the kernel does not say, the field is empty and matches only another silence.
+/// This process. A field that the kernel does not provide is empty.
 pub(crate) fn this() -> LeftoverOwner {
     let pid = std::process::id();
     LeftoverOwner {

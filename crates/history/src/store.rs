@@ -17,7 +17,7 @@ use crate::{
     places,
 };
 
-/// Larger than any record; what is larger is something else.
+/// Larger than any record; larger files are refused.
 const LARGEST_BYTES: u64 = 1 << 30;
 
 /// A folder of records.
@@ -138,7 +138,7 @@ impl Store {
             .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path)))
             .filter(|(id, _)| !id.starts_with('.'))
             .collect();
-        // Ids begin with the time; files that somebody put here under other names come after them.
+        // Ids begin with the time; files with other names come after them.
         let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
         runs.sort_by_cached_key(|(id, _)| std::cmp::Reverse(key(id)));
         Ok(runs)
@@ -181,7 +181,7 @@ fn goes_on(earlier: &Record, later: &Record) -> bool {
         && later.samples.starts_with(&earlier.samples)
 }
 
-/// An id becomes a file name, so it must be one and stay in its folder.
+/// An id becomes a file name, so it must be valid and stay in its folder.
 fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if id.is_empty() || id.len() > 100 || id == "last" || !id.chars().all(plain) {
@@ -240,7 +240,7 @@ fn parse(path: &Path) -> Result<Record> {
 fn check_version(version: Option<u64>) -> Result<()> {
     match version {
         Some(version) if version > u64::from(SCHEMA_VERSION) => bail!(
-            "it has schema version {version} and this faultline knows versions up to {SCHEMA_VERSION}; use the newer faultline that wrote it"
+            "it has schema version {version} and this faultline reads versions up to {SCHEMA_VERSION}; use the newer faultline that wrote it"
         ),
         _ => Ok(()),
     }

@@ -68,7 +68,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// The name that a new file will have, so that it can be entered into the ledger before it exists.
+    /// The name that a new file will have, so that it can be entered into the cleanup journal before it exists.
     pub fn new_name() -> OsString {
         format!(".faultline-{}-{:08x}.data", std::process::id(), fastrand::u32(..)).into()
     }
@@ -168,7 +168,7 @@ pub(crate) fn fill(
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here; `faultline clean` finds the file through the ledger.
+        // Nothing can be done about a failure here; `faultline clean` finds the file through the cleanup journal.
         let _ = self.remove();
     }
 }

@@ -1,4 +1,4 @@
-//! What a run put outside the data folder and must take away again: an entry of the ledger behind `faultline clean`.
+//! What a run put outside the data folder and must take away again: an entry of the cleanup journal behind `faultline clean`.
 //! It is written before the thing is made, so that a killed run leaves a trace of everything it may have left.
 
 use serde::{Deserialize, Serialize};

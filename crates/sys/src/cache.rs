@@ -1,10 +1,10 @@
-//! The page cache of one file: who is resident, and how to evict it.
+//! The page cache of one file: which pages are resident, and how to evict them.
 //!
-//! Three ways to ask, none of which reads the file in: cachestat(2) (Linux 6.5), mincore(2), preadv2(2) with
-//! RWF_NOWAIT. Each can be wrong or refused: cachestat and mincore answer only the owner of a file or somebody who
-//! may write it (mincore then claims that all is resident, mm/mincore.c `can_do_mincore`), and on overlayfs the
-//! cache belongs to another inode than the one that cachestat looks at. So nobody believes an answer here before
-//! it was tried out on the file in question; see `Way::prove`.
+//! Three ways to query residency, none of which reads the whole file: cachestat(2) (Linux 6.5), mincore(2), preadv2(2)
+//! with RWF_NOWAIT. Each can be wrong or refused. cachestat and mincore work only for the owner of a file and for users
+//! who may write it (for others mincore reports every page as resident, mm/mincore.c `can_do_mincore`), and on overlayfs
+//! the cache belongs to another inode than the one that cachestat queries. Therefore a way is used only after
+//! `Way::prove` has tested it on the file itself.
 
 use std::{
     fs::File,
@@ -20,13 +20,13 @@ use rustix::{
 
 use crate::page_bytes;
 
-/// A way of asking which pages are resident.
+/// A way to query which pages are resident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Cachestat,
     Mincore,
     /// Tries to read one byte of each page without waiting. A miss starts read-ahead, so this can verify that all
-    /// is resident, and cannot be asked of a file that should stay cold.
+    /// pages are resident, but must not be used on a file that should stay cold.
     Nowait,
 }
 
@@ -44,7 +44,7 @@ impl Way {
     /// Resident pages of `bytes` bytes at `offset`.
     ///
     /// # Errors
-    /// What the system call said: EPERM for strangers, ENOSYS on older kernels.
+    /// What the system call said: EPERM for a file of another user, ENOSYS on older kernels.
     pub fn resident_pages(self, file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
         match self {
             Way::Cachestat => cachestat(file, offset, bytes).map(|stat| stat.cached),
@@ -53,8 +53,8 @@ impl Way {
         }
     }
 
-    /// Whether answers about this file can be believed: after reading one page it must be resident, and after
-    /// evicting the file it must not be.
+    /// Tests the way on this file: a page just read must be reported resident, and not resident after the file was
+    /// evicted.
     ///
     /// # Errors
     /// A sentence saying which of the two went wrong.
@@ -158,8 +158,8 @@ pub fn start_write_back(file: &File, offset: u64, bytes: u64) -> io::Result<()> 
     }
 }
 
-/// Writes the file's dirty pages and asks the kernel to drop the pages of a part of it; with `bytes` 0 to its end.
-/// Success says nothing: mapped pages stay (mm/fadvise.c drops only clean, unmapped ones), so look afterwards.
+/// Writes the file's dirty pages and requests eviction of a part of it; with `bytes` 0 up to its end. Success proves
+/// nothing: mapped pages stay (mm/fadvise.c drops only clean, unmapped ones), so query residency afterwards.
 ///
 /// # Errors
 /// What fsync(2) or posix_fadvise(2) said.
@@ -214,7 +214,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: start and length are those of the mmap call, and nobody keeps a reference into it.
+        // SAFETY: start and length are those of the mmap call, and no reference into it remains.
         let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
     }
 }
@@ -246,7 +246,7 @@ mod tests {
                 println!("skipped: {reason}");
                 continue;
             }
-            // Random access reads no page but the wanted one.
+            // POSIX_FADV_RANDOM: no read-ahead beyond the requested page.
             rustix::fs::fadvise(&file, 0, None, Advice::Random).unwrap();
             let mut buffer = vec![0u8; 4 * page as usize];
             rustix::io::pread(&file, &mut buffer, 0).unwrap();

@@ -1,5 +1,5 @@
-//! Reclaim schemes of DAMON that are at work: the kernel watches which memory is used and pushes out what is not, also where
-//! there is plenty (Documentation/admin-guide/mm/damon/usage.rst). It looks and changes nothing.
+//! Active reclaim schemes of DAMON: the kernel monitors memory accesses and evicts idle memory, even when memory is not
+//! scarce (Documentation/admin-guide/mm/damon/usage.rst). Read-only.
 
 use std::{
     fs, io,
@@ -17,7 +17,7 @@ pub struct Scheme {
     pub kdamond: u32,
     /// `pageout`, `cold`, `lru_deprio`, …
     pub action: String,
-    /// What nobody touched for so long.
+    /// Memory that was not accessed for this long.
     pub idle_s: f64,
     /// At most so much in so long a time; `None` without a quota.
     pub quota_bytes_per_s: Option<f64>,

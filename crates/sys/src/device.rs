@@ -17,7 +17,7 @@ pub struct DiskCounters {
     pub read_bytes: u64,
     pub write_requests: u64,
     pub write_bytes: u64,
-    /// Requests to make durable what was written before; `None` before Linux 5.5.
+    /// Flush requests; `None` before Linux 5.5.
     pub flush_requests: Option<u64>,
     /// How long requests were in flight.
     pub busy_ms: u64,
@@ -53,7 +53,7 @@ impl Disk {
         Disk::of(&format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
     }
 
-    /// `major:minor` of the whole disk, as cgroup throttles want it.
+    /// `major:minor` of the whole disk, the form that cgroup throttles use.
     ///
     /// # Errors
     /// The disk has gone.

@@ -1,5 +1,5 @@
-//! A folder that is held open: what is done in it is done there, wherever its path leads by now. Whoever may write to a
-//! folder may put links in it, and in place of it, at any moment.
+//! A folder held open by its descriptor. Operations use the descriptor and not the path, because any user who may write
+//! to a folder can put a link into it, or in its place, at any moment.
 
 use std::{
     ffi::OsStr,
@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-/// The device and the inode of a file: what it is, whatever its name.
+/// The device and the inode of a file: its identity, independent of its name.
 pub type Identity = (u64, u64);
 
 /// # Errors
@@ -33,7 +33,7 @@ pub fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
 
-/// A folder, and where it was when it was opened.
+/// An open folder, and its path when it was opened.
 #[derive(Debug)]
 pub struct Folder {
     held: OwnedFd,
@@ -41,7 +41,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Links are followed here, and never again.
+    /// Links are followed only here.
     ///
     /// # Errors
     /// There is none, or it cannot be looked at.
@@ -57,7 +57,7 @@ impl Folder {
         &self.path
     }
 
-    /// A new file for reading and writing, for this user alone. What has that name already is left as it is.
+    /// Creates a file for reading and writing, for this user alone. An existing file of that name is left as it is.
     ///
     /// # Errors
     /// The name is taken, or the folder cannot be written.
@@ -66,7 +66,7 @@ impl Folder {
         Ok(rustix::fs::openat(&self.held, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
-    /// What has a name in the folder; a link is a link.
+    /// The file of a name in the folder; links are not followed.
     ///
     /// # Errors
     /// The folder cannot be searched.
@@ -78,11 +78,11 @@ impl Folder {
         }
     }
 
-    /// Takes away the name of a file, if it still is the name of that file; false where it was gone. Between the look and
+    /// Unlinks a file if the name still belongs to it; false if the name is gone. Between the check and
     /// unlink(2) the folder's owner can still exchange the file, for one that they may delete themselves.
     ///
     /// # Errors
-    /// Something else has the name now, or unlink(2) fails.
+    /// Another file has the name now, or unlink(2) fails.
     pub fn unlink(&self, name: &OsStr, of: Identity) -> io::Result<bool> {
         let Some(stat) = self.look(name)? else { return Ok(false) };
         if (stat.st_dev, stat.st_ino) != of || !FileType::from_raw_mode(stat.st_mode).is_file() {
@@ -93,11 +93,11 @@ impl Folder {
     }
 }
 
-/// Where a path leads, with no links left in it, if only root and this user can make it lead elsewhere: everything on the
-/// way belongs to one of them, and nobody else may write there, but in folders where each may only remove what is theirs.
+/// The path with all links resolved, if only root and this user can change where it leads: both own every folder on the
+/// way, and no other user may write to one, except to folders with the sticky bit.
 ///
 /// # Errors
-/// What on the way belongs to whom, or may be written by others.
+/// Which folder on the way belongs to another user, or may be written by others.
 pub fn trusted(path: &Path) -> Result<PathBuf, String> {
     let said = |path: &Path, why: String| format!("{} is not trusted: {why}", path.display());
     let real = fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -117,10 +117,10 @@ pub fn trusted(path: &Path) -> Result<PathBuf, String> {
     Ok(real)
 }
 
-/// A folder that is this user's alone, made where there is none; its path without links.
+/// A folder that only this user may enter, created if missing; its path without links.
 ///
 /// # Errors
-/// It cannot be made, or others have a hand in it.
+/// It cannot be created, or other users may change it.
 pub fn private(path: &Path) -> Result<PathBuf, String> {
     let existing = path.ancestors().find(|it| it.exists()).unwrap_or(Path::new("/"));
     trusted(existing)?;

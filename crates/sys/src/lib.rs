@@ -1,5 +1,5 @@
-//! What the kernel tells about files, caches, processes and devices, and the few system calls that `rustix` lacks.
-//! Thin and stateless: it knows nothing of experiments. The controller's `unsafe` lives here.
+//! What the kernel reports about files, caches, processes and devices, and the few system calls that `rustix` lacks.
+//! Thin and stateless; no code here depends on experiments. The controller's `unsafe` code is here.
 
 pub mod bpf;
 pub mod cache;

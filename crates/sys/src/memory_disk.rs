@@ -1,6 +1,6 @@
-//! A disk in memory, of a process's own: a loop device over a file that has no name (memfd_create(2)). Its errors, its
-//! counters and its file systems are nobody else's, and the kernel takes all of it away with the last descriptor, however
-//! the process ends. It needs root.
+//! A private disk in memory: a loop device over a file without a name (memfd_create(2)). No other process uses it, so its
+//! errors and counters belong to this process alone. The kernel removes all of it with the last descriptor, also when
+//! the process is killed. It needs root.
 
 use std::{
     fs::File,
@@ -36,7 +36,7 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
-/// Somebody else may take the free device first.
+/// Attempts: another process may take the free device first.
 const TRIES: u32 = 8;
 /// A file system on a disk in memory is made in less than a second.
 const FORMATTING: Duration = Duration::from_secs(30);
@@ -85,7 +85,7 @@ impl MemoryDisk {
         device::Disk::of_source(&self.path.to_string_lossy())?.counters()
     }
 
-    /// From now on every write to the device fails with EIO; what is in the page cache does not know it yet.
+    /// From now on every write to the device fails with EIO; dirty pages in the page cache show no error yet.
     ///
     /// # Errors
     /// What fcntl(2) said.
@@ -99,7 +99,7 @@ impl MemoryDisk {
     /// The program is not installed, or what it said.
     pub fn format(&self, kind: &str, options: &[&str]) -> Result<(), String> {
         let program = format!("mkfs.{kind}");
-        // Distributions keep it where an ordinary user's PATH does not lead.
+        // mkfs is often in a folder that is not in an ordinary user's PATH.
         let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
             .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
             .map(|folder| folder.join(&program))
@@ -114,7 +114,7 @@ impl MemoryDisk {
         }
     }
 
-    /// Its file system, mounted nowhere: no path leads to it.
+    /// Its file system, as a detached mount without a path.
     ///
     /// # Errors
     /// What the kernel refused: no root, or no such file system in this kernel.
@@ -124,7 +124,7 @@ impl MemoryDisk {
     }
 }
 
-/// A mounted file system that goes with its last descriptor.
+/// A mounted file system that the kernel removes with its last descriptor.
 pub struct Mount {
     root: OwnedFd,
 }

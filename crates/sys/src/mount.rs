@@ -7,8 +7,8 @@ use rustix::{
     mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen},
 };
 
-/// A mount that no path leads to: it exists as a descriptor, nobody else sees it, and the kernel takes it away with the
-/// process, however that ends. It needs root. `source` is the device, for file systems that have one.
+/// A detached mount: it has a descriptor but no path, is invisible to other processes, and the kernel removes it when
+/// the process ends, also when it is killed. It needs root. `source` is the device, for file systems that have one.
 ///
 /// # Errors
 /// What the kernel refused: no root, or no such file system in this kernel.

@@ -1,5 +1,5 @@
-//! A writable mapping of a file, for looking at what the kernel does with stores. Only ever of files that faultline
-//! made: nothing here can be had of a file that is open for reading only.
+//! A writable mapping of a file, to observe what the kernel does with stores. It is used only on files made by
+//! faultline, and fails for a file that is open for reading only.
 
 use std::{
     ffi::CString,
@@ -12,10 +12,10 @@ use std::{
 
 use rustix::mm::{Advice, MapFlags, MlockFlags, MsyncFlags, ProtFlags};
 
-/// Who sees a store.
+/// Where a store is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// MAP_SHARED: everybody, and the file.
+    /// MAP_SHARED: all processes, and the file.
     Shared,
     /// MAP_PRIVATE: this process alone, on a copy of the page.
     Private,
@@ -110,7 +110,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: start and length are those of the mmap call, and nobody keeps a reference into it.
+        // SAFETY: start and length are those of the mmap call, and no reference into it remains.
         let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
     }
 }

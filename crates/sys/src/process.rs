@@ -22,7 +22,7 @@ pub struct Io {
 }
 
 /// # Errors
-/// The process is gone, or belongs to somebody else.
+/// The process is gone, or belongs to another user.
 pub fn io(pid: u32) -> io::Result<Io> {
     parse_io(&fs::read_to_string(format!("/proc/{pid}/io"))?)
 }
@@ -45,7 +45,9 @@ fn parse_io(text: &str) -> io::Result<Io> {
 /// This process cannot look at itself, or has more threads than the calling one.
 pub fn io_of_children() -> io::Result<Io> {
     if fs::read_dir("/proc/self/task")?.count() > 1 {
-        return Err(io::Error::other("the reads of several threads cannot be told from those of children"));
+        return Err(io::Error::other(
+            "the reads of this process's threads and of its children cannot be counted apart",
+        ));
     }
     let own = parse_io(&fs::read_to_string("/proc/thread-self/io")?)?;
     let all = parse_io(&fs::read_to_string("/proc/self/io")?)?;
@@ -54,7 +56,7 @@ pub fn io_of_children() -> io::Result<Io> {
 }
 
 impl Io {
-    /// What was added to `before`.
+    /// The difference since `before`.
     pub fn since(&self, before: &Io) -> Io {
         Io {
             read_call_bytes: self.read_call_bytes.saturating_sub(before.read_call_bytes),
@@ -170,7 +172,7 @@ pub struct Mapping {
 /// Everything a process has mapped, in the order of its addresses, from /proc/PID/smaps.
 ///
 /// # Errors
-/// The process is gone, or belongs to somebody else.
+/// The process is gone, or belongs to another user.
 pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
     Ok(parse_mappings(&read_lossy(&format!("/proc/{pid}/smaps"))?))
 }
@@ -234,7 +236,7 @@ pub struct Stat {
     pub threads: u32,
 }
 
-/// `None`: it is gone, or says something else.
+/// `None` when it is gone or cannot be parsed.
 pub fn stat(path: &str) -> Option<Stat> {
     parse_stat(&fs::read_to_string(path).ok()?)
 }
@@ -297,7 +299,7 @@ pub fn end_children(grace: Duration) -> Vec<String> {
 /// What SIGKILL may take. A process that waits for a device does not end before the device answers.
 pub const KILLED: Duration = Duration::from_secs(2);
 
-/// Asks until the answer is yes, or time is over.
+/// Polls until the condition holds or the time is over.
 pub fn within(limit: Duration, mut answer: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     let mut pause = Duration::from_micros(100);
@@ -313,7 +315,7 @@ pub fn within(limit: Duration, mut answer: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Runs a program without input to its end, and kills it when time is over.
+/// Runs a program with empty input, and kills it at the time limit.
 ///
 /// # Errors
 /// It cannot be started, or did not end in time (`ErrorKind::TimedOut`).
@@ -348,7 +350,7 @@ pub fn why_alive(pid: u32) -> String {
     }
 }
 
-/// Sends SIGKILL to every child, and waits for none: that is for whoever follows them.
+/// Sends SIGKILL to every child without waiting for any; the thread that traces them waits.
 pub fn kill_children() {
     use rustix::process::{Pid, Signal, getpid, kill_process};
     let me = getpid().as_raw_nonzero().get();

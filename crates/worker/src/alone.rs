@@ -1,5 +1,5 @@
-//! The consume's loop by itself, over bytes that the processor holds: Rust's loops are not those of another runtime, and a
-//! comparison across runtimes holds that difference too.
+//! The consume's loop by itself, over bytes in the CPU caches. Loops in Rust and in other runtimes differ, and a comparison
+//! across runtimes includes that difference.
 
 use std::{io, time::Instant};
 
@@ -12,9 +12,9 @@ use crate::{
     offsets::{Pattern, SplitMix64},
 };
 
-/// Within every first-level cache there is.
+/// Fits into every first-level cache.
 const BYTES: u64 = 32 << 10;
-/// In each of some stretches, of which the fastest counts: the others met a neighbour.
+/// Bytes of one stretch. The fastest stretch counts, because interference only makes others slower.
 const STRETCH_BYTES: u64 = 1 << 20;
 const STRETCHES: u32 = 8;
 

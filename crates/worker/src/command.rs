@@ -1,12 +1,11 @@
-//! A command of the user's as a pass: started, waited for, its output taken in. The clock runs from before fork until
+//! A pass that executes a command of the user: start it, read its output, wait for it. The clock runs from before fork until
 //! the command's own process has ended.
 //!
-//! It runs in a session of its own, without a terminal. Whatever it starts comes to this process when its parent ends, and
-//! is ended with it: when it is left behind, when time is over, and when the controller goes away, which the end of this
-//! process's standard input shows.
+//! It runs in a session of its own, without a terminal. This process is the subreaper of all its descendants. It kills them
+//! when they outlive the command, at the time limit, and when the controller ends, which closes standard input.
 //!
-//! Standard output is a pipe that is read to its end and summed, never /dev/null: programs notice that, and some stop
-//! at the first match then (grep, ripgrep).
+//! Standard output is a pipe that is read to its end and summed, never /dev/null: some programs (grep, ripgrep) detect
+//! /dev/null and stop at the first match.
 
 use std::{
     cell::Cell,
@@ -39,7 +38,7 @@ use crate::{
     usage,
 };
 
-/// What ends together with the command may take so long.
+/// How long processes that end together with the command may take.
 const GRACE: Duration = Duration::from_millis(60);
 
 /// How much of standard error is kept for the reason of a failure.
@@ -48,7 +47,7 @@ const TAIL_BYTES: usize = 400;
 struct Execution {
     spec: Spec,
     watch: Option<Watch>,
-    /// A --prepare or an execution has begun, and no --cleanup since.
+    /// A --prepare or an execution has begun, and no --cleanup has run since.
     unclean: Cell<bool>,
 }
 
@@ -56,7 +55,7 @@ pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
     let spec = Spec::of(&job.options).map_err(Fault::new)?;
     // Children of children come to this process when their parents end, so that none is left behind.
     adopt_orphans().map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
-    // When the controller goes, this process has something to do first; see `Leash`.
+    // When the controller ends, this process must clean up first; see `Leash`.
     set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
     let mut execution = Execution { spec, watch: job.watch.clone(), unclean: Cell::new(false) };
     execution.prepare()?;
@@ -80,7 +79,7 @@ impl Execution {
         self.clean_up_within(limit)
     }
 
-    /// One that fails is not made again.
+    /// A failed preparation is not repeated.
     fn clean_up_within(&self, limit: Duration) -> Result<(), Fault> {
         match self.spec.cleanup.as_ref().filter(|_| self.unclean.replace(false)) {
             Some(line) => self.beside(line, "--cleanup", limit),
@@ -89,10 +88,10 @@ impl Execution {
     }
 }
 
-/// However it ends: after a failure, and when the controller has gone.
+/// Runs in every case: also after a failure, and when the controller has gone.
 impl Drop for Execution {
     fn drop(&mut self) {
-        // There is nothing left that could take in a failure.
+        // A failure cannot be reported any more.
         let _ = self.clean_up_within(LAST_CLEANUP);
     }
 }
@@ -133,7 +132,7 @@ impl Session for Execution {
 }
 
 impl Execution {
-    /// One execution that is watched, by the first means that tell all. Its phases say how long the program took, watched;
+    /// One traced execution, by the first means that sees all calls. Its phases are the time of the traced program;
     /// no verdict is made of that.
     fn watched(&self, watch: &Watch) -> Result<Measured, Fault> {
         let spec = &self.spec;
@@ -145,7 +144,7 @@ impl Execution {
             command.stdin(Stdio::null()).stdout(output).stderr(errors);
             sys::process::tie_in_own_session(&mut command);
             let before = usage::of_children();
-            // Both end when nobody holds the other side any more: with the command and all that it has started.
+            // Both end when the other side is closed: with the command and all processes that it has started.
             let (seen, output, stderr) = thread::scope(|scope| {
                 let output = scope.spawn(move || summed(&mut stdout));
                 let stderr = scope.spawn(move || begun(&mut stderr));
@@ -192,7 +191,7 @@ impl Execution {
         Err(Fault::new(format!("it cannot be watched: {}", given_up.join("; "))))
     }
 
-    /// Reads what the command says until its process has ended, and then the rest.
+    /// Reads the command's output until its process has ended, and then the rest.
     fn attend(&self, child: &mut Child, tree: &mut ProcessTree) -> Result<Ended, Fault> {
         let limit = Duration::from_secs(self.spec.timeout_s.into());
         let leash = Leash::new(self);
@@ -323,7 +322,7 @@ fn summed(stream: &mut impl Read) -> Fnv {
     sum
 }
 
-/// The beginning of what is said; the rest is read too, so that nobody waits.
+/// The beginning of the output; the rest is read too, so that the command never blocks on the pipe.
 fn begun(stream: &mut impl Read) -> Vec<u8> {
     let mut words = Vec::new();
     let _ = stream.take(TAIL_BYTES as u64).read_to_end(&mut words);
@@ -377,7 +376,9 @@ impl Ended {
             (Some(127), _) if spec.shell.is_some() => "ended with status 127 (no such command)".to_string(),
             (Some(_), _) if !spec.compared => return Ok(()),
             (Some(code), _) => format!("ended with status {code}; --anyway accepts that"),
-            (None, Some(libc::SIGKILL)) => "was killed by SIGKILL (by somebody, or for lack of memory)".to_string(),
+            (None, Some(libc::SIGKILL)) => {
+                "was killed by SIGKILL (by another process, or for lack of memory)".to_string()
+            }
             (None, Some(signal)) => format!("was killed by signal {signal}"),
             (None, None) => "ended in an unknown way".to_string(),
         };
@@ -435,7 +436,7 @@ impl<'a> Leash<'a> {
 }
 
 /// Kills what is watched when the controller goes away, so that watching ends. What its children leave behind comes to
-/// this process, and is met again.
+/// this process, and is seen again.
 fn end_with_controller(over: &AtomicBool) {
     let input = io::stdin();
     let glance = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };

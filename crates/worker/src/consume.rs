@@ -2,7 +2,7 @@
 //! blocks, so that neither the order of blocks nor their distribution over threads shows in it.
 //!
 //! Consumers are types, not a `match`: the timed loop is compiled once for each of them. They look at bytes that are
-//! lent to them and do not know where those came from, except for `copy`, which asks whether they are private
+//! lent to them and do not depend on where those came from, except for `copy`, which checks whether they are private
 //! already.
 
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 
 /// Takes blocks, one after the other.
 pub(crate) trait Consumer {
-    /// `private`: the bytes already lie in a buffer of this process, so that a program which wants a copy has one.
+    /// `private`: the bytes are already in a buffer of this process, so a program that needs a copy has one.
     fn take(&mut self, bytes: &[u8], private: bool);
     fn checksum(self) -> u64;
     /// Bytes that were looked at, where that is not all that was taken.

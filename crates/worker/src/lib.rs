@@ -1,8 +1,8 @@
-//! The worker: a short-lived process that touches the data, told what to do over stdin and answering over stdout.
+//! The worker: a short-lived process that reads or writes the data. It takes requests on stdin and replies on stdout.
 //!
 //! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of
 //! reading a file, `session` opens, times and closes, `drive` is the timed loop with `offsets` on one side and
-//! `consume` on the other; `writing` is the same for workloads that change the file. The worker knows one job at a time. It sets no state, sees no other pass, and computes no
+//! `consume` on the other; `writing` is the same for workloads that change the file. The worker has one job at a time. It sets no state, sees no other pass, and computes no
 //! statistic.
 
 mod alone;
@@ -58,7 +58,7 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
                 failed(worker.pass, "prepare", Fault::new(format!("not a request: {error}: {shown:?}")))
             }
         };
-        // The controller is gone when nobody reads: there is nobody left to tell.
+        // A closed stdout means that the controller is gone, so there is no one to report to.
         if send(&mut output, &reply).is_err() {
             return ExitCode::FAILURE;
         }
@@ -72,7 +72,7 @@ fn send(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
     output.flush()
 }
 
-/// What the conversation has led to so far.
+/// The state of the conversation.
 struct Worker {
     session: Option<Box<dyn Session>>,
     /// Whose loop is to be timed after each pass.
@@ -84,7 +84,7 @@ struct Worker {
 impl Worker {
     fn answer(&mut self, request: Request) -> Reply {
         match request {
-            // Whatever number was said: the controller compares, and leaves when it does not like the answer.
+            // For any version requested: the controller compares, and ends the conversation if it does not support this one.
             Request::Hello { protocol: _ } => Reply::Hello(Hello {
                 protocol: PROTOCOL,
                 runtime: NATIVE.name.to_string(),
@@ -94,7 +94,7 @@ impl Worker {
             Request::Prepare(job) => {
                 let pass = job.pass;
                 self.pass = pass;
-                // The old session's memory and mappings go before the new one's come.
+                // The old session's memory and mappings are freed before the new session is created.
                 self.session = None;
                 self.alone = job.times_its_loop.then(|| Job::clone(&job));
                 match prepare(*job) {

@@ -43,7 +43,7 @@ impl Mapping {
     /// From the first mapped page to the end of the range.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: `bytes` bytes are mapped readable until `drop`. That nobody writes the file meanwhile is
+        // SAFETY: `bytes` bytes are mapped readable until `drop`. That no process writes the file meanwhile is
         // faultline's rule for its targets (docs/ARCHITECTURE.md): a writer could change what the slice holds, as
         // with every mapping of a file, and a truncation ends this process with SIGBUS, which the controller reports
         // by that name.
@@ -120,7 +120,7 @@ impl Deref for Writable {
     }
 }
 
-/// What to tell somebody whose memory could not be pinned.
+/// Advice for users whose memory could not be pinned.
 pub(crate) fn lock_refused(bytes: u64, error: &io::Error) -> String {
     let limit = match getrlimit(Resource::Memlock).current {
         Some(limit) => Bytes(limit).to_string(),

@@ -96,8 +96,8 @@ impl ProcessTree {
     }
 }
 
-/// A process and everything below it. Numbers are given out in ascending order, so whoever is younger has a higher one,
-/// until they begin anew.
+/// A process and all its descendants. Process ids ascend, so a child has a higher one than its parent, except after they
+/// wrap around.
 fn members(head: i32) -> Vec<(i32, Stat)> {
     let last = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let last: i32 = last.split_whitespace().last().and_then(|it| it.parse().ok()).unwrap_or(0);

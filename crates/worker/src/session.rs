@@ -1,4 +1,4 @@
-//! What lies around the timed loop: opening, phases, threads, holding a file open between passes.
+//! Everything around the timed loop: opening, phases, threads, keeping a file open between passes.
 //!
 //! Phases begin when the first thread begins them and end when the last one ends them; between phases all threads
 //! wait for each other. Buffers and threads exist before the first clock is read. No policy here: what to do is in
@@ -28,14 +28,14 @@ use crate::{
     usage,
 };
 
-/// Everything that one `prepare` made.
+/// The state that one `prepare` creates.
 pub(crate) trait Session {
     /// # Errors
     /// Which phase failed (`open`, `work`), and why.
     fn pass(&mut self) -> Result<Measured, (&'static str, Fault)>;
 }
 
-/// What one `go` brings.
+/// The result of one `go`.
 pub(crate) struct Measured {
     pub phases: Phases,
     pub tally: Tally,
@@ -117,7 +117,7 @@ impl<W: Way> Session for Reading<W> {
 const REHEARSAL_OPS: u64 = 16;
 
 impl<W: Way> Reading<W> {
-    /// One short pass, opened and closed: without it the first blocks of a real one would pay for the worker's faults
+    /// One short pass, opened and closed. Without it the first blocks of the timed pass would include the worker's faults
     /// on its own code.
     fn rehearse(&mut self) -> Result<(), Refusal> {
         let pattern = Pattern { ops: self.task.pattern.ops.min(REHEARSAL_OPS), ..self.task.pattern };
@@ -198,7 +198,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
 /// When a thread began and ended a phase.
 type Interval = (Instant, Instant);
 
-/// What one thread brings back.
+/// The result of one thread.
 struct Part {
     open: Option<Interval>,
     work: Option<Interval>,
@@ -223,7 +223,7 @@ fn run<W: Way>(
     let parts = if let ([room], [held]) = (&mut *rooms, &mut held[..]) {
         vec![team.thread(0, room, held.take())]
     } else {
-        // Nobody starts before everybody exists: a barrier would wait for ever for a thread that could not be made.
+        // Spawn all threads before releasing the first barrier: it would wait for ever for a thread that cannot be created.
         let complete = Mutex::new(false);
         std::thread::scope(|scope| {
             let mut members = rooms.iter_mut().zip(held).enumerate();
@@ -291,7 +291,7 @@ impl<W: Way> Team<'_, W> {
         }
     }
 
-    /// One thread's part. Every way through it meets the same number of barriers, also after a failure.
+    /// One thread's part. Every path through it waits at the same number of barriers, also after a failure.
     fn thread(&self, thread: u32, room: &mut Room, held: Option<&mut Opened<W>>) -> Part {
         self.meet();
         let before = (thread == 0).then(usage::now);

@@ -1,5 +1,5 @@
 //! A job that was checked: the file exists and has bytes, the range lies within it, the options are known. And the two
-//! kinds of bad news a worker has. Nothing is opened for good here.
+//! kinds of errors of a worker. No file stays open here.
 
 use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
 
@@ -7,7 +7,7 @@ use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
 
 use crate::offsets::Pattern;
 
-/// More threads than this are a typing mistake.
+/// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
 
 /// What a method is asked to do.
@@ -69,7 +69,7 @@ impl From<Fault> for Refusal {
 
 impl Task {
     /// # Errors
-    /// One sentence about what is wrong with the job or the file.
+    /// What is wrong with the job or the file.
     pub(crate) fn new(job: Job) -> Result<Task, Fault> {
         let arm = Arm::new(NATIVE.name, &job.method, &job.options).map_err(Fault::new)?;
         arm.fits(job.workload).map_err(Fault::new)?;
@@ -126,7 +126,7 @@ impl Task {
         self.pattern.block as usize
     }
 
-    /// Several threads use one open file. A single thread has no one to share with.
+    /// Several threads use one open file. With a single thread both settings are the same.
     pub(crate) fn is_shared(&self) -> bool {
         self.job.descriptor == Descriptor::Shared && self.job.threads > 1
     }

@@ -6,14 +6,14 @@ use history::{Owner, Removal};
 use crate::{cli::CleanArgs, exit::Outcome, output};
 
 pub fn run(args: &CleanArgs) -> Result<Outcome> {
-    let ledger = history::Ledger::open(None)?;
+    let journal = history::CleanupJournal::open(None)?;
     // What was removed is said at once: a failure further on must not hide it.
     let say = |text: String| output::print(&format!("{text}\n"));
-    let stale = ledger.stale()?;
+    let stale = journal.stale()?;
     let store = history::Store::open(None)?;
     let half_written = [
         (if args.dry_run { store.abandoned()?.len() } else { store.remove_abandoned()? }, "record", store.folder()),
-        (if args.dry_run { ledger.abandoned()?.len() } else { ledger.remove_abandoned()? }, "note", ledger.folder()),
+        (if args.dry_run { journal.abandoned()?.len() } else { journal.remove_abandoned()? }, "note", journal.folder()),
     ];
     let mut abandoned = 0;
     for (count, what, folder) in half_written.into_iter().filter(|it| it.0 > 0) {
@@ -23,7 +23,7 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
         abandoned += count;
     }
     let mut unknown = 0;
-    for found in ledger.entries()? {
+    for found in journal.entries()? {
         // Of another host or container, or damaged: somebody else must decide.
         if let Owner::Unknown(reason) = &found.owner {
             unknown += 1;
@@ -41,7 +41,7 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
             say(format!("would remove {path}"))?;
             continue;
         }
-        match ledger.remove(&found) {
+        match journal.remove(&found) {
             Ok(Removal::Deleted { bytes }) => say(format!("removed {path} ({})", schema::Bytes(bytes)))?,
             Ok(Removal::WasGone) => say(format!("{path} is gone already"))?,
             Ok(Removal::Refused(reason)) => say(format!("{path} stays: {}", report::visible(&reason)))?,

@@ -1,5 +1,5 @@
-//! The store and the ledger as other processes, full disks and careless hands leave them.
+//! The store and the journal as other processes, full disks and careless hands leave them.
 
 mod index;
-mod ledger;
+mod journal;
 mod store;

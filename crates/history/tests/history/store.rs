@@ -243,7 +243,7 @@ fn a_newer_record_is_refused_and_a_printed_document_is_accepted() {
     let store = store(folder.path());
     let newer = Record { schema_version: SCHEMA_VERSION + 1, ..record("20261120T225104Z-3f9a") };
     let path = store.save(&newer).unwrap();
-    let expected = format!("it has schema version {} and this faultline knows", SCHEMA_VERSION + 1);
+    let expected = format!("it has schema version {} and this faultline reads", SCHEMA_VERSION + 1);
     assert!(error_of(store.load("last")).contains(&expected));
     fs::write(&path, format!("{{\"schema_version\":{},\"all\":\"different\"}}", SCHEMA_VERSION + 1)).unwrap();
     assert!(error_of(store.load("last")).contains(&expected));

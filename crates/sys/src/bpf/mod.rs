@@ -1,7 +1,7 @@
-//! A few instructions of one's own at a tracepoint of the kernel, and a ring of memory for what they saw: bpf(2).
+//! A small BPF program at a tracepoint, and the ring buffer that it fills: bpf(2).
 //!
-//! They choose in the kernel what is worth keeping, so that an event costs half of what perf_event_open(2) takes to
-//! record it. Crates for BPF load objects that a compiler has made; so few instructions need neither.
+//! The program filters events in the kernel, so that an event costs half of what perf_event_open(2) takes to record it.
+//! BPF crates load objects made by a compiler; so few instructions need neither.
 
 mod instruction;
 mod ring;
@@ -94,7 +94,7 @@ fn explain(error: &io::Error) -> String {
     }
 }
 
-/// A count for each of some processes, which a program may read and change.
+/// A counter per process, which a program may read and change.
 pub struct Counts(OwnedFd);
 
 impl Counts {
@@ -114,7 +114,7 @@ impl Counts {
         self.element(MAP_UPDATE, process, &mut 0).map_err(|error| explain(&error))
     }
 
-    /// Takes it out; what it had come to, if it was there.
+    /// Removes a process and returns its count, if it was there.
     pub fn remove(&self, process: i32) -> Option<u64> {
         let mut count = 0;
         self.element(MAP_LOOKUP, process, &mut count).ok()?;
@@ -130,13 +130,14 @@ impl Counts {
     }
 }
 
-/// A program in force; dropping it ends it.
+/// An attached program; dropping it detaches it.
 pub struct Attached {
     _link: OwnedFd,
 }
 
 impl Attached {
-    /// At a tracepoint, with its bare arguments. It runs for everybody's events, and sees to it whose it keeps.
+    /// Attaches to a tracepoint with its raw arguments. The program runs for events of all processes and must select
+    /// those that it keeps.
     ///
     /// # Errors
     /// What the kernel refused: the user, the program, the tracepoint.

@@ -146,7 +146,7 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// What `Cgroup::new` will make under this name, for the ledger, before it is made.
+    /// The directories that `Cgroup::new` will create under this name, for the cleanup journal.
     pub fn paths(&self, name: &str, limits: &Limits) -> Vec<PathBuf> {
         let groups = self.groups(name, limits).unwrap_or_default();
         let aside = groups.iter().filter(|group| group.version == Version::V2).map(|group| {
@@ -261,7 +261,7 @@ pub(super) fn explain_making(error: io::Error, group: &Group) -> io::Error {
     explain_permission(said(error, format_args!("cannot make {}", group.path.display())), group)
 }
 
-/// Adds to a refusal who would not be refused.
+/// Adds to a refusal what would be allowed.
 fn explain_permission(error: io::Error, group: &Group) -> io::Error {
     let advice = match (error.kind(), group.version) {
         (io::ErrorKind::ReadOnlyFilesystem, _) => {
@@ -276,11 +276,11 @@ fn explain_permission(error: io::Error, group: &Group) -> io::Error {
     io::Error::new(error.kind(), format!("{error}; {advice}"))
 }
 
-/// Adds to a limit that was not taken what that means.
+/// Explains why a limit was not accepted.
 pub(super) fn explain_setting(error: io::Error, controller: Controller, limits: &Limits) -> io::Error {
     let code = errno(&error).map(Errno::from_raw_os_error);
     let meaning = match (controller, code) {
-        // blkg_conf_prep() in block/blk-cgroup.c, for partitions as for numbers that nobody has.
+        // blkg_conf_prep() in block/blk-cgroup.c, for partitions and for numbers of no device.
         (Controller::Io, Some(Errno::NODEV | Errno::NXIO)) => {
             format!("{} is no whole disk", limits.device.as_deref().unwrap_or("it"))
         }
@@ -297,7 +297,7 @@ pub(super) fn explain_setting(error: io::Error, controller: Controller, limits: 
 pub(super) mod tests_of_the_machine {
     use super::*;
 
-    /// The top of the v2 tree and a controller that nobody uses there yet.
+    /// The top of the v2 tree and a controller that is not in use there.
     pub(crate) fn tree_with_a_controller() -> Option<(PathBuf, &'static str)> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let Some((tree, _)) = directory(&mounts, "/", |kind, _| kind == "cgroup2") else {

@@ -1,12 +1,12 @@
 //! A cgroup for one worker process, with less memory than the machine has, or a slower disk.
 //!
-//! It lies below the group that this process is in, so it can only take away, never give. Where the kernel keeps the
+//! It lies below the group of this process, so it can only lower limits. Where the kernel keeps the
 //! two controllers differs: each in a hierarchy of its own (cgroup v1), both in one tree (v2), or one here and one
 //! there (hybrid); `hierarchy` finds that out for each by itself, `v1` and `v2` hold what their files are called.
 //!
 //! What a limit means for measuring:
-//! * A page of the page cache is charged to the group of whoever brought it in, and stays so. A limit therefore says
-//!   nothing of a file that was cached before: evict it first, and let the worker inside read it.
+//! * A page of the page cache stays charged to the group that brought it in. A limit therefore does not apply to a file
+//!   that was cached before: evict it first, and let the worker inside the group read it.
 //! * The throttle counts what a process inside submits, read-ahead included, against whole disks. It holds requests
 //!   back one by one, so a reader gets its bytes in steps of a read-ahead window, and only the average over many is the
 //!   rate that was asked for: a pass has to last the time of twenty windows, and 3 s, to be within 5 % of it. What
@@ -37,10 +37,10 @@ use std::{
 use hierarchy::{Controller, Kernel, Version};
 pub use hierarchy::{Hierarchy, Note};
 
-/// What every group of ours is called first, so that nothing else is ever removed.
+/// Prefix of the groups made here; no other group is ever removed.
 pub const PREFIX: &str = "faultline-";
 
-/// What a cgroup takes away. Without any limit there is no cgroup.
+/// The limits of a cgroup. Without any limit no cgroup is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Page cache and private memory of the worker together.
@@ -51,7 +51,7 @@ pub struct Limits {
     pub device: Option<String>,
 }
 
-/// One worker's groups, one for each hierarchy that its limits need. Dropping it removes them, when nobody is inside.
+/// One worker's groups, one for each hierarchy that its limits need. Dropping it removes them if they are empty.
 #[derive(Debug)]
 pub struct Cgroup {
     groups: Vec<Group>,
@@ -94,7 +94,7 @@ pub struct Memory {
     pub major_faults: Option<u64>,
     /// Pages of files that came back after the limit had pushed them out, and would have stayed with more memory.
     pub refaulted_pages: Option<u64>,
-    /// How often the limit was run into.
+    /// How often the limit was reached.
     pub limit_hits: Option<u64>,
     pub out_of_memory_kills: Option<u64>,
 }
@@ -111,7 +111,7 @@ pub fn name() -> String {
 /// No memory controller is mounted, or the process is gone.
 pub fn memory_of(pid: u32) -> Result<Memory, String> {
     let place = hierarchy::memory_place_of(pid)?;
-    // Readable or not is told by one file; its absence would look like fields that this kernel does not count.
+    // One file shows whether the group can be read; otherwise its fields would seem not to be counted by this kernel.
     get(&place.group, "memory.stat").map_err(|error| error.to_string())?;
     Ok(match place.version {
         Version::V1 => v1::memory(&place.group),
@@ -129,17 +129,17 @@ pub fn is_group(path: &Path) -> bool {
 /// Removes one empty group, and waits a moment for processes that are on their way out of it.
 ///
 /// # Errors
-/// EBUSY: somebody lives in it, or it has groups of its own. The rest as rmdir(2) says it.
+/// EBUSY: it has processes or groups of its own; otherwise as rmdir(2).
 pub fn remove(path: &Path) -> io::Result<()> {
     remove_patiently(path, |path| fs::remove_dir(path))
 }
 
 impl Cgroup {
     /// Makes the groups and sets their limits. Nothing is left of it when this fails. Note `hierarchy.paths` in the
-    /// ledger before.
+    /// cleanup journal before.
     ///
     /// # Errors
-    /// In words for people: what was refused, and what would change that.
+    /// A message for users: what was refused, and what would change that.
     pub fn new(hierarchy: &Hierarchy, name: &str, limits: Limits) -> io::Result<Cgroup> {
         check(name, &limits)?;
         let groups = hierarchy.groups(name, &limits)?;
@@ -163,7 +163,7 @@ impl Cgroup {
     /// Moves a process in, with all its threads. What it allocated and read before stays charged where it was.
     ///
     /// # Errors
-    /// ESRCH: there is no such process; EACCES: it belongs to somebody else.
+    /// ESRCH: there is no such process; EACCES: it belongs to another user.
     pub fn admit(&self, pid: u32) -> io::Result<()> {
         for group in &self.groups {
             set(&group.path, "cgroup.procs", &pid.to_string())?;
@@ -174,14 +174,14 @@ impl Cgroup {
     /// Sets another limit on the memory of a cgroup that has one; what is above it by then is reclaimed first.
     ///
     /// # Errors
-    /// In words for people: what was refused, and what would change that.
+    /// A message for users: what was refused, and what would change that.
     pub fn set_memory(&self, bytes: u64) -> io::Result<()> {
         let limits = Limits { memory_bytes: Some(bytes), ..Limits::default() };
         let mut groups = self.groups.iter().filter(|it| it.controllers.contains(&Controller::Memory));
         groups.try_for_each(|group| group.limit_memory(&limits))
     }
 
-    /// The directories that were made, for the ledger.
+    /// The directories that were created, for the cleanup journal.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.groups.iter().map(|group| group.path.clone()).collect()
     }
@@ -208,7 +208,7 @@ impl Cgroup {
         }
     }
 
-    /// Removes the groups, and says when that failed: their entry in the ledger must stay then.
+    /// Removes the groups. On an error their entry in the cleanup journal must stay.
     ///
     /// # Errors
     /// Processes are still inside.
@@ -236,7 +236,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here; `faultline clean` finds the groups through the ledger.
+        // A failure is ignored here; `faultline clean` finds the groups through the cleanup journal.
         let _ = self.remove_groups();
     }
 }
@@ -321,7 +321,7 @@ fn get(group: &Path, file: &str) -> io::Result<String> {
     fs::read_to_string(&path).map_err(|error| said(error, path.display()))
 }
 
-/// A control file that did not take a value; kept whole, so that the reason can be told by its errno.
+/// A control file that did not accept a value, with the errno that says why.
 #[derive(Debug)]
 struct Refused {
     path: PathBuf,

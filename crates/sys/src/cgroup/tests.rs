@@ -73,7 +73,7 @@ fn a_limit_on_memory_can_be_narrowed_and_nothing_else_changes() {
 }
 
 #[test]
-fn the_ledger_hears_of_everything_that_may_be_made_before_it_is() {
+fn the_cleanup_journal_has_every_group_before_it_is_made() {
     let machine = Machine::v2();
     let paths = machine.hierarchy().paths("faultline-77-3", &both());
     let aside = format!("{V2_OWN}/faultline-{PID}-aside");

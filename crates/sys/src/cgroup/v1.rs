@@ -11,7 +11,7 @@ const OPERATIONS: &str = "blkio.throttle.read_iops_device";
 pub(super) fn limit_memory(group: &Path, limits: &Limits) -> io::Result<()> {
     const FILE: &str = "memory.limit_in_bytes";
     let Some(bytes) = limits.memory_bytes else { return Ok(()) };
-    // The worker's own memory must not go to swap: that traffic would be taken for the file's. Without swap in the
+    // The worker's own memory must not go to swap: swap traffic would be counted as the file's. Without swap in the
     // kernel there is no such file, and nothing to prevent.
     let _ = set(group, "memory.swappiness", "0");
     set(group, FILE, &bytes.to_string())?;
@@ -36,7 +36,7 @@ pub(super) fn throttle(group: &Path, limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets everything through that is held back; a failure costs time only.
+/// Releases throttled requests; a failure costs time only.
 pub(super) fn release(group: &Path, device: &str) {
     for file in [BYTES, OPERATIONS] {
         let _ = set(group, file, &format!("{device} 0"));

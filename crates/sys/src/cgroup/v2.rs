@@ -41,7 +41,7 @@ pub(super) fn throttle(group: &Path, limits: &Limits) -> io::Result<()> {
     }
 }
 
-/// Lets everything through that is held back; a failure costs time only.
+/// Releases throttled requests; a failure costs time only.
 pub(super) fn release(group: &Path, device: &str) {
     let _ = set(group, MAX, &format!("{device} rbps=max riops=max"));
 }
@@ -82,8 +82,8 @@ fn line_of<'a>(text: &'a str, device: &str) -> Option<&'a str> {
 ///
 /// A controller works in a group only when the group above lists it in `cgroup.subtree_control`, and, except at the
 /// very root, a group that lists one may hold no processes itself ("no internal processes"). This process is in that
-/// group, so it steps aside, into a group next to the cgroups. It does that only when it is alone there: moving
-/// somebody else's processes is nobody's business.
+/// group, so it moves into a group beside the workers' groups. It does that only when it is alone there, because it must
+/// not move processes of others.
 #[derive(Debug, Default)]
 pub(super) struct Delegation {
     done: Option<Done>,
@@ -124,7 +124,7 @@ impl Delegation {
         Ok(())
     }
 
-    /// Where this process would step aside, or has.
+    /// The group into which this process moves, or has moved.
     pub(super) fn aside(kernel: &Kernel, group: &Path) -> PathBuf {
         group.join(format!("{PREFIX}{}-aside", kernel.pid))
     }
@@ -142,8 +142,8 @@ impl Done {
 
 impl Drop for Done {
     fn drop(&mut self) {
-        // In this order: while a controller is enabled, nobody may come back. Nothing can be done about failures; an
-        // empty group that stays is in the ledger.
+        // In this order: while a controller is enabled, no process may be moved back. Failures are ignored: a group that
+        // stays is in the cleanup journal.
         for controller in &self.enabled {
             let _ = set(&self.group, CONTROL, &format!("-{controller}"));
         }
@@ -188,8 +188,8 @@ mod tests {
         assert!(reason.contains("2 other processes are in /own") && reason.contains("Delegate=yes"), "{reason}");
     }
 
-    /// The rule is the kernel's, so this asks the kernel, with whatever controller the tree has to give: a child
-    /// stands in for the process that steps aside.
+    /// The rule is the kernel's, so this tests it on the kernel, with whatever controller the tree has to give: a child
+    /// stands in for this process.
     #[test]
     fn a_process_steps_aside_for_its_cages_and_comes_back() {
         let Some((tree, controller)) = tests_of_the_machine::tree_with_a_controller() else { return };

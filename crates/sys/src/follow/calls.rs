@@ -117,7 +117,7 @@ impl Call {
         self.only
     }
 
-    /// What it does is known before it is carried out: nobody waits for its result.
+    /// The effect is known at entry, so the command is not stopped again at the result.
     pub(super) fn known_at_entry(&self) -> bool {
         matches!(self.does, Does::Close | Does::CloseRange | Does::Unmap | Does::Unshare | Does::Trace | Does::Filter)
     }

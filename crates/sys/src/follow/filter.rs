@@ -10,7 +10,7 @@ use libc::{
 
 use super::calls::{Call, Only};
 
-/// Said instead of a call's place in the list: the program is of another architecture.
+/// Returned instead of an index into the list: the program is of another architecture.
 pub(super) const FOREIGN: u16 = u16::MAX;
 
 /// linux/audit.h
@@ -46,7 +46,7 @@ fn load_argument(at: usize) -> sock_filter {
     load(offset_of!(seccomp_data, args) + 8 * at + if cfg!(target_endian = "big") { 4 } else { 0 })
 }
 
-/// Stops at `calls` and says their place in that list.
+/// Stops at `calls` and returns their index in that list.
 pub(super) fn of(calls: &[&Call]) -> Vec<sock_filter> {
     let allow = statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     let mut program = vec![

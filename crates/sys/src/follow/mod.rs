@@ -1,9 +1,8 @@
 //! Follows a command and everything that it starts through its system calls on files, by ptrace(2) and a seccomp filter:
-//! it stops at calls of interest only. No root is needed, nothing is loaded into the program, and nothing of it outlives
-//! the thread that follows.
+//! it is stopped only at selected calls. No root is needed, nothing is loaded into the program, and tracing ends with the
+//! thread that traces.
 //!
-//! What a descriptor is, is asked of the kernel while the program stands still; what follows from the calls is for the
-//! listener to work out.
+//! What a descriptor refers to is looked up in /proc while the program is stopped. The listener interprets the calls.
 
 mod calls;
 mod filter;
@@ -66,7 +65,7 @@ pub enum Event {
     Ended {
         thread: i32,
     },
-    /// A call of a program for another architecture, which nobody understands here.
+    /// A call of a program for another architecture. It is not decoded.
     Foreign {
         thread: i32,
     },
@@ -83,7 +82,7 @@ pub struct Called {
     pub opened: Option<Opened>,
 }
 
-/// Who is told.
+/// Receives the events of a followed command.
 pub trait Listener {
     fn hear(&mut self, event: Event);
 
@@ -97,9 +96,9 @@ pub struct Followed {
     pub status: ExitStatus,
     /// From its start to the end of its own process.
     pub took: Duration,
-    /// It was killed, for it took too long.
+    /// It was killed at the time limit.
     pub expired: bool,
-    /// Processes that were still there when it had ended, and were ended too.
+    /// Processes that still ran when it had ended, and were killed.
     pub left: usize,
 }
 
@@ -108,16 +107,15 @@ pub struct Followed {
 pub enum Trouble {
     /// It cannot be started, followed or not.
     Unstartable(io::Error),
-    /// What the kernel does not allow, and what would change that.
+    /// The kernel does not allow it; what would change that.
     Refused(String),
     /// It ran to its end, and the recording has gaps: so many events are missing.
     Lost(u64),
 }
 
-/// How long children that were about to end may take to do so: under watch, and on a busy machine, some take long for
-/// it.
+/// How long children that are about to end may take. Traced, and on a busy machine, some take long.
 const GRACE: Duration = Duration::from_secs(1);
-/// Between two looks at them. Each of their stops waits for one.
+/// Interval at which they are polled. Each of their stops waits for one.
 const NAP: Duration = Duration::from_micros(100);
 
 /// Runs a command to its end. Its streams, its group and its session are as it says; nothing of it is left when this
@@ -222,7 +220,7 @@ fn explain(error: &io::Error) -> String {
 struct Started {
     process: i32,
     gate: io::PipeWriter,
-    /// Where it says why it did not get to its program.
+    /// Through this pipe it reports why exec failed.
     word: io::PipeReader,
 }
 
@@ -241,7 +239,7 @@ fn start(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Starte
     let process = unsafe { libc::fork() };
     if process == 0 {
         drop(gate);
-        // Nobody to follow it: the parent is gone, or may not.
+        // If this fails, no tracer follows: the parent is gone, or may not trace.
         if waits.read_exact(&mut [0]).is_ok() {
             let filter = move || {
                 filter::install(&program).map_err(|error| {
@@ -252,7 +250,7 @@ fn start(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Starte
             let error = unsafe { command.pre_exec(filter) }.exec();
             let _ = tells.write_all(&error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes());
         }
-        // SAFETY: ends the child without running what the parent wants to run at its own end.
+        // SAFETY: ends the child without running the parent's exit handlers.
         unsafe { libc::_exit(127) }
     }
     if process < 0 {
@@ -286,7 +284,7 @@ struct Follower<'a> {
     /// Whose frequent calls the kernel records.
     recorded: Option<Processes>,
     tasks: BTreeMap<i32, Task>,
-    /// Threads that stopped before their parent's stop told of them.
+    /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
 }
 
@@ -302,7 +300,7 @@ impl Follower<'_> {
                     }
                 }
                 Ok(Some((thread, stop))) => self.attend(thread, stop),
-                // Nobody is left to wait for, although the process was never reported: it cannot be.
+                // No child is left although the end of this process was not reported. The kernel does not do that.
                 Ok(None) | Err(_) => return ExitStatus::from_raw(libc::SIGKILL),
             }
         }

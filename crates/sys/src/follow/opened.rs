@@ -1,8 +1,8 @@
-//! What a descriptor of another process is, through /proc.
+//! What a descriptor of another process refers to, from /proc.
 
 use std::{fs, os::unix::fs::MetadataExt};
 
-/// An open file of a process that is standing still.
+/// An open file of a stopped process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     /// Pipes, sockets, terminals and folders are none.

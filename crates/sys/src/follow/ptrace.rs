@@ -7,10 +7,10 @@ use std::{io, ptr};
 const EVENT_STOP: i32 = 128;
 /// Words of `struct ptrace_syscall_info`, with room to spare.
 const INFO_WORDS: usize = 12;
-/// Its two kinds of interest.
+/// The two kinds that are used here.
 const INFO_EXIT: u8 = 2;
 const INFO_SECCOMP: u8 = 3;
-/// What a stop within a system call is told from a signal by (PTRACE_O_TRACESYSGOOD).
+/// Distinguishes a system-call stop from a SIGTRAP (PTRACE_O_TRACESYSGOOD).
 const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
 
 /// What the kernel says of a traced thread.
@@ -18,7 +18,7 @@ const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
 pub(super) enum Stop {
     /// It ended, with this status of wait(2).
     Ended(i32),
-    /// At a call that the filter knows.
+    /// At a call that the filter selects.
     Filtered,
     /// A call that was waited for has its result.
     Finished,
@@ -35,7 +35,7 @@ pub(super) enum Stop {
 }
 
 /// The next thing that happens to any thread that this thread traces, or to its children; nothing when `patient` is
-/// false and nothing has happened; an error (ECHILD) when there is nobody any more.
+/// false and nothing has happened; an error (ECHILD) when no child is left.
 pub(super) fn wait(patient: bool) -> io::Result<Option<(i32, Stop)>> {
     let mut status = 0;
     let flags = libc::__WALL | libc::__WNOTHREAD | if patient { 0 } else { libc::WNOHANG };
@@ -91,19 +91,19 @@ pub(super) fn seize(process: i32) -> io::Result<()> {
     request(libc::PTRACE_SEIZE as _, process, 0, options as usize)
 }
 
-// A thread that was killed meanwhile cannot be told to go on, and does not need to be: its end is reported.
+// Errors of resuming are ignored: a thread that was killed meanwhile cannot be resumed, and its end is reported.
 
-/// On to the next stop, with a signal that it gets (0: none).
+/// Resumes a thread until its next stop, delivering a signal (0: none).
 pub(super) fn go_on(thread: i32, signal: i32) {
     let _ = request(libc::PTRACE_CONT as _, thread, 0, signal as usize);
 }
 
-/// On to the end of the call it is in.
+/// Resumes a thread until the end of its current call.
 pub(super) fn go_on_to_result(thread: i32, signal: i32) {
     let _ = request(libc::PTRACE_SYSCALL as _, thread, 0, signal as usize);
 }
 
-/// Lets it stand still, as the signal that stopped it wants.
+/// Leaves it stopped (group stop), as a stop signal demands.
 pub(super) fn let_halt(thread: i32) {
     let _ = request(libc::PTRACE_LISTEN as _, thread, 0, 0);
 }
@@ -115,7 +115,7 @@ pub(super) fn message(thread: i32) -> io::Result<i32> {
     Ok(message as i32)
 }
 
-/// What a thread asks for: the arguments, and what the filter said.
+/// The call that a thread is about to make: its arguments, and the value from the filter.
 pub(super) fn asked(thread: i32) -> io::Result<([u64; 6], u16)> {
     let info = info(thread, INFO_SECCOMP)?;
     let mut arguments = [0; 6];
@@ -123,7 +123,7 @@ pub(super) fn asked(thread: i32) -> io::Result<([u64; 6], u16)> {
     Ok((arguments, info[10] as u16))
 }
 
-/// What it got: as the kernel returns it, errors being negative.
+/// The result of the call; errors are negative.
 pub(super) fn result(thread: i32) -> io::Result<i64> {
     Ok(info(thread, INFO_EXIT)?[3] as i64)
 }

@@ -1,9 +1,9 @@
-//! The frequent calls, as the kernel records them: a program is not stopped for them. What a descriptor is cannot be
-//! asked in a recording, so the rare calls that open files are stopped at all the same, and both are put in order by
-//! how far the recording was at each stop.
+//! The frequent calls, recorded by the kernel without stopping the program. A recording does not say what a descriptor
+//! refers to, so the program is still stopped at the rare calls that open files. Both are put in order by the position
+//! of the recording at each stop.
 //!
-//! An event costs as much as a small read does, so a call leaves one: its entry, of the calls and processes of interest
-//! only, which a program of a few instructions chooses in the kernel. What a read delivers follows from the size of the
+//! An event costs as much as a small read, so only the entry of a call is recorded, and a BPF program selects calls and
+//! processes in the kernel. What a read delivers follows from the size of the
 //! file.
 
 use std::{
@@ -23,9 +23,9 @@ use crate::bpf::{
 
 /// Three times the calls of one pause, where they are cheap.
 const RING_BYTES: u32 = 4 << 20;
-/// More than this are kept of no program: 72 bytes each.
+/// Upper limit of recorded calls, at 72 bytes each.
 const EVENTS_MAX: usize = 2_000_000;
-/// How long the ring is left alone: emptying it takes time of the program's where there are few processors.
+/// Interval at which the ring is emptied. Emptying it takes CPU time from the program where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Of those that live at the same time.
 const PROCESSES_MAX: u32 = 1 << 15;
@@ -51,7 +51,7 @@ pub(super) struct Recorder {
     _program: Attached,
 }
 
-/// Whose calls are recorded. Each has a count of those that did not fit into the ring.
+/// The processes whose calls are recorded, each with a count of calls that did not fit into the ring.
 pub(super) struct Processes {
     counts: Counts,
     /// Device and inode of the PID namespace in which they are numbered here.
@@ -143,7 +143,7 @@ fn program(wanted: &[i32], processes: &Processes, ring: &Ring) -> Vec<Instructio
         program.extend([set(R2, 8 * arguments.len() as i32), call(Helper::ReadKernel)]);
         word += arguments.len() as i32;
     }
-    // Nobody waits for it: the ring is looked at every few milliseconds.
+    // No wake-up is needed: the ring is polled every few milliseconds.
     const NO_WAKEUP: i32 = 1;
     program.extend([copy(R1, R9), set(R2, NO_WAKEUP), call(Helper::RingSubmit)]);
     program.extend(LEAVE);
@@ -180,7 +180,7 @@ impl Recorder {
 }
 
 impl Seen {
-    /// Nothing if it is no call that anybody asked for.
+    /// `None` if it is no selected call.
     fn of(place: u64, record: &[u8]) -> Option<Seen> {
         let word = |at: usize| Some(u64::from_ne_bytes(*record.get(8 * at..)?.first_chunk()?));
         let (who, number) = (word(0)?, word(1)?);
@@ -202,7 +202,7 @@ impl Tape {
         }
     }
 
-    /// Tells the listener everything in the order in which it happened.
+    /// Passes all events to the listener in the order in which they happened.
     pub(super) fn replay(self, stops: Vec<(u64, Event)>, listener: &mut dyn Listener) {
         let mut stops = stops.into_iter().peekable();
         for Seen { place, thread, call, arguments } in self.seen {

@@ -1,5 +1,5 @@
 //! Where the fields of a tracepoint lie, from its `format` file. The text comes from the kernel, but it differs between
-//! versions and says what to read from where: nothing in it is believed without a check.
+//! versions and decides which bytes are read, so every value in it is checked.
 
 /// More than any event of the kernel has.
 const RECORD_BYTES_MAX: usize = 1 << 16;

@@ -1,5 +1,5 @@
-//! The kernel's table of tracepoints. Often it is not mounted; then a mount of our own is made that is attached nowhere:
-//! it exists as a file descriptor, nobody else sees it, and the kernel takes it away with the process, however that ends.
+//! The kernel's table of tracepoints. Where it is not mounted, a detached mount is made: it has a descriptor but no path,
+//! is invisible to other processes, and the kernel removes it when the process ends, also when it is killed.
 
 use std::{fs::File, io::Read};
 

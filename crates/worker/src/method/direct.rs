@@ -17,7 +17,7 @@ use crate::{
     task::{Fault, Refusal, Task, at},
 };
 
-/// When neither statx(2) nor the file system says what it wants. Right for every disk we know of.
+/// Used when neither statx(2) nor the file system reports an alignment. Sufficient for all known disks.
 const USUAL_ALIGNMENT: u64 = 4096;
 
 /// Of include/uapi/linux/magic.h.
@@ -92,7 +92,7 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
         return Err(format!("O_DIRECT is not possible here: a read of {block} bytes failed: {errno}"));
     }
     // Some file systems (btrfs with checksums, for one) take the flag and read through the page cache all the same.
-    // It shows when the page was not there before; when it was, the state after a cold pass will show it.
+    // That shows here if the page was not cached before; otherwise the check after a cold pass shows it.
     match (before, resident()) {
         (Some(0), Some(1..)) => {
             Err("O_DIRECT is not possible here: the file system read through the page cache all the same".into())
@@ -101,7 +101,7 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     }
 }
 
-/// Whether offsets and lengths of the job are multiples of what the device wants.
+/// Whether offsets and lengths of the job are multiples of the alignment that the device requires.
 fn fits(task: &Task, align: u64) -> Result<(), String> {
     let pattern = &task.pattern;
     let range = pattern.range;

@@ -1,6 +1,6 @@
 //! `preadv2(2)` with `RWF_DONTCACHE` (Linux 6.14): buffered, but pages that the read itself brought into the page
-//! cache are dropped again. Pages that were cached before stay. File systems opt in; where they did not, the kernel
-//! says `EOPNOTSUPP`, and so does faultline: it never reads without the flag.
+//! cache are dropped again. Pages that were cached before stay. File systems opt in; elsewhere the
+//! kernel returns `EOPNOTSUPP` and the method is unavailable: it never reads without the flag.
 
 use std::{fs::File, io::IoSliceMut};
 

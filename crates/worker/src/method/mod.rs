@@ -1,4 +1,4 @@
-//! The ways of reading a file that this worker knows: the two traits, the table, and what several methods use.
+//! The worker's methods of reading a file: the two traits, the table, and what several methods share.
 //!
 //! `Access` is the contract that decides what is measured: bytes are **lent**. A mapping lends itself, `pread` lends
 //! its own buffer after filling it; whether a copy happened is the method's business and the experiment's subject.
@@ -44,11 +44,11 @@ pub(crate) const METHODS: &[&dyn Method] = &[
 pub(crate) trait Method: Sync {
     fn name(&self) -> &'static str;
 
-    /// Asked of this kernel and this file, now, before anything is measured: whatever could fall back to something else
-    /// has been tried for real. The reason is shown to the user.
+    /// Whether this kernel and this file support it, tested before anything is measured: whatever could silently fall back
+    /// to another method is tried once. The reason is shown to the user.
     fn support(&self, task: &Task) -> Result<(), String>;
 
-    /// Everything that comes before the clock. `support` has agreed.
+    /// Everything that happens before the clock starts. `support` has succeeded.
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal>;
 }
 
@@ -60,7 +60,7 @@ pub(crate) trait Access {
     /// The bytes of `span`, all of them: a file that ends early is an error.
     fn view(&mut self, span: Span) -> io::Result<&[u8]>;
 
-    /// Many spans, in any order. Who keeps several reads in flight does it here; everyone else takes them one by one.
+    /// Many spans, in any order. Methods with several reads in flight override this; the others take them one by one.
     #[inline(always)]
     fn view_each(&mut self, spans: impl Iterator<Item = Span>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         for span in spans {

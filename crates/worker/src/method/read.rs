@@ -31,7 +31,7 @@ impl Method for Read {
 
 impl Way for Read {
     type Shared = File;
-    /// The position, as far as this process knows: nobody else uses the open file.
+    /// The position of the open file, which is used here alone.
     type Own = u64;
     type Access<'a> = Reader<'a>;
 

@@ -43,8 +43,8 @@ impl Method for Stdio {
                 "only glibc maps a stream (fopen mode \"rm\"); this worker was built for another C library".into()
             );
         }
-        // The mode is a wish: glibc falls back to reading without a word. So a stream is opened, one byte is read,
-        // and the kernel is asked whether there is a new mapping of this very file.
+        // glibc falls back to reading silently. So a stream is opened, one byte is read, and /proc shows whether this file
+        // has a new mapping.
         let mappings = || mappings_of(task).map_err(|error| format!("/proc/self/maps: {error}"));
         let before = mappings()?;
         let stream = Stream::open(task, self.mapped).map_err(|fault| fault.to_string())?;
@@ -72,7 +72,7 @@ fn mappings_of(task: &Task) -> io::Result<usize> {
 
 impl Way for Stdio {
     type Shared = Stream;
-    /// The position, as far as this process knows: nobody else uses the stream.
+    /// The position of the stream, which is used here alone.
     type Own = u64;
     type Access<'a> = Reader<'a>;
 
@@ -139,7 +139,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: the stream is open, and nobody can use it after this.
+        // SAFETY: the stream is open, and it is not used after this.
         unsafe { libc::fclose(self.0.as_ptr()) };
     }
 }

@@ -33,7 +33,7 @@ impl Method for Uring {
         "uring"
     }
 
-    /// Builds the ring that the pass will build, registers its buffers, and asks it for the operation.
+    /// Builds the same ring as the pass, registers its buffers, and checks that it supports the operation.
     fn support(&self, task: &Task) -> Result<(), String> {
         if task.arm.word("io") == "direct" {
             direct::try_one(task)?;
@@ -73,7 +73,7 @@ impl UringWay {
         Ok(UringWay { depth, registered, alignment, direct, stride })
     }
 
-    /// Builds the ring that the pass will build, registers as much memory, and asks it for the operations. What is
+    /// Builds the same ring as the pass, registers as much memory, and checks that it supports the operations. What is
     /// missing comes back in words.
     pub(crate) fn try_ring(&self, buffer_bytes: usize, operations: &[u8]) -> Result<(), String> {
         let mut buffer = Buffer::new(buffer_bytes).map_err(|error| format!("buffers: {error}"))?;
@@ -162,7 +162,7 @@ impl Way for UringWay {
 
 /// The ring itself is broken, which no kernel has been seen to do: requests are in flight whose completions cannot be waited
 /// for. The kernel would write to, or read from, memory that has been given to something else by then; so this process ends,
-/// and its memory with it. The controller reports the last words.
+/// and its memory with it. The controller reports its stderr.
 #[cold]
 pub(crate) fn end_with_requests_in_flight(error: &io::Error) -> ! {
     let _ = writeln!(io::stderr(), "io_uring_enter(2) failed with requests in flight: {error}");

@@ -1,4 +1,4 @@
-//! A command that is watched: what it does to its files, by the system calls that it makes.
+//! A traced command: what it does to its files, by the system calls that it makes.
 
 mod model;
 
@@ -10,7 +10,7 @@ use sys::follow::{Followed, How, Trouble, follow};
 use crate::task::{Fault, at};
 use model::Model;
 
-/// What watching came to.
+/// The result of tracing.
 pub(crate) enum Watched {
     Seen(Followed, Box<Observation>),
     /// Nothing, by these means; others may do. `ran`: the command ran to its end nevertheless.

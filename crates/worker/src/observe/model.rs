@@ -1,5 +1,5 @@
-//! From system calls to what was done to each file: which open file a descriptor is of, where that stands, what is
-//! mapped where. Pure; nothing in here asks the kernel.
+//! Derives from system calls what was done to each file: which open file a descriptor refers to, its position, and what
+//! is mapped where. Pure; it makes no system call.
 
 use std::{
     cell::RefCell,
@@ -52,7 +52,7 @@ struct Open {
 }
 
 impl Open {
-    /// Where lseek(2) leads that nobody waited for.
+    /// The target of an lseek(2) whose result was not waited for.
     fn sought(&self, [_, offset, whence, ..]: &[u64; 6]) -> u64 {
         match *whence as i32 {
             libc::SEEK_CUR => self.position.wrapping_add(*offset),
@@ -128,7 +128,7 @@ impl Model {
             Some(task) => Rc::new(RefCell::new(task.table.borrow().clone())),
             None => Table::default(),
         };
-        // One that executes a program takes over the number of its process: nobody new.
+        // A thread that executes a program takes over the id of its process; it is not a new one.
         let is_new = !(thread == process && parent.is_some_and(|it| it.process == process));
         if let Some(of_parent) = parent.map(|it| it.process).filter(|&it| it != process) {
             let copy = self.maps.get(&of_parent).cloned().unwrap_or_default();
@@ -168,7 +168,7 @@ impl Model {
         }
     }
 
-    /// A new open file, which may have stood somewhere before it was known.
+    /// A new open file, at the position that it already had.
     fn open(&mut self, opened: &Opened, position: u64) -> Option<usize> {
         let file = self.file(opened)?;
         let direct = opened.flags & libc::O_DIRECT != 0;
@@ -188,7 +188,7 @@ impl Model {
         }))
     }
 
-    /// The open file of a descriptor; one that nobody saw being opened is taken as it was found.
+    /// The open file of a descriptor; one whose opening was not seen is taken as it was found.
     fn find(&mut self, called: &Called, descriptor: i32) -> Option<usize> {
         let known = self.tasks.get(&called.thread)?.table.borrow().get(&descriptor).copied();
         if let Some(known) = known {
@@ -293,7 +293,7 @@ impl Model {
     fn opened(&mut self, called: &Called) {
         let descriptor = called.result.unwrap_or(-1) as i32;
         let Some(opened) = &called.opened else {
-            // Closed again by another thread before anybody could look.
+            // Another thread closed it before it could be looked up.
             self.set(called.thread, descriptor, None);
             return;
         };
@@ -401,7 +401,7 @@ impl Model {
         }
     }
 
-    /// The files that are mapped somewhere there.
+    /// The files that are mapped in this range of addresses.
     fn mapped(&self, thread: i32, from: u64, bytes: u64) -> BTreeSet<usize> {
         let maps = self.tasks.get(&thread).and_then(|task| self.maps.get(&task.process));
         let there = maps.map(|it| overlapping(it, from, from.saturating_add(bytes))).unwrap_or_default();
@@ -412,7 +412,7 @@ impl Model {
         *self.files[file].access.hints.entry(hint).or_default() += 1;
     }
 
-    /// What came of it.
+    /// The result.
     pub(crate) fn finish(self, by: Means) -> Observation {
         let mut touched: Vec<File> = self.files.into_iter().filter(|it| it.access != Access::default()).collect();
         let bytes = |it: &File| it.access.read_bytes().saturating_add(it.access.mapped_bytes());
@@ -441,7 +441,7 @@ impl Model {
     }
 }
 
-/// What every program opens without being asked: nobody looks for it first.
+/// Files that every program opens when it starts; they are not listed first.
 fn is_of_the_system(path: &str) -> bool {
     ["/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/nix/store/"].iter().any(|it| path.starts_with(it))
 }

@@ -43,7 +43,7 @@ pub(super) fn support(task: &Task) -> Result<(), String> {
     }
 }
 
-/// What open(2) is told when the flag does the syncing.
+/// The flag of open(2) that makes each write durable.
 pub(super) fn sync_flags(task: &Task) -> OFlags {
     match task.arm.word("sync") {
         "o-sync" => OFlags::SYNC,
@@ -128,7 +128,7 @@ impl Writer for Calls {
         if self.syncs_at_end { self.file.sync_data() } else { Ok(()) }
     }
 
-    /// Pages of the page cache, if there are any, are pinned by nobody.
+    /// Has no mapping, so no pages of the page cache are pinned.
     fn lock(&mut self) -> Result<(), Refusal> {
         Ok(())
     }

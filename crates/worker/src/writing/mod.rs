@@ -1,8 +1,8 @@
 //! Workloads that change the file. The controller gives them a file of faultline's own, and nothing else.
 //!
 //! **What is written** is the same whatever writes it (docs/FORMATS.md, "What is written"): `overwrite` and `append` put
-//! blocks of one source, stamped with their offset; `update` changes every byte `b` to `(b + 5) % 250`. What came
-//! of it is the controller's to look at: it has the range read once more, by another worker.
+//! blocks of one source, stamped with their offset; `update` changes every byte `b` to `(b + 5) % 250`. The
+//! controller verifies the result: it has the range read once more, by another worker.
 //!
 //! **Where the time goes.** `open` maps or opens, `work` writes and syncs as far as the durability asks, `close` unmaps
 //! and closes. An `update` also reads the clock four times a block, and says what that costs.
@@ -67,7 +67,7 @@ pub(super) struct Places {
     stride: usize,
 }
 
-/// Everything that comes before the clock.
+/// Everything that happens before the clock starts.
 pub(crate) fn session(task: Task) -> Prepared {
     if task.job.permit.write.is_none() {
         return Err(Fault::new("the job writes, and has no permission to").into());
@@ -178,7 +178,7 @@ struct Writing<W> {
 }
 
 impl<W> Writing<W> {
-    /// What was done before the clock started is on the device when it starts.
+    /// Syncs what was written before the clock starts.
     fn settle(&self) -> Result<(), Fault> {
         let file = open(&self.task, OFlags::empty())?;
         file.sync_all().map_err(at("fsync(2) before the pass"))
@@ -215,7 +215,7 @@ impl<W: Writer> Session for Writing<W> {
             bytes: bytes(&pattern),
             distinct_bytes: reached.bytes,
             distinct_pages: Some(reached.pages),
-            // Read by somebody else, when this pass is over: reading it here would be counted as the pass's own.
+            // Another worker reads it after this pass; reading it here would count as the pass's own.
             checksum: format!("{:016x}", 0),
             threads: 1,
             queue_depth,
@@ -269,7 +269,7 @@ fn update<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>, own: &mu
         for byte in block.iter_mut() {
             *byte = ((u16::from(*byte) + 5) % 250) as u8;
         }
-        // A buffer of our own is not read again by anybody the compiler can see.
+        // The compiler must not drop stores to a buffer that this function does not read again.
         std::hint::black_box(block);
         let changed = Instant::now();
         writer.store(span, own)?;

@@ -88,8 +88,8 @@ impl Uring {
     }
 
     fn push(&mut self, request: &Entry) {
-        // SAFETY: the file is this value's own, the memory the session's, and both outlive the request: whoever drops
-        // this value has waited for everything in flight (`finish`, or `reap` before an error is returned).
+        // SAFETY: the file is this value's own, the memory the session's, and both outlive the request: this value
+        // is dropped only after everything in flight was waited for (`finish`, or `reap` before an error is returned).
         unsafe { self.ring.ring.submission().push(request) }.expect("the queue has room for every slot");
     }
 
@@ -188,7 +188,7 @@ impl Writer for Uring {
         if self.syncs_at_end { self.file.sync_data() } else { Ok(()) }
     }
 
-    /// Pages of the page cache, if there are any, are pinned by nobody.
+    /// Has no mapping, so no pages of the page cache are pinned.
     fn lock(&mut self) -> Result<(), Refusal> {
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! The ledger of what runs put outside the data folder, so that `faultline clean` can take away what a killed run left.
+//! The cleanup journal: what runs create outside the data folder, so that `faultline clean` can remove what a killed run left.
 //!
-//! An entry is written before the thing is made and removed after it is gone: a crash in between leaves an entry too
-//! many, never a thing without one. Cleaning deletes a regular file with one of our names, in the folder where the entry
+//! An entry is written before its file or group is created and removed after that is gone. A crash in between leaves a
+//! superfluous entry, never a leftover without an entry. Cleaning deletes a regular file with one of our names, in the folder where the entry
 //! says it was made, with the inode it was made with; or, under the same conditions, an empty group of a cgroup file
 //! system. Anything else is reported and stays.
 
@@ -27,12 +27,11 @@ use crate::{
 
 /// A folder of entries.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub struct CleanupJournal {
     folder: PathBuf,
 }
 
-/// Something of this process that is, or is about to be, where it must not stay. Dropping it keeps the entry:
-/// only `done` says that the thing is gone.
+/// A file or group of this process that must be removed later. Dropping this keeps the entry; only `done` removes it.
 #[derive(Debug)]
 #[must_use = "the entry stays until `done` is called"]
 pub struct Entry {
@@ -50,7 +49,7 @@ pub struct Found {
     pub owner: Owner,
 }
 
-/// What became of a leftover.
+/// The result of removing a leftover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removal {
     Deleted {
@@ -62,13 +61,13 @@ pub enum Removal {
     Refused(String),
 }
 
-impl Ledger {
-    /// The ledger in `dir`, in `$FAULTLINE_DATA_DIR` or in the user's state folder. Nothing is made until an entry is.
+impl CleanupJournal {
+    /// The journal in `dir`, in `$FAULTLINE_DATA_DIR` or in the user's state folder. No folder is created before the first entry.
     ///
     /// # Errors
     /// When there is neither a folder nor a home to put one in.
-    pub fn open(dir: Option<PathBuf>) -> Result<Ledger> {
-        Ok(Ledger { folder: places::leftovers(dir)? })
+    pub fn open(dir: Option<PathBuf>) -> Result<CleanupJournal> {
+        Ok(CleanupJournal { folder: places::leftovers(dir)? })
     }
 
     /// Notes that this process is about to make `path`, whose name must be `.faultline-*.data`, or `faultline-*` for a
@@ -114,13 +113,13 @@ impl Ledger {
         Ok(Entry { file, leftover })
     }
 
-    /// Every entry, whoever made it.
+    /// Every entry, of all processes.
     ///
     /// # Errors
     /// When the folder is there and cannot be read.
     pub fn entries(&self) -> Result<Vec<Found>> {
         let files = atomic::files(&self.folder)
-            .with_context(|| format!("the ledger in {} cannot be listed", self.folder.display()))?;
+            .with_context(|| format!("the cleanup journal in {} cannot be listed", self.folder.display()))?;
         let entries = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"));
         Ok(entries.filter_map(|entry| found(entry).transpose()).collect::<io::Result<Vec<Found>>>()?)
     }
@@ -163,7 +162,7 @@ impl Ledger {
         let Some(leftover) = &found.leftover else {
             return Ok(Removal::Refused(format!("{} cannot be read", found.entry.display())));
         };
-        // Asked again: between listing and removing, somebody had time to think.
+        // Checked again: the owner may have changed between listing and removing.
         if process::owner(&leftover.owner) != Owner::Gone {
             return Ok(Removal::Refused("its process is not known to be gone".into()));
         }
@@ -233,7 +232,7 @@ fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
     if !is_ours(leftover.kind, name) {
         return refused(format!("it is not named {}", pattern(leftover.kind)));
     }
-    // A folder that is a symbolic link by now would lead somewhere else; the one that is looked at stays open.
+    // A folder may have become a symbolic link by now; the open descriptor keeps the folder that was checked.
     let parent = path.parent().unwrap_or(Path::new("/"));
     let folder = match Folder::open(parent) {
         Ok(folder) if folder.path() == parent => folder,
@@ -279,7 +278,7 @@ fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
 
 /// Never anything but rmdir(2), and never of what is inside: a group with processes or groups in it refuses, and stays.
 fn remove_cgroup(path: &Path, leftover: &Leftover) -> Result<Removal> {
-    // No group outlives its boot; what has its name now belongs to somebody else.
+    // No group outlives its boot; a group with its name now belongs to another process.
     if leftover.owner.boot_id != process::this().boot_id {
         return Ok(Removal::WasGone);
     }

@@ -4,13 +4,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use history::{Ledger, Owner, Removal};
+use history::{CleanupJournal, Owner, Removal};
 use schema::leftover::{Leftover, LeftoverKind};
 use tempfile::TempDir;
 
 struct Scene {
     _folder: TempDir,
-    ledger: Ledger,
+    journal: CleanupJournal,
     entries: PathBuf,
     place: PathBuf,
 }
@@ -20,8 +20,8 @@ fn scene() -> Scene {
     let root = folder.path().canonicalize().unwrap();
     let place = root.join("place");
     fs::create_dir(&place).unwrap();
-    let ledger = Ledger::open(Some(root.join("state"))).unwrap();
-    Scene { _folder: folder, ledger, entries: root.join("state/leftovers"), place }
+    let journal = CleanupJournal::open(Some(root.join("state"))).unwrap();
+    Scene { _folder: folder, journal, entries: root.join("state/leftovers"), place }
 }
 
 fn identity(path: &Path) -> (u64, u64) {
@@ -33,7 +33,7 @@ impl Scene {
     /// A test file that was made and noted by a process that is gone.
     fn left_behind(&self, name: &str) -> PathBuf {
         let path = self.place.join(name);
-        let mut entry = self.ledger.enter(LeftoverKind::File, &path).unwrap();
+        let mut entry = self.journal.enter(LeftoverKind::File, &path).unwrap();
         fs::write(&path, [1; 5000]).unwrap();
         entry.created(identity(&path)).unwrap();
         drop(entry);
@@ -42,7 +42,7 @@ impl Scene {
     }
 
     fn change(&self, change: impl Fn(&mut Leftover)) {
-        for entry in self.ledger.entries().unwrap() {
+        for entry in self.journal.entries().unwrap() {
             let mut leftover = entry.leftover.unwrap();
             change(&mut leftover);
             fs::write(entry.entry, serde_json::to_vec(&leftover).unwrap()).unwrap();
@@ -50,8 +50,8 @@ impl Scene {
     }
 
     fn clean(&self) -> Vec<Removal> {
-        let stale = self.ledger.stale().unwrap();
-        stale.iter().map(|found| self.ledger.remove(found).unwrap()).collect()
+        let stale = self.journal.stale().unwrap();
+        stale.iter().map(|found| self.journal.remove(found).unwrap()).collect()
     }
 
     fn refusal(&self) -> String {
@@ -65,18 +65,18 @@ impl Scene {
 #[test]
 fn an_entry_lives_as_long_as_its_file() {
     let scene = scene();
-    assert!(scene.ledger.entries().unwrap().is_empty());
+    assert!(scene.journal.entries().unwrap().is_empty());
     let path = scene.place.join(".faultline-1.data");
-    let mut entry = scene.ledger.enter(LeftoverKind::File, &path).unwrap();
+    let mut entry = scene.journal.enter(LeftoverKind::File, &path).unwrap();
     assert_eq!(entry.path(), path);
-    let noted = scene.ledger.entries().unwrap();
+    let noted = scene.journal.entries().unwrap();
     assert_eq!(noted.len(), 1);
     assert_eq!(noted[0].owner, Owner::Running);
     assert_eq!(noted[0].leftover.as_ref().unwrap().identity, None);
     fs::write(&path, "x").unwrap();
     entry.created(identity(&path)).unwrap();
-    assert!(scene.ledger.entries().unwrap()[0].leftover.as_ref().unwrap().identity.is_some());
-    assert!(scene.ledger.stale().unwrap().is_empty());
+    assert!(scene.journal.entries().unwrap()[0].leftover.as_ref().unwrap().identity.is_some());
+    assert!(scene.journal.stale().unwrap().is_empty());
     fs::remove_file(&path).unwrap();
     entry.done().unwrap();
     assert_eq!(fs::read_dir(&scene.entries).unwrap().count(), 0);
@@ -88,12 +88,12 @@ fn what_a_killed_run_left_is_deleted_with_its_entry() {
     let path = scene.left_behind(".faultline-1.data");
     assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
     assert!(!path.exists());
-    assert!(scene.ledger.entries().unwrap().is_empty());
+    assert!(scene.journal.entries().unwrap().is_empty());
     // Killed after it had removed its file, or before it made it.
     let path = scene.left_behind(".faultline-2.data");
     fs::remove_file(path).unwrap();
     assert_eq!(scene.clean(), [Removal::WasGone]);
-    assert!(scene.ledger.entries().unwrap().is_empty());
+    assert!(scene.journal.entries().unwrap().is_empty());
 }
 
 #[test]
@@ -150,21 +150,21 @@ fn nothing_is_deleted_that_is_not_the_very_file() {
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     assert!(folder.refusal().contains("not a regular file"));
-    assert_eq!(folder.ledger.entries().unwrap().len(), 1);
+    assert_eq!(folder.journal.entries().unwrap().len(), 1);
 }
 
 #[test]
 fn what_may_still_be_in_use_is_not_stale() {
     let scene = scene();
     let path = scene.left_behind(".faultline-1.data");
-    let gone = scene.ledger.stale().unwrap();
+    let gone = scene.journal.stale().unwrap();
     scene.change(|leftover| leftover.owner.host = "another".into());
-    assert!(scene.ledger.stale().unwrap().is_empty());
-    assert!(matches!(scene.ledger.entries().unwrap()[0].owner, Owner::Unknown(_)));
+    assert!(scene.journal.stale().unwrap().is_empty());
+    assert!(matches!(scene.journal.entries().unwrap()[0].owner, Owner::Unknown(_)));
     // The entry was stale when it was listed, and its owner is not known to be gone when it is removed.
     let mut found = gone[0].clone();
     found.leftover.as_mut().unwrap().owner.host = "another".into();
-    assert!(matches!(scene.ledger.remove(&found).unwrap(), Removal::Refused(_)));
+    assert!(matches!(scene.journal.remove(&found).unwrap(), Removal::Refused(_)));
     assert!(path.exists());
 }
 
@@ -173,7 +173,7 @@ fn a_damaged_entry_is_listed_and_does_not_hide_the_others() {
     let scene = scene();
     scene.left_behind(".faultline-1.data");
     fs::write(scene.entries.join("0.json"), "{\"kind\":\"mo").unwrap();
-    let entries = scene.ledger.entries().unwrap();
+    let entries = scene.journal.entries().unwrap();
     assert_eq!(entries.len(), 2);
     let damaged = entries.iter().find(|found| found.leftover.is_none()).unwrap();
     assert!(matches!(&damaged.owner, Owner::Unknown(reason) if reason.contains("0.json cannot be read")));
@@ -187,7 +187,7 @@ fn a_folder_with_a_name_that_is_no_text_can_be_cleaned_too() {
     let folder = scene.place.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     fs::create_dir(&folder).unwrap();
     let path = folder.join(".faultline-1.data");
-    let mut entry = scene.ledger.enter(LeftoverKind::File, &path).unwrap();
+    let mut entry = scene.journal.enter(LeftoverKind::File, &path).unwrap();
     fs::write(&path, [1; 5000]).unwrap();
     entry.created(identity(&path)).unwrap();
     assert_eq!(entry.path(), path);
@@ -199,20 +199,20 @@ fn a_folder_with_a_name_that_is_no_text_can_be_cleaned_too() {
 #[test]
 fn what_cannot_be_noted_must_not_be_made() {
     let scene = scene();
-    let error = scene.ledger.enter(LeftoverKind::File, &scene.place.join("big.bin")).unwrap_err();
+    let error = scene.journal.enter(LeftoverKind::File, &scene.place.join("big.bin")).unwrap_err();
     assert!(error.to_string().contains("could never be cleaned up"));
     let file = scene.place.join("a file");
     fs::write(&file, "").unwrap();
-    let ledger = Ledger::open(Some(file)).unwrap();
-    let error = ledger.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap_err();
+    let journal = CleanupJournal::open(Some(file)).unwrap();
+    let error = journal.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap_err();
     assert!(error.to_string().contains("nothing was made") && error.to_string().contains("FAULTLINE_DATA_DIR"));
-    assert!(scene.ledger.enter(LeftoverKind::File, Path::new("/no/such/.faultline-1.data")).is_err());
+    assert!(scene.journal.enter(LeftoverKind::File, Path::new("/no/such/.faultline-1.data")).is_err());
 }
 
 impl Scene {
     /// A directory that was made and noted as a cgroup by a process that is gone.
     fn group_left_behind(&self, path: &Path) {
-        let mut entry = self.ledger.enter(LeftoverKind::Cgroup, path).unwrap();
+        let mut entry = self.journal.enter(LeftoverKind::Cgroup, path).unwrap();
         fs::create_dir(path).unwrap();
         entry.created(identity(path)).unwrap();
         drop(entry);
@@ -239,7 +239,7 @@ fn the_cgroup_of_a_killed_run_is_removed_with_its_entry() {
     scene.group_left_behind(&path);
     assert_eq!(scene.clean(), [Removal::Deleted { bytes: 0 }]);
     assert!(!path.exists());
-    assert!(scene.ledger.entries().unwrap().is_empty());
+    assert!(scene.journal.entries().unwrap().is_empty());
     scene.group_left_behind(&path);
     fs::remove_dir(&path).unwrap();
     assert_eq!(scene.clean(), [Removal::WasGone]);
@@ -298,34 +298,34 @@ fn no_cgroup_outlives_its_boot() {
     scene.change(|leftover| leftover.owner.boot_id = "the one before".into());
     assert_eq!(scene.clean(), [Removal::WasGone]);
     assert!(path.exists());
-    assert!(scene.ledger.entries().unwrap().is_empty());
+    assert!(scene.journal.entries().unwrap().is_empty());
 }
 
 #[test]
 fn a_cgroup_that_could_never_be_cleaned_up_must_not_be_made() {
     let scene = scene();
     for name in ["mine", "faultline-", ".faultline-1.data"] {
-        let error = scene.ledger.enter(LeftoverKind::Cgroup, &scene.place.join(name)).unwrap_err();
+        let error = scene.journal.enter(LeftoverKind::Cgroup, &scene.place.join(name)).unwrap_err();
         assert!(error.to_string().contains("not named faultline-*"), "{error}");
     }
-    assert!(scene.ledger.enter(LeftoverKind::File, &scene.place.join("faultline-1-0")).is_err());
+    assert!(scene.journal.enter(LeftoverKind::File, &scene.place.join("faultline-1-0")).is_err());
 }
 
 #[test]
 fn half_written_entries_of_killed_processes_are_no_entries_and_can_be_removed() {
     let scene = scene();
-    let mine = scene.ledger.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap();
+    let mine = scene.journal.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap();
     let gone = scene.entries.join(".1234abcd-5-6-0.json.4294967295.1.0.tmp");
     let other = scene.entries.join(".notes.tmp");
     for path in [&gone, &other] {
         fs::write(path, "{").unwrap();
     }
-    assert_eq!(scene.ledger.entries().unwrap().len(), 1);
-    assert_eq!(scene.ledger.abandoned().unwrap(), std::slice::from_ref(&gone));
-    assert_eq!(scene.ledger.remove_abandoned().unwrap(), 1);
+    assert_eq!(scene.journal.entries().unwrap().len(), 1);
+    assert_eq!(scene.journal.abandoned().unwrap(), std::slice::from_ref(&gone));
+    assert_eq!(scene.journal.remove_abandoned().unwrap(), 1);
     assert_eq!((gone.exists(), other.exists()), (false, true));
-    assert_eq!(scene.ledger.entries().unwrap().len(), 1);
+    assert_eq!(scene.journal.entries().unwrap().len(), 1);
     mine.done().unwrap();
-    let nowhere = Ledger::open(Some(scene.place.join("no/such"))).unwrap();
+    let nowhere = CleanupJournal::open(Some(scene.place.join("no/such"))).unwrap();
     assert_eq!(nowhere.remove_abandoned().unwrap(), 0);
 }
