@@ -1,4 +1,4 @@
-//! `--dry-run`: what would be measured, written and waited for. It asks what the run asks, as far as that changes nothing.
+//! `--dry-run`: what would be measured and written, and how long it takes. It makes the checks of a run that change nothing.
 
 use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Duration};
 
@@ -51,9 +51,9 @@ struct Place {
     name: String,
     made_here: bool,
     file_bytes: u64,
-    /// What states are asked of: the file itself, or one without a name in its folder.
+    /// The file that states are checked on: the target, or one without a name in its folder.
     target: Option<Target>,
-    /// What arms are asked of: reading the user's own file would change what is cached of it.
+    /// The file that arms are checked on: reading the user's own file would change which pages are cached.
     unnamed: Option<Target>,
     limits: Vec<String>,
 }

@@ -11,7 +11,7 @@ pub enum Outcome {
     EveryPassFailed = 1,
     /// It ran, and no comparison was decided.
     NothingDecided = 3,
-    /// An arm that was asked for by name is unavailable here.
+    /// An arm that was requested by name is unavailable here.
     Unavailable = 4,
     /// A difference that `--fail-if` forbids.
     Breached = 5,
@@ -19,7 +19,7 @@ pub enum Outcome {
     Interrupted = 130,
 }
 
-/// What the user asked for cannot be understood: exit code 2, as for options that clap refuses.
+/// A usage error: exit code 2, as for options that clap refuses.
 #[derive(Debug)]
 pub struct Usage(pub String);
 

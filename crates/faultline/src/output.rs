@@ -133,7 +133,7 @@ pub fn save(store: Option<&history::Store>, record: &Record) -> Option<PathBuf> 
     }
 }
 
-/// Everything that was asked for.
+/// All requested outputs.
 ///
 /// # Errors
 /// A file cannot be written; the others are.
@@ -159,7 +159,7 @@ pub fn emit_across(
     args: &OutputArgs,
     details: bool,
 ) -> Result<()> {
-    // Files first: a reader of stdout that went away (`| head`) must not cost anybody a file.
+    // Files first: a closed stdout (`| head`) must not prevent them from being written.
     let json = args.json.as_ref().and_then(Option::as_ref).filter(|path| !is_stdout(path));
     let files: [(Option<&PathBuf>, &dyn Fn() -> String); 4] = [
         (json, &|| report::json(record, findings, across)),

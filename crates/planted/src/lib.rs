@@ -70,7 +70,7 @@ pub struct Truth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Measured,
-    /// Every other process is slow for good.
+    /// Every second process is slow throughout.
     Split,
     Skipped,
     Invalid,

@@ -85,7 +85,7 @@ impl Arm {
         }
         let arm = Spec::of(&self.options)?.arm();
         match self.options.keys().find(|key| arm.options.get(*key) != self.options.get(*key)) {
-            Some(key) => Err(format!("{key:?} is no option of a command, or not set to what it takes")),
+            Some(key) => Err(format!("{key:?} is no option of a command, or has a value that it does not accept")),
             // What a command is called is the user's choice.
             None => Ok(Arm { name: self.name.clone(), ..arm }),
         }

@@ -309,7 +309,7 @@ impl PartialEq for Filter {
 }
 
 impl Condition {
-    /// One ascending pass over all of a file with nothing special about it; what differs is set by whoever asks.
+    /// One ascending pass over all of a file with nothing special about it; the caller sets what differs.
     pub fn plain(file_bytes: u64) -> Condition {
         Condition {
             workload: Workload::Scan,

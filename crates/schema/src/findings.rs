@@ -67,7 +67,7 @@ pub enum Status {
     Ok,
     /// No pass was made, for the reason given.
     Skipped,
-    /// No pass started from the state that was asked for.
+    /// No pass started from the requested state.
     Invalid,
     /// Every pass failed.
     Failed,
@@ -155,7 +155,7 @@ pub struct CommandTime {
     pub system_share: f64,
     /// For the device, or for anything else; of one thread only, because others work meanwhile.
     pub waited_share: Reading<f64>,
-    /// How long the disk had requests in flight, anybody's, as a share of the time that passed.
+    /// The share of the elapsed time in which the disk had requests in flight, of any process.
     pub device_busy_share: Reading<f64>,
     /// System time and waiting: reading is this share of the time that passed at most.
     pub reading_at_most: f64,
@@ -226,7 +226,7 @@ pub struct RuntimeFinding {
     pub passes: u32,
     /// The consume's loop alone, over bytes that the processor holds.
     pub loop_bytes_per_s: Option<f64>,
-    /// How many times longer the first pass of a process took over its twin than the last ones: a cold runtime.
+    /// How many times longer the first pass over the warm-up file took than the last ones: a cold runtime.
     pub first_pass: Option<f64>,
     /// Time that compilers spent meanwhile, on whatever processor.
     pub compile_share: Option<f64>,
@@ -247,7 +247,7 @@ pub struct ForkSplit {
     pub forks: Vec<Fork>,
     /// How many times longer the slow ones took.
     pub factor: f64,
-    /// The slow ones were slow over the twin of their warm-up as well: it is how they were compiled.
+    /// The slow ones were also slow over the warm-up file, so the cause is how they were compiled.
     pub in_code: bool,
     pub says: String,
 }

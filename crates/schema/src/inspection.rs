@@ -35,7 +35,7 @@ pub struct Residency {
     pub asked: String,
     pub pages: u64,
     pub resident: u64,
-    /// The rest only cachestat(2) tells (Linux 6.5).
+    /// The rest is reported only by cachestat(2) (Linux 6.5).
     pub dirty: Reading<u64>,
     pub under_writeback: Reading<u64>,
     /// Were resident once, and the kernel remembers it.

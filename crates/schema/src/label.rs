@@ -30,7 +30,7 @@ impl Label {
 }
 
 impl Labels {
-    /// Of conditions that are to be told apart, each with further words for where its fields do not suffice, the most
+    /// To distinguish conditions, each with further words for where its fields do not suffice, the most
     /// telling first.
     pub fn new(items: &[(&Condition, Vec<String>)]) -> Labels {
         let differs: Vec<_> = fields::FIELDS
@@ -52,7 +52,7 @@ impl Labels {
             })
             .collect();
         let mut labels = Labels { labels: asked };
-        // What is usually not worth a word is said where two would read the same without it.
+        // Usually omitted fields are added where two labels would be equal without them.
         for field in differs.iter().filter(|it| it.role != Role::Asked) {
             labels.tell_apart(|at| Some((field.words)(items[at].0)));
         }
@@ -111,7 +111,7 @@ impl Labels {
         self.labels.get(at).map(Label::text).unwrap_or_default()
     }
 
-    /// What tells it from the others beyond workload, block and state: `4 threads`. Empty where those suffice.
+    /// What distinguishes it from the others besides workload, block and state: `4 threads`. Empty if those suffice.
     pub fn also(&self, at: usize) -> String {
         self.labels.get(at).map(|it| it.also.join(", ")).unwrap_or_default()
     }

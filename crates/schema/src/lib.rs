@@ -1,6 +1,6 @@
 //! Everything that crosses a process or the disk: experiments as people write them, the conversation with a
 //! worker, the record of a run, and the findings that `--json` prints. The only crate that derives serde.
-//! It knows what things are called, never how anything is done.
+//! It defines names and formats, and no behaviour.
 
 pub mod across;
 pub mod arm;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Reading, counted::Bin};
 
-/// How many files an observation tells one by one; of the others only how many they were.
+/// How many files an observation lists; the others are only counted.
 pub const FILES_MAX: usize = 64;
 
 /// How system calls are watched.
@@ -32,7 +32,7 @@ impl Means {
     }
 }
 
-/// What a worker is asked to watch.
+/// What a worker is to trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// The means to try, in this order.
@@ -67,7 +67,7 @@ pub struct Observation {
     pub files: Vec<FileAccess>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files_left_out: u64,
-    /// Rings that were set up (io_uring, Linux AIO): what was read through them cannot be told by file.
+    /// Rings that were set up (io_uring, Linux AIO): what was read through them cannot be assigned to files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rings: u64,
     /// Why this is less than the truth, one sentence each.
@@ -116,7 +116,7 @@ pub struct Calls {
     pub bytes: u64,
     /// Calls that began where the one before on the same open file had ended, or at the start of the file.
     pub sequential: u64,
-    /// By the bytes that were asked for; each bin holds the sizes from its value, a power of two, up to the next.
+    /// By the requested bytes; each bin holds the sizes from its value, a power of two, up to the next.
     pub sizes: Vec<Bin>,
 }
 

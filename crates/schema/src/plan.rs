@@ -23,12 +23,12 @@ pub struct Plan {
     /// What the budget allows; absent where no budget ends the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_s: Option<f64>,
-    /// Exactly so many, where they were asked for by number.
+    /// The number of rounds, if it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
     pub seed: u64,
     pub conditions: Vec<PlannedCondition>,
-    /// What could not be asked without writing, one sentence each.
+    /// What could not be checked without writing, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
 }

@@ -191,7 +191,7 @@ pub struct Parts {
     pub read_ns: u64,
     /// The change of every byte.
     pub loop_ns: u64,
-    /// Until the block is written, as far as the durability asks; the one sync of `sync-end` is in it.
+    /// Until the block is as durable as requested; the one sync of `sync-end` is included.
     pub write_ns: u64,
     /// What reading the clock once takes, and is in the other numbers four times a block.
     pub clock_ns: u64,

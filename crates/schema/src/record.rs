@@ -60,13 +60,13 @@ pub struct Record {
     /// How commands reach their files: one execution of each, watched and not timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observations: Vec<crate::observation::Observed>,
-    /// What the whole machine did meanwhile, when it was asked for.
+    /// What the whole machine did during the run, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,
     /// What ran the arms of other runtimes than native, by what it calls itself (`jvm 25.0.3`): `vm`, `home`, `flags`, …
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub runtimes: BTreeMap<String, BTreeMap<String, String>>,
-    /// What could not be had on this machine or for this user, one sentence each.
+    /// What is not available on this machine or to this user, one sentence each.
     pub limits: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ pub enum Ending {
     Interrupted,
     /// A measured file was changed, replaced or removed meanwhile.
     TargetChanged,
-    /// The budget was spent before all rounds that were asked for were made.
+    /// The budget was spent before all requested rounds were made.
     BudgetSpent,
 }
 
@@ -125,9 +125,9 @@ pub enum Ending {
 pub enum RoundsEnd {
     /// Every comparison was precise enough.
     Precise,
-    /// As many were made as are ever made unless more are asked for.
+    /// The default maximum of rounds was made.
     Most,
-    /// As many were made as were asked for.
+    /// The requested number of rounds was made.
     Asked,
     /// The budget was spent.
     Budget,
@@ -158,7 +158,7 @@ pub enum Outcome {
         phases: Phases,
         tally: Tally,
     },
-    /// The pass ran, but not from the state that was asked for: kept, never shown as a number.
+    /// The pass ran, but not from the requested state: kept, never shown as a number.
     Invalid {
         reason: String,
     },
@@ -178,7 +178,7 @@ pub enum Reading<T> {
 
 /// What a reading may be of.
 pub trait Value: Serialize {
-    /// JSON has no word for a number that is infinite or none at all (RFC 8259, section 6).
+    /// JSON cannot represent infinite numbers and NaN (RFC 8259, section 6).
     fn is_finite(&self) -> bool {
         true
     }
@@ -386,7 +386,7 @@ pub struct Environment {
     pub transparent_hugepage: Reading<String>,
     pub fault_around_bytes: Reading<u64>,
     pub lru_gen: Reading<String>,
-    /// Schemes by which the kernel pushes memory out that nobody touches, also where there is plenty.
+    /// DAMON schemes by which the kernel evicts idle memory, even when memory is not scarce.
     #[serde(default = "not_looked_at")]
     pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
     pub clocksource: Reading<String>,
@@ -410,7 +410,7 @@ pub struct ReclaimScheme {
     pub kdamond: u32,
     /// `pageout`, `cold`, `lru_deprio`, …
     pub action: String,
-    /// What nobody touched for so long.
+    /// Memory that was not accessed for this long.
     pub idle_s: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes_per_s: Option<f64>,

@@ -13,7 +13,7 @@ use crate::{
 pub struct History {
     pub schema_version: u32,
     pub runs: Vec<SavedRun>,
-    /// Time per block of the cells that were asked for, oldest first; empty when none were.
+    /// Time per block of the requested cells, oldest first; empty when none were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<SavedCell>,
     /// Files among the records that cannot be used, each with the reason.

@@ -1,4 +1,4 @@
-//! Why a cell is not measured. Code asks for the kind; people read the text, which is made here and nowhere else.
+//! Why a cell is not measured. Code uses the kind; the text for users is made here only.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ pub enum Skip {
     Untried,
     /// The machine lacks what the arm needs.
     Unavailable(String),
-    /// The state, the limits or the workload cannot be had of this target.
+    /// This target does not support the state, the limits or the workload.
     Impossible(String),
     /// The range of the experiment has no byte of the file in it.
     EmptyRange { offset_bytes: u64, file_bytes: u64 },

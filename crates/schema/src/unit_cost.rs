@@ -89,7 +89,7 @@ pub struct UnitCosts {
     pub range_bytes: u64,
     pub clock_ns: Option<f64>,
     pub bare_call_ns: Option<f64>,
-    /// A read of a few bytes of a page that the processor knows.
+    /// A read of a few bytes of a page in the CPU caches.
     pub read_call_ns: Option<f64>,
     /// A block in ascending order through pread(2), without the call: finding pages and copying, by block (and so by
     /// destination).

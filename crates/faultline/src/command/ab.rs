@@ -21,10 +21,10 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         return Err(Usage(format!("{names} --name for {commands} commands; give each command one, or none")).into());
     }
     if let Some(folder) = args.file.iter().find(|it| it.is_dir()) {
-        return Err(Usage(format!("{} is a folder; --dir takes it", folder.display())).into());
+        return Err(Usage(format!("{} is a folder; use --dir for it", folder.display())).into());
     }
     if let Some(file) = args.dir.iter().find(|it| it.is_file()) {
-        return Err(Usage(format!("{} is a file; --file takes it", file.display())).into());
+        return Err(Usage(format!("{} is a file; use --file for it", file.display())).into());
     }
     let specs: Vec<Spec> = (0..args.commands.len()).map(|index| spec(args, index)).collect();
     let experiment = command::experiment(&specs, &args.state);
@@ -54,7 +54,7 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     })
 }
 
-/// What is asked for by name is not replaced by something else.
+/// What was requested by name is not replaced by something else.
 fn observed(args: &AbArgs) -> Option<&'static [Means]> {
     match args.observe {
         Observe::Auto => Some(Means::ALL),

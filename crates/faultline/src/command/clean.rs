@@ -24,7 +24,7 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
     }
     let mut unknown = 0;
     for found in journal.entries()? {
-        // Of another host or container, or damaged: somebody else must decide.
+        // Of another host or container, or damaged: the user must decide.
         if let Owner::Unknown(reason) = &found.owner {
             unknown += 1;
             let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());

@@ -84,7 +84,7 @@ fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf
     Ok(paths.into_iter().partition(|it| !it.is_dir()))
 }
 
-/// The experiment of a record, which may come from anybody: resolved as one that is written here, and its commands only
+/// The experiment of a record, which may come from any source: resolved as one that is written here, and its commands only
 /// with the user's consent.
 fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
     let experiment = before

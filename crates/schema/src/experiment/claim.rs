@@ -56,7 +56,7 @@ pub enum Metric {
     SafepointP99,
 }
 
-/// What somebody said, in a form that can be tested.
+/// A published or own statement, in a form that can be tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {

@@ -51,7 +51,7 @@ pub struct Study {
 pub enum Variant {
     /// The arms do exactly what the published program did, mistakes included.
     AsPublished,
-    /// The same question, asked so that the arms do equal work from a verified state.
+    /// The same question, with arms that do equal work from a verified state.
     Corrected,
 }
 
@@ -94,7 +94,7 @@ impl Experiment {
     }
 
     /// As if it had been written here: every arm resolved through the vocabulary, every comparison checked. A saved run may
-    /// come from anybody.
+    /// come from any source.
     ///
     /// # Errors
     /// Which key is at fault, and why.

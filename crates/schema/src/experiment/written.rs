@@ -102,7 +102,7 @@ impl Experiment {
         if let Some(study) = &written.study
             && [study.file_bytes, study.full_file_bytes].contains(&Bytes(0))
         {
-            return Err(Problem::whole("[study]: a test file of 0 bytes has nothing in it to read".into()));
+            return Err(Problem::whole("[study]: a test file needs at least 1 byte".into()));
         }
         let mut named = BTreeMap::new();
         for (name, spanned) in written.arms {

@@ -42,7 +42,7 @@ const POPULATE: OptionSpec = OptionSpec {
 const SYNC: OptionSpec = OptionSpec {
     name: "sync",
     values: Values::Words(&["force", "o-dsync", "o-sync"]),
-    about: "how a write gets to the device when the durability asks for it: FileChannel.force, or DSYNC or SYNC when opening",
+    about: "how durability is reached: FileChannel.force, or DSYNC or SYNC when opening",
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
@@ -94,7 +94,7 @@ const METHODS: &[MethodSpec] = &[
     },
     MethodSpec {
         name: "mapped-put",
-        about: "MappedByteBuffer.put from a direct buffer; force when the durability asks for it",
+        about: "MappedByteBuffer.put from a direct buffer; force where durability is requested",
         options: &[WINDOW, MEANWHILE, JDK],
         can: Can::Write,
         direct: false,

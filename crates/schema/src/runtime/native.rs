@@ -35,7 +35,7 @@ const BUFFERS: OptionSpec = OptionSpec {
 const SYNC: OptionSpec = OptionSpec {
     name: "sync",
     values: Values::Words(&["fdatasync", "o-dsync", "o-sync"]),
-    about: "how a write gets to the device when the durability asks for it: a call of its own, or a flag of open(2)",
+    about: "how durability is reached: by a call of its own, or by a flag of open(2)",
 };
 const WINDOW: OptionSpec = OptionSpec {
     name: "window",

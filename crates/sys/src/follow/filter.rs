@@ -125,7 +125,7 @@ mod tests {
                 _ if code == BPF_JMP | BPF_JEQ | BPF_K => accumulator == instruction.k,
                 _ if code == BPF_JMP | BPF_JGE | BPF_K => accumulator >= instruction.k,
                 _ if code == BPF_JMP | BPF_JSET | BPF_K => accumulator & instruction.k != 0,
-                _ => panic!("an instruction that nobody writes"),
+                _ => panic!("an instruction that the filter never contains"),
             };
             at += usize::from(if holds { instruction.jt } else { instruction.jf });
         }

@@ -135,6 +135,6 @@ fn info(thread: i32, kind: u8) -> io::Result<[u64; INFO_WORDS]> {
     request(libc::PTRACE_GET_SYSCALL_INFO as _, thread, bytes, ptr::from_mut(&mut info) as usize)?;
     match info[0].to_ne_bytes()[0] == kind {
         true => Ok(info),
-        false => Err(io::Error::other("the thread is elsewhere than it was said to be")),
+        false => Err(io::Error::other("the thread is not at the stop that was reported")),
     }
 }
