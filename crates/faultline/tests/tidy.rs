@@ -56,6 +56,15 @@ fn every_experiment_and_study_is_built_in_as_it_is() {
 }
 
 #[test]
+fn every_study_has_its_findings_beside_it() {
+    for (name, _) in schema::builtin::STUDIES {
+        let path = root().join("experiments/studies").join(format!("{name}.md"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(text.starts_with(&format!("# {name}: ")), "{name} has another title");
+    }
+}
+
+#[test]
 fn libraries_do_not_print() {
     for (path, text) in sources() {
         let shown = path.strip_prefix(root()).unwrap().to_str().unwrap().to_string();
