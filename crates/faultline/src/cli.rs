@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use schema::{Arm, Bytes, Consume, State, Workload};
+use schema::{Arm, Bytes, Consume, Fill, State, Workload};
 
 /// mmap or read? Measures both on your machine, explains the difference by what was counted, checks published claims.
 #[derive(Parser)]
@@ -82,6 +82,8 @@ pub struct RunArgs {
     pub experiment: String,
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
     pub state: Vec<State>,
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills())]
+    pub fill: Vec<Fill>,
     /// Only these arms, the first of them the baseline: read, mmap+sequential, uring+queue_depth=64 …
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     pub method: Vec<Arm>,
@@ -141,6 +143,8 @@ pub struct ReproduceArgs {
     pub full: bool,
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
     pub state: Vec<State>,
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills())]
+    pub fill: Vec<Fill>,
     /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
@@ -182,6 +186,8 @@ pub struct AbArgs {
     /// Cache state of these files when a command starts: cold, cached, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills())]
+    pub fill: Vec<Fill>,
     /// Names of the commands in reports, in order
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     pub name: Vec<String>,
@@ -461,6 +467,11 @@ fn budget(text: &str) -> Result<Duration, String> {
         _ if budget > Duration::from_secs(365 * 86_400) => Err("a run takes at most a year".into()),
         _ => Ok(budget),
     }
+}
+
+fn fills() -> String {
+    let words: Vec<String> = Fill::all().map(|(word, _)| word).collect();
+    format!("How the page cache is filled, in states that live there: {}", words.join(", "))
 }
 
 fn state_of_a_file(text: &str) -> Result<State, String> {

@@ -4,8 +4,8 @@ use std::{io::Read, path::Path};
 
 use anyhow::Result;
 use schema::{
-    Experiment, State, builtin,
-    experiment::{Competitor, FILE_BYTES_MAX},
+    Experiment, Fill, State, builtin,
+    experiment::{Compare, Competitor, FILE_BYTES_MAX},
     units::nearest,
 };
 
@@ -56,6 +56,7 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
             study.full();
         }
         keep_states(study, &args.state)?;
+        set_fills(study, &args.fill).map_err(Usage)?;
     }
     Ok(studies)
 }
@@ -131,7 +132,22 @@ fn narrow(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     if experiment.comparisons.is_empty() {
         return Err(format!("experiment {:?} has no such workload", experiment.name));
     }
+    set_fills(experiment, &args.fill)?;
     experiment.validate().map_err(|(_, message)| message)
+}
+
+/// Fills are for the comparisons with a state that lives in the page cache.
+fn set_fills(experiment: &mut Experiment, wanted: &[Fill]) -> Result<(), String> {
+    let filled = |it: &&mut Compare| it.state.iter().any(|state| state.is_filled());
+    let mut any = false;
+    for compare in experiment.comparisons.iter_mut().filter(filled) {
+        replace(&mut compare.fill, wanted);
+        any = true;
+    }
+    match any || wanted.is_empty() {
+        true => Ok(()),
+        false => Err("--fill is for states that live in the page cache, and none of these does".into()),
+    }
 }
 
 fn replace<T: Clone + PartialEq>(list: &mut Vec<T>, wanted: &[T]) {

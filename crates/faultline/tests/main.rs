@@ -13,6 +13,7 @@ mod compare;
 mod evidence;
 mod experiments;
 mod files;
+mod fills;
 mod history;
 mod inspect;
 mod interruption;

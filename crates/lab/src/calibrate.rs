@@ -11,7 +11,7 @@ use std::{
 };
 
 use schema::{
-    Bytes, Condition, Consume, Descriptor, Durability, Span, State, Workload,
+    Bytes, Condition, Consume, Span, State, Workload,
     record::Reading,
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Loop},
 };
@@ -212,17 +212,9 @@ fn one(bench: &mut Bench, point: &CalibrationPoint, offset: u64) -> Result<Calib
         consume: point.consume,
         block_bytes: point.block_bytes,
         state: point.state,
-        file_bytes: bench.target.bytes,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        durability: Durability::None,
-        storage: None,
-        layout: None,
         range: Span { offset, bytes: point.range_bytes },
-        aligned: true,
         ops: point.ops,
-        consumed_percent: 100,
-        memory_bytes: None,
+        ..Condition::plain(bench.target.bytes)
     };
     let done = bench.observe(&point.arm.parse()?, &condition)?;
     Ok(CalibrationPass { phases: done.phases, minor_faults: done.usage.minor_faults })

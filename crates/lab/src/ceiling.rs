@@ -1,7 +1,7 @@
 //! What the device can do at most: a short deep-queue O_DIRECT read, so that a cold number can be seen as a share of it.
 
 use schema::{
-    Arm, Condition, Consume, Descriptor, Durability, Span, State, Workload,
+    Arm, Condition, Consume, Span, Workload,
     record::{Ceiling, Reading},
 };
 
@@ -69,18 +69,10 @@ fn timed(bench: &mut Bench, workload: Workload, block_bytes: u64, arm: &str, thr
         workload,
         consume: Consume::Touch,
         block_bytes,
-        state: State::AsIs,
-        file_bytes,
         threads: threads.min(blocks as u32),
-        descriptor: Descriptor::PerThread,
-        durability: Durability::None,
-        storage: None,
-        layout: None,
         range: Span { offset: 0, bytes: blocks * block_bytes },
-        aligned: true,
         ops: u64::from(QUEUE_DEPTH) * 4,
-        consumed_percent: 100,
-        memory_bytes: None,
+        ..Condition::plain(file_bytes)
     };
     if workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks);

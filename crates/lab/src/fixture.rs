@@ -135,7 +135,7 @@ impl Fixture {
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error.into()),
         }
-        fill(file, Span { offset: 0, bytes }, seed, |written| {
+        write(file, Span { offset: 0, bytes }, seed, CHUNK, |written| {
             progress(written);
             match interrupted.load(Ordering::Relaxed) {
                 true => Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")),
@@ -146,22 +146,30 @@ impl Fixture {
     }
 }
 
-/// Random bytes of a seed, from the start of a range to its end. `go_on` is told how many there are before each MiB.
-pub(crate) fn fill(
+/// Written at once, unless something else is said.
+pub(crate) const CHUNK: u64 = 1 << 20;
+
+/// Random bytes of a seed, from the start of a range to its end, by writes of `block_bytes` at most. `go_on` gets how many
+/// there are, before each MiB.
+pub(crate) fn write(
     file: &File,
     range: Span,
     seed: u64,
+    block_bytes: u64,
     mut go_on: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut chunk = vec![0u8; 1 << 20];
+    // The bytes are the same whatever the blocks are.
+    let mut chunk = vec![0u8; CHUNK as usize];
     let mut at = range.offset;
     while at < range.end() {
         go_on(at - range.offset)?;
-        let length = (range.end() - at).min(chunk.len() as u64) as usize;
+        let length = (range.end() - at).min(CHUNK) as usize;
         random.fill(&mut chunk[..length]);
-        file.write_all_at(&chunk[..length], at)?;
-        at += length as u64;
+        for block in chunk[..length].chunks(block_bytes as usize) {
+            file.write_all_at(block, at)?;
+            at += block.len() as u64;
+        }
     }
     go_on(range.bytes)
 }

@@ -8,6 +8,7 @@ pub mod cold;
 pub mod counted;
 pub mod doctor;
 pub mod execute;
+pub(crate) mod fill;
 pub mod fixture;
 pub mod host;
 pub mod inspect;

@@ -8,21 +8,24 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fs::{self, File, FileType, Metadata, OpenOptions},
-    io::Read,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 use schema::{
-    State,
+    Fill, Span, State,
     record::{Files, NamedPath, Reading, Resident},
 };
 use sys::cache::{self, Way};
 
-use crate::target::{Stamp, believe, measurable, prove};
+use crate::{
+    fill,
+    link::Trouble,
+    target::{Stamp, believe, measurable, prove},
+};
 
 /// More are a mistake: setting their state before every execution would take longer than most commands.
 const FILES_MAX: usize = 250_000;
@@ -31,8 +34,6 @@ const NAMES_KEPT: usize = 20;
 const NAMES_SAID: usize = 3;
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(4);
-/// The fill reads in requests of this size.
-const REQUEST: usize = 1 << 20;
 
 /// Everything that was named.
 pub struct Named {
@@ -207,24 +208,18 @@ impl Named {
         }
     }
 
-    /// Reads every file into the page cache, one after the other, in ascending order.
+    /// Brings every file into the page cache, one after the other.
     ///
     /// # Errors
-    /// Which one cannot be read. `None` stands for the user's wish to stop.
-    pub(crate) fn fill(&self, interrupted: &AtomicBool) -> Result<(), Option<String>> {
-        let mut buffer = vec![0; REQUEST];
+    /// Which one cannot be read; an interruption.
+    pub(crate) fn fill(&self, fill: Fill, interrupted: &AtomicBool) -> Result<(), Trouble> {
         for entry in self.readable() {
-            let mut file = entry.open().map_err(Some)?;
-            loop {
-                if interrupted.load(Ordering::Relaxed) {
-                    return Err(None);
-                }
-                match file.read(&mut buffer) {
-                    Ok(0) => break,
-                    Ok(_) => {}
-                    Err(error) => return Err(Some(format!("{}: {error}", entry.path.display()))),
-                }
-            }
+            let file = entry.open().map_err(Trouble::Failed)?;
+            let whole = Span { offset: 0, bytes: entry.stamp.bytes };
+            fill::bring_in(&file, whole, fill, interrupted).map_err(|trouble| match trouble {
+                Trouble::Failed(reason) => Trouble::Failed(format!("{}: {reason}", entry.path.display())),
+                other => other,
+            })?;
         }
         Ok(())
     }
@@ -538,7 +533,7 @@ mod tests {
         named.evict().unwrap();
         let pages = |named: &Named| named.residency().value().map(|it| (it.pages, it.of)).unwrap();
         assert_eq!(pages(&named), (0, 600));
-        named.fill(&AtomicBool::new(false)).unwrap();
+        named.fill(Fill::Sequential, &AtomicBool::new(false)).unwrap();
         assert_eq!(pages(&named), (600, 600));
         let held = File::open(folder.path().join("7")).unwrap();
         // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.

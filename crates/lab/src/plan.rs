@@ -1,8 +1,10 @@
 //! The plan: which cells there are, which are skipped and why, in which order states are visited. Pure, but for looking
 //! at the target. How many blocks a pass reads is settled later, by trial (`sizing.rs`), unless the experiment says it.
 
+use std::collections::BTreeSet;
+
 use schema::{
-    Condition, Durability, Experiment, Skip, Span, State, Workload,
+    Condition, Experiment, Fill, Skip, Span, State, Workload,
     condition::Storage,
     experiment::{Compare, Competitor, Throttle},
     record::Cell,
@@ -28,32 +30,37 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     AsIs,
-    Warm,
+    Warm(Fill),
     Limited,
     Cold,
     Writing,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 5] = [Stage::AsIs, Stage::Warm, Stage::Limited, Stage::Cold, Stage::Writing];
+    /// The stages of some conditions, in order. The warm stage of the usual fill is always there: what single calls and
+    /// faults cost is measured in it.
+    pub fn all(conditions: &[Condition]) -> BTreeSet<Stage> {
+        conditions.iter().map(Stage::of).chain([Stage::Warm(Fill::Sequential)]).collect()
+    }
 
     pub fn of(condition: &Condition) -> Stage {
         match condition.state {
             _ if condition.workload.writes() => Stage::Writing,
             State::AsIs => Stage::AsIs,
-            State::Cached | State::Mapped | State::Locked => Stage::Warm,
+            State::Cached | State::Mapped | State::Locked => Stage::Warm(condition.fill().unwrap_or(Fill::Sequential)),
             State::Limited => Stage::Limited,
             State::Cold => Stage::Cold,
         }
     }
 
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
         match self {
-            Stage::AsIs => "as-is",
-            Stage::Warm => "cached",
-            Stage::Limited => "limited",
-            Stage::Cold => "cold",
-            Stage::Writing => "writing",
+            Stage::AsIs => "as-is".into(),
+            Stage::Warm(Fill::Sequential) => "cached".into(),
+            Stage::Warm(fill) => format!("cached, fill {fill}"),
+            Stage::Limited => "limited".into(),
+            Stage::Cold => "cold".into(),
+            Stage::Writing => "writing".into(),
         }
     }
 }
@@ -102,24 +109,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         Some(range) => range.of(file_bytes, compare.block.first().map_or(0, |block| block.0)),
         None => Span { offset: 0, bytes: file_bytes.min(range_bytes_max) },
     };
-    let first = Condition {
-        workload: Workload::Scan,
-        consume: schema::Consume::Sum,
-        block_bytes: 0,
-        state: State::AsIs,
-        file_bytes,
-        threads: 1,
-        descriptor: schema::Descriptor::PerThread,
-        durability: Durability::None,
-        storage: None,
-        range: window,
-        aligned: true,
-        ops: 0,
-        consumed_percent: 100,
-        layout: None,
-        memory_bytes: None,
-    };
-    let mut conditions = vec![first];
+    let mut conditions = vec![Condition { range: window, ..Condition::plain(file_bytes) }];
     cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
     cross(&mut conditions, &compare.durability, |it, durability| it.durability = durability);
     cross(&mut conditions, &compare.layout, |it, layout| it.layout = it.workload.writes().then_some(layout));
@@ -133,6 +123,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         it.storage = (throttle != Throttle::default()).then_some(storage);
     });
     cross(&mut conditions, &compare.state, |it, state| it.state = state);
+    cross_some(&mut conditions, &compare.fill, |it| it.state.is_filled(), |it, fill| it.fill = Some(fill));
     cross(&mut conditions, &compare.block, |it, block| it.block_bytes = block.0);
     for condition in &mut conditions {
         if let Some(range) = compare.range.filter(|it| it.blocks.is_some()) {
@@ -161,15 +152,26 @@ const MEMORY_SHARE: f64 = 0.5;
 
 /// Every condition once for each value.
 fn cross<T: Copy>(conditions: &mut Vec<Condition>, values: &[T], set: impl Fn(&mut Condition, T)) {
+    cross_some(conditions, values, |_| true, set);
+}
+
+/// Every condition of a kind once for each value; the others once.
+fn cross_some<T: Copy>(
+    conditions: &mut Vec<Condition>,
+    values: &[T],
+    has: impl Fn(&Condition) -> bool,
+    set: impl Fn(&mut Condition, T),
+) {
     let with = |condition: &Condition, value: T| {
         let mut condition = condition.clone();
         set(&mut condition, value);
         condition
     };
-    *conditions = conditions
-        .iter()
-        .flat_map(|condition| values.iter().map(|&value| with(condition, value)).collect::<Vec<_>>())
-        .collect();
+    let all = |condition: &Condition| match has(condition) {
+        true => values.iter().map(|&value| with(condition, value)).collect(),
+        false => vec![condition.clone()],
+    };
+    *conditions = conditions.iter().flat_map(all).collect();
 }
 
 /// Blocks that a scan of the whole window reads.
@@ -256,6 +258,22 @@ arms = ["pread", "mmap", "half"]
                 ("native/pread (half)".to_string(), false, false),
             ]
         );
+    }
+
+    #[test]
+    fn a_fill_is_crossed_with_the_states_that_live_in_the_page_cache_alone() {
+        let text =
+            TEXT.replace("[\"cached\", \"cold\"]", "[\"cached\", \"cold\"]\nfill = [\"random\", \"written=64KiB\"]");
+        let plan = plan(&text, 1 << 20);
+        let fills = |state: State| -> Vec<Option<Fill>> {
+            let of_state = plan.conditions.iter().filter(|it| it.state == state && it.block_bytes == 4096);
+            of_state.filter(|it| it.workload == Workload::Scan).map(Condition::fill).collect()
+        };
+        assert_eq!(fills(State::Cached), [Some(Fill::Random), Some(Fill::Written(64 << 10))]);
+        assert_eq!(fills(State::Cold), [None]);
+        let stages: Vec<Stage> = Stage::all(&plan.conditions).into_iter().collect();
+        let warm = [Fill::Sequential, Fill::Random, Fill::Written(64 << 10)].map(Stage::Warm);
+        assert_eq!(stages, [&warm[..], &[Stage::Cold]].concat());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use schema::{Arm, Condition, Skip, Span, protocol::Job};
 use crate::{
     Target,
     cgroups::Cgroups,
+    fill,
     link::{Link, Trouble},
     runtime, state, writing,
 };
@@ -17,6 +18,7 @@ use crate::{
 /// Why not, and what would help.
 pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> Result<(), String> {
     state::possible(condition.state, target)?;
+    condition.fill().map_or(Ok(()), |it| fill::possible(it, target, condition.range.end()))?;
     writing::possible(condition, target)?;
     cgroups.possible(condition, target)
 }

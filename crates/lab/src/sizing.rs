@@ -147,26 +147,9 @@ pub fn trial_ops(condition: &Condition) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schema::{Consume, Descriptor, Durability, Span};
 
     fn condition(workload: Workload, state: State, block_bytes: u64, file_bytes: u64) -> Condition {
-        Condition {
-            workload,
-            consume: Consume::Sum,
-            block_bytes,
-            state,
-            file_bytes,
-            threads: 1,
-            descriptor: Descriptor::PerThread,
-            durability: Durability::None,
-            storage: None,
-            layout: None,
-            range: Span { offset: 0, bytes: file_bytes },
-            aligned: true,
-            ops: 0,
-            consumed_percent: 100,
-            memory_bytes: None,
-        }
+        Condition { workload, block_bytes, state, ..Condition::plain(file_bytes) }
     }
 
     fn trial(cell: usize, ns_per_op: f64) -> Trial {

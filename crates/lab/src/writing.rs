@@ -4,7 +4,7 @@
 use std::{fs::File, os::unix::fs::MetadataExt, path::Path};
 
 use rustix::fs::FallocateFlags;
-use schema::{Bytes, Condition, Layout, Span, Workload};
+use schema::{Bytes, Condition, Fill, Layout, Span, Workload};
 
 use crate::{
     Target, fixture,
@@ -37,7 +37,8 @@ pub(crate) fn lay(target: &Target, condition: &Condition, seed: u64) -> Result<(
     match condition.layout.unwrap_or(Layout::Written) {
         Layout::Written => {
             file.set_len(target.bytes).map_err(laid)?;
-            fixture::fill(file, condition.range, seed, |_| Ok(())).map_err(laid)?;
+            let block_bytes = condition.fill().and_then(Fill::copied_by).unwrap_or(fixture::CHUNK);
+            fixture::write(file, condition.range, seed, block_bytes, |_| Ok(())).map_err(laid)?;
         }
         Layout::Preallocated => {
             file.set_len(0).map_err(laid)?;
@@ -56,7 +57,7 @@ pub(crate) fn lay(target: &Target, condition: &Condition, seed: u64) -> Result<(
 pub(crate) fn restore(target: &Target, seed: u64) -> Result<(), String> {
     let refill = |file: &File| {
         file.set_len(target.bytes)?;
-        fixture::fill(file, Span { offset: 0, bytes: target.bytes }, seed, |_| Ok(()))?;
+        fixture::write(file, Span { offset: 0, bytes: target.bytes }, seed, fixture::CHUNK, |_| Ok(()))?;
         file.sync_all()
     };
     refill(own(target)?).map_err(|error| format!("the file could not be brought back to what it was: {error}"))

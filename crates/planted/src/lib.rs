@@ -20,10 +20,10 @@ mod random;
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Condition, Descriptor, Experiment, Reading, Record, Span, State, Workload,
+    Arm, Condition, Experiment, Reading, Record, Span, State, Workload,
     findings::ClaimVerdict,
     protocol::{Phases, Tally},
-    record::{Cell, Fill, Outcome, Resident, Sample},
+    record::{Cell, FilledRange, Outcome, Resident, Sample},
 };
 
 pub use empty::empty_record;
@@ -124,7 +124,8 @@ impl Plan {
         gap: Option<Kind>,
     ) {
         let index = planted.record.conditions.len();
-        planted.record.fills.push(Fill {
+        planted.record.fills.push(FilledRange {
+            fill: None,
             range: condition.range,
             method: REASON.to_string(),
             elapsed_ns: 1,
@@ -331,17 +332,12 @@ impl Block {
                             consume: *consume,
                             block_bytes,
                             state: self.state,
-                            file_bytes: self.file_bytes,
                             threads,
-                            descriptor: Descriptor::PerThread,
-                            durability: schema::Durability::None,
-                            storage: None,
                             layout: self.workload.writes().then_some(*layout),
                             range: Span { offset: self.offset, bytes: self.file_bytes - self.offset },
-                            aligned: true,
                             ops: (self.file_bytes - self.offset).div_ceil(block_bytes),
-                            consumed_percent: 100,
                             memory_bytes: (self.state == State::Limited).then_some(self.file_bytes / 2),
+                            ..Condition::plain(self.file_bytes)
                         });
                     }
                 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    Arm, Bytes, Consume, Descriptor, Durability, Experiment, State, Workload,
+    Arm, Bytes, Consume, Descriptor, Durability, Experiment, Fill, State, Workload,
     arm::{Options, Setting},
     condition::Layout,
     experiment::{Compare, Competitor, Range, Throttle},
@@ -79,7 +79,7 @@ fn with_blanks_shown(name: &str) -> String {
 }
 
 /// The commands as an experiment: one execution a pass, the whole file in its state.
-pub fn experiment(specs: &[Spec], states: &[State]) -> Experiment {
+pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experiment {
     let mut named: BTreeMap<&str, u32> = BTreeMap::new();
     let arms = specs
         .iter()
@@ -119,6 +119,7 @@ pub fn experiment(specs: &[Spec], states: &[State]) -> Experiment {
         storage: vec![Throttle::default()],
         durability: vec![Durability::None],
         layout: vec![Layout::Written],
+        fill: fills.to_vec(),
     };
     Experiment {
         name: "ab".into(),
@@ -148,7 +149,7 @@ mod tests {
             compared: true,
         };
         assert_eq!(Spec::of(&spec.arm().options), Ok(spec.clone()));
-        let experiment = experiment(&[spec.clone(), spec], &[State::Cold]);
+        let experiment = experiment(&[spec.clone(), spec], &[State::Cold], &[Fill::Sequential]);
         let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.name.as_str()).collect();
         assert_eq!(names, ["command/wc -l f", "command/wc -l f (2)"]);
     }
@@ -164,7 +165,11 @@ mod tests {
             timeout_s: 7,
             compared: true,
         };
-        let experiment = experiment(&[spec("cat f"), spec("cat  f"), spec("cat\tf"), spec("wc f")], &[State::Cold]);
+        let experiment = experiment(
+            &[spec("cat f"), spec("cat  f"), spec("cat\tf"), spec("wc f")],
+            &[State::Cold],
+            &[Fill::Sequential],
+        );
         let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.short_name()).collect();
         assert_eq!(names, ["cat\u{2423}f", "cat\u{2423}\u{2423}f", "cat\\tf", "wc f"]);
     }

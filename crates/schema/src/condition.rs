@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::expected;
+use crate::{Fill, units::expected};
 
 /// A closed set of words that are written the same in TOML, JSON, on the command line and in reports.
 macro_rules! words {
@@ -111,6 +111,11 @@ impl State {
     pub fn is_held(self) -> bool {
         matches!(self, State::Mapped | State::Locked)
     }
+
+    /// Every page is in the page cache, put there by a fill.
+    pub fn is_filled(self) -> bool {
+        self == State::Cached || self.is_held()
+    }
 }
 
 words! {
@@ -188,6 +193,9 @@ pub struct Condition {
     /// In state `limited`: the memory the worker may use for everything, page cache included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// In states that live in the page cache; `sequential` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
 }
 
 /// What a reader's job has.
@@ -204,6 +212,11 @@ impl Condition {
     /// It is about commands: there is no block, no consume and no thread that faultline could say anything about.
     pub fn is_of_commands(&self) -> bool {
         self.workload == Workload::Command
+    }
+
+    /// How the page cache was filled; nothing where it was not.
+    pub fn fill(&self) -> Option<Fill> {
+        self.state.is_filled().then(|| self.fill.unwrap_or(Fill::Sequential))
     }
 
     /// The size of a block; nothing where there is none.

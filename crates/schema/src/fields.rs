@@ -2,7 +2,7 @@
 //! Labels, the columns of the CSV, filters (`--cell`, `--fail-if`) and the pairing of cells across runs follow from it.
 
 use crate::{
-    Bytes, Condition, Descriptor, Durability, Layout, Span, Workload,
+    Bytes, Condition, Descriptor, Durability, Fill, Layout, Span, Workload,
     condition::{Storage, whole},
 };
 
@@ -207,6 +207,18 @@ pub const FIELDS: &[Field] = &[
         },
         columns: &[("memory_bytes", |it| optional(it.memory_bytes))],
     },
+    Field {
+        name: "fill",
+        role: Role::Asked,
+        of_commands: true,
+        same: |a, b| a.fill.unwrap_or(Fill::Sequential) == b.fill.unwrap_or(Fill::Sequential),
+        words: |it| it.fill().map_or(String::new(), |it| format!("fill {it}")),
+        read: |it, text| {
+            let fill = text.strip_prefix("fill ").and_then(|it| it.parse().ok());
+            fill.is_some_and(|fill| set(&mut it.fill, Some(Some(fill))))
+        },
+        columns: &[("fill", |it| optional(it.fill()))],
+    },
 ];
 
 impl Field {
@@ -327,6 +339,7 @@ impl Condition {
             consumed_percent: whole(),
             layout: None,
             memory_bytes: None,
+            fill: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{
-    Arm, Condition, Experiment, Skip, Span,
+    Arm, Condition, Experiment, Fill, Skip, Span,
     protocol::{Phases, Tally},
     unit_cost::Calibration,
 };
@@ -45,7 +45,7 @@ pub struct Record {
     pub cells: Vec<Cell>,
     pub samples: Vec<Sample>,
     /// How the cache was filled before passes in `cached`, `mapped` and `locked`.
-    pub fills: Vec<Fill>,
+    pub fills: Vec<FilledRange>,
     /// What the device can do at most, measured beside the cold cells.
     pub ceiling: Reading<Ceiling>,
     /// What scenarios found, by their names.
@@ -347,11 +347,14 @@ pub struct Ceiling {
     pub how: String,
 }
 
-/// How the page cache came to hold a window of the file. It decides folio sizes, and with them fault counts.
+/// A fill that was made: how the page cache came to hold a window of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fill {
+pub struct FilledRange {
     pub range: Span,
-    /// `sequential read, 1 MiB requests, after eviction`.
+    /// Absent in old records: they know `sequential` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
+    /// What was done, in words.
     pub method: String,
     pub elapsed_ns: u64,
     /// Pages by folio size, with root.

@@ -8,7 +8,7 @@ use schema::{
     Experiment, Record,
     findings::Document,
     protocol::{Reply, Request},
-    record::{Fill, FolioOrder, Reading, Sample},
+    record::{FilledRange, FolioOrder, Reading, Sample},
 };
 
 const FORMATS: &str = include_str!("../../../docs/FORMATS.md");
@@ -88,14 +88,15 @@ fn every_marked_fence_is_of_a_known_kind() {
 
 #[test]
 fn a_fill_with_its_folio_sizes_is_read_back() {
-    let fill = Fill {
+    let fill = FilledRange {
+        fill: None,
         range: schema::Span { offset: 0, bytes: 8192 },
         method: "read".into(),
         elapsed_ns: 5,
         folio_orders: Reading::Value(vec![FolioOrder { order: 0, pages: 2 }]),
     };
     let text = serde_json::to_string(&fill).unwrap();
-    assert_eq!(serde_json::from_str::<Fill>(&text).unwrap(), fill);
+    assert_eq!(serde_json::from_str::<FilledRange>(&text).unwrap(), fill);
 }
 
 proptest! {

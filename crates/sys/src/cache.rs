@@ -169,6 +169,20 @@ pub fn evict(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Brings a part of a file into the page cache as a mapping does whose pages are touched in ascending order; with
+/// MADV_HUGEPAGE first, where `huge`. `offset` is a multiple of the page size.
+///
+/// # Errors
+/// No mapping, no MADV_POPULATE_READ (Linux 5.14), a kernel without transparent huge pages, or a page that cannot be read.
+pub fn fault_in(file: &File, offset: u64, bytes: u64, huge: bool) -> io::Result<()> {
+    let mapping = Mapping::of(file, offset, bytes)?;
+    if huge {
+        mapping.advise(0, mapping.bytes, libc::MADV_HUGEPAGE)?;
+    }
+    // The same faults as touches make, and an error instead of a signal where a page cannot be read.
+    mapping.advise(0, mapping.bytes, libc::MADV_POPULATE_READ)
+}
+
 /// A read-only shared mapping of a part of a file.
 pub(crate) struct Mapping {
     pub(crate) start: *mut u8,

@@ -5,7 +5,7 @@ use schema::{
     Reading,
     experiment::{Unit, Variant},
     findings::{ClaimFinding, ClaimVerdict, FigureFinding},
-    record::{Fill, FolioOrder, Observation},
+    record::{FilledRange, FolioOrder, Observation},
 };
 
 use crate::support::{Lab, MIB, Pass};
@@ -310,7 +310,8 @@ fn pages_per_fault_are_held_against_a_number() {
         }
     };
     let mut lab = duel(&claim("at-most = 1.5"), nothing, faults(1024.0));
-    lab.record.fills.push(Fill {
+    lab.record.fills.push(FilledRange {
+        fill: None,
         range: lab.record.conditions[0].range,
         method: "sequential read".into(),
         elapsed_ns: 1,

@@ -62,6 +62,7 @@ fn condition(workload: Workload, block: &str, state: State) -> Condition {
         ops: 64 * MIB / block_bytes,
         consumed_percent: 100,
         memory_bytes: None,
+        fill: None,
     }
 }
 

@@ -27,7 +27,8 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
         return Err(Usage(format!("{} is a file; use --file for it", file.display())).into());
     }
     let specs: Vec<Spec> = (0..args.commands.len()).map(|index| spec(args, index)).collect();
-    let experiment = command::experiment(&specs, &args.state);
+    let experiment = command::experiment(&specs, &args.state, &args.fill);
+    experiment.validate().map_err(|(_, message)| Usage(message))?;
     args.output.check()?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);

@@ -32,7 +32,7 @@ impl Bench<'_> {
             (hooks.progress)(&self.clock.progress(format!("watching how {} reaches its files", arm.short_name())));
             self.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
-            let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch));
+            let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch), self.target);
             let observed = match observe::observe(by, &arm, self.target, job, self.interrupted) {
                 Ok(Ok(observed)) => observed,
                 Ok(Err(skip)) => {

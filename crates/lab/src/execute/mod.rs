@@ -3,6 +3,7 @@
 mod clock;
 mod commands;
 mod count;
+mod filled;
 mod pass;
 mod record;
 mod stage;
@@ -121,7 +122,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     if let Some(by) = settings.observed {
         bench.observe_commands(by, hooks);
     }
-    for stage in Stage::ALL {
+    for stage in Stage::all(&bench.record.conditions) {
         bench.stage(stage, &plan.ops_given, hooks);
         // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a
         // ceiling.

@@ -8,20 +8,19 @@ use std::{
 };
 
 use schema::{
-    Arm, Condition, Consume, Descriptor, Durability, Record, Span, State, Workload,
+    Arm, Condition, Consume, Record, Span, State,
     command::COMMAND,
     leftover::FileIdentity,
     protocol::{Done, Job, Parts, Permit, Phases, Tally, Usage},
-    record::{Fill, FolioOrder, Reading, Resident},
+    record::{Reading, Resident},
     timeline::Passing,
 };
 
-use super::{Settings, clock::Clock};
+use super::{Settings, clock::Clock, filled::Filled};
 use crate::{
     cgroups::Cgroups,
     cold, counted,
     link::{Link, Trouble},
-    plan::Stage,
     probe::Probes,
     runtime, state,
     target::Target,
@@ -38,8 +37,8 @@ pub struct Bench<'a> {
     pub(super) interrupted: &'a AtomicBool,
     pub(super) random: fastrand::Rng,
     pub(super) passes: u64,
-    /// The window that the page cache was last filled with.
-    pub(super) filled: Option<Span>,
+    /// What the page cache was last filled with.
+    pub(super) filled: Option<Filled>,
     pub(super) settings: &'a Settings<'a>,
     pub(super) cgroups: Cgroups<'a>,
     pub(super) clock: Clock,
@@ -51,7 +50,15 @@ pub struct Bench<'a> {
     pub(super) spoiled: Option<String>,
 }
 
-/// A pass that ran, before anybody judged it.
+/// What a worker is to do, and to which file: the target, or a copy of it.
+#[derive(Clone, Copy)]
+struct Work<'a> {
+    arm: &'a Arm,
+    condition: &'a Condition,
+    target: &'a Target,
+}
+
+/// A pass that ran, before it is judged.
 pub(super) struct Pass {
     pub(super) done: Done,
     pub(super) readings: BTreeMap<String, Reading<f64>>,
@@ -133,63 +140,59 @@ impl Bench<'_> {
         &mut self,
         arm: &Arm,
         condition: &Condition,
-        mut watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+        watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
     ) -> Result<Pass, Trouble> {
-        let writes = condition.workload.writes();
-        let warm = Stage::of(condition) == Stage::Warm;
-        if writes {
+        if condition.workload.writes() {
             writing::lay(self.target, condition, self.record.seed).map_err(Trouble::Failed)?;
             self.filled = None;
         }
-        if warm {
-            self.fill(condition.range)?;
-        }
+        let copy = match condition.fill() {
+            Some(fill) => self.fill(fill, condition)?,
+            None => None,
+        };
+        let target = copy.as_deref().unwrap_or(self.target);
         // The first time a runtime may have to be compiled, which no other pass takes.
         let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
         let began = Instant::now();
         self.passes += 1;
-        let (mut link, hello) = Link::start(command, self.interrupted)?;
+        let (link, hello) = Link::start(command, self.interrupted)?;
         if !hello.about.is_empty() {
             self.record.runtimes.insert(hello.runtime, hello.about);
         }
-        if arm.runtime == COMMAND {
-            link.let_it_clean_up(arm.options.contains_key("cleanup"));
-        }
-        let mut invalid = None;
-        if condition.state == State::Limited {
-            // Pages that are there already belong to nobody's limit.
-            invalid = cold::evict(self.target).err();
+        let mut pass = self.conduct(link, &Work { arm, condition, target }, watched)?;
+        if condition.fill().is_some() && pass.invalid.is_some() {
             self.filled = None;
         }
-        self.cgroups.admit(link.pid(), arm, condition, self.target)?;
-        // Threads that the worker starts from here on are counted with it.
-        if let Some((kit, watch)) = &mut watched {
-            **watch = Some(kit.watch(link.pid()));
+        if condition.workload.writes() {
+            pass.invalid = self.read_back(condition, &mut pass.done.tally)?.or(pass.invalid);
         }
-        link.prepare(&self.job(arm, condition))?;
-        let limit = self.cgroups.tighten(arm, condition)?;
-        if limit.is_some() {
-            // The steady state is that of the limit that is in force from here on.
-            link.go(self.passes, PASS_LIMIT)?;
-        }
+        pass.overhead_ns = (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
+        Ok(pass)
+    }
 
-        if condition.state == State::Cold {
-            invalid = cold::make_cold(self.target, condition.range).err();
-            self.filled = None;
-        }
-        let may_look = condition.state != State::Cold || self.target.way != Ok(sys::cache::Way::Nowait);
-        let resident = || match may_look {
-            true => state::residency(self.target, condition.range),
+    /// From a worker that has started to one that has ended: it makes ready, the state is reached and verified, it goes,
+    /// and the state is looked at again.
+    fn conduct(
+        &mut self,
+        mut link: Link,
+        work: &Work,
+        mut watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+    ) -> Result<Pass, Trouble> {
+        let &Work { arm, condition, target } = work;
+        let limit = self.make_ready(&mut link, work, &mut watched)?;
+        let mut invalid = self.reach(&mut link, work, limit)?;
+        let look = || match condition.state != State::Cold || target.way != Ok(sys::cache::Way::Nowait) {
+            true => state::residency(target, condition.range),
             false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
         };
-        let resident_before = resident();
+        let resident_before = look();
         invalid = invalid.or_else(|| state::verify_before(condition.state, &resident_before).err());
-        let mapped_before = match condition.state.is_held() {
-            true => Some(sys::process::mapped(link.pid(), &self.target.identity()).map_err(|it| it.to_string())),
-            false => None,
-        };
+        let mapped_before = condition
+            .state
+            .is_held()
+            .then(|| sys::process::mapped(link.pid(), &target.identity()).map_err(|it| it.to_string()));
 
-        let probes = Probes::start(self.target, link.pid());
+        let probes = Probes::start(target, link.pid());
         let mut watch = watched.and_then(|(_, watch)| watch.as_mut());
         if let Some(watch) = &mut watch {
             watch.start();
@@ -197,48 +200,91 @@ impl Bench<'_> {
         let went_from = Instant::now();
         let answered = link.go(self.passes, PASS_LIMIT);
         let mut done = match answered {
-            Err(trouble) if writes => return Err(writing::blame(self.target, condition, trouble)),
+            Err(trouble) if condition.workload.writes() => return Err(writing::blame(target, condition, trouble)),
             other => other?,
         };
         let went = [went_from, Instant::now()];
         if let Some(watch) = &mut watch {
             watch.stop();
         }
-        let mut readings = probes.stop(link.pid());
-        // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
-        readings.append(&mut done.seen);
-        readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
-        if arm.runtime == COMMAND {
-            readings.extend(self.cgroups.readings(condition));
-        }
-        readings.extend(usage_readings(&done.usage));
-        readings.extend(done.parts.iter().flat_map(part_readings));
-        let resident_after = resident();
+        let readings = self.readings(probes, &link, &mut done, work, limit);
+        let resident_after = look();
         let seen = state::Seen {
             arm,
-            writes,
+            writes: condition.workload.writes(),
             resident_before: &resident_before,
             resident_after: &resident_after,
             mapped_before,
             device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
             done: &done,
         };
-        invalid = invalid
-            .or_else(|| state::verify_after(condition.state, self.target.way.as_ref().ok().copied(), &seen).err());
+        invalid =
+            invalid.or_else(|| state::verify_after(condition.state, target.way.as_ref().ok().copied(), &seen).err());
         if arm.runtime == COMMAND && invalid.is_none() && condition.state == State::Cold {
             invalid = state::verify_touched(&seen).err();
         }
-        if warm && invalid.is_some() {
-            self.filled = None;
-        }
-        let elapsed_ns = done.phases.total_ns() as f64;
         link.bye()?;
         self.cgroups.lift();
-        if writes {
-            invalid = self.read_back(condition, &mut done.tally)?.or(invalid);
+        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns: 0.0, went })
+    }
+
+    /// A worker under its limits and with its job done but for the timed pass. The limit where it was tightened.
+    fn make_ready(
+        &mut self,
+        link: &mut Link,
+        work: &Work,
+        watched: &mut Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+    ) -> Result<Option<u64>, Trouble> {
+        let &Work { arm, condition, target } = work;
+        if arm.runtime == COMMAND {
+            link.let_it_clean_up(arm.options.contains_key("cleanup"));
         }
-        let overhead_ns = (began.elapsed().as_nanos() as f64 - elapsed_ns).max(0.0);
-        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns, went })
+        if condition.state == State::Limited {
+            // Pages that are in the page cache already are charged to no limit.
+            self.filled = None;
+            cold::evict(target).map_err(Trouble::Failed)?;
+        }
+        self.cgroups.admit(link.pid(), arm, condition, target)?;
+        // Threads that the worker starts from here on are counted with it.
+        if let Some((kit, watch)) = watched {
+            **watch = Some(kit.watch(link.pid()));
+        }
+        link.prepare(&self.job(arm, condition, target))?;
+        self.cgroups.tighten(arm, condition)
+    }
+
+    /// The state, once the worker is ready; or why it was not reached.
+    fn reach(&mut self, link: &mut Link, work: &Work, limit: Option<u64>) -> Result<Option<String>, Trouble> {
+        if limit.is_some() {
+            // The steady state is that of the limit that is in force from here on.
+            link.go(self.passes, PASS_LIMIT)?;
+        }
+        if work.condition.state != State::Cold {
+            return Ok(None);
+        }
+        self.filled = None;
+        Ok(cold::make_cold(work.target, work.condition.range).err())
+    }
+
+    /// Everything that was observed around a pass.
+    fn readings(
+        &self,
+        probes: Probes,
+        link: &Link,
+        done: &mut Done,
+        work: &Work,
+        limit: Option<u64>,
+    ) -> BTreeMap<String, Reading<f64>> {
+        let mut readings = probes.stop(link.pid());
+        // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
+        readings.append(&mut done.seen);
+        readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
+        if work.arm.runtime == COMMAND {
+            readings.extend(self.cgroups.readings(work.condition));
+        }
+        readings.extend(usage_readings(&done.usage));
+        readings.extend(done.parts.iter().flat_map(part_readings));
+        readings
     }
 
     /// After a pass that wrote: what a reader finds now, which goes into the tally, and whether the device holds the same
@@ -262,8 +308,8 @@ impl Bench<'_> {
         }))
     }
 
-    pub(super) fn job(&self, arm: &Arm, condition: &Condition) -> Job {
-        let (permit, file) = self.permit(arm, condition);
+    pub(super) fn job(&self, arm: &Arm, condition: &Condition, target: &Target) -> Job {
+        let (permit, file) = self.permit(arm, condition, target);
         Job {
             pass: self.passes,
             method: arm.method.clone(),
@@ -293,72 +339,28 @@ impl Bench<'_> {
     /// What a job may do beyond reading, and the path to its file: the one place where that is decided. Commands are
     /// executed where the user said so, and the only file that is written is one that faultline made; it is reached by its
     /// descriptor.
-    fn permit(&self, arm: &Arm, condition: &Condition) -> (Permit, String) {
+    fn permit(&self, arm: &Arm, condition: &Condition, target: &Target) -> (Permit, String) {
         let is_command = arm.runtime == COMMAND && arm.method == COMMAND;
         let execute = is_command && self.settings.may_execute;
-        let written = self.target.made.as_ref().filter(|_| condition.workload.writes());
+        let written = target.made.as_ref().filter(|_| condition.workload.writes());
         match written.and_then(|file| Some((file, sys::folder::identity(file).ok()?))) {
             Some((file, (device, inode))) => {
                 let permit = Permit { execute, write: Some(FileIdentity { device, inode }) };
                 (permit, sys::folder::path_of(file).display().to_string())
             }
-            None => (Permit { execute, write: None }, self.target.path.clone()),
+            None => (Permit { execute, write: None }, target.path.clone()),
         }
-    }
-
-    /// Makes sure that a window is in the page cache, filled in the one defined way: evicted, then read in ascending
-    /// order in requests of 1 MiB by a worker of its own. The way of filling decides folio sizes.
-    fn fill(&mut self, range: Span) -> Result<(), Trouble> {
-        if self.filled.is_some_and(|filled| filled.offset <= range.offset && range.end() <= filled.end()) {
-            return Ok(());
-        }
-        // Once for all conditions that live in the cache, so that they share folios.
-        let warm = self.record.conditions.iter().filter(|it| Stage::of(it) == Stage::Warm).map(|it| it.range);
-        let wanted = warm.chain([range]).reduce(union).expect("at least the range itself");
-        if !self.target.file_system.is_memory() {
-            cold::evict(self.target).map_err(Trouble::Failed)?;
-        }
-        let elapsed_ns = if let Some(named) = &self.target.named {
-            let began = Instant::now();
-            named.fill(self.interrupted).map_err(|reason| reason.map_or(Trouble::Interrupted, Trouble::Failed))?;
-            began.elapsed().as_nanos() as u64
-        } else {
-            let arm: Arm = "read".parse().expect("a method of ours");
-            self.pass(&arm, &self.plain_scan(wanted, Consume::Touch))?.done.phases.total_ns()
-        };
-        self.filled = Some(wanted);
-        self.record.fills.push(Fill {
-            range: wanted,
-            method: "evicted, then read(2) in ascending order, 1 MiB requests".into(),
-            elapsed_ns,
-            // Of several files, the largest stands for all.
-            folio_orders: sys::folio::orders(&self.target.file, wanted.offset, wanted.bytes.min(self.target.bytes))
-                .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
-                .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
-                .into(),
-        });
-        Ok(())
     }
 
     /// In ascending order, 1 MiB at a time, from whatever state.
     pub(super) fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
         let block_bytes = 1 << 20;
         Condition {
-            workload: Workload::Scan,
             consume,
             block_bytes,
-            state: State::AsIs,
-            file_bytes: self.target.bytes,
-            threads: 1,
-            descriptor: Descriptor::PerThread,
-            durability: Durability::None,
-            storage: None,
             range,
-            aligned: true,
             ops: range.bytes.div_ceil(block_bytes),
-            consumed_percent: 100,
-            layout: None,
-            memory_bytes: None,
+            ..Condition::plain(self.target.bytes)
         }
     }
 
@@ -375,11 +377,6 @@ impl Bench<'_> {
     pub fn is_interrupted(&self) -> bool {
         self.spoiled.is_some() || self.interrupted.load(Ordering::Relaxed)
     }
-}
-
-fn union(a: Span, b: Span) -> Span {
-    let offset = a.offset.min(b.offset);
-    Span { offset, bytes: a.end().max(b.end()) - offset }
 }
 
 fn usage_readings(usage: &Usage) -> impl Iterator<Item = (String, Reading<f64>)> {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use schema::{
-    Condition, Skip, Span, State, Workload,
+    Condition, Fill, Skip, Span, State, Workload,
     command::COMMAND,
     record::{Ending, Outcome, Reading, RoundsEnd, Sample},
     timeline::Passing,
@@ -42,6 +42,9 @@ const SHORT_PASS: u32 = 16;
 /// How far a stage may exceed its time for the fewest rounds that tell anything.
 const OVERTIME: f64 = 1.3;
 
+/// What single calls, faults and copies cost is measured in this stage.
+const CALIBRATED: Stage = Stage::Warm(Fill::Sequential);
+
 /// One stage's conditions and the time they have.
 struct Slot {
     stage: Stage,
@@ -59,11 +62,11 @@ impl Bench<'_> {
             .filter(|&index| of_stage(&self.record.conditions[index]))
             .filter(|&index| self.cells_of(index).iter().any(|&cell| self.record.cells[cell].skipped.is_none()))
             .collect();
-        if stage == Stage::Warm {
+        if stage == CALIBRATED {
             self.begin_calibration();
         }
         if conditions.is_empty() {
-            if stage == Stage::Warm {
+            if stage == CALIBRATED {
                 self.complete_calibration(hooks);
             }
             return;
@@ -87,7 +90,7 @@ impl Bench<'_> {
         (hooks.checkpoint)(&self.record);
         let is_last = !self.record.conditions.iter().any(|it| Stage::of(it) > stage);
         self.rounds(&Slot { stage, conditions, begun, time, is_last }, hooks);
-        if stage == Stage::Warm {
+        if stage == CALIBRATED {
             self.complete_calibration(hooks);
         }
     }
@@ -274,7 +277,7 @@ impl Bench<'_> {
                     self.sample(cell, round);
                 }
             }
-            let (budget, warm) = (self.settings.budget, slot.stage == Stage::Warm);
+            let (budget, warm) = (self.settings.budget, slot.stage == CALIBRATED);
             self.calibrate(hooks, &|bench, calibration| {
                 calibrate::between_rounds(bench, calibration, warm, budget);
             });

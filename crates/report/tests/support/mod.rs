@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Condition, Consume, Descriptor, Durability, Experiment, Findings, Reading, Record, Span, State, Workload,
+    Arm, Condition, Consume, Experiment, Findings, Reading, Record, Span, State, Workload,
     experiment::Unit,
     findings::{
         CellFinding, ClaimFinding, ClaimVerdict, Comparison, Crossover, Estimate, FigureFinding, MapLine, NoiseFloor,
         PublishedClaim, Status, Verdict,
     },
     protocol::{Phases, Tally},
-    record::{Ceiling, Cell, Device, Environment, Fill, Outcome, Resident, Sample, Target},
+    record::{Ceiling, Cell, Device, Environment, FilledRange, Outcome, Resident, Sample, Target},
 };
 
 const GIB: u64 = 1 << 30;
@@ -25,23 +25,7 @@ pub(crate) fn estimate(median: f64, share: f64) -> Estimate {
 }
 
 pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> Condition {
-    Condition {
-        workload,
-        consume: Consume::Sum,
-        block_bytes,
-        state,
-        file_bytes: GIB,
-        threads: 1,
-        descriptor: Descriptor::PerThread,
-        durability: Durability::None,
-        storage: None,
-        layout: None,
-        range: Span { offset: 0, bytes: GIB },
-        aligned: true,
-        ops: GIB / block_bytes,
-        consumed_percent: 100,
-        memory_bytes: None,
-    }
+    Condition { workload, block_bytes, state, ops: GIB / block_bytes, ..Condition::plain(GIB) }
 }
 
 /// A record and findings that grow together.
@@ -547,7 +531,8 @@ fn record() -> Record {
         scenarios: BTreeMap::new(),
         cells: vec![],
         samples: vec![],
-        fills: vec![Fill {
+        fills: vec![FilledRange {
+            fill: None,
             range: Span { offset: 0, bytes: GIB },
             method: "sequential read, 1 MiB requests, after eviction".into(),
             elapsed_ns: 600_000_000,

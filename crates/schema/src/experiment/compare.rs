@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CELLS_MAX, Variant};
-use crate::{Arm, Bytes, Consume, Descriptor, Durability, Layout, Span, State, Workload};
+use crate::{Arm, Bytes, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,9 @@ pub struct Compare {
     /// Of workloads that write: what the file has in it before.
     #[serde(default = "written_before")]
     pub layout: Vec<Layout>,
+    /// In states that live in the page cache: how it was filled.
+    #[serde(default = "in_order")]
+    pub fill: Vec<Fill>,
 }
 
 pub(super) fn nothing_synced() -> Vec<Durability> {
@@ -55,6 +58,10 @@ pub(super) fn nothing_synced() -> Vec<Durability> {
 
 pub(super) fn written_before() -> Vec<Layout> {
     vec![Layout::Written]
+}
+
+pub(super) fn in_order() -> Vec<Fill> {
+    vec![Fill::Sequential]
 }
 
 pub(super) fn plain_storage() -> Vec<Throttle> {
@@ -194,6 +201,7 @@ impl Compare {
             self.storage.len(),
             self.durability.len(),
             self.layout.len(),
+            self.fill.len(),
         ];
         lists.into_iter().try_fold(self.arms.len().checked_add(1)?, usize::checked_mul)
     }
@@ -227,6 +235,7 @@ impl Compare {
             ("storage", self.storage.is_empty()),
             ("durability", self.durability.is_empty()),
             ("layout", self.layout.is_empty()),
+            ("fill", self.fill.is_empty()),
         ];
         if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
             return Err((key, "the list is empty, so there is nothing to measure; it needs one entry at least".into()));
@@ -276,6 +285,9 @@ impl Compare {
         }
         if self.threads.iter().any(|threads| !(1..=1024).contains(threads)) {
             return Err(("threads", "threads must lie between 1 and 1024".into()));
+        }
+        if self.fill != in_order() && !self.state.iter().any(|it| it.is_filled()) {
+            return Err(("fill", "a fill is for states that live in the page cache: cached, mapped, locked".into()));
         }
         if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));

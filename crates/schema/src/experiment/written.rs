@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{
     Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, Variant,
-    compare::{nothing_synced, plain_storage, written_before},
+    compare::{in_order, nothing_synced, plain_storage, written_before},
 };
 use crate::{Arm, Bytes, Consume, Descriptor, arm::Options, runtime::NATIVE, units::expected};
 
@@ -252,6 +252,7 @@ struct WrittenCompare {
     full_block: Option<Spanned<OneOrMany<Bytes>>>,
     durability: Option<Spanned<OneOrMany<String>>>,
     layout: Option<Spanned<OneOrMany<String>>>,
+    fill: Option<Spanned<OneOrMany<String>>>,
 }
 
 /// A value, or a list of them: every key that is crossed with the others takes either.
@@ -358,6 +359,7 @@ impl WrittenCompare {
             span("storage", self.storage.as_ref().map(Spanned::span)),
             span("durability", self.durability.as_ref().map(Spanned::span)),
             span("layout", self.layout.as_ref().map(Spanned::span)),
+            span("fill", self.fill.as_ref().map(Spanned::span)),
             span("range", self.range.as_ref().map(Spanned::span)),
             span("ops", self.ops.as_ref().map(Spanned::span)),
             span("memory", self.memory.as_ref().map(Spanned::span)),
@@ -385,6 +387,7 @@ impl WrittenCompare {
             full_block: self.full_block.map_or_else(Vec::new, |written| written.into_inner().into_vec()),
             durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
+            fill: self.fill.map_or_else(|| Ok(in_order()), |written| words(written, problem))?,
         };
         compare.validate().map_err(|(what, message)| {
             let written = spans.into_iter().find(|(key, _)| *key == what).and_then(|(_, span)| span);

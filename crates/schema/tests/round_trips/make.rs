@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Findings, Layout, Reading,
-    Record, Skip, Span, State, Workload,
+    Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
+    Reading, Record, Skip, Span, State, Workload,
     across::{Across, Differs, SharedAnswer, SharedCell},
     arm::Setting,
     condition::Storage,
@@ -25,7 +25,7 @@ use schema::{
     plan::{Plan, PlannedCell, PlannedCondition},
     protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
-        Ceiling, Cell, Device, Ending, Environment, Files, Fill, FolioOrder, NamedPath, Outcome, ReclaimScheme,
+        Ceiling, Cell, Device, Ending, Environment, Files, FilledRange, FolioOrder, NamedPath, Outcome, ReclaimScheme,
         Resident, RoundsEnd, Sample, Target,
     },
     saved::{Damaged, History, SavedCell, SavedRun},
@@ -146,6 +146,14 @@ impl Make for Bytes {
     }
 }
 
+impl Make for Fill {
+    fn make(dice: &mut Dice) -> Fill {
+        let bytes = 1 + dice.below(64 << 20) as u64;
+        let sized = [Fill::Written(bytes), Fill::ReadAhead(bytes)];
+        dice.pick(&[Fill::Sequential, Fill::Random, Fill::Faults, Fill::HugePages, sized[0], sized[1]])
+    }
+}
+
 macro_rules! words {
     ($($of:ty),+) => { $(impl Make for $of {
         fn make(dice: &mut Dice) -> $of { dice.pick(<$of>::ALL) }
@@ -196,7 +204,7 @@ makes! {
         NamedPath { path, folder }
         Device { name, read_ahead_bytes, scheduler, rotational }
         Ceiling { bytes_per_s, random_ops_per_s, how }
-        Fill { range, method, elapsed_ns, folio_orders }
+        FilledRange { range, fill, method, elapsed_ns, folio_orders }
         FolioOrder { order, pages }
         Environment {
             host, kernel, architecture, cpu, cpus, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
@@ -207,7 +215,7 @@ makes! {
         Arm { runtime, method, options, name }
         Condition {
             workload, consume, block_bytes, state, file_bytes, threads, descriptor, durability, storage, range, aligned, ops,
-            consumed_percent, layout, memory_bytes,
+            consumed_percent, layout, memory_bytes, fill,
         }
         Span { offset, bytes }
         Storage { read_bytes_per_s, read_ops_per_s }
@@ -217,7 +225,7 @@ makes! {
         Study { file_bytes, full_file_bytes, needs }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
-            full_ops, full_block, memory, storage, durability, layout,
+            full_ops, full_block, memory, storage, durability, layout, fill,
         }
         Throttle { read_bps, read_iops }
         Competitor { arm, label, own }

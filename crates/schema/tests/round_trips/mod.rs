@@ -87,8 +87,8 @@ fn serialisable(folder: &Path, found: &mut Vec<String>) {
 
 #[test]
 fn no_type_that_is_written_is_left_out_here() {
-    // Closed sets of words and `Reading` are made by hand.
-    const BY_HAND: [&str; 2] = ["Means", "Reading"];
+    // Closed sets of words, and what is written as one text, are made by hand.
+    const BY_HAND: [&str; 3] = ["Fill", "Means", "Reading"];
     let mut found = Vec::new();
     serialisable(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
     assert!(found.len() > 100, "{found:?}");

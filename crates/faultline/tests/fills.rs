@@ -1,0 +1,62 @@
+//! How the page cache came to hold the file: a part of the condition.
+
+use schema::{Fill, Skip, findings::Document, record::Outcome};
+
+use crate::support::Sandbox;
+
+const FILLS: &str = "--fill=sequential,random,faults,written=64KiB";
+
+#[test]
+fn passes_of_every_fill_are_conditions_of_their_own() {
+    for sandbox in [Some(Sandbox::new()), Sandbox::of_ordinary_user()].into_iter().flatten() {
+        let file = sandbox.file("file", 1 << 20);
+        let output = sandbox.run_short(&file, &[FILLS, "--json", "--state=cached,mapped"]);
+        let Document { record, .. } = output.document();
+        assert_eq!(record.conditions.len(), 8);
+        let expected: Vec<Fill> =
+            ["sequential", "random", "faults", "written=64KiB"].map(|it| it.parse().unwrap()).into();
+        for fills in record.conditions.chunks(4) {
+            assert_eq!(fills.iter().filter_map(|it| it.fill()).collect::<Vec<Fill>>(), expected);
+        }
+        if record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Impossible(_)))) {
+            println!("skipped: files in the temporary folder cannot be evicted");
+            continue;
+        }
+        let invalid: Vec<&Outcome> =
+            record.samples.iter().map(|it| &it.outcome).filter(|it| !matches!(it, Outcome::Ok { .. })).collect();
+        assert!(invalid.is_empty() && record.samples.len() == 8 * 3, "{invalid:?}");
+        for fill in expected {
+            assert!(record.fills.iter().any(|it| it.fill == Some(fill)), "{fill}");
+        }
+        assert_eq!(sandbox.left(), ["file"], "a copy leaves nothing behind");
+    }
+}
+
+#[test]
+fn a_fill_without_a_state_that_lives_in_the_page_cache_is_refused() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    sandbox.run_short(&file, &["--fill=random", "--state=cold"]).refused(2, &["--fill"]);
+    for (wrong, hint) in [("--fill=randum", "\"random\""), ("--fill=written", "written=128KiB")] {
+        let output = sandbox.run_short(&file, &[wrong]).expect(2);
+        assert!(output.stderr.contains(hint), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_copy_in_a_folder_that_may_not_be_written_to_is_skipped_with_the_reason() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let closed = sandbox.folder("closed");
+    let file = sandbox.write("closed/file", vec![7; 1 << 20]);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode;
+    std::fs::set_permissions(&closed, mode(0o555)).unwrap();
+    let output = sandbox.run_short(&file, &["--fill=sequential,written=64KiB", "--json"]);
+    std::fs::set_permissions(&closed, mode(0o755)).unwrap();
+    let Document { record, .. } = output.document();
+    for cell in &record.cells {
+        match record.conditions[cell.condition].fill() {
+            Some(Fill::Written(_)) => assert!(matches!(cell.skipped, Some(Skip::Impossible(_))), "{cell:?}"),
+            _ => assert!(!matches!(cell.skipped, Some(Skip::Unavailable(_))), "{cell:?}"),
+        }
+    }
+}
