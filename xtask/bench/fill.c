@@ -122,7 +122,8 @@ static uint32_t *mixed(size_t n) {
  * mark that is met out of turn opens a window twice as long as the pages behind it, at most the read-ahead of the device.
  * So: bring the order to that of SIZE less 2 by small windows in a corner at the end of the file, evict the corner again,
  * then meet the mark of the last large window: the next one is made of folios of SIZE, and its first folio carries a mark.
- * The first 32 to 256 pages and the corner lie in other folios.
+ * The first pages, fewer than one folio of SIZE, lie in smaller ones. It needs a read-ahead of 2 MiB or more: with a smaller
+ * one `sequential=4K` makes folios of the read-ahead's size by itself.
  */
 /* Pages of `count` from `index` on that are in the page cache or on their way to it: cachestat(2), Linux 6.5. */
 static size_t known(int file, size_t index, size_t count) {
@@ -294,8 +295,9 @@ static void folios(int file) {
 
 /*
  * The pages that one touch of a fresh mapping maps, at `samples` random places: `mapped[k]` counts touches after which
- * more than 2^(k-1) and at most 2^k pages of the 2 MiB around were present, `entry` whether all of it is one entry of the
- * page table (it cannot be told from 512 present pages). Every user may read the present bit of his own pages.
+ * more than 2^(k-1) and at most 2^k pages of the 2 MiB around were present. Every user may read the present bit of the pages of
+ * his own process. Folios of 64 KiB and less look alike, because the kernel maps 64 KiB around a fault anyway: `single_pages`
+ * tells those of 4 KiB from the others.
  * A touch that finds nothing in the page cache reads from the device: call it only where everything is resident.
  */
 static void pages_per_fault(int file, size_t samples, size_t mapped_pages[10]) {
@@ -360,7 +362,8 @@ int main(int argc, char **argv) {
             if (counts[k]) printf(" %d: %.1f%%", 1 << k, 100.0 * counts[k] / samples);
         printf("; %.1f us a place", (middle - start) / 1e3 / samples);
         double single = single_pages(argv[1], samples);
-        printf("; folios of one page: %.1f%%, %.1f us a place\n", 100 * single, (now() - middle) / 1e3 / samples);
+        if (single < 0) printf("; folios of one page: not known, the file is not this user's\n");
+        else printf("; folios of one page: %.1f%%, %.1f us a place\n", 100 * single, (now() - middle) / 1e3 / samples);
     } else if (!strcmp(argv[2], "evict")) {
         evict(file);
     } else {
