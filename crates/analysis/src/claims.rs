@@ -28,11 +28,14 @@ struct Answer {
     verdict: ClaimVerdict,
     reason: String,
     measured: Vec<ClaimMeasured>,
+    /// Nothing that was asked lacks its passes.
+    complete: bool,
 }
 
 impl Answer {
     fn new(verdict: ClaimVerdict, reason: impl Into<String>) -> Answer {
-        Answer { verdict, reason: reason.into(), measured: Vec::new() }
+        let complete = verdict != ClaimVerdict::NotTestableHere;
+        Answer { verdict, reason: reason.into(), measured: Vec::new(), complete }
     }
 }
 
@@ -51,6 +54,7 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
         measured: answer.measured,
         verdict: answer.verdict,
         reason: answer.reason,
+        complete: answer.complete && !experiment.narrowed.contains(&claim.id),
     }
 }
 
@@ -61,7 +65,8 @@ fn unfinished(answer: Answer, partial: &str) -> Answer {
         reason.push_str(&format!("; {}", answer.reason));
     }
     let undecided = |it: ClaimMeasured| ClaimMeasured { verdict: ClaimVerdict::Undecided, ..it };
-    Answer { verdict: ClaimVerdict::Undecided, reason, measured: answer.measured.into_iter().map(undecided).collect() }
+    let measured = answer.measured.into_iter().map(undecided).collect();
+    Answer { verdict: ClaimVerdict::Undecided, reason, measured, complete: false }
 }
 
 fn answer(run: &Run, claim: &Claim) -> Answer {
@@ -95,7 +100,8 @@ fn answer(run: &Run, claim: &Claim) -> Answer {
     });
     let decide: Vec<&Outcome> = outcomes.iter().filter(|it| it.decides).collect();
     let (verdict, reason) = question.conclude(run, &decide);
-    Answer { verdict, reason, measured: measured.collect() }
+    let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
+    Answer { verdict, reason, measured: measured.collect(), complete }
 }
 
 fn scenario(run: &Run, name: &str) -> Answer {

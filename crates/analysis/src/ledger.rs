@@ -1,19 +1,22 @@
 //! Claims over several runs: which run's verdict counts.
 //!
 //! The newest run that could decide a claim counts. A run that could not (another arm or condition, an interruption, too
-//! few rounds) says nothing about the claim, so it does not replace one that could; it is named beside it.
+//! few rounds) says nothing about the claim, so it does not replace one that could; it is named beside it. Neither does a
+//! run that decided it from less than the experiment asks replace one that measured all of that.
 
 use schema::{
     Experiment, Record,
-    claims::{LaterRun, Ledger, LedgerEntry},
+    claims::{Later, LaterRun, Ledger, LedgerEntry},
     findings::{ClaimFinding, ClaimVerdict},
 };
 
 use crate::compare::LEAST_PAIRS;
 
-/// The claims met so far.
+/// What the runs so far said of claims.
 #[derive(Debug, Default)]
 pub struct Claims {
+    /// As they are written now.
+    built_in: Vec<Experiment>,
     entries: Vec<(Rank, LedgerEntry)>,
 }
 
@@ -30,23 +33,44 @@ enum Standing {
     NotTestable,
     /// It has something about the claim, and not enough to decide it.
     Incomplete,
-    /// It could decide it, whether or not its intervals did.
+    /// It could decide it, whether or not its intervals did, from a part of what the experiment asks.
+    Narrower,
+    /// It could decide it from all of that.
     Decisive,
 }
 
-fn standing(claim: &ClaimFinding, is_partial: bool) -> Standing {
+fn standing(claim: &ClaimFinding, is_partial: bool, asks_all: bool) -> Standing {
+    let decisive = if claim.complete && asks_all { Standing::Decisive } else { Standing::Narrower };
     match claim.verdict {
         ClaimVerdict::NotTestableHere => Standing::NotTestable,
         _ if is_partial => Standing::Incomplete,
-        ClaimVerdict::Holds | ClaimVerdict::Reversed | ClaimVerdict::NoDifference => Standing::Decisive,
-        ClaimVerdict::Undecided if claim.measured.iter().any(|it| it.decides && it.rounds >= LEAST_PAIRS) => {
-            Standing::Decisive
-        }
+        ClaimVerdict::Holds | ClaimVerdict::Reversed | ClaimVerdict::NoDifference => decisive,
+        ClaimVerdict::Undecided if claim.measured.iter().any(|it| it.decides && it.rounds >= LEAST_PAIRS) => decisive,
         ClaimVerdict::Undecided => Standing::Incomplete,
     }
 }
 
 impl Claims {
+    /// Nothing yet, of studies as they are written now.
+    pub fn new(built_in: Vec<Experiment>) -> Claims {
+        Claims { built_in, entries: Vec::new() }
+    }
+
+    /// Whether a run asks a claim under all that its study asks it under. Older records do not say what was left out;
+    /// for other experiments the record's own word is all there is.
+    fn asks_all(&self, experiment: &Experiment, id: &str) -> bool {
+        let written = self.built_in.iter().find(|it| it.name == experiment.name);
+        let claim = experiment.claims.iter().find(|it| it.id == id);
+        written.zip(claim).is_none_or(|(written, claim)| {
+            let full = || {
+                let mut full = written.clone();
+                full.full();
+                full
+            };
+            experiment.asks_all(written, claim) || experiment.asks_all(&full(), claim)
+        })
+    }
+
     /// Takes in a run, in whatever order they come. `run` is what the record is loaded by.
     pub fn add(&mut self, run: &str, record: &Record) {
         let experiment = &record.experiment;
@@ -63,7 +87,9 @@ impl Claims {
             return;
         }
         for claim in crate::analyze(record).claims {
-            let rank = Rank { standing: standing(&claim, record.partial.is_some()), started: record.started.clone() };
+            let asks_all = self.asks_all(experiment, &claim.id);
+            let standing = standing(&claim, record.partial.is_some(), asks_all);
+            let rank = Rank { standing, started: record.started.clone() };
             let entry = LedgerEntry {
                 claim,
                 title: experiment.title.clone(),
@@ -73,30 +99,22 @@ impl Claims {
                 kernel: record.environment.kernel.clone(),
                 later: None,
             };
-            self.enter(rank, entry);
-        }
-    }
-
-    fn enter(&mut self, rank: Rank, mut entry: LedgerEntry) {
-        let same = |it: &LedgerEntry| it.claim.study == entry.claim.study && it.claim.id == entry.claim.id;
-        let Some((known, counted)) = self.entries.iter_mut().find(|(_, it)| same(it)) else {
             self.entries.push((rank, entry));
-            return;
-        };
-        if rank <= *known {
-            note_later(counted, &entry);
-            return;
         }
-        *known = rank;
-        std::mem::swap(counted, &mut entry);
-        // What was counted before may be the later of the two.
-        counted.later = entry.later.take().filter(|it| it.when > counted.when);
-        note_later(counted, &entry);
     }
 
     /// Of one study or of all: built-in studies in their order, then all others. `None` where no study has this name.
-    pub fn ledger(self, studies: &[Experiment], only: Option<&str>) -> Option<Ledger> {
-        let mut entries: Vec<LedgerEntry> = self.entries.into_iter().map(|(_, entry)| entry).collect();
+    pub fn ledger(self, only: Option<&str>) -> Option<Ledger> {
+        let studies = self.built_in;
+        let mut of_claims: Vec<Vec<(Rank, LedgerEntry)>> = Vec::new();
+        for entered in self.entries {
+            let of = |it: &LedgerEntry| (it.claim.study.clone(), it.claim.id.clone());
+            match of_claims.iter_mut().find(|it| of(&it[0].1) == of(&entered.1)) {
+                Some(same) => same.push(entered),
+                None => of_claims.push(vec![entered]),
+            }
+        }
+        let mut entries: Vec<LedgerEntry> = of_claims.into_iter().filter_map(counted).collect();
         let wanted = |name: &str| only.is_none_or(|only| only == name);
         entries.retain(|it| wanted(&it.claim.study));
         let place = |name: &str| studies.iter().position(|it| it.name == name).unwrap_or(studies.len());
@@ -109,20 +127,25 @@ impl Claims {
         found.then_some(Ledger { entries, not_run })
     }
 
-    /// The studies and experiments that have a claim here.
+    /// The studies and experiments that are built in or have a claim here.
     pub fn studies(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|(_, it)| it.claim.study.as_str())
+        let built_in = self.built_in.iter().map(|it| it.name.as_str());
+        built_in.chain(self.entries.iter().map(|(_, it)| it.claim.study.as_str()))
     }
 }
 
-/// Keeps the newest run that came after the one that counts.
-fn note_later(counted: &mut LedgerEntry, other: &LedgerEntry) {
-    if other.when > counted.when && counted.later.as_ref().is_none_or(|it| other.when > it.when) {
-        counted.later = Some(LaterRun {
-            run: other.run.clone(),
-            when: other.when.clone(),
-            verdict: other.claim.verdict,
-            reason: other.claim.reason.clone(),
-        });
-    }
+/// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.
+fn counted(mut answers: Vec<(Rank, LedgerEntry)>) -> Option<LedgerEntry> {
+    answers.sort_by(|a, b| a.0.cmp(&b.0));
+    let (_, counts) = answers.pop()?;
+    let later = answers.into_iter().filter(|(_, it)| it.when > counts.when).map(|(rank, it)| {
+        let why = match rank.standing {
+            Standing::NotTestable | Standing::Incomplete => Later::Undecided,
+            _ if it.claim.verdict == counts.claim.verdict => Later::NarrowerAgrees,
+            Standing::Narrower | Standing::Decisive => Later::NarrowerContradicts,
+        };
+        LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reason: it.claim.reason, why }
+    });
+    let later = later.max_by_key(|it| (it.why == Later::NarrowerContradicts, it.when.clone()));
+    Some(LedgerEntry { later, ..counts })
 }

@@ -20,7 +20,9 @@ use crate::{
 /// Unknown names and mistakes in a file are usage errors, with the nearest name or the line.
 pub fn load(args: &RunArgs) -> Result<Experiment> {
     let mut experiment = find(&args.experiment)?;
+    let written = experiment.clone();
     narrow(&mut experiment, args).map_err(Usage)?;
+    experiment.note_narrowed(&written);
     Ok(experiment)
 }
 
@@ -55,8 +57,10 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
         if args.full {
             study.full();
         }
+        let written = study.clone();
         keep_states(study, &args.state)?;
         set_fills(study, &args.fill).map_err(Usage)?;
+        study.note_narrowed(&written);
     }
     Ok(studies)
 }

@@ -1,7 +1,7 @@
 //! The ledger of claims: what people said, and what the newest run that could decide it has found. The one report on
 //! several runs.
 
-use schema::claims::{LaterRun, Ledger, LedgerEntry};
+use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 
 use crate::{
     Style, claim,
@@ -21,9 +21,21 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
         }
         before = Some(here);
         claim::write_one(&mut page, &entry.claim, columns);
-        if let Some(LaterRun { run, verdict, reason, .. }) = &entry.later {
-            let text = format!("the later run {run} did not decide it: {}: {reason}", verdict.words());
-            page.paragraph(if columns == 0 { 4 } else { columns + 4 }, Paint::Quiet, &text);
+        if let Some(LaterRun { run, verdict, reason, why, .. }) = &entry.later {
+            let verdict = verdict.words();
+            let (text, paint) = match why {
+                Later::Undecided => {
+                    (format!("the later run {run} did not decide it: {verdict}: {reason}"), Paint::Quiet)
+                }
+                Later::NarrowerAgrees => {
+                    (format!("the later run {run} measured a part of it, and agrees"), Paint::Quiet)
+                }
+                Later::NarrowerContradicts => (
+                    format!("the later run {run} measured a part of it, and contradicts: {verdict}: {reason}"),
+                    Paint::Unsure,
+                ),
+            };
+            page.paragraph(if columns == 0 { 4 } else { columns + 4 }, paint, &text);
         }
     }
     for (name, title) in &ledger.not_run {
@@ -72,8 +84,9 @@ pub fn claims_json(ledger: &Ledger) -> String {
         {
             value[key] = text.clone().into();
         }
-        if let Some(LaterRun { run, when, verdict, reason }) = &entry.later {
-            value["later"] = serde_json::json!({ "run": run, "when": when, "verdict": verdict, "reason": reason });
+        if let Some(LaterRun { run, when, verdict, reason, why }) = &entry.later {
+            value["later"] =
+                serde_json::json!({ "run": run, "when": when, "verdict": verdict, "reason": reason, "why": why });
         }
         value
     });

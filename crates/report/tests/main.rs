@@ -451,6 +451,7 @@ fn the_ledger_names_a_later_run_that_could_not_decide_a_claim() {
         when: "2026-11-21T00:00:00Z".into(),
         verdict: schema::findings::ClaimVerdict::NotTestableHere,
         reason: "the arm \"mmap\" was not part of this run".into(),
+        why: schema::claims::Later::Undecided,
     });
     assert_eq!(later(&ledger)["run"], "20261121T000000Z-0001");
     assert_eq!(later(&ledger)["verdict"], "not-testable-here");

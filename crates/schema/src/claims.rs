@@ -1,5 +1,7 @@
 //! Claims over all saved runs: what `faultline claims` shows.
 
+use serde::Serialize;
+
 use crate::findings::{ClaimFinding, ClaimVerdict};
 
 /// A claim, and the run that its verdict is from.
@@ -13,17 +15,30 @@ pub struct LedgerEntry {
     pub when: String,
     pub host: String,
     pub kernel: String,
-    /// The newest later run that could not decide the claim, if there is one.
+    /// The newest later run that does not count, if there is one; of those, one that contradicts before all others.
     pub later: Option<LaterRun>,
 }
 
-/// A run that has a claim and could not decide it.
+/// A run that has a claim and does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaterRun {
     pub run: String,
     pub when: String,
     pub verdict: ClaimVerdict,
     pub reason: String,
+    pub why: Later,
+}
+
+/// Why a later run does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Later {
+    /// It could not decide the claim.
+    Undecided,
+    /// It decided it in the same way, and measured less than the experiment asks.
+    NarrowerAgrees,
+    /// It decided it otherwise, and measured less than the experiment asks.
+    NarrowerContradicts,
 }
 
 /// Claims study by study, and studies that were never run, with their titles.

@@ -351,6 +351,9 @@ pub struct ClaimFinding {
     pub measured: Vec<ClaimMeasured>,
     pub verdict: ClaimVerdict,
     pub reason: String,
+    /// Everything that the experiment asks for it was asked and measured: no option and no skipped cell left any of it out.
+    #[serde(default)]
+    pub complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
-//! Claims over several runs: the newest run that could decide a claim counts.
+//! Claims over several runs: the newest run that could decide a claim counts, from all that the experiment asks before
+//! from a part of it.
 
 use analysis::Claims;
 use schema::{
     Record,
-    claims::{Ledger, LedgerEntry},
+    claims::{Later, Ledger, LedgerEntry},
     findings::ClaimVerdict::{self, Holds, NotTestableHere, Reversed, Undecided},
 };
 
@@ -46,7 +47,7 @@ fn narrow(day: u32) -> Record {
 fn ledger(runs: &[Record]) -> Ledger {
     let mut claims = Claims::default();
     runs.iter().for_each(|it| claims.add(&it.id, it));
-    claims.ledger(&[], None).unwrap()
+    claims.ledger(None).unwrap()
 }
 
 /// Verdict, the run it is from, and the later run that is named beside it; in whatever order the runs come.
@@ -100,11 +101,80 @@ fn a_newer_run_whose_interval_crosses_the_margin_counts() {
 #[test]
 fn a_study_that_is_neither_built_in_nor_saved_has_no_ledger() {
     let of = |only| {
-        let mut claims = Claims::default();
+        let mut written = Lab::of_experiment(EXPERIMENT).record.experiment;
+        written.claims.clear();
+        let mut claims = Claims::new(vec![written]);
         claims.add("1", &run(1, 10, 5_000.0));
-        claims.ledger(&[Lab::of_experiment(EXPERIMENT.replace("Duel", "Never run").as_str()).record.experiment], only)
+        claims.ledger(only)
     };
     assert_eq!(of(Some("elsewhere")), None);
     assert_eq!(of(Some("made-up")).unwrap().entries.len(), 1);
     assert_eq!(of(None).unwrap().not_run, [], "it was run under this name");
+}
+
+/// The claim of an experiment with two block sizes; `mmap` takes this long with each.
+fn two_blocks(day: u32, mmap: f64) -> Record {
+    let mut lab = Lab::of_experiment(&EXPERIMENT.replace("\"64 KiB\"", "[\"64 KiB\", \"4 KiB\"]"));
+    (lab.record.id, lab.record.started) = (day.to_string(), format!("2026-11-{day:02}T00:00:00Z"));
+    for cell in 0..lab.record.cells.len() {
+        let ns = if lab.record.cells[cell].arm.method == "mmap" { mmap } else { 10_000.0 };
+        lab.measure(cell, 10, ns, |_, pass| pass.ns_per_op = ns);
+    }
+    lab.record
+}
+
+/// The same with `--block "64 KiB"`.
+fn one_block_of_two(day: u32, mmap: f64) -> Record {
+    let written = two_blocks(day, mmap).experiment;
+    let mut narrowed = run(day, 10, mmap);
+    narrowed.experiment.note_narrowed(&written);
+    assert_eq!(narrowed.experiment.narrowed, ["it"]);
+    narrowed
+}
+
+fn why_later(runs: &[Record]) -> Option<Later> {
+    ledger(runs).entries[0].later.as_ref().map(|it| it.why)
+}
+
+#[test]
+fn a_run_that_options_narrowed_replaces_none_that_measured_all_of_a_claim() {
+    let contradicts = [two_blocks(1, 5_000.0), one_block_of_two(2, 20_000.0)];
+    check(&contradicts, Holds, 1, Some(2));
+    assert_eq!(why_later(&contradicts), Some(Later::NarrowerContradicts));
+    let agrees = [two_blocks(1, 5_000.0), one_block_of_two(2, 5_000.0)];
+    check(&agrees, Holds, 1, Some(2));
+    assert_eq!(why_later(&agrees), Some(Later::NarrowerAgrees));
+    // One that contradicts is named before a newer one that does not.
+    check(&[two_blocks(1, 5_000.0), one_block_of_two(2, 20_000.0), one_block_of_two(3, 5_000.0)], Holds, 1, Some(2));
+    check(&[one_block_of_two(1, 5_000.0), two_blocks(2, 20_000.0)], Reversed, 2, None);
+    // Of two that are narrow the newest counts.
+    check(&[one_block_of_two(1, 5_000.0), one_block_of_two(2, 20_000.0)], Reversed, 2, None);
+}
+
+#[test]
+fn a_run_that_lacks_a_condition_for_want_of_time_is_narrow_too() {
+    let mut lacks = two_blocks(2, 20_000.0);
+    lacks.samples.retain(|sample| sample.cell < 2);
+    for cell in &mut lacks.cells[2..] {
+        cell.skipped = Some(schema::Skip::Untried);
+    }
+    check(&[two_blocks(1, 5_000.0), lacks], Holds, 1, Some(2));
+}
+
+#[test]
+fn an_option_that_leaves_out_nothing_of_a_claim_does_not_narrow_it() {
+    let text = EXPERIMENT.replace("expect = \"lower\"", "expect = \"lower\"\nwhere = { state = [\"cached\"] }");
+    let written = Lab::of_experiment(&text.replace("state = \"cached\"", "state = [\"cold\", \"cached\"]"));
+    let mut narrowed = Lab::of_experiment(&text).record.experiment;
+    narrowed.note_narrowed(&written.record.experiment);
+    assert!(narrowed.narrowed.is_empty());
+}
+
+#[test]
+fn an_older_record_of_a_study_is_held_against_the_study_as_it_is_written() {
+    let mut claims = Claims::new(vec![two_blocks(1, 5_000.0).experiment]);
+    claims.add("wide", &two_blocks(1, 5_000.0));
+    claims.add("narrow", &run(2, 10, 20_000.0));
+    let entry = &claims.ledger(None).unwrap().entries[0];
+    assert_eq!((entry.claim.verdict, entry.run.as_str()), (Holds, "wide"));
 }

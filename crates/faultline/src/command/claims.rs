@@ -2,7 +2,7 @@
 
 use analysis::Claims;
 use anyhow::Result;
-use schema::{Experiment, builtin, units::nearest};
+use schema::{builtin, units::nearest};
 
 use crate::{
     cli::ClaimsArgs,
@@ -12,7 +12,7 @@ use crate::{
 
 pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
     let store = history::Store::open(None)?;
-    let mut found = Claims::default();
+    let mut found = Claims::new(experiment::built_in(builtin::STUDIES).collect());
     for (id, _) in store.list()? {
         // One record at a time: a folder of them is larger than memory should be.
         match store.load(&id) {
@@ -20,10 +20,8 @@ pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
             Err(error) => output::warn(&format!("left out: {error:#}")),
         }
     }
-    let studies: Vec<Experiment> = experiment::built_in(builtin::STUDIES).collect();
-    let names: Vec<String> =
-        studies.iter().map(|it| it.name.as_str()).chain(found.studies()).map(String::from).collect();
-    let ledger = found.ledger(&studies, args.study.as_deref()).ok_or_else(|| {
+    let names: Vec<String> = found.studies().map(String::from).collect();
+    let ledger = found.ledger(args.study.as_deref()).ok_or_else(|| {
         let study = args.study.as_deref().unwrap_or_default();
         let near = nearest(study, names.iter().map(String::as_str));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));

@@ -37,6 +37,7 @@ pub(crate) fn record(id: &str) -> Record {
             comparisons: vec![],
             claims: vec![],
             figures: vec![],
+            narrowed: vec![],
         },
         environment: Environment {
             host: "lab".into(),

@@ -99,7 +99,7 @@ fn the_ledger_of_claims_says_what_was_planted_whatever_narrower_runs_follow() {
     let mut claims = analysis::Claims::default();
     claims.add("first", &planted.record);
     claims.add("later", &later.record);
-    let ledger = claims.ledger(&[], None).unwrap();
+    let ledger = claims.ledger(None).unwrap();
     assert_eq!(ledger.entries.len(), planted.claims.len());
     for entry in &ledger.entries {
         assert_eq!((entry.claim.verdict, entry.run.as_str()), (planted.claims[&entry.claim.id], "first"));

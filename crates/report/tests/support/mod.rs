@@ -399,6 +399,7 @@ pub(crate) fn study() -> Run {
         measured: vec![],
         verdict,
         reason: reason.into(),
+        complete: true,
     };
     run.findings.claims = vec![
         claim(
@@ -482,6 +483,7 @@ fn record() -> Record {
             comparisons: vec![],
             claims: vec![],
             figures: vec![],
+            narrowed: vec![],
         },
         environment: Environment {
             host: "lab".into(),

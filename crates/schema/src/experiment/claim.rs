@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Experiment;
+use super::{Compare, Experiment, Throttle};
 use crate::{Bytes, Condition, Consume, Durability, State, Workload, units::expected};
 
 /// What a claim may name as its scenario. How each is done stands in the lab; a test there compares the two.
@@ -198,7 +198,32 @@ pub enum Unit {
     TimesFaster,
 }
 
+/// The values of a list that a selection takes.
+fn selected<'a, T: PartialEq>(list: &'a [T], only: &'a [T]) -> impl Iterator<Item = &'a T> {
+    list.iter().filter(move |it| only.is_empty() || only.contains(it))
+}
+
 impl Experiment {
+    /// Takes note of the claims that are asked less than in the experiment as it was written.
+    pub fn note_narrowed(&mut self, written: &Experiment) {
+        let less: Vec<String> =
+            self.claims.iter().filter(|it| !self.asks_all(written, it)).map(|it| it.id.clone()).collect();
+        self.narrowed = less;
+    }
+
+    /// Whether a claim is asked under everything that another form of the experiment asks it under.
+    pub fn asks_all(&self, written: &Experiment, claim: &Claim) -> bool {
+        let arms: Option<Vec<&str>> =
+            [&claim.arm, &claim.than].into_iter().flatten().map(|it| written.arm_name(it)).collect();
+        let Some(arms) = arms.filter(|_| claim.arm.is_some()) else { return true };
+        let asked = written.comparisons.iter().filter(|it| it.asks(claim, &arms));
+        asked.into_iter().all(|it| {
+            self.comparisons.iter().any(|own| {
+                (&own.name, own.variant) == (&it.name, it.variant) && own.has(&arms) && own.reaches(it, &claim.only)
+            })
+        })
+    }
+
     pub(super) fn check_claim(&self, claim: &Claim) -> Result<(), String> {
         let id = &claim.id;
         if let Some(scenario) = claim.scenario.as_deref().filter(|it| !SCENARIOS.contains(it)) {
@@ -269,5 +294,44 @@ impl Experiment {
             Some(_) => Ok(()),
             None => Err(format!("no comparison has an arm {arm:?}; {}", expected(arm, &labels))),
         }
+    }
+}
+
+impl Compare {
+    fn has(&self, arms: &[&str]) -> bool {
+        arms.iter().all(|name| self.arms.iter().any(|it| it.arm.name == **name))
+    }
+
+    /// Whether a claim is about it, with these arms.
+    fn asks(&self, claim: &Claim, arms: &[&str]) -> bool {
+        let only = &claim.only;
+        (claim.compare.is_none() || claim.compare == self.name)
+            && self.has(arms)
+            && selected(&self.state, &only.state).next().is_some()
+            && selected(&self.block, &only.block).next().is_some()
+            && selected(&self.workload, &only.workload).next().is_some()
+            && selected(&self.consume, &only.consume).next().is_some()
+            && selected(&self.aligned, &only.aligned).next().is_some()
+            && selected(&self.durability, &only.durability).next().is_some()
+            && self.throttles(only).next().is_some()
+    }
+
+    /// Whether it has every condition of another one that a selection takes.
+    fn reaches(&self, other: &Compare, only: &Where) -> bool {
+        selected(&other.state, &only.state).all(|it| self.state.contains(it))
+            && selected(&other.block, &only.block).all(|it| self.block.contains(it))
+            && selected(&other.workload, &only.workload).all(|it| self.workload.contains(it))
+            && selected(&other.consume, &only.consume).all(|it| self.consume.contains(it))
+            && selected(&other.aligned, &only.aligned).all(|it| self.aligned.contains(it))
+            && selected(&other.durability, &only.durability).all(|it| self.durability.contains(it))
+            && other.throttles(only).all(|it| self.storage.contains(it))
+            && other.threads.iter().all(|it| self.threads.contains(it))
+            && other.descriptor.iter().all(|it| self.descriptor.contains(it))
+            && other.layout.iter().all(|it| self.layout.contains(it))
+    }
+
+    fn throttles(&self, only: &Where) -> impl Iterator<Item = &Throttle> {
+        let rate = |it: &Throttle| it.read_bps.unwrap_or(Bytes(0));
+        self.storage.iter().filter(move |it| only.read_bps.is_empty() || only.read_bps.contains(&rate(it)))
     }
 }

@@ -30,6 +30,9 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
+    /// Ids of claims for which options left out something that the experiment as written asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<String>,
 }
 
 /// What a study needs, and at which scale it runs.

@@ -221,7 +221,7 @@ makes! {
         Storage { read_bytes_per_s, read_ops_per_s }
         ConditionId { condition_index, comparison_index }
         CellId { condition, cell }
-        Experiment { name, title, question, source, study, comparisons, claims, figures }
+        Experiment { name, title, question, source, study, comparisons, claims, figures, narrowed }
         Study { file_bytes, full_file_bytes, needs }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
@@ -327,7 +327,7 @@ makes! {
         Crossover { arms, cells, workload, consume, state, axis, at, statement }
         NoiseFloor { half_width, pairs, rejected }
         MapLine { id, condition, winner, winner_cell, ties, tie_cells, margin, verdict, says, because }
-        ClaimFinding { id, study, source, says, published, measured, verdict, reason }
+        ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
         PublishedClaim { words, ratio }
         ClaimMeasured { id, than_cell, condition, variant, value, rounds, verdict, decides }
         FigureFinding { says, unit, published, as_published, corrected }
