@@ -156,6 +156,8 @@ struct Outcome<'a> {
     estimate: Option<Estimate>,
     rounds: u32,
     verdict: ClaimVerdict,
+    /// It has no passes, and time is all that was lacking: another run may test it here.
+    only_unmeasured: bool,
     /// Why it is undecided or not testable.
     why: Option<String>,
     /// What to know of the estimate.
@@ -230,6 +232,7 @@ impl<'a> Question<'a> {
             estimate: None,
             rounds: 0,
             verdict: ClaimVerdict::NotTestableHere,
+            only_unmeasured: false,
             why: None,
             remark: None,
         };
@@ -239,6 +242,7 @@ impl<'a> Question<'a> {
             let reason = metric::untestable(run, cell).unwrap_or_default();
             // A reason of the arm's own needs its name; one of the condition is the same for all.
             let one_of_two = asked.than.is_some() && without.len() == 1;
+            outcome.only_unmeasured = without.iter().all(|cell| cell.lacked_time());
             outcome.why = Some(if one_of_two { format!("{}: {reason}", run.name(cell.arm())) } else { reason });
             return outcome;
         }
@@ -315,8 +319,15 @@ impl<'a> Question<'a> {
         let untestable = with(ClaimVerdict::NotTestableHere);
         let testable: Vec<&Outcome> =
             outcomes.iter().filter(|it| it.verdict != ClaimVerdict::NotTestableHere).copied().collect();
+        let (unmeasured, untestable): (Vec<&Outcome>, Vec<&Outcome>) =
+            untestable.into_iter().partition(|it| it.only_unmeasured);
         if testable.is_empty() {
-            return (ClaimVerdict::NotTestableHere, why(&untestable).unwrap_or_else(|| "no valid pass".to_string()));
+            return match why(&unmeasured) {
+                Some(reason) => (ClaimVerdict::Undecided, format!("not measured: {reason}")),
+                None => {
+                    (ClaimVerdict::NotTestableHere, why(&untestable).unwrap_or_else(|| "no valid pass".to_string()))
+                }
+            };
         }
         let open = with(ClaimVerdict::Undecided);
         let groups: Vec<(ClaimVerdict, Vec<&Outcome>)> =
@@ -342,16 +353,19 @@ impl<'a> Question<'a> {
                 Some(counts.join(", "))
             }
         };
-        let left_out = (!untestable.is_empty()).then(|| {
-            let reason = why(&untestable).unwrap_or_default();
-            format!("not testable here in {} ({}): {reason}", untestable.len(), named(&untestable))
-        });
+        let left_out = |what: &str, of: &[&Outcome]| {
+            let reason = why(of).unwrap_or_default();
+            (!of.is_empty()).then(|| format!("{what} in {} ({}): {reason}", of.len(), named(of)))
+        };
+        let unmeasured = left_out("not measured", &unmeasured);
+        let left_out = left_out("not testable here", &untestable);
         let published = (testable[0].variant == Some(Variant::AsPublished))
             .then(|| "decided as published: nothing corrected was run".to_string());
         let remark =
             most_frequent(testable.iter().filter_map(|it| it.remark.as_deref())).map(|(remark, _)| remark.to_string());
         let folios = (self.claim.metric == Metric::PagesPerFault).then(|| folios(run, testable[0].condition)).flatten();
-        let parts = [spread, self.numbers(&testable, verdict), why(&open), left_out, published, remark, folios];
+        let parts =
+            [spread, self.numbers(&testable, verdict), why(&open), unmeasured, left_out, published, remark, folios];
         (verdict, parts.into_iter().flatten().collect::<Vec<String>>().join("; "))
     }
 

@@ -47,7 +47,8 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         (speedup, Verdict::Undecided, Some(reason))
     } else {
         let (verdict, reason) = verdict(speedup, rounds);
-        (speedup, verdict, reason)
+        // Of a run that was stopped, more rounds are no advice: it would have made them.
+        (speedup, verdict, reason.map(|it| if run.record.was_stopped() { it.replace(&advice(rounds), "") } else { it }))
     };
     let mut warnings = work.warnings;
     let (split, undecided) = forks::judge(run, baseline, arm);
@@ -96,12 +97,16 @@ pub fn verdict(speedup: Option<Estimate>, rounds: u32) -> (Verdict, Option<Strin
             "across the margin of"
         };
         let reason = format!(
-            "the speedup lies between {ci_low:.2} and {ci_high:.2}, {reach} {}; more than these {rounds} rounds would \
-             narrow it (--rounds)",
-            percent(MARGIN)
+            "the speedup lies between {ci_low:.2} and {ci_high:.2}, {reach} {}{}",
+            percent(MARGIN),
+            advice(rounds)
         );
         (Verdict::Undecided, Some(reason))
     }
+}
+
+fn advice(rounds: u32) -> String {
+    format!("; more than these {rounds} rounds would narrow it (--rounds)")
 }
 
 fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: usize, rounds: u32) -> Option<String> {

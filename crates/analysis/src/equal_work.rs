@@ -255,6 +255,17 @@ impl Both<'_, '_> {
             }
             _ => {}
         }
+        let unseen = |cell: &Cell| {
+            let reads = cell.own.state == State::Cold && !cell.own.workload.writes();
+            let reading = cell.reading("device_read_bytes", Sample::median);
+            reading.reason().filter(|_| reads).map(str::to_string)
+        };
+        if let (Some(why), Some(_)) = (unseen(self.baseline), unseen(self.arm)) {
+            work.warnings.push(format!(
+                "cold, but whether the bytes of either arm came from the device is unknown, and so whether their work was \
+                 equal there: {why}"
+            ));
+        }
         for (name, seen) in self.names.iter().zip(cells) {
             if let Some((device, covered)) = seen.filter(|(device, covered)| *device > AMPLIFICATION * covered) {
                 work.warnings.push(format!(

@@ -16,18 +16,27 @@ const MIB: f64 = 1_048_576.0;
 
 pub(crate) fn all(run: &Run) -> Vec<FigureFinding> {
     let figures = run.record.experiment.figures.iter();
+    let side = |figure: &Figure, variant, arm: &Option<String>| {
+        let cell = cell(run, figure, variant, arm.as_deref());
+        let id = cell.as_ref().ok().map(|it| it.id);
+        (cell.and_then(|it| estimate(run, figure, variant, it)).into(), id)
+    };
     figures
-        .map(|figure| FigureFinding {
-            says: figure.says.clone(),
-            unit: figure.unit,
-            published: figure.published,
-            as_published: side(run, figure, Variant::AsPublished, figure.as_published.as_deref()).into(),
-            corrected: side(run, figure, Variant::Corrected, figure.corrected.as_deref()).into(),
+        .map(|figure| {
+            let (as_published, as_published_id) = side(figure, Variant::AsPublished, &figure.as_published);
+            let (corrected, corrected_id) = side(figure, Variant::Corrected, &figure.corrected);
+            let (says, unit, published) = (figure.says.clone(), figure.unit, figure.published);
+            FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         })
         .collect()
 }
 
-fn side(run: &Run, figure: &Figure, variant: Variant, arm: Option<&str>) -> Result<Estimate, String> {
+fn cell<'a, 'r>(
+    run: &'r Run<'a>,
+    figure: &Figure,
+    variant: Variant,
+    arm: Option<&str>,
+) -> Result<&'r Cell<'a>, String> {
     let written = arm.ok_or("the experiment names no arm for it")?;
     let name = run.record.experiment.arm_name(written);
     let name = name.ok_or_else(|| format!("the arm {written:?} was not part of this run"))?;
@@ -37,14 +46,17 @@ fn side(run: &Run, figure: &Figure, variant: Variant, arm: Option<&str>) -> Resu
         });
         of_variant && !cell.entry.control && cell.arm().name == name && figure.only.selects(cell.condition)
     });
-    let cell = match &fits.collect::<Vec<&Cell>>()[..] {
-        [] => return Err("no condition of this run fits".to_string()),
-        [cell] => *cell,
+    match &fits.collect::<Vec<&Cell>>()[..] {
+        [] => Err("no condition of this run fits".to_string()),
+        [cell] => Ok(*cell),
         several => {
             let number = thousands(several.len() as u64);
-            return Err(format!("{number} conditions fit; the figure does not say which"));
+            Err(format!("{number} conditions fit; the figure does not say which"))
         }
-    };
+    }
+}
+
+fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result<Estimate, String> {
     if let Some(reason) = metric::untestable(run, cell) {
         return Err(reason);
     }

@@ -166,6 +166,7 @@ fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
     let first = passes().filter_map(|it| Some(it.reading(FIRST)? / it.reading(WARM)?)).filter(|it| it.is_finite());
     RuntimeFinding {
         arm: cells[0].arm().name.clone(),
+        cells: cells.iter().map(|it| it.id).collect(),
         consume: cells[0].own.consume,
         passes: passes().count() as u32,
         loop_bytes_per_s: median(whole.filter_map(|it| it.reading(LOOP)).collect()),

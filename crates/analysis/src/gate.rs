@@ -2,7 +2,7 @@
 //! one that changed too much: a regression must not pass by removing the cell that would show it.
 
 use schema::{
-    Findings, Record,
+    Findings, Labels, Record,
     findings::{CellFinding, Status},
     gate::{Breach, BreachCause, Change, Direction, Gate, Presence, Threshold},
 };
@@ -16,23 +16,28 @@ use crate::{
 pub fn gate(threshold: &Threshold, first: (&Record, &Findings), others: &[(&Record, &Findings)]) -> Option<Gate> {
     let mut gate =
         Gate { threshold: threshold.text.clone(), checked: 0, unsure: 0, largest: None, breaches: Vec::new() };
+    let of_first = Labels::of(first.0);
     for (record, findings) in others {
+        let of_second = Labels::of(record);
         for pair in runs::pair_up(first, (record, findings)) {
             if let Some(cell) = pair.any().filter(|it| threshold.cells.is_about(&it.arm.name, &it.condition)) {
-                judge(threshold, &pair, cell, &record.id, &mut gate);
+                let labels = if pair.first.is_some() { &of_first } else { &of_second };
+                let label = labels.label(cell.id.condition.condition_index);
+                judge(threshold, &pair, cell, &label, &record.id, &mut gate);
             }
         }
     }
     (gate.checked > 0 || gate.is_breached()).then_some(gate)
 }
 
-fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, run: &str, gate: &mut Gate) {
-    let (arm, condition) = (cell.arm.name.clone(), cell.condition.clone());
+fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, label: &str, run: &str, gate: &mut Gate) {
+    let (id, arm, condition) = (cell.id, cell.arm.name.clone(), cell.condition.clone());
+    let (label, run) = (label.to_string(), run.to_string());
     let (first, second) = (presence(pair.first), presence(pair.second));
     let measured = (first == Presence::Measured && second == Presence::Measured).then(|| pair.speedup()).flatten();
     let Some(speedup) = measured else {
         let cause = BreachCause::NotCompared { first, second };
-        gate.breaches.push(Breach { id: cell.id, run: run.to_string(), arm, condition, cause });
+        gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
     };
     gate.checked += 1;
@@ -49,18 +54,13 @@ fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, run: &str, gate
     // Only the whole interval beyond the limit is a breach: noise alone must not fail a build.
     if least > limit {
         let cause = BreachCause::Beyond { speedup };
-        gate.breaches.push(Breach {
-            id: cell.id,
-            run: run.to_string(),
-            arm: arm.clone(),
-            condition: condition.clone(),
-            cause,
-        });
+        let (run, arm, condition, label) = (run.clone(), arm.clone(), condition.clone(), label.clone());
+        gate.breaches.push(Breach { id, run, arm, condition, label, cause });
     } else if most > limit {
         gate.unsure += 1;
     }
     if gate.largest.as_ref().is_none_or(|it| forbidden(speedup.median) > forbidden(it.speedup.median)) {
-        gate.largest = Some(Change { id: cell.id, run: run.to_string(), arm, condition, speedup });
+        gate.largest = Some(Change { id, run, arm, condition, label, speedup });
     }
 }
 

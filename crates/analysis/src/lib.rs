@@ -64,7 +64,7 @@ pub fn analyze(record: &Record) -> Findings {
         map: map::lines(&run, &compared),
         warnings,
         counted,
-        mechanisms: mechanism::all(&record.observations),
+        mechanisms: mechanism::all(record),
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
         claims: claims::all(&run),

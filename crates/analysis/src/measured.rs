@@ -112,6 +112,11 @@ impl<'a> Cell<'a> {
         &self.entry.arm
     }
 
+    /// Whether time is all that its passes lacked.
+    pub(crate) fn lacked_time(&self) -> bool {
+        self.entry.skipped.as_ref().is_some_and(schema::Skip::is_for_want_of_time)
+    }
+
     /// Passes of the same rounds, each round once.
     pub(crate) fn pairs<'b>(&'b self, other: &'b Cell<'a>) -> Vec<(&'b Pass<'a>, &'b Pass<'a>)> {
         let by_round: BTreeMap<u32, &Pass> = other.passes.iter().rev().map(|pass| (pass.round, pass)).collect();

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use schema::{
-    Reading,
+    Reading, Record,
     observation::{Access, Calls, Likeness, Mapping, MechanismFinding, Observation, Observed, Versus},
 };
 
@@ -22,10 +22,15 @@ const FEW: u64 = 8;
 /// Shares of calls in order are alike within this.
 const ORDER: f64 = 0.3;
 
-pub(crate) fn all(observations: &[Observed]) -> Vec<MechanismFinding> {
-    let Some((first, others)) = observations.split_first() else { return Vec::new() };
+pub(crate) fn all(record: &Record) -> Vec<MechanismFinding> {
+    let Some((first, others)) = record.observations.split_first() else { return Vec::new() };
+    let cells = |arm: &str| {
+        let of_arm = (0..record.cells.len()).filter(|&at| record.cells[at].arm.name == arm);
+        of_arm.filter_map(|at| record.cell_id(at)).collect()
+    };
     let finding = |observed: &Observed, versus| MechanismFinding {
         arm: observed.arm.clone(),
+        cells: cells(&observed.arm),
         says: match &observed.seen {
             Reading::Value(seen) => describe(seen),
             Reading::Unavailable { unavailable } => format!("not observed: {unavailable}"),
@@ -407,7 +412,16 @@ mod tests {
             Observed { arm: "command/A".into(), seen },
             Observed { arm: "command/B".into(), seen: Reading::unavailable("not allowed") },
         ];
-        let findings = all(&arms);
+        let mut record: Record =
+            serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
+        record.observations = arms.into();
+        record.cells.truncate(1);
+        record.cells[0].arm.name = "command/B".into();
+        let findings = all(&record);
+        assert_eq!(
+            [&findings[0], &findings[1]].map(|it| it.cells.iter().map(|id| id.cell).collect::<Vec<usize>>()),
+            [vec![], vec![0]]
+        );
         assert_eq!(findings[0].versus, None);
         assert_eq!(findings[1].versus.as_ref().map(|it| it.likeness), Some(Likeness::Unknown));
         assert!(findings[1].says.contains("not allowed"));

@@ -14,11 +14,12 @@
 
 use schema::{
     Reading, State, Workload,
-    findings::{CommandFinding, CommandTime},
+    findings::{CommandFinding, CommandTime, Verdict},
 };
 
 use crate::{
     because::TICK_NS,
+    compare::compare,
     measured::{Cell, Run},
     stats::Sample,
     words::{percent, size, times},
@@ -61,7 +62,9 @@ pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
     let cells = || run.cells.iter().filter(of_command).filter(|cell| !cell.passes.is_empty());
     // Of a pass, and whose it is.
     let least = |of: &Cell| -> Option<(f64, String)> {
-        let rivals = cells().filter(|it| it.entry.condition == of.entry.condition);
+        // What did other work bounds nothing.
+        let comparable = |it: &&Cell| std::ptr::eq(*it, of) || compare(run, of, it).verdict != Verdict::NotComparable;
+        let rivals = cells().filter(|it| it.entry.condition == of.entry.condition).filter(comparable);
         let own =
             rivals.filter_map(|it| Some((spent(run, it)?.own_ns() / it.passes.len() as f64, it.arm().name.clone())));
         own.min_by(|a, b| a.0.total_cmp(&b.0))

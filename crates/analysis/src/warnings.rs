@@ -37,10 +37,10 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
 }
 
 fn wide_noise(floor: &NoiseFloor) -> Option<String> {
-    let width = floor.half_width.filter(|&width| width > MARGIN)?;
+    floor.half_width.filter(|&width| width > MARGIN)?;
     Some(format!(
-        "the noise floor is ±{}: the same arm, measured twice, differed by more than the margin of {}",
-        percent(width),
+        "the noise floor is {}: the same arm, measured twice, differed by more than the margin of {}",
+        floor.width()?,
         percent(MARGIN)
     ))
 }

@@ -188,7 +188,7 @@ pub struct AbArgs {
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills())]
     pub fill: Vec<Fill>,
-    /// Names of the commands in reports, in order
+    /// Name of a command in reports; given once for each command, in order (--name grep --name cat)
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     pub name: Vec<String>,
     /// Run this before every execution, untimed, before the state is set; if it fails or hangs, the commands are
@@ -440,13 +440,14 @@ fn date(text: &str) -> Result<String, String> {
     const FORM: &str = "0000-00-00T00:00:00Z";
     let fits = |(typed, form): (char, char)| if form == '0' { typed.is_ascii_digit() } else { typed == form };
     let whole = [4, 7, 10, 13, 16, 19, 20].contains(&text.len()) && text.chars().zip(FORM.chars()).all(fits);
-    let number = |range: std::ops::Range<usize>| text.get(range).and_then(|it| it.parse::<u32>().ok());
-    let within =
-        |range: std::ops::Range<usize>, least, most| number(range).is_none_or(|it| (least..=most).contains(&it));
-    let possible = within(5..7, 1, 12) && within(8..10, 1, 31) && within(11..13, 0, 23) && within(14..16, 0, 59);
-    match whole && possible {
-        true => Ok(text.to_string()),
-        false => Err("write it as 2026-11-20, 2026-11 or 2026-11-20T14:30:00Z".into()),
+    if !whole {
+        return Err("write it as 2026-11-20, 2026-11 or 2026-11-20T14:30:00Z".into());
+    }
+    // The first second of what was written must be one that there is.
+    let second = format!("{text}{}", &"0000-01-01T00:00:00Z"[text.len()..]);
+    match humantime::parse_rfc3339(&second) {
+        Ok(_) => Ok(text.to_string()),
+        Err(_) => Err("there is no such day or time (from 1970 on)".into()),
     }
 }
 

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use lab::{Hooks, execute::Settings};
 use schema::{
     Experiment, Findings, Record,
-    findings::ClaimVerdict,
     observation::Means,
     record::{self, Ending},
 };
@@ -120,11 +119,6 @@ impl Measured {
     pub fn outcome(&self) -> Outcome {
         let failed = |sample: &record::Sample| matches!(sample.outcome, record::Outcome::Failed { .. });
         let Measured { record, findings, .. } = self;
-        let decided = findings.comparisons.iter().any(|it| it.verdict.is_decided())
-            || findings
-                .claims
-                .iter()
-                .any(|it| !matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere));
         match record.ending {
             Some(Ending::Interrupted) => return Outcome::Interrupted,
             Some(Ending::TargetChanged) => return Outcome::EveryPassFailed,
@@ -132,7 +126,7 @@ impl Measured {
         }
         if !record.samples.is_empty() && record.samples.iter().all(failed) {
             Outcome::EveryPassFailed
-        } else if decided {
+        } else if findings.is_decided() {
             Outcome::Answered
         } else {
             Outcome::NothingDecided

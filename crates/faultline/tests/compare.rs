@@ -102,6 +102,16 @@ fn a_run_against_itself_is_refused_and_a_gate_on_it_does_not_pass() {
 }
 
 #[test]
+fn runs_that_share_no_cell_answer_nothing_even_when_told_to_compare_them() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    let mut nothing: Record = serde_json::from_str(&taking(100)).unwrap();
+    nothing.samples.clear();
+    let nothing = sandbox.write("nothing.json", serde_json::to_string(&nothing).unwrap());
+    sandbox.run(&["compare", &first, &nothing, "--anyway"]).expect(3).says(&["exit code 3"]);
+}
+
+#[test]
 fn runs_of_different_conditions_are_compared_only_when_told_to() {
     let sandbox = Sandbox::new();
     let mut other = record();

@@ -32,7 +32,7 @@ fn history_lists_saved_runs_and_filters_them() {
 #[test]
 fn a_day_is_a_date_and_one_without_runs_is_said_to_have_none() {
     let sandbox = with_saved_run();
-    for word in ["tomorrow", "2026-13", "2026-11-200", "20261120", "", "2026-11-20 10:00"] {
+    for word in ["tomorrow", "2026-13", "2026-02-30", "2026-11-31", "2026-11-200", "20261120", "", "2026-11-20 10:00"] {
         for option in ["--since", "--until"] {
             let output = sandbox.run(&["history", &format!("{option}={word}")]).expect(2);
             assert_eq!(output.stdout, "");
@@ -44,6 +44,19 @@ fn a_day_is_a_date_and_one_without_runs_is_said_to_have_none() {
     let output = sandbox.run(&["history", "--since=2999-01-01", "--json"]).expect(3);
     assert_eq!(output.stderr.lines().count(), 1, "{output:#?}");
     assert_eq!(serde_json::from_str::<History>(&output.stdout).unwrap().runs.len(), 0);
+}
+
+#[test]
+fn a_test_file_is_listed_by_its_folder_and_not_by_its_hidden_name() {
+    let sandbox = Sandbox::new();
+    let runs = sandbox.data().join("runs");
+    fs::create_dir_all(&runs).unwrap();
+    let mut record: schema::Record = serde_json::from_str(SAVED).unwrap();
+    (record.target.path, record.target.made_here) = ("/var/tmp/.hidden-1234".into(), true);
+    fs::write(runs.join("20261120T000000Z-aaaa.json"), serde_json::to_string(&record).unwrap()).unwrap();
+    let json = sandbox.run(&["history", "--target=/var/tmp", "--json"]).expect(0);
+    let history: History = serde_json::from_str(&json.stdout).unwrap();
+    assert!(history.runs[0].target.ends_with("/var/tmp"), "{}", history.runs[0].target);
 }
 
 #[test]

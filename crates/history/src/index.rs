@@ -365,7 +365,7 @@ fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]
             record.environment.host,
             record.environment.kernel,
             record.experiment.name,
-            record.target.path,
+            record.target.said(),
             record.target.bytes as i64,
             record.target.file_system,
             record.partial,

@@ -97,7 +97,7 @@ pub fn gate_checked(gate: &Gate) -> String {
         let _ = write!(
             text,
             "; the largest change: {} {} is {}, {}",
-            it.condition.label(),
+            it.label,
             it.arm,
             number::times_faster(it.speedup.median),
             number::speedup_glued(&it.speedup)
@@ -119,8 +119,8 @@ pub fn gate_breaches(gate: &Gate) -> Vec<String> {
 }
 
 fn breach(breach: &Breach, threshold: &str) -> String {
-    let Breach { run, arm, condition, cause, .. } = breach;
-    let cell = format!("{} {arm} in run {run}", condition.label());
+    let Breach { run, arm, label, cause, .. } = breach;
+    let cell = format!("{label} {arm} in run {run}");
     match cause {
         BreachCause::Beyond { speedup } => {
             format!(
@@ -202,21 +202,23 @@ pub(crate) fn counted(versus: &Versus) -> String {
     let of = |verdict: Verdict| versus.cells.iter().filter(|it| it.verdict == verdict).count();
     format!(
         "{} shared cells: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \
-         Time per block, 95 % intervals; the runs were not interleaved, so drift between them counts as difference.",
+         Time per {}, 95 % intervals; the runs were not interleaved, so drift between them counts as difference.",
         versus.cells.len(),
         of(Verdict::Same),
         of(Verdict::Faster),
         of(Verdict::Slower),
         of(Verdict::Undecided),
         versus.only_first,
-        versus.only_second
+        versus.only_second,
+        if versus.cells.iter().all(|it| it.condition.is_of_commands()) { "execution" } else { "block" }
     )
 }
 
 /// What the arms are to each other in both runs: the question that outlives a machine's drift.
 pub(crate) fn answered(versus: &Versus) -> String {
     let decided = versus.answers.iter().filter(|it| it.is_decided()).count();
-    let drift = versus.drift.map_or(String::new(), |it| {
+    let is_one_sided = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
+    let drift = versus.drift.filter(|_| versus.drift_ends.is_some_and(is_one_sided)).map_or(String::new(), |it| {
         format!("On the whole the second run was {} (median of the shared cells). ", number::times_faster(it))
     });
     let changed = changed(versus).len();

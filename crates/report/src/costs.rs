@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How far the costs reach, for the summary; nothing where there are none.
-pub(crate) fn summary(findings: &Findings) -> Vec<String> {
+pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
     let Some(costs) = &findings.costs else { return Vec::new() };
     let mut lines = Vec::new();
     if let Some(median) = costs.explained_median {
@@ -36,7 +36,7 @@ pub(crate) fn summary(findings: &Findings) -> Vec<String> {
             "a tenth of the cells, held out ({held_out}), is predicted with a median error of {}, at worst {}{}",
             number::percent(median),
             number::percent(worst),
-            worst_cell(&predictions.cells, |it| it.held_out)
+            worst_cell(record, &predictions.cells, |it| it.held_out)
         ));
     }
     if let Some((median, worst)) = predictions.median.zip(predictions.worst) {
@@ -46,16 +46,18 @@ pub(crate) fn summary(findings: &Findings) -> Vec<String> {
             predictions.cells.len(),
             number::percent(median),
             number::percent(worst),
-            worst_cell(&predictions.cells, |_| true),
+            worst_cell(record, &predictions.cells, |_| true),
             common.unwrap_or_default()
         ));
     }
     lines
 }
 
-fn worst_cell(cells: &[PredictedCell], of: impl Fn(&PredictedCell) -> bool) -> String {
+fn worst_cell(record: &Record, cells: &[PredictedCell], of: impl Fn(&PredictedCell) -> bool) -> String {
     let worst = cells.iter().filter(|it| of(it)).max_by(|a, b| a.error.abs().total_cmp(&b.error.abs()));
-    worst.map_or_else(String::new, |it| format!(" ({}, {})", short(&it.arm), it.condition.label()))
+    worst.map_or_else(String::new, |it| {
+        format!(" ({}, {})", short(&it.arm), Labels::of(record).label(it.id.condition.condition_index))
+    })
 }
 
 pub(crate) const HELD_OUT: &str = "Held-out cells";

@@ -1,7 +1,7 @@
 //! What a run would do, for `--dry-run` and before anything is written.
 
 use schema::{
-    Bytes,
+    Bytes, Condition, Labels,
     plan::{Plan, PlannedCell, PlannedCondition},
 };
 
@@ -68,7 +68,7 @@ pub fn plan(plan: &Plan, style: Style) -> String {
         ),
     );
     page.blank();
-    let labels: Vec<String> = plan.conditions.iter().map(label).collect();
+    let labels = labels(&plan.conditions);
     let columns = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     for (condition, label) in plan.conditions.iter().zip(&labels) {
         let arms: Vec<&str> = measured(condition).map(|cell| cell.arm.short_name()).collect();
@@ -91,12 +91,16 @@ pub fn plan(plan: &Plan, style: Style) -> String {
     page.finish()
 }
 
-/// `scan 4 KiB cold, as published`
-fn label(planned: &PlannedCondition) -> String {
-    match planned.variant {
-        Some(variant) => format!("{}, {}", planned.condition.label(), claim::variant(variant)),
-        None => planned.condition.label(),
-    }
+/// `scan 4 KiB cold, as published`; no two of a plan read the same.
+fn labels(planned: &[PlannedCondition]) -> Vec<String> {
+    let further = |it: &PlannedCondition| vec![it.variant.map_or("", claim::variant).to_string()];
+    let items: Vec<(&Condition, Vec<String>)> = planned.iter().map(|it| (&it.condition, further(it))).collect();
+    let labels = Labels::new(&items);
+    let label = |(at, it): (usize, &PlannedCondition)| match it.variant.map(claim::variant) {
+        Some(variant) if !labels.label(at).ends_with(variant) => format!("{}, {variant}", labels.label(at)),
+        _ => labels.label(at),
+    };
+    planned.iter().enumerate().map(label).collect()
 }
 
 fn measured(condition: &PlannedCondition) -> impl Iterator<Item = &PlannedCell> {

@@ -75,18 +75,26 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
     }
     let further = |it: &SavedCell| {
         let occurrence = format!("number {} of its run", it.occurrence + 1);
-        it.comparison.iter().cloned().chain([format!("in {}", it.target), occurrence]).collect()
+        let options: Vec<String> = it.command.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let line = it.command.get("line").map_or_else(String::new, |line| format!("`{line}`"));
+        let command = [line, options.join(", ")];
+        it.comparison.iter().cloned().chain(command).chain([format!("in {}", it.target), occurrence]).collect()
     };
-    let items: Vec<(&Condition, Vec<String>)> = series.iter().map(|it| (&it[0].under, further(it[0]))).collect();
-    let labels = Labels::new(&items);
-    for (at, same) in series.iter().enumerate() {
+    // Each stands beneath its arm: only those of one arm are to be told apart.
+    let label = |of: &[&SavedCell]| {
+        let of_arm: Vec<&SavedCell> = series.iter().map(|it| it[0]).filter(|it| it.arm == of[0].arm).collect();
+        let items: Vec<(&Condition, Vec<String>)> = of_arm.iter().map(|it| (&it.under, further(it))).collect();
+        let at = of_arm.iter().position(|it| std::ptr::eq(*it, of[0])).unwrap_or(0);
+        Labels::new(&items).label(at)
+    };
+    for same in &series {
         let first = &same[0];
         page.blank();
-        page.paragraph(0, Paint::Heading, &format!("{} · {}", first.arm, labels.label(at)));
+        page.paragraph(0, Paint::Heading, &format!("{} · {}", first.arm, label(same)));
         let columns = vec![
             Column::left("run"),
             Column::left("machine"),
-            Column::right("time per block"),
+            Column::right(if first.under.is_of_commands() { "time per execution" } else { "time per block" }),
             Column::right("against the oldest"),
         ];
         let rows = same.iter().map(|it| {

@@ -1,15 +1,21 @@
 //! What a reader must know beside the map: noise floor, device ceiling, crossovers, what was lost and why, warnings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
-    Bytes, Findings, Record, State,
-    findings::{ClaimVerdict, Comparison, Verdict},
+    Bytes, Findings, Labels, Record, State,
+    findings::{Comparison, Verdict},
     observation::MechanismFinding,
     record::{Files, Outcome, Reading, RoundsEnd},
 };
 
-use crate::{costs, map::Names, number, study::without_numbers, text::shortened};
+use crate::{
+    costs,
+    map::Names,
+    number,
+    study::without_numbers,
+    text::{GLUE, shortened},
+};
 
 /// A label and what belongs to it, one sentence each.
 pub(crate) struct Entry {
@@ -32,7 +38,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(findings), false);
-    add("Accounted", costs::summary(findings), false);
+    add("Accounted", costs::summary(record, findings), false);
     add("Time", findings.commands.iter().map(|it| it.says.clone()).collect(), false);
     add("Memory", findings.commands.iter().filter_map(|it| it.memory.clone()).collect(), false);
     add("Skipped", skipped(record, &Names::of(record, findings)), true);
@@ -64,33 +70,56 @@ pub(crate) fn interrupted(record: &Record) -> Option<String> {
     Some(format!("{reason}. What follows rests on the {passes} made until then."))
 }
 
-/// What would bring more rounds, by what ended them.
-fn more_rounds(record: &Record) -> String {
-    let ended = |end: RoundsEnd| record.rounds_ended.values().any(|it| *it == end);
-    let made = record.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+/// What would bring more rounds to comparisons, by what ended them; the conditions are named where they are not all.
+fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
+    let mut by_end: BTreeMap<Option<RoundsEnd>, BTreeSet<usize>> = BTreeMap::new();
+    for it in of {
+        let condition = it.id.condition.condition_index;
+        by_end.entry(record.rounds_ended.get(&condition).copied()).or_default().insert(condition);
+    }
+    let labels = Labels::of(record);
+    let advice = by_end.into_iter().map(|(end, conditions)| {
+        let of_these = |cell: usize| record.cells.get(cell).is_some_and(|it| conditions.contains(&it.condition));
+        let passes = record.samples.iter().filter(|it| of_these(it.cell));
+        let advice = advice(record, end, passes.map(|it| it.round + 1).max().unwrap_or(0));
+        match conditions.len() == record.conditions.len() {
+            true => advice,
+            false => format!("{advice} ({})", some_of(&labels, &conditions)),
+        }
+    });
+    advice.collect()
+}
+
+fn advice(record: &Record, end: Option<RoundsEnd>, made: u32) -> String {
     let budget = number::seconds(record.budget_s);
-    match () {
-        () if ended(RoundsEnd::Budget) => format!("The budget ended the rounds: try a larger --budget than {budget}"),
-        () if ended(RoundsEnd::Asked) => format!("Try more than --rounds {made}"),
-        () if ended(RoundsEnd::Most) => format!(
+    match end {
+        Some(RoundsEnd::Budget) => format!("The budget ended the rounds: try a larger --budget than {budget}"),
+        Some(RoundsEnd::Asked) => format!("Try more than --rounds {made}"),
+        Some(RoundsEnd::Most) => format!(
             "No more than {made} rounds are made unless they are asked for, whatever the budget: try --rounds {}",
             2 * made
         ),
-        () if ended(RoundsEnd::Precise) => format!(
+        Some(RoundsEnd::Precise) => format!(
             "The rounds ended because the intervals are as narrow as they are meant to be: try --rounds {}",
             2 * made
         ),
-        () => format!("Try more rounds, or a larger --budget than {budget}"),
+        None => format!("Try more rounds, or a larger --budget than {budget}"),
     }
+}
+
+/// `scan 4 KiB cached, 4 threads; random 4 KiB cached; and 3 more conditions`
+fn some_of(labels: &Labels, conditions: &BTreeSet<usize>) -> String {
+    const NAMED: usize = 2;
+    let more = conditions.len().saturating_sub(NAMED);
+    let named = conditions.iter().take(NAMED).map(|it| labels.label(*it));
+    let more = (more > 0).then(|| format!("and {more} more condition{}", plural(more)));
+    named.chain(more).collect::<Vec<String>>().join("; ")
 }
 
 /// Why nothing was decided and what to try; absent when something was.
 pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
     let comparisons = &findings.comparisons;
-    let open = |it: &ClaimVerdict| matches!(it, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
-    if comparisons.iter().any(|comparison| comparison.verdict.is_decided())
-        || findings.claims.iter().any(|claim| !open(&claim.verdict))
-    {
+    if findings.is_decided() {
         return None;
     }
     let valid = record.samples.iter().filter(|sample| matches!(sample.outcome, Outcome::Ok { .. })).count();
@@ -98,9 +127,8 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
         return Some(no_valid_pass(record));
     }
     if comparisons.is_empty() {
-        return Some(
-            "no two arms were measured under one condition. Try a second --method, or a larger --budget.".into(),
-        );
+        let advice = if record.was_stopped() { "" } else { " Try a second --method, or a larger --budget." };
+        return Some(format!("no two arms were measured under one condition.{advice}"));
     }
     let undecided: Vec<&Comparison> = comparisons.iter().filter(|it| it.verdict == Verdict::Undecided).collect();
     let incomparable = comparisons.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
@@ -111,17 +139,11 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
             all if all == total => all_of(all, "comparison", "comparisons"),
             some => format!("{some} of {total} comparisons"),
         };
-        let mut reasons = Groups::default();
-        for comparison in &undecided {
-            reasons.add(comparison.reason.as_deref().unwrap_or("the interval crosses the margin"), "");
-        }
-        let (most_often, reason) = reasons.most_frequent();
-        let often = if most_often == undecided.len() { "" } else { ", most often" };
-        // Rounds help where both arms were measured, and nowhere else.
-        let advice = match undecided.iter().any(|it| it.pairs > 0) {
-            true => format!(". {}", more_rounds(record)),
-            false => String::new(),
-        };
+        let (often, reason) = most_often(record, &undecided);
+        // Rounds help where both arms were measured, and nowhere else; and not where the run was stopped.
+        let measured: Vec<&Comparison> =
+            undecided.iter().filter(|it| it.pairs > 0 && !record.was_stopped()).copied().collect();
+        let advice: String = more_rounds(record, &measured).iter().map(|it| format!(". {it}")).collect();
         let verb = if undecided.len() == 1 { "is" } else { "are" };
         sentences.push(format!("{which} {verb} undecided{often}: {reason}{advice}"));
     }
@@ -132,6 +154,31 @@ pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<St
         ));
     }
     Some(sentences.join("; ") + ".")
+}
+
+/// The reason that most of them give in the same words, and how often it is; where each has numbers of its own, the
+/// comparison whose reason it is.
+fn most_often<'a>(record: &Record, undecided: &[&'a Comparison]) -> (String, &'a str) {
+    let reason = |it: &'a Comparison| it.reason.as_deref().unwrap_or("the interval crosses the margin");
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for it in undecided {
+        *times.entry(reason(it)).or_default() += 1;
+    }
+    let most = times.values().copied().max().unwrap_or(0);
+    let first = undecided.iter().find(|it| times[reason(it)] == most);
+    let Some(first) = first else { return (String::new(), "") };
+    let is_alone = times.values().filter(|it| **it == most).count() == 1;
+    let often = match most {
+        all if all == undecided.len() => String::new(),
+        several if several > 1 && is_alone => ", most often".to_string(),
+        _ => {
+            let [arm, baseline] =
+                [&first.arm, &first.baseline].map(|it| it.split_once('/').map_or(it.as_str(), |it| it.1));
+            let label = Labels::of(record).label(first.id.condition.condition_index);
+            format!(", for example {arm} against {baseline} ({label})")
+        }
+    };
+    (often, reason(first))
 }
 
 /// What to try depends on whether anything was tried at all.
@@ -180,10 +227,10 @@ fn mechanism(findings: &Findings) -> Vec<String> {
 
 fn noise_floor(findings: &Findings) -> String {
     let floor = &findings.noise_floor;
-    match floor.half_width {
-        Some(half_width) => format!(
-            "A/A control: ±{}, {} of {} rejected",
-            number::percent(half_width),
+    match floor.width() {
+        Some(width) => format!(
+            "A/A control: {}, {} of {} rejected",
+            width.replace(' ', &GLUE.to_string()),
             number::count(floor.rejected.into()),
             number::count(floor.pairs.into())
         ),
@@ -282,12 +329,6 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// How often the most frequent reason was given, and one wording of it.
-    fn most_frequent(&self) -> (usize, &'a str) {
-        let most = self.by_key.values().max_by_key(|group| group.count);
-        most.map_or((0, ""), |group| (group.count, group.example))
-    }
-
     /// `12 passes (mmap, read), for example: …`, the most frequent first.
     fn sentences(self, one: &str, plural: &str) -> Vec<String> {
         let mut groups: Vec<Group> = self.by_key.into_values().collect();
@@ -347,8 +388,8 @@ pub(crate) fn title(record: &Record) -> String {
         None => path.into_owned(),
         Some(files) => named(files),
     };
-    let file = match path.rsplit_once('/').filter(|_| target.made_here) {
-        Some((folder, _)) => format!("a test file of {size} in {}", if folder.is_empty() { "/" } else { folder }),
+    let file = match target.folder_of_test_file() {
+        Some(folder) => format!("a test file of {size} in {}", shortened(folder, 200)),
         None => format!("{path} · {size}"),
     };
     format!("{file} · {}{device} · {kernel}", target.file_system)

@@ -129,18 +129,78 @@ fn a_run_that_was_interrupted_says_so_at_the_top() {
     check_widths(&run);
 }
 
+/// Every comparison and every line of the map has this verdict.
+fn judge(run: &mut Run, verdict: Verdict) {
+    run.findings.comparisons.iter_mut().for_each(|it| it.verdict = verdict);
+    run.findings.map.iter_mut().for_each(|it| it.verdict = verdict);
+}
+
+/// What stands behind "Nothing decided:".
+fn nothing_decided(run: &Run) -> String {
+    let text = squeezed(&overview(run));
+    let after = text.split("Nothing decided:").nth(1).unwrap_or_else(|| panic!("{text}"));
+    after.split(" cold no page").next().unwrap().to_string()
+}
+
+#[test]
+fn advice_names_the_conditions_that_it_is_about() {
+    let mut run = run();
+    judge(&mut run, Verdict::Undecided);
+    run.record.rounds_ended = (1..run.record.conditions.len()).map(|it| (it, RoundsEnd::Precise)).collect();
+    run.record.rounds_ended.insert(0, RoundsEnd::Budget);
+    let said = nothing_decided(&run);
+    assert!(said.contains("than 60 s (scan 64 KiB cold)"), "{said}");
+    assert!(said.contains("--rounds") && said.contains("more conditions)"), "{said}");
+}
+
+#[test]
+fn a_run_that_was_stopped_is_not_advised_to_take_longer() {
+    for ending in [schema::record::Ending::Interrupted, schema::record::Ending::TargetChanged] {
+        let mut stopped = run();
+        judge(&mut stopped, Verdict::Undecided);
+        (stopped.record.ending, stopped.record.partial) = (Some(ending), Some("stopped".into()));
+        let said = nothing_decided(&stopped);
+        assert!(!said.contains("--budget") && !said.contains("--rounds"), "{said}");
+        stopped.findings.comparisons.clear();
+        let said = nothing_decided(&stopped);
+        assert!(!said.contains("--budget"), "{said}");
+    }
+}
+
+#[test]
+fn a_reason_is_the_most_frequent_one_or_of_the_comparison_that_is_named() {
+    let mut run = run();
+    judge(&mut run, Verdict::Undecided);
+    for (at, it) in run.findings.comparisons.iter_mut().enumerate() {
+        it.reason = Some(format!("the speedup lies between 0.{at} and 1.2"));
+    }
+    let said = nothing_decided(&run);
+    assert!(
+        !said.contains("most often") && said.contains("for example mmap against read (scan 64 KiB cold)"),
+        "{said}"
+    );
+    run.findings.comparisons[1].reason = run.findings.comparisons[0].reason.clone();
+    assert!(nothing_decided(&run).contains("most often: the speedup lies between 0.0 and"));
+}
+
+#[test]
+fn a_tie_beside_undecided_arms_answers_nothing() {
+    let mut run = run();
+    judge(&mut run, Verdict::Undecided);
+    run.findings.comparisons[0].verdict = Verdict::Same;
+    assert!(!run.findings.is_decided());
+    assert!(nothing_decided(&run).contains("9 of 10 comparisons are undecided"));
+}
+
 #[test]
 fn a_run_that_decided_nothing_says_why_and_what_to_try() {
     let decided = |run: &Run| !squeezed(&overview(run)).contains("Nothing decided:");
     assert!(decided(&run()));
 
     let mut undecided = run();
-    for comparison in &mut undecided.findings.comparisons {
-        comparison.verdict = Verdict::Undecided;
-    }
-    assert!(squeezed(&overview(&undecided)).contains(
-        "Nothing decided: all 10 comparisons are undecided, most often: the interval crosses the margin. Try more rounds, or a larger --budget than 60 s."
-    ));
+    judge(&mut undecided, Verdict::Undecided);
+    let every: Vec<usize> = (0..undecided.record.conditions.len()).collect();
+    undecided.record.rounds_ended = every.iter().map(|it| (*it, RoundsEnd::Most)).collect();
 
     // What is advised follows from what ended the rounds.
     for (end, advised) in [
@@ -149,7 +209,7 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         (RoundsEnd::Most, "--rounds"),
         (RoundsEnd::Precise, "--rounds"),
     ] {
-        undecided.record.rounds_ended = [(0, end)].into();
+        undecided.record.rounds_ended = every.iter().map(|it| (*it, end)).collect();
         let text = squeezed(&overview(&undecided));
         let advice = text.split("Nothing decided:").nth(1).unwrap().split(". ").nth(1).unwrap();
         let other = if advised == "--budget" { "--rounds" } else { "--budget" };
@@ -157,14 +217,13 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
     }
 
     let mut unequal = run();
-    for comparison in &mut unequal.findings.comparisons {
-        comparison.verdict = Verdict::NotComparable;
-    }
+    judge(&mut unequal, Verdict::NotComparable);
     assert!(
         squeezed(&overview(&unequal)).contains("Nothing decided: in 10 comparisons the arms did not do the same work")
     );
 
     let mut lost = run();
+    judge(&mut lost, Verdict::Undecided);
     lost.findings.comparisons.clear();
     for sample in &mut lost.record.samples {
         sample.outcome = Outcome::Failed { reason: "the worker died of SIGKILL".into() };
@@ -500,9 +559,8 @@ fn a_run_in_which_everything_was_skipped_is_not_advised_to_take_longer() {
     for cell in &mut run.record.cells {
         cell.skipped = Some("out of order".into());
     }
-    for comparison in &mut run.findings.comparisons {
-        (comparison.verdict, comparison.pairs) = (Verdict::Undecided, 0);
-    }
+    judge(&mut run, Verdict::Undecided);
+    run.findings.comparisons.iter_mut().for_each(|it| it.pairs = 0);
     let text = squeezed(&overview(&run));
     assert!(text.contains("Nothing decided: every arm was skipped; the reasons stand below."), "{text}");
     assert!(!text.contains("--budget"), "{text}");

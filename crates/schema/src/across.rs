@@ -32,6 +32,9 @@ pub struct Versus {
     /// machines are other machines; what the arms are to each other (`answers`) does not move with it.
     #[serde(default)]
     pub drift: Option<f64>,
+    /// The same of the lower and of the upper ends of the cells' intervals: with 1 between them there is no drift to speak of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_ends: Option<[f64; 2]>,
     /// Comparisons between arms that both runs made.
     #[serde(default)]
     pub answers: Vec<SharedAnswer>,

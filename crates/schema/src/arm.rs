@@ -107,6 +107,12 @@ impl Arm {
         }
     }
 
+    /// The options of a command, whose name is what it is called and not what it does; of others there are none beyond
+    /// the name.
+    pub fn command(&self) -> Options {
+        if self.runtime == COMMAND { self.options.clone() } else { Options::new() }
+    }
+
     /// Whether its method is for a workload.
     ///
     /// # Errors

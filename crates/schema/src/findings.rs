@@ -53,6 +53,15 @@ pub struct Findings {
     pub warnings: Vec<String>,
 }
 
+impl Findings {
+    /// Whether there is an answer: which arm of a condition is the fastest, or that none is; or a claim's verdict. A tie
+    /// beside arms that are undecided answers nothing.
+    pub fn is_decided(&self) -> bool {
+        let open = |it: &ClaimFinding| matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
+        self.map.iter().any(|it| it.verdict.is_decided()) || !self.claims.iter().all(open)
+    }
+}
+
 /// A median with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -222,6 +231,9 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuntimeFinding {
     pub arm: String,
+    /// All that it is about.
+    #[serde(default)]
+    pub cells: Vec<CellId>,
     pub consume: crate::Consume,
     pub passes: u32,
     /// The consume's loop alone, over bytes that the processor holds.
@@ -317,6 +329,15 @@ pub struct NoiseFloor {
     pub pairs: u32,
     /// Controls whose interval leaves out 1.
     pub rejected: u32,
+}
+
+impl NoiseFloor {
+    /// `±1.2 %`, the same wherever it is said.
+    pub fn width(&self) -> Option<String> {
+        let percent = 100.0 * self.half_width?;
+        let digits = if percent < 9.95 { 1 } else { 0 };
+        Some(format!("±{percent:.digits$} %"))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -418,5 +439,10 @@ pub struct FigureFinding {
     pub unit: crate::experiment::Unit,
     pub published: f64,
     pub as_published: Reading<Estimate>,
+    /// What that is of; absent where nothing of this run fits, or more than one cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_published_id: Option<CellId>,
     pub corrected: Reading<Estimate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_id: Option<CellId>,
 }

@@ -77,6 +77,9 @@ pub struct Change {
     pub run: String,
     pub arm: String,
     pub condition: Condition,
+    /// What that is called among all conditions of its run.
+    #[serde(default)]
+    pub label: String,
     /// How many times faster the later run is (above 1: faster).
     pub speedup: Estimate,
 }
@@ -91,6 +94,9 @@ pub struct Breach {
     pub run: String,
     pub arm: String,
     pub condition: Condition,
+    /// What that is called among all conditions of its run.
+    #[serde(default)]
+    pub label: String,
     pub cause: BreachCause,
 }
 

@@ -135,6 +135,9 @@ pub struct Mapping {
 pub struct MechanismFinding {
     /// The arm's name.
     pub arm: String,
+    /// Its cells: one execution was watched for all of them.
+    #[serde(default)]
+    pub cells: Vec<crate::CellId>,
     /// How it reaches the named files, in words; or why that is not known.
     pub says: String,
     /// Held against the first arm's; absent for the first arm itself.

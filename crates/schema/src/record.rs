@@ -119,6 +119,16 @@ pub enum Ending {
     BudgetSpent,
 }
 
+impl Record {
+    /// It ended before its plan did for another reason than its budget: nothing about precision follows from that.
+    pub fn was_stopped(&self) -> bool {
+        match self.ending {
+            Some(ending) => ending != Ending::BudgetSpent,
+            None => self.partial.is_some(),
+        }
+    }
+}
+
 /// Why no further round of a condition was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -307,6 +317,19 @@ pub struct Target {
     pub file_system: String,
     pub mount_options: String,
     pub device: Reading<Device>,
+}
+
+impl Target {
+    /// The folder of a file that faultline made: its name is another one each time.
+    pub fn folder_of_test_file(&self) -> Option<&str> {
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        self.made_here.then_some(if folder.is_empty() && self.path.starts_with('/') { "/" } else { folder })
+    }
+
+    /// What was measured, as lists of runs show it: a path, or `a test file in /var/tmp`.
+    pub fn said(&self) -> String {
+        self.folder_of_test_file().map_or_else(|| self.path.clone(), |folder| format!("a test file in {folder}"))
+    }
 }
 
 /// Files that commands are said to read.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Condition, Consume, State, Workload,
+    arm::Options,
     fields::{self, Filter, Role},
     findings::Estimate,
 };
@@ -47,6 +48,9 @@ pub struct SavedCell {
     pub started: String,
     pub machine: String,
     pub arm: String,
+    /// Of a command: its line, and how it is run. Under one name there may be another one tomorrow.
+    #[serde(default, skip_serializing_if = "Options::is_empty")]
+    pub command: Options,
     pub workload: Workload,
     pub consume: Consume,
     pub state: State,
@@ -71,17 +75,44 @@ pub struct SavedCell {
 impl SavedCell {
     /// Whether two cells of two runs are the same one at two times.
     pub fn continues(&self, other: &SavedCell) -> bool {
-        self.occurrence == other.occurrence && self.is_alike(other)
+        self.occurrence == other.occurrence && self.series() == other.series()
     }
 
-    /// As `continues`, and so possibly twice in one run.
-    pub fn is_alike(&self, other: &SavedCell) -> bool {
-        let own = |it: &SavedCell| it.own_condition.clone().unwrap_or_else(|| it.under.clone());
+    /// What it is one of.
+    pub fn series(&self) -> Series<'_> {
+        let [name, variant] = &self.comparison;
+        Series {
+            arm: &self.arm,
+            command: self.command.clone(),
+            target: &self.target,
+            comparison: [name, variant],
+            under: &self.under,
+            own: self.own_condition.as_ref().unwrap_or(&self.under),
+        }
+    }
+}
+
+/// What cells of several runs have in common that are the same one at several times. A run may have it twice.
+#[derive(Debug, Clone)]
+pub struct Series<'a> {
+    pub arm: &'a str,
+    pub command: Options,
+    pub target: &'a str,
+    /// Name and variant.
+    pub comparison: [&'a str; 2],
+    pub under: &'a Condition,
+    /// What the arm does.
+    pub own: &'a Condition,
+}
+
+impl PartialEq for Series<'_> {
+    fn eq(&self, other: &Self) -> bool {
         let agree =
             |a: &Condition, b: &Condition| fields::agree(Role::Asked, a, b) && fields::agree(Role::Subject, a, b);
-        (&self.arm, &self.target, &self.comparison) == (&other.arm, &other.target, &other.comparison)
-            && agree(&self.under, &other.under)
-            && agree(&own(self), &own(other))
+        (self.arm, &self.command, self.target, self.comparison)
+            == (other.arm, &other.command, other.target, other.comparison)
+            && agree(self.under, other.under)
+            && agree(self.own, other.own)
     }
 }
 

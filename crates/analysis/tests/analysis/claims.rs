@@ -815,3 +815,28 @@ fn a_figure_without_a_number_says_why() {
     let one = |lab: &mut Lab| lab.record.samples.retain(|sample| sample.round == 0);
     assert_eq!(with("s", &one), [unnamed, "a single pass has no interval"]);
 }
+
+#[test]
+fn a_claim_that_time_was_lacking_for_is_undecided_and_one_of_another_machine_is_not_testable() {
+    let verdict = |skip: schema::Skip| {
+        let mut lab = timed(FASTER, 16_200.0, 10_000.0);
+        lab.record.samples.clear();
+        lab.record.cells.iter_mut().for_each(|it| it.skipped = Some(skip.clone()));
+        only(&lab).verdict
+    };
+    assert_eq!(verdict(schema::Skip::Untried), ClaimVerdict::Undecided);
+    assert_eq!(verdict(schema::Skip::Unavailable("no ring".into())), ClaimVerdict::NotTestableHere);
+}
+
+#[test]
+fn a_figure_says_which_cells_it_is_of() {
+    let lab = study(&format!(
+        "[[figure]]\nsays = \"it\"\npublished = 1.0\nunit = \"s\"\ncompare = \"cached\"\n\
+         as_published = \"quarter\"\ncorrected = \"read\"\n{CACHED}"
+    ));
+    let figure = lab.analyze().figures.remove(0);
+    let arm = |id: Option<schema::CellId>| lab.record.cells[id.unwrap().cell].clone();
+    let (published, corrected) = (arm(figure.as_published_id), arm(figure.corrected_id));
+    assert!(published.arm.name.contains("quarter") && published.own_condition.is_some(), "{published:?}");
+    assert_eq!(corrected.arm.name, "native/read");
+}

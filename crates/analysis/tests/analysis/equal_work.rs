@@ -485,3 +485,47 @@ fn arms_with_different_memory_are_not_compared() {
     lab.measure(mmap, 10, 1e4, nothing);
     not_comparable(&lab, "different memory: read 8 MiB, mmap no limit");
 }
+
+#[test]
+fn cold_arms_of_which_nobody_knows_what_the_device_gave_are_said_to_be_of_unknown_work() {
+    let unknown = |_: u32, pass: &mut Pass| {
+        let reading = schema::Reading::unavailable("no task I/O accounting");
+        pass.readings.insert("device_read_bytes".to_string(), reading);
+    };
+    let duel = |state| Lab::duel_with(scan("64 KiB", state), ("read", 8e3), unknown, ("mmap", 5e3), unknown);
+    comparable_with(
+        &duel(State::Cold),
+        &["cold, but whether the bytes of either arm came from the device is unknown, and so whether their work was \
+           equal there: no task I/O accounting"],
+    );
+    comparable_with(&duel(State::Cached), &[]);
+}
+
+#[test]
+fn what_did_other_work_does_not_bound_what_reading_may_cost() {
+    let mut lab = Lab::new();
+    let condition = schema::Condition { workload: Workload::Command, ops: 1, ..schema::Condition::plain(MIB) };
+    let condition = lab.condition(condition);
+    let names = ["command/slow", "command/other"];
+    for (name, user_ns, checksum) in [(names[0], 80e6, "00000000000000aa"), (names[1], 1e6, "00000000000000bb")] {
+        let cell = lab.cell(condition, "read");
+        lab.record.cells[cell].arm = schema::Arm {
+            runtime: "command".into(),
+            method: "command".into(),
+            name: name.into(),
+            ..lab.record.cells[cell].arm.clone()
+        };
+        lab.measure(cell, 10, 100e6, |_, pass| {
+            pass.tally.checksum = checksum.into();
+            pass.reads("user_ns", user_ns).reads("system_ns", 1e6).reads("threads_at_once", 1.0);
+        });
+    }
+    let own_work_of = |lab: &Lab| lab.analyze().commands[0].time.value().unwrap().own_work_of.clone();
+    assert_eq!(own_work_of(&lab), names[0]);
+    for sample in &mut lab.record.samples {
+        if let schema::record::Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.checksum = "00000000000000aa".into();
+        }
+    }
+    assert_eq!(own_work_of(&lab), names[1]);
+}

@@ -512,3 +512,19 @@ fn what_disturbs_the_whole_run_is_said_once() {
     steal.record.environment.steal_share = Reading::Value(0.02);
     assert!(steal.analyze().warnings.is_empty());
 }
+
+#[test]
+fn the_noise_floor_has_one_rounding_and_a_run_that_was_stopped_no_advice() {
+    let floor = |width| schema::findings::NoiseFloor { half_width: Some(width), pairs: 1, rejected: 0 };
+    assert_eq!([0.0121, 0.0994, 0.124].map(|it| floor(it).width().unwrap()), ["±1.2 %", "±9.9 %", "±12 %"]);
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
+    lab.measure(cells[0], 10, 10_000.0, |_, _| {});
+    lab.measure(cells[1], 10, 10_000.0, |round, pass| pass.ns_per_op *= if round % 2 == 0 { 0.8 } else { 1.1 });
+    let advises = |lab: &Lab| lab.analyze().comparisons[0].reason.as_ref().unwrap().contains("--rounds");
+    assert!(advises(&lab));
+    lab.record.partial = Some("stopped".into());
+    lab.record.ending = Some(schema::record::Ending::Interrupted);
+    assert!(!advises(&lab));
+}

@@ -154,6 +154,10 @@ fn the_loops_of_runtimes_stand_beside_each_other() {
         pass.reads("warm_up_quiet", if round == 1 { 0.0 } else { 1.0 });
     });
     let [java, native] = &findings.runtimes[..] else { panic!("{:?}", findings.runtimes) };
+    for it in [java, native] {
+        let arms: Vec<&str> = it.cells.iter().map(|id| findings.cells[id.cell].arm.name.as_str()).collect();
+        assert_eq!(arms, [it.arm.as_str()]);
+    }
     assert_eq!((java.arm.as_str(), native.arm.as_str()), ("jvm/mapped", "native/mmap"));
     assert_eq!((java.loop_bytes_per_s, native.loop_bytes_per_s), (Some(4e9), Some(10e9)));
     assert_eq!((java.passes, java.not_quiet, java.collections), (12, 1, Some(12.0)));

@@ -11,5 +11,6 @@ mod gate;
 mod identity;
 mod ledger;
 mod properties;
+mod runs;
 mod safepoints;
 mod support;

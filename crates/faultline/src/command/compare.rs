@@ -55,5 +55,9 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     } else if ![&args.markdown, &args.html].into_iter().flatten().any(|path| output::is_stdout(path)) {
         output::print(&report::across(&across, output::style(true)))?;
     }
-    Ok(if across.gates.iter().any(Gate::is_breached) { Outcome::Breached } else { Outcome::Answered })
+    Ok(match () {
+        () if across.gates.iter().any(Gate::is_breached) => Outcome::Breached,
+        () if across.versus.iter().all(|it| it.cells.is_empty()) => Outcome::NothingDecided,
+        () => Outcome::Answered,
+    })
 }

@@ -95,12 +95,13 @@ fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
     if lines.is_empty() || args.run_commands {
         return Ok(experiment);
     }
-    let lines: Vec<String> = lines.iter().map(|line| format!("  {line:?}")).collect();
+    // A message has one line.
+    let lines: Vec<String> = lines.iter().map(|line| format!("{line:?}")).collect();
     Err(Usage(format!(
         "the run {} executed commands, and a record may come from somebody else. Read them, and say --run-commands to \
-         have them executed here:\n{}",
+         have them executed here: {}",
         before.id,
-        lines.join("\n")
+        lines.join(", ")
     ))
     .into())
 }

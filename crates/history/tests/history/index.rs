@@ -18,6 +18,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         started: String::new(),
         machine: String::new(),
         arm: "native/mmap".into(),
+        command: Default::default(),
         workload: schema::Workload::Scan,
         consume: schema::Consume::Sum,
         state: schema::State::Cached,

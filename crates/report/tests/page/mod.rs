@@ -226,3 +226,22 @@ fn a_browser_draws_every_plot_at_both_widths_with_whole_labels_and_nothing_on_it
         }
     }
 }
+
+#[test]
+fn two_figures_that_say_the_same_have_a_row_each() {
+    let mut run = study();
+    let ids: Vec<_> = run.findings.cells.iter().map(|it| it.id).filter(|it| it.condition.condition_index < 2).collect();
+    let [first, second] =
+        [0, 1].map(|at| ids.iter().find(|it| it.condition.condition_index == at).copied().unwrap_or(ids[0]));
+    for (figure, id) in run.findings.figures.iter_mut().zip([first, second]) {
+        (figure.says, figure.corrected_id) = ("it".into(), Some(id));
+        figure.corrected = Reading::Value(schema::findings::Estimate { median: 2.0, ci_low: 1.9, ci_high: 2.1 });
+    }
+    let page = page(&run);
+    let of_published = page.split("<section id=\"published\"").nth(1).unwrap();
+    let labels = schema::Labels::of(&run.record);
+    for id in [first, second] {
+        let row = format!("it ({})", labels.label(id.condition.condition_index));
+        assert!(of_published.contains(&row), "{row}");
+    }
+}

@@ -48,6 +48,7 @@ pub(crate) fn beside(run: &Run) -> Across {
         not_comparable: vec![],
         cells: cells.collect(),
         drift: Some(1.25),
+        drift_ends: Some([1.2, 1.3]),
         answers: run
             .findings
             .comparisons
@@ -90,6 +91,7 @@ fn over_time(text: &str) -> History {
         started: "2026-11-20T22:51:04Z".into(),
         machine: text.into(),
         arm: "native/mmap".into(),
+        command: Default::default(),
         workload: schema::Workload::Scan,
         consume: schema::Consume::Sum,
         state: schema::State::Cached,
@@ -155,4 +157,40 @@ fn no_line_of_several_runs_is_wider_than_the_page() {
             }
         }
     }
+}
+
+#[test]
+fn a_drift_is_spoken_of_only_where_the_intervals_leave_out_1() {
+    let mut across = beside(&run());
+    let said = |across: &Across| report::across(across, styled(400)).contains("On the whole the second run was");
+    assert!(said(&across));
+    across.versus[0].drift_ends = Some([0.95, 1.3]);
+    assert!(!said(&across));
+    across.versus[0].drift_ends = Some([0.7, 0.9]);
+    assert!(said(&across));
+}
+
+#[test]
+fn times_of_commands_are_those_of_an_execution() {
+    let (mut across, mut history) = (beside(&run()), over_time("lab"));
+    let of_command = |it: &mut schema::Condition| it.workload = schema::Workload::Command;
+    across.versus[0].cells.iter_mut().for_each(|it| of_command(&mut it.condition));
+    history.cells.iter_mut().for_each(|it| of_command(&mut it.under));
+    let texts = [report::across(&across, styled(400)), report::history(&history, true, "/runs", styled(400))];
+    for text in texts {
+        assert!(text.contains("execution") && !text.contains("block"), "{text}");
+    }
+}
+
+#[test]
+fn another_command_under_the_same_name_is_another_series_that_says_its_line() {
+    let mut history = over_time("lab");
+    for (cell, line) in history.cells.iter_mut().zip(["grep x f", "grep y f"]) {
+        cell.arm = "command/grep".into();
+        cell.command.insert("line".into(), schema::arm::Setting::Word(line.into()));
+    }
+    assert!(!history.cells[0].continues(&history.cells[1]));
+    let text = report::history(&history, true, "/runs", styled(200));
+    assert!(text.contains("`grep x f`") && text.contains("`grep y f`"), "{text}");
+    assert_eq!(text.matches("1.00x").count(), 2, "{text}");
 }

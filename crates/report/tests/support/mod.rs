@@ -373,7 +373,9 @@ pub(crate) fn study() -> Run {
         unit,
         published,
         as_published,
+        as_published_id: None,
         corrected,
+        corrected_id: None,
     };
     let value = |median, share| Reading::Value(estimate(median, share));
     run.findings.figures = vec![

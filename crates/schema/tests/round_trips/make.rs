@@ -257,7 +257,7 @@ makes! {
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
         Calls { count, asked_bytes, bytes, sequential, sizes }
         Mapping { shared, writable, executable, populate, count, bytes }
-        MechanismFinding { arm, says, versus }
+        MechanismFinding { arm, cells, says, versus }
         schema::observation::Versus { baseline, likeness, says }
         Counted { cell, bytes, distinct_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms }
         Histogram { bins, lost }
@@ -316,7 +316,7 @@ makes! {
             explained_share,
         }
         RuntimeFinding {
-            arm, consume, passes, loop_bytes_per_s, first_pass, compile_share, collections, collection_share, not_quiet,
+            arm, cells, consume, passes, loop_bytes_per_s, first_pass, compile_share, collections, collection_share, not_quiet,
         }
         ForkSplit { id, arm, condition, forks, factor, in_code, says }
         Fork { round, ns_per_op, warm_pass_ns_per_op, loop_bytes_per_s, slow }
@@ -330,10 +330,10 @@ makes! {
         ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
         PublishedClaim { words, ratio }
         ClaimMeasured { id, than_cell, condition, variant, value, rounds, verdict, decides }
-        FigureFinding { says, unit, published, as_published, corrected }
+        FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
         schema::across::Versus {
-            first, second, differs, not_comparable, cells, drift, answers, only_first, only_second,
+            first, second, differs, not_comparable, cells, drift, drift_ends, answers, only_first, only_second,
         }
         Differs { what, first, second }
         SharedCell {
@@ -343,14 +343,14 @@ makes! {
             first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict,
         }
         Gate { threshold, checked, unsure, largest, breaches }
-        Change { id, run, arm, condition, speedup }
-        Breach { id, run, arm, condition, cause }
+        Change { id, run, arm, condition, label, speedup }
+        Breach { id, run, arm, condition, label, cause }
         History { schema_version, runs, cells, damaged }
         SavedRun {
             id, started, elapsed_s, machine, kernel, experiment, target, target_bytes, file_system, partial, samples,
         }
         SavedCell {
-            run, started, machine, arm, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
+            run, started, machine, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
             target, comparison, occurrence,
         }
         Damaged { file, reason }

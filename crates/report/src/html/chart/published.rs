@@ -1,6 +1,9 @@
 //! Published numbers, and ours in both forms, each as a multiple of the published one.
 
-use schema::{Findings, Reading, Record, findings::Estimate};
+use schema::{
+    Findings, Labels, Reading, Record,
+    findings::{Estimate, FigureFinding},
+};
 
 use crate::{
     html::figure::{Axis, Colour, Drawn, Figure, Guide, Kind, Look, Plot, Point, Scale, Series, Symbol, Unit, label},
@@ -8,7 +11,7 @@ use crate::{
     study::{self, Intervals},
 };
 
-use super::{Chart, distinct, place};
+use super::Chart;
 
 pub(super) const CHART: Chart = Chart {
     id: "published",
@@ -22,7 +25,6 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     if !study::is_one(record) {
         return Err("This experiment is no reproduction of something published.".into());
     }
-    let says: Vec<String> = findings.figures.iter().map(|it| it.says.clone()).collect();
     let (square, circle) = (
         Look { colour: Colour::Vermilion, symbol: Symbol::Square },
         Look { colour: Colour::Blue, symbol: Symbol::Circle },
@@ -31,8 +33,15 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         ("as published", square, findings.figures.iter().map(|it| &it.as_published).collect()),
         ("corrected", circle, findings.figures.iter().map(|it| &it.corrected).collect()),
     ];
-    let names: Vec<String> = says.iter().map(|it| label(it)).collect();
-    let rows = distinct(names.iter().cloned());
+    // Two figures may say the same of two conditions.
+    let labels = Labels::of(record);
+    let name = |it: &FigureFinding| {
+        let id = it.corrected_id.or(it.as_published_id);
+        let twin = findings.figures.iter().filter(|other| other.says == it.says).count() > 1;
+        let condition = id.filter(|_| twin).map(|it| labels.label(it.condition.condition_index));
+        condition.map_or_else(|| it.says.clone(), |condition| format!("{} ({condition})", it.says))
+    };
+    let names: Vec<String> = findings.figures.iter().map(|it| label(&name(it))).collect();
     let mut series: Vec<Series> = Vec::new();
     for (name, look, values) in forms {
         let point = |(at, value): (usize, &&Reading<Estimate>)| {
@@ -41,7 +50,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
             let says = format!("{}\n{name}: {ours} (published {})", names[at], number::given(published));
             (published > 0.0).then(|| Point {
                 x: it.median / published,
-                y: place(&rows, &names[at]),
+                y: at as f64,
                 range: Some((it.ci_low / published, it.ci_high / published)),
                 says,
             })
@@ -59,7 +68,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         notes: Vec::new(),
         plots: vec![Plot {
             x: Axis::new("ours / published", Scale::Log, Unit::Times),
-            y: Axis::rows(&rows),
+            y: Axis::rows(&names),
             series,
             guides: vec![Guide::Line(1.0)],
         }],

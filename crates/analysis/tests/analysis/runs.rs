@@ -1,0 +1,140 @@
+//! Runs beside each other, and cells over time: what is the same cell, and what is another.
+
+use schema::{Condition, Labels, Reading, Record, State, Workload, across::Versus, command::Spec, record::Outcome};
+
+use crate::support::{Lab, scan};
+
+fn across(first: &Record, second: &Record) -> Versus {
+    let (a, b) = (analysis::analyze(first), analysis::analyze(second));
+    analysis::across((first, &a), (second, &b))
+}
+
+fn duel(id: &str) -> Lab {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 8_000.0), ("mmap", 5_000.0));
+    (lab.record.id, lab.record.target.made_here) = (id.into(), false);
+    lab
+}
+
+/// Changes the tallies of every pass of a run.
+fn with_tallies(lab: &Lab, change: impl Fn(usize, &mut schema::protocol::Tally)) -> Record {
+    let mut record = lab.record.clone();
+    record.id.push_str("-changed");
+    for sample in &mut record.samples {
+        if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+            change(sample.cell, tally);
+        }
+    }
+    record
+}
+
+#[test]
+fn a_cell_that_found_other_bytes_or_consumed_less_of_a_block_is_not_the_same_cell() {
+    let first = duel("first");
+    let same = with_tallies(&first, |_, _| {});
+    assert!(across(&first.record, &same).not_comparable.is_empty());
+    let other_bytes = with_tallies(&first, |_, it| it.checksum = "0000000000000bad".into());
+    let found = across(&first.record, &other_bytes).not_comparable;
+    assert!(found.len() == 2 && found[0].contains("0000000000000bad"), "{found:?}");
+    let half = with_tallies(&first, |cell, it| it.bytes /= if cell == 1 { 2 } else { 1 });
+    let found = across(&first.record, &half).not_comparable;
+    assert!(found.len() == 1 && found[0].contains("native/mmap"), "{found:?}");
+}
+
+#[test]
+fn bytes_that_faultline_drew_or_that_changed_from_pass_to_pass_are_not_held_against_each_other() {
+    let mut first = duel("first");
+    let mut drawn = with_tallies(&first, |_, it| it.checksum = "0000000000000bad".into());
+    (first.record.target.made_here, drawn.target.made_here) = (true, true);
+    assert!(across(&first.record, &drawn).not_comparable.is_empty());
+    let mut random = duel("first");
+    random.record.conditions[0].workload = Workload::Random;
+    let other = with_tallies(&random, |_, it| it.checksum = "0000000000000bad".into());
+    assert!(across(&random.record, &other).not_comparable.is_empty());
+}
+
+#[test]
+fn what_differs_is_said_in_words_and_names_the_folder_of_the_commands() {
+    let (mut first, mut second) = (duel("first"), duel("second"));
+    first.record.folder = Some("/here".into());
+    second.record.folder = Some("/there".into());
+    let vm = [("vm".to_string(), "HotSpot".to_string())].into();
+    second.record.runtimes.insert("jvm 25".into(), vm);
+    let scheme =
+        schema::record::ReclaimScheme { kdamond: 0, action: "pageout".into(), idle_s: 5.0, quota_bytes_per_s: None };
+    first.record.environment.reclaim_schemes = Reading::Value(vec![]);
+    second.record.environment.reclaim_schemes = Reading::Value(vec![scheme]);
+    let versus = across(&first.record, &second.record);
+    let told = |what: &str| {
+        let it = versus.differs.iter().find(|it| it.what == what).unwrap_or_else(|| panic!("{:?}", versus.differs));
+        (it.first.as_str(), it.second.as_str())
+    };
+    assert_eq!(told("folder of the commands"), ("/here", "/there"));
+    assert_eq!(told("runtimes"), ("none", "jvm 25 (vm: HotSpot)"));
+    assert_eq!(told("schemes that push pages out"), ("none", "pageout after 5 s (kdamond.0)"));
+}
+
+#[test]
+fn the_drift_of_two_runs_has_the_ends_of_their_intervals() {
+    let versus = across(&duel("first").record, &duel("second").record);
+    let (drift, [low, high]) = (versus.drift.unwrap(), versus.drift_ends.unwrap());
+    assert!(low < 1.0 && 1.0 < high && low <= drift && drift <= high, "{low} {drift} {high}");
+}
+
+/// A run of one command, under the name `grep`.
+fn command(line: &str) -> Record {
+    let mut lab = Lab::new();
+    let condition = Condition { workload: Workload::Command, ops: 1, ..Condition::plain(1 << 20) };
+    let condition = lab.condition(condition);
+    let cell = lab.cell(condition, "read");
+    let spec = Spec {
+        line: line.into(),
+        name: "grep".into(),
+        shell: None,
+        prepare: None,
+        cleanup: None,
+        timeout_s: 7,
+        compared: true,
+    };
+    lab.record.cells[cell].arm = spec.arm();
+    lab.measure(cell, 10, 1e6, |_, _| {});
+    lab.record
+}
+
+#[test]
+fn another_command_under_the_same_name_is_another_series() {
+    let [one, same, other] =
+        ["grep x f", "grep x f", "grep y f"].map(|it| analysis::saved_cells(&command(it)).remove(0));
+    assert!(one.continues(&same) && !one.continues(&other));
+}
+
+#[test]
+fn a_cell_that_was_not_measured_keeps_its_number_and_is_not_kept() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cells = [lab.cell(condition, "read"), lab.cell(condition, "read")];
+    lab.measure(cells[1], 10, 8_000.0, |_, _| {});
+    let saved = analysis::saved_cells(&lab.record);
+    assert_eq!(saved.iter().map(|it| it.occurrence).collect::<Vec<u32>>(), [1]);
+    assert!(saved[0].ns_per_op.median > 0.0);
+}
+
+#[test]
+fn a_gate_calls_its_cells_what_tells_the_conditions_of_the_run_apart() {
+    let run = |id: &str, ns: f64| {
+        let mut lab = Lab::new();
+        lab.record.id = id.into();
+        for threads in [1, 4] {
+            let condition = lab.condition(Condition { threads, ..scan("64 KiB", State::Cached) });
+            let cell = lab.cell(condition, "read");
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+        lab.record
+    };
+    let (first, second) = (run("first", 1_000.0), run("second", 3_000.0));
+    let (a, b) = (analysis::analyze(&first), analysis::analyze(&second));
+    let gate = analysis::gate(&"read slower 10%".parse().unwrap(), (&first, &a), &[(&second, &b)]).unwrap();
+    let labels = Labels::of(&first);
+    let told: Vec<String> = gate.breaches.iter().map(|it| it.label.clone()).collect();
+    assert_eq!(told, [labels.label(0), labels.label(1)]);
+    assert_ne!(told[0], told[1]);
+}
