@@ -191,7 +191,7 @@ fn a_cell_that_was_not_measured_leaves_its_series_to_no_other() {
         }
         let before = analysis::saved_cells(&run.record);
         let second = before.iter().find(|it| it.occurrence == 1).expect("two comparisons have equal conditions");
-        let first = before.iter().find(|it| it.is_alike(second) && it.occurrence == 0).unwrap();
+        let first = before.iter().find(|it| it.series() == second.series() && it.occurrence == 0).unwrap();
         let lost = run.record.cells.iter().position(|it| {
             it.arm.name == first.arm && !it.control && run.record.conditions[it.condition] == first.under
         });

@@ -328,6 +328,8 @@ impl Compare {
             && other.threads.iter().all(|it| self.threads.contains(it))
             && other.descriptor.iter().all(|it| self.descriptor.contains(it))
             && other.layout.iter().all(|it| self.layout.contains(it))
+            && (other.fill.iter().all(|it| self.fill.contains(it))
+                || !selected(&other.state, &only.state).any(|it| it.is_filled()))
     }
 
     fn throttles(&self, only: &Where) -> impl Iterator<Item = &Throttle> {
