@@ -174,7 +174,9 @@ pub(crate) fn write(page: &mut Page, sections: &[Section]) {
     let rows = || sections.iter().flat_map(|section| &section.rows);
     let widest = |of: &dyn Fn(&Row) -> &str| rows().map(|row| width(&visible(of(row)))).max().unwrap_or(0);
     let gapped = |columns: usize| if columns == 0 { 0 } else { columns + 2 };
-    let (workload, block) = (widest(&|row| &row.workload) + 1, gapped(widest(&|row| &row.block)));
+    let block = gapped(widest(&|row| &row.block));
+    // Commands have no blocks.
+    let workload = widest(&|row| &row.workload) + if block == 0 { 2 } else { 1 };
     let also = gapped(widest(&|row| &row.also));
     let fastest = gapped(widest(&|row| &row.fastest));
     let margin = gapped(widest(&|row| &row.margin));
@@ -204,7 +206,7 @@ pub(crate) fn write(page: &mut Page, sections: &[Section]) {
             let mut pieces = vec![
                 piece(&row.workload, workload, Paint::Plain),
                 block_piece(block),
-                piece("", 2, Paint::Plain),
+                piece("", block.min(2), Paint::Plain),
                 piece(&row.also, also, Paint::Plain),
                 piece(&row.fastest, fastest, row.paint),
                 piece(&row.margin, margin, Paint::Plain),

@@ -752,3 +752,21 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
     assert!(markdown.contains("**Safepoints**") && markdown.contains("1,234"), "{markdown}");
     assert!(!report::html(&run.record, &support::run().findings).contains("id=\"safepoints\""));
 }
+
+#[test]
+fn the_reason_of_a_command_stands_beneath_its_name() {
+    let mut run = run();
+    for it in &mut run.findings.map {
+        it.condition.workload = schema::Workload::Command;
+        (it.says, it.because) = ("a reason".into(), Some("a long one ".repeat(9)));
+    }
+    judge(&mut run, Verdict::Undecided);
+    let style = Style { width: 80, colour: false, details: false };
+    let text = report::terminal(&run.record, &run.findings, style, None);
+    let column = |line: &str, word: &str| line.find(word);
+    let lines: Vec<&str> = text.lines().collect();
+    // Where the reason has a line of its own.
+    let pairs = lines.windows(2).filter(|it| it[0].starts_with("  command") && it[1].trim().starts_with("a reason"));
+    let columns: Vec<_> = pairs.map(|it| (column(it[0], "undecided"), column(it[1], "a reason"))).collect();
+    assert!(!columns.is_empty() && columns.iter().all(|(name, reason)| name == reason), "{text}");
+}
