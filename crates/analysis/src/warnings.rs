@@ -4,7 +4,7 @@ use schema::{Record, State, findings::NoiseFloor};
 
 use crate::{
     compare::MARGIN,
-    measured::Run,
+    measured::{Cell, Run},
     stats::Sample,
     words::{percent, size},
 };
@@ -23,11 +23,11 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
         wide_noise(noise_floor),
         rejected_controls(noise_floor),
         stolen_time(record),
-        few_cpus(record),
+        few_cpus(run),
         busy(record),
         sparse(record),
-        read_ahead(record),
-        small_window(record),
+        read_ahead(run),
+        small_window(run),
         loose_throttle(run),
         half_calibrated(record),
     ]
@@ -69,9 +69,14 @@ fn stolen_time(record: &Record) -> Option<String> {
     Some(format!("{} of the CPU time was stolen by the hypervisor during the run", percent(*share)))
 }
 
-fn few_cpus(record: &Record) -> Option<String> {
-    let cpus = record.environment.cpus;
-    let threads = record.conditions.iter().map(|condition| condition.threads).max()?;
+/// Of what was skipped, a reader must know nothing but that.
+fn measured<'r, 'a>(run: &'r Run<'a>) -> impl Iterator<Item = &'r Cell<'a>> {
+    run.cells.iter().filter(|it| !it.passes.is_empty())
+}
+
+fn few_cpus(run: &Run) -> Option<String> {
+    let cpus = run.record.environment.cpus;
+    let threads = measured(run).flat_map(|it| &it.passes).map(|pass| pass.tally.threads).max()?;
     (threads > cpus).then(|| format!("{threads} threads took turns on {cpus} CPUs"))
 }
 
@@ -91,9 +96,9 @@ fn sparse(record: &Record) -> Option<String> {
     })
 }
 
-fn read_ahead(record: &Record) -> Option<String> {
-    let cold = record.conditions.iter().any(|condition| condition.state == State::Cold);
-    let bytes = *record.target.device.value()?.read_ahead_bytes.value()?;
+fn read_ahead(run: &Run) -> Option<String> {
+    let cold = measured(run).any(|it| it.own.state == State::Cold);
+    let bytes = *run.record.target.device.value()?.read_ahead_bytes.value()?;
     let usual = READ_AHEAD_BYTES / READ_AHEAD_FACTOR..=READ_AHEAD_BYTES * READ_AHEAD_FACTOR;
     (cold && !usual.contains(&bytes)).then(|| {
         format!(
@@ -105,9 +110,9 @@ fn read_ahead(record: &Record) -> Option<String> {
     })
 }
 
-fn small_window(record: &Record) -> Option<String> {
-    let file = record.target.bytes;
-    let widest = record.conditions.iter().map(|condition| condition.range.bytes).max()?;
+fn small_window(run: &Run) -> Option<String> {
+    let file = run.record.target.bytes;
+    let widest = measured(run).map(|it| it.own.range.bytes).max()?;
     ((widest as f64) < 0.9 * file as f64).then(|| {
         format!(
             "no pass touched more than {} of the file's {}: what fits a cache or a memory limit there need not fit \

@@ -480,11 +480,11 @@ fn cold_reasons_are_about_the_device() {
 
 #[test]
 fn what_disturbs_the_whole_run_is_said_once() {
-    let mut lab = Lab::duel(random("4 KiB", State::Cold), ("pread", 1000.0), ("mmap", 500.0));
+    let threads = schema::Condition { threads: 4, ..random("4 KiB", State::Cold) };
+    let mut lab = Lab::duel(threads, ("pread", 1000.0), ("mmap", 500.0));
     lab.record.partial = Some("interrupted after round 10".into());
     lab.record.environment.steal_share = Reading::Value(0.07);
     lab.record.environment.load = 1.9;
-    lab.record.conditions[0].threads = 4;
     let each = Loop { times: 1000, ns: 90_000 };
     let missing = vec!["native/direct random 4 KiB: no O_DIRECT here".to_string()];
     lab.record.calibration = Reading::Value(Calibration {
@@ -527,4 +527,18 @@ fn the_noise_floor_has_one_rounding_and_a_run_that_was_stopped_no_advice() {
     lab.record.partial = Some("stopped".into());
     lab.record.ending = Some(schema::record::Ending::Interrupted);
     assert!(!advises(&lab));
+}
+
+#[test]
+fn what_was_skipped_is_not_warned_of_and_hides_no_warning() {
+    let mut lab = Lab::new();
+    let small = schema::Span { offset: 0, bytes: 1 << 20 };
+    let measured = lab.condition(schema::Condition { range: small, ..scan("64 KiB", State::Cached) });
+    let skipped = lab.condition(schema::Condition { threads: 900, ..scan("64 KiB", State::Cached) });
+    let cells = [lab.cell(measured, "read"), lab.cell(skipped, "read")];
+    lab.measure(cells[0], 10, 1_000.0, |_, _| {});
+    lab.record.cells[cells[1]].skipped = Some(schema::Skip::Untried);
+    let warnings = lab.analyze().warnings;
+    assert!(!warnings.iter().any(|it| it.contains("900 threads")), "{warnings:?}");
+    assert!(warnings.iter().any(|it| it.starts_with("no pass touched more than 1 MiB")), "{warnings:?}");
 }
