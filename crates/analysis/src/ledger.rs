@@ -7,6 +7,7 @@
 use schema::{
     Experiment, Record,
     claims::{Later, LaterRun, Ledger, LedgerEntry},
+    experiment::Claim,
     findings::{ClaimFinding, ClaimVerdict},
 };
 
@@ -74,16 +75,15 @@ impl Claims {
     /// Takes in a run, in whatever order they come. `run` is what the record is loaded by.
     pub fn add(&mut self, run: &str, record: &Record) {
         let experiment = &record.experiment;
-        let settled = |id: &str| {
+        let settled = |claim: &Claim| {
             self.entries.iter().any(|(rank, it)| {
-                it.claim.study == experiment.name
-                    && it.claim.id == id
+                (&it.claim.study, &it.claim.id, &it.claim.says) == (&experiment.name, &claim.id, &claim.says)
                     && rank.standing == Standing::Decisive
                     && rank.started >= record.started
             })
         };
         // An older run adds nothing to what a newer one decided.
-        if experiment.claims.iter().all(|claim| settled(&claim.id)) {
+        if experiment.claims.iter().all(settled) {
             return;
         }
         for claim in crate::analyze(record).claims {
@@ -108,8 +108,8 @@ impl Claims {
         let studies = self.built_in;
         let mut of_claims: Vec<Vec<(Rank, LedgerEntry)>> = Vec::new();
         for entered in self.entries {
-            let of = |it: &LedgerEntry| (it.claim.study.clone(), it.claim.id.clone());
-            match of_claims.iter_mut().find(|it| of(&it[0].1) == of(&entered.1)) {
+            let same = |it: &LedgerEntry| is_same(&studies, &it.claim, &entered.1.claim);
+            match of_claims.iter_mut().find(|it| same(&it[0].1)) {
                 Some(same) => same.push(entered),
                 None => of_claims.push(vec![entered]),
             }
@@ -132,6 +132,13 @@ impl Claims {
         let built_in = self.built_in.iter().map(|it| it.name.as_str());
         built_in.chain(self.entries.iter().map(|(_, it)| it.claim.study.as_str()))
     }
+}
+
+/// Whether two runs speak of one claim. Two files of experiments may have one name, and claims of one id; a study that is
+/// built in is one, however its claims were worded.
+fn is_same(built_in: &[Experiment], one: &ClaimFinding, other: &ClaimFinding) -> bool {
+    (&one.study, &one.id) == (&other.study, &other.id)
+        && (one.says == other.says || built_in.iter().any(|it| it.name == one.study))
 }
 
 /// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.

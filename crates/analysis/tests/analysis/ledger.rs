@@ -178,3 +178,11 @@ fn an_older_record_of_a_study_is_held_against_the_study_as_it_is_written() {
     let entry = &claims.ledger(None).unwrap().entries[0];
     assert_eq!((entry.claim.verdict, entry.run.as_str()), (Holds, "wide"));
 }
+
+#[test]
+fn claims_of_two_files_with_one_name_are_two_claims() {
+    let mut other = run(2, 10, 20_000.0);
+    other.experiment.claims[0].says = "something else".into();
+    let entries = ledger(&[run(1, 10, 5_000.0), other]).entries;
+    assert_eq!(entries.iter().map(|it| it.claim.verdict).collect::<Vec<_>>(), [Holds, Reversed]);
+}
