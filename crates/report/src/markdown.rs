@@ -182,7 +182,7 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
         push(out, format_args!("\n**{}** ({})\n\n", costs::HELD_OUT, escape(costs::ABOUT_HELD_OUT)));
         a_table(out, &table);
     }
-    let without = summary::without_crossover(findings);
+    let without = summary::without_crossover(record, findings);
     if !without.is_empty() {
         out.push_str("\nNo crossover:\n\n");
         for line in without {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Record, State,
-    findings::{Comparison, Verdict},
+    findings::{Comparison, Crossover, Verdict},
     observation::MechanismFinding,
     record::{Files, Outcome, Reading, RoundsEnd},
 };
@@ -37,7 +37,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add("Mechanism", mechanism(findings), false);
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Device ceiling", vec![ceiling(record)], false);
-    add("Crossovers", crossovers(findings), false);
+    add("Crossovers", crossovers(record, findings), false);
     add("Accounted", costs::summary(record, findings), false);
     add("Time", findings.commands.iter().map(|it| it.says.clone()).collect(), false);
     add("Memory", findings.commands.iter().filter_map(|it| it.memory.clone()).collect(), false);
@@ -252,9 +252,8 @@ fn ceiling(record: &Record) -> String {
 }
 
 /// Where the faster arm changes; how many pairs there are in which none was found.
-fn crossovers(findings: &Findings) -> Vec<String> {
-    let mut lines: Vec<String> =
-        findings.crossovers.iter().filter(|crossover| crossover.at.is_some()).map(crossover).collect();
+fn crossovers(record: &Record, findings: &Findings) -> Vec<String> {
+    let mut lines: Vec<String> = with_crossover(record, findings, true);
     let without = findings.crossovers.len() - lines.len();
     if without > 0 {
         let other = if lines.is_empty() { "" } else { "other " };
@@ -264,12 +263,18 @@ fn crossovers(findings: &Findings) -> Vec<String> {
 }
 
 /// The pairs without a crossover, for the details.
-pub(crate) fn without_crossover(findings: &Findings) -> Vec<String> {
-    findings.crossovers.iter().filter(|crossover| crossover.at.is_none()).map(crossover).collect()
+pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<String> {
+    with_crossover(record, findings, false)
 }
 
-fn crossover(crossover: &schema::findings::Crossover) -> String {
-    format!("{} {}: {}", crossover.workload, crossover.state, crossover.statement)
+fn with_crossover(record: &Record, findings: &Findings, is_there: bool) -> Vec<String> {
+    let labels = Labels::of(record);
+    let line = |it: &Crossover| {
+        let also = it.cells.first().map(|id| labels.also(id.condition.condition_index)).filter(|it| !it.is_empty());
+        let also = also.map_or_else(String::new, |also| format!(", {also}"));
+        format!("{} {}{also}: {}", it.workload, it.state, it.statement)
+    };
+    findings.crossovers.iter().filter(|it| it.at.is_some() == is_there).map(line).collect()
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {

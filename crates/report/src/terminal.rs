@@ -120,7 +120,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
             page.labelled(2, &format!("{}:", it.reading), Paint::Plain, &text);
         }
     }
-    let without = summary::without_crossover(findings);
+    let without = summary::without_crossover(record, findings);
     if !without.is_empty() {
         page.blank();
         page.paragraph(0, Paint::Heading, "No crossover");

@@ -770,3 +770,18 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
     let columns: Vec<_> = pairs.map(|it| (column(it[0], "undecided"), column(it[1], "a reason"))).collect();
     assert!(!columns.is_empty() && columns.iter().all(|(name, reason)| name == reason), "{text}");
 }
+
+#[test]
+fn crossovers_of_conditions_that_differ_do_not_read_the_same() {
+    let mut run = run();
+    let first = run.findings.crossovers.iter().find(|it| it.at.is_some()).unwrap().clone();
+    let [one, other] = [0, 1].map(|at| {
+        let condition = schema::Condition { threads: 1 + 3 * at, ..run.record.conditions[0].clone() };
+        run.record.conditions.push(condition);
+        let id = schema::CellId { condition: run.record.condition_id(run.record.conditions.len() - 1), cell: 0 };
+        schema::findings::Crossover { cells: vec![id], ..first.clone() }
+    });
+    run.findings.crossovers = vec![one, other];
+    let text = squeezed(&overview(&run));
+    assert!(text.contains("4 threads"), "{text}");
+}

@@ -175,7 +175,7 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 p.about { (costs::ABOUT_HELD_OUT) }
                 (table(&cells))
             } }
-            @let without = summary::without_crossover(findings);
+            @let without = summary::without_crossover(record, findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }
             @if !missing.is_empty() { details { summary { "Readings that are missing (–)" } ul {
                 @for it in &missing { li { (it.reading) ": " (said(&it.reason)) " (" (it.cells) " cell" (summary::plural(it.cells)) ")" } }
