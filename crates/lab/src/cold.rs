@@ -11,7 +11,10 @@
 use std::{os::fd::AsFd, time::Duration};
 
 use rustix::fs::Advice;
-use schema::{Span, record::Reading};
+use schema::{
+    Span,
+    record::{Reading, Resident},
+};
 use sys::cache::{self, Way};
 
 use crate::{Target, state};
@@ -51,11 +54,17 @@ pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
     for part in &guard {
         read_exactly(target, *part).map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
     }
-    match may_ask.then(|| state::residency(target, window)) {
-        Some(Reading::Value(resident)) if resident.pages > 0 => {
-            Err(format!("{} pages of the window came with the pages beside it", resident.pages))
-        }
-        _ => Ok(()),
+    if !may_ask {
+        return Ok(());
+    }
+    verified(&state::residency(target, window))
+}
+
+/// Whether no page of a window is in the page cache.
+fn verified(window: &Reading<Resident>) -> Result<(), String> {
+    match state::known(window)?.pages {
+        0 => Ok(()),
+        pages => Err(format!("{pages} pages of the window came with the pages beside it")),
     }
 }
 
@@ -161,6 +170,13 @@ mod tests {
 
     fn span(offset: u64, bytes: u64) -> Span {
         Span { offset, bytes }
+    }
+
+    #[test]
+    fn a_window_is_cold_when_it_is_known_that_no_page_of_it_is_resident() {
+        assert_eq!(verified(&Reading::Value(Resident { pages: 0, of: 4 })), Ok(()));
+        assert!(verified(&Reading::Value(Resident { pages: 1, of: 4 })).is_err());
+        assert!(verified(&Reading::unavailable("mincore failed")).is_err());
     }
 
     #[test]

@@ -72,11 +72,10 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
 pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), String> {
     match (state, resident) {
         (State::AsIs | State::Cold | State::Limited, _) => Ok(()),
-        (_, Reading::Unavailable { unavailable }) => Err(unavailable.clone()),
-        (_, Reading::Value(Resident { pages, of })) if pages == of => Ok(()),
-        (_, Reading::Value(Resident { pages, of })) => {
-            Err(format!("only {pages} of {of} pages were in the page cache before the pass"))
-        }
+        (_, resident) => match known(resident)? {
+            Resident { pages, of } if pages == of => Ok(()),
+            Resident { pages, of } => Err(format!("only {pages} of {of} pages were in the page cache before the pass")),
+        },
     }
 }
 
@@ -102,9 +101,10 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), S
         State::AsIs => Ok(()),
         // Some file systems (btrfs with checksums or compression) take O_DIRECT and read through the page cache. The
         // method's own trial does not show that where the page was cached already; a cold pass does.
-        State::Cold if seen.arm.is_direct() && !seen.writes && came(seen) > 0 => {
-            Err(format!("O_DIRECT went through the page cache: the pass left {} pages there", came(seen)))
-        }
+        State::Cold if seen.arm.is_direct() && !seen.writes && way != Some(Way::Nowait) => match came(seen)? {
+            0 => Ok(()),
+            pages => Err(format!("O_DIRECT went through the page cache: the pass left {pages} pages there")),
+        },
         State::Cold if way == Some(Way::Nowait) => match seen.device_read_bytes {
             Some(bytes) if bytes < distinct_bytes as f64 => Err(format!(
                 "the pass reached {distinct_bytes} bytes and only {bytes} of them came from the device, so the file was not cold"
@@ -126,9 +126,8 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), S
         // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT.
         State::Cold => Ok(()),
         State::Cached | State::Mapped | State::Locked => {
-            if let Reading::Value(Resident { pages, of }) = seen.resident_after
-                && pages < of
-            {
+            let Resident { pages, of } = known(seen.resident_after)?;
+            if pages < of {
                 return Err(format!("{} of {of} pages left the page cache during the pass", of - pages));
             }
             if state == State::Cached {
@@ -157,10 +156,18 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), S
 }
 
 /// Pages that came into the page cache during the pass.
-fn came(seen: &Seen) -> u64 {
-    match (seen.resident_before, seen.resident_after) {
-        (Reading::Value(before), Reading::Value(after)) => after.pages.saturating_sub(before.pages),
-        _ => 0,
+fn came(seen: &Seen) -> Result<u64, String> {
+    Ok(known(seen.resident_after)?.pages.saturating_sub(known(seen.resident_before)?.pages))
+}
+
+/// What must be seen to be believed: a residency that could not be asked for verifies nothing.
+///
+/// # Errors
+/// Why it is not known.
+pub(crate) fn known(resident: &Reading<Resident>) -> Result<Resident, String> {
+    match resident {
+        Reading::Value(resident) => Ok(*resident),
+        Reading::Unavailable { unavailable } => Err(format!("the page cache could not be looked at: {unavailable}")),
     }
 }
 
@@ -169,9 +176,11 @@ fn came(seen: &Seen) -> u64 {
 /// # Errors
 /// It did not.
 pub fn verify_touched(seen: &Seen) -> Result<(), String> {
-    let Reading::Value(Resident { pages: 0, .. }) = seen.resident_after else { return Ok(()) };
-    match seen.device_read_bytes {
-        Some(bytes) if bytes > 0.0 => Ok(()),
+    if seen.device_read_bytes.is_some_and(|bytes| bytes > 0.0) {
+        return Ok(());
+    }
+    match known(seen.resident_after)? {
+        Resident { pages: 1.., .. } => Ok(()),
         _ => Err("the command never read a named file: it started cold, no page of one is in the page cache \
                   afterwards, and nothing came from the device"
             .into()),
@@ -234,6 +243,29 @@ mod tests {
             assert_eq!(verify(name, 1, false), Ok(()));
         }
         assert_eq!(verify("pread", 3, false), Ok(()));
+    }
+
+    #[test]
+    fn a_residency_that_is_not_known_verifies_nothing() {
+        let (done, unknown) = (done(8192), Reading::unavailable("mincore failed"));
+        let seen = |arm, device_read_bytes| Seen {
+            arm,
+            writes: false,
+            resident_before: &unknown,
+            resident_after: &unknown,
+            mapped_before: None,
+            device_read_bytes,
+            done: &done,
+        };
+        let (read, direct) = (arm("read"), arm("direct"));
+        for state in [State::Cached, State::Mapped, State::Locked] {
+            assert!(verify_before(state, &unknown).is_err(), "{state}");
+            assert!(verify_after(state, Some(Way::Mincore), &seen(&read, None)).is_err(), "{state}");
+        }
+        assert!(verify_after(State::Cold, Some(Way::Mincore), &seen(&direct, None)).is_err());
+        assert!(verify_touched(&seen(&read, None)).is_err());
+        assert!(verify_touched(&seen(&read, Some(0.0))).is_err());
+        assert_eq!(verify_touched(&seen(&read, Some(4096.0))), Ok(()), "the device shows it");
     }
 
     #[test]
