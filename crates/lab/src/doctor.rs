@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{State, record::ReclaimScheme, runtime::Can};
+use schema::{Condition, State, record::ReclaimScheme, runtime::Can};
 
-use crate::{Target, host, possible, probe, runtime, state};
+use crate::{Target, cgroups::Cgroups, host, possible, probe, runtime};
 
 /// A block that every method can read.
 const PAGE_BYTES: u64 = 4096;
@@ -41,10 +41,9 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             check(&format!("method {arm}"), supports(target, arm, interrupted));
         }
     }
+    let cgroups = Cgroups::new(None);
     for &it in State::ALL {
-        let possible =
-            state::possible(it, target).and_then(|()| if it == State::Locked { lockable() } else { Ok(String::new()) });
-        check(&format!("state {it}"), possible.map(|found| if found.is_empty() { "yes".into() } else { found }));
+        check(&format!("state {it}"), state(it, target, &cgroups));
     }
     check("verifying residency", target.way.clone().map(|way| format!("with {}", way.word())));
     check(
@@ -101,6 +100,13 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         .map_err(|skip| skip.to_string())
 }
 
+/// What a run and its dry run ask before they measure anything in a state.
+fn state(state: State, target: &Target, cgroups: &Cgroups) -> Result<String, String> {
+    let condition = Condition { state, ..Condition::plain(target.bytes) };
+    possible::condition(&condition, target, cgroups)?;
+    if state == State::Locked { lockable() } else { Ok("yes".into()) }
+}
+
 /// Whether memory stays where passes left it.
 fn quiet_memory(schemes: Result<Vec<sys::damon::Scheme>, String>) -> Result<String, String> {
     let schemes =
@@ -128,6 +134,21 @@ fn lockable() -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn doctor_and_a_dry_run_say_the_same_of_every_state() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, &[1; 8192]).unwrap();
+        let target = Target::open(file.path(), true).unwrap();
+        let cgroups = Cgroups::new(None);
+        for &it in State::ALL {
+            let condition = Condition { state: it, ..Condition::plain(target.bytes) };
+            let of_a_run = possible::condition(&condition, &target, &cgroups).err();
+            let checks = examine(&target, &AtomicBool::new(true));
+            let of_doctor = checks.into_iter().find(|check| check.what == format!("state {it}")).unwrap();
+            assert_eq!(of_doctor.found.err(), of_a_run, "{it}");
+        }
+    }
 
     #[test]
     fn a_scheme_that_pushes_memory_out_is_named_with_what_it_does_and_others_are_not() {
