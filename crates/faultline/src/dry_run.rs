@@ -105,6 +105,7 @@ impl Place {
             let key = (cell.arm.name.clone(), condition.block_bytes);
             cell.skipped = tried.entry(key).or_insert_with(|| self.lacks(cell, condition)).clone();
         }
+        lab::plan::leave_lone_baselines(&mut plan.cells);
         plan
     }
 
@@ -141,7 +142,10 @@ impl Place {
             file_bytes: self.file_bytes,
             written_bytes: if self.made_here { self.file_bytes } else { 0 },
             free_bytes: self.made_here.then(|| fixture::free_bytes(target).ok()).flatten(),
-            expected_s: planned.budget_binds.then_some(planned.budget.as_secs_f64()),
+            expected_s: match plan.cells.iter().any(|it| it.skipped.is_none()) {
+                true => planned.budget_binds.then_some(planned.budget.as_secs_f64()),
+                false => Some(0.0),
+            },
             rounds: planned.rounds,
             seed: planned.seed,
             conditions: conditions.collect(),

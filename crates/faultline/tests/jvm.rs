@@ -114,7 +114,7 @@ fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
         (&jre, "Java 21.0.1 has no compiler (javac); install a JDK"),
         (&nothing, "is no Java; name the folder of a JDK"),
     ] {
-        let (document, output) = run("read,jvm/mapped", &["--java", java]);
+        let (document, output) = run("read,mmap,jvm/mapped", &["--java", java]);
         assert_eq!(output.code(), Some(4), "an arm that was asked for is unavailable");
         assert_eq!(status(&document, "native/read").0, Status::Ok);
         let (skipped, reason) = status(&document, "jvm/mapped");

@@ -144,14 +144,14 @@ fn without_cachestat_residency_is_verified_by_mincore_and_without_both_by_what_i
 fn without_io_uring_the_ring_is_unavailable_with_the_reason_and_that_is_exit_code_4() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
-    let mut command = sandbox.command(&short(&file, &["--method=read,uring", "--json"]));
+    let mut command = sandbox.command(&short(&file, &["--method=read,mmap,uring", "--json"]));
     without(IO_URING_SETUP, &mut command);
     let document = Running::new(command).end().expect(4).document();
     let ring = document.findings.cells.iter().find(|it| it.arm.method == "uring").unwrap();
     assert_eq!(ring.status, Status::Skipped);
     let reason = ring.reason.as_ref().unwrap();
     assert!(reason.contains("io_uring") && reason.contains("not allowed"), "{reason}");
-    assert_eq!(document.record.samples.len(), 2, "read and its control were measured");
+    assert_eq!(document.record.samples.len(), 3, "read, its control and the mapping were measured");
 }
 
 #[test]

@@ -31,6 +31,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 const CLEANING_UP: Duration = Duration::from_secs(3);
 /// How long anything but a pass may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a worker may take to make ready, at least.
+const PREPARED: Duration = Duration::from_secs(120);
 
 /// How long a worker that said something wrong is listened to, and how much of it is repeated.
 const AFTERTHOUGHT: Duration = Duration::from_millis(300);
@@ -114,7 +116,15 @@ impl<'a> Link<'a> {
     /// # Errors
     /// The arm is unavailable, or the worker failed.
     pub fn prepare(&mut self, job: &Job) -> Result<(), Trouble> {
-        match self.ask(&Request::Prepare(Box::new(job.clone())), PATIENCE.max(Duration::from_secs(120)))? {
+        self.prepare_within(PREPARED, job)
+    }
+
+    /// As `prepare`, where a pass may take `pass` and the state may need one before the clock starts.
+    ///
+    /// # Errors
+    /// As `prepare`.
+    pub fn prepare_within(&mut self, pass: Duration, job: &Job) -> Result<(), Trouble> {
+        match self.ask(&Request::Prepare(Box::new(job.clone())), pass.max(PREPARED))? {
             Reply::Prepared { pass, .. } if pass == job.pass => Ok(()),
             Reply::Unavailable { reason, .. } => Err(Trouble::Unavailable(reason)),
             other => Err(self.nonsense(&other)),

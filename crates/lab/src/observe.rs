@@ -1,7 +1,7 @@
 //! How commands reach their files: before the rounds each one is executed once more, watched and not timed. It is the
 //! time to find out that a command does not read the named files at all, or writes to them.
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use schema::{
     Reading, Skip,
@@ -11,7 +11,6 @@ use schema::{
 
 use crate::{
     Target,
-    execute::PASS_LIMIT,
     link::{Link, Trouble},
     named::Named,
     runtime,
@@ -29,12 +28,13 @@ pub(crate) fn observe(
     arm: &schema::Arm,
     target: &Target,
     mut job: Job,
+    limit: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Result<Observed, Skip>, Trouble> {
     let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
     job.watch = Some(Watch { by: by.to_vec(), named });
     let mut prepared = false;
-    let seen = match watched(arm, &job, interrupted, &mut prepared) {
+    let seen = match watched(arm, &job, limit, interrupted, &mut prepared) {
         Ok(observation) => Reading::Value(observation),
         Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
         Err(Trouble::Failed(reason)) if !prepared => return Ok(Err(Skip::Failed(reason))),
@@ -46,15 +46,16 @@ pub(crate) fn observe(
 fn watched(
     arm: &schema::Arm,
     job: &Job,
+    limit: Duration,
     interrupted: &AtomicBool,
     prepared: &mut bool,
 ) -> Result<Observation, Trouble> {
     let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
     let (mut link, _) = Link::start(command, interrupted)?;
     link.let_it_clean_up(arm.options.contains_key("cleanup"));
-    link.prepare(job)?;
+    link.prepare_within(limit, job)?;
     *prepared = true;
-    let done = link.go(job.pass, PASS_LIMIT)?;
+    let done = link.go(job.pass, limit)?;
     link.bye()?;
     done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker was asked to watch, and did not".into()))
 }

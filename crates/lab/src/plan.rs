@@ -100,7 +100,20 @@ impl Plan {
                 plan.conditions.push(condition);
             }
         }
+        leave_lone_baselines(&mut plan.cells);
         plan
+    }
+}
+
+/// A baseline has nothing to be compared with where every other arm of its condition is left out. One that was entered
+/// alone is measured for its own numbers.
+pub fn leave_lone_baselines(cells: &mut [Cell]) {
+    let is_other = |it: &&Cell| !it.baseline && !it.control;
+    let others: BTreeSet<usize> = cells.iter().filter(is_other).map(|it| it.condition).collect();
+    let left: BTreeSet<usize> =
+        cells.iter().filter(is_other).filter(|it| it.skipped.is_none()).map(|it| it.condition).collect();
+    for cell in cells.iter_mut().filter(|it| others.contains(&it.condition) && !left.contains(&it.condition)) {
+        cell.leave_out(Skip::NothingToCompare);
     }
 }
 
@@ -313,6 +326,25 @@ arms = ["pread", "mmap", "half"]
         for (workload, block, file_bytes) in [("scan", "3 B", 3), ("scan", "4 KiB", 4096), ("random", "4 KiB", 8192)] {
             assert!(skips(workload, block, file_bytes).iter().all(Option::is_none), "{workload} {block}");
         }
+    }
+
+    #[test]
+    fn a_baseline_is_left_out_where_every_other_arm_is_and_measured_where_it_was_entered_alone() {
+        let gone = || Skip::Unavailable("io_uring is not allowed here".into());
+        let mut both = plan(TEXT, 1 << 20).cells;
+        both.retain(|it| it.condition == 0 && !it.arm.name.contains("half"));
+        leave_lone_baselines(&mut both);
+        assert!(both.iter().all(|it| it.skipped.is_none()));
+        both.iter_mut().filter(|it| it.arm.name.contains("mmap")).for_each(|it| it.leave_out(gone()));
+        let mut alone: Vec<Cell> = both.iter().filter(|it| it.baseline || it.control).cloned().collect();
+        leave_lone_baselines(&mut both);
+        let (of_mapping, of_baseline): (Vec<&Cell>, Vec<&Cell>) =
+            both.iter().partition(|it| it.arm.name.contains("mmap"));
+        assert!(of_mapping.iter().all(|it| it.skipped == Some(gone())));
+        assert_eq!(of_baseline.len(), 2, "the control too");
+        assert!(of_baseline.iter().all(|it| it.skipped == Some(Skip::NothingToCompare)));
+        leave_lone_baselines(&mut alone);
+        assert!(alone.iter().all(|it| it.skipped.is_none()));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum Skip {
     EmptyRange { offset_bytes: u64, file_bytes: u64 },
     /// The range is smaller than the fewest blocks that the workload needs.
     NoRoom { block_bytes: u64, blocks: u64, range_bytes: u64 },
+    /// Every other arm of its condition is left out.
+    NothingToCompare,
     /// It failed in a trial, in a way that a second time does not change.
     Failed(String),
     /// As a record of an earlier version has it.
@@ -72,7 +74,8 @@ impl Skip {
 
     /// Whether machine and target could do it: more time or another range is all that is needed.
     pub fn is_of_the_experiment(&self) -> bool {
-        self.is_for_want_of_time() || matches!(self, Skip::EmptyRange { .. } | Skip::NoRoom { .. })
+        self.is_for_want_of_time()
+            || matches!(self, Skip::EmptyRange { .. } | Skip::NoRoom { .. } | Skip::NothingToCompare)
     }
 
     /// Whether time is all that was lacking: the arm itself is there.
@@ -113,6 +116,9 @@ impl fmt::Display for Skip {
                     f,
                     "too slow: one pass of {blocks} block{plural} takes about {pass} by its trial, and {left} {limit}"
                 )
+            }
+            Skip::NothingToCompare => {
+                f.write_str("nothing is left to compare it with: every other arm is left out here")
             }
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {
@@ -165,6 +171,7 @@ mod tests {
             },
             Skip::TooLong { blocks: 1 << 31, pass_ns: 800e9, left_ns: 3.2e9, budget: true },
             Skip::Untried,
+            Skip::NothingToCompare,
             Skip::Unavailable("io_uring is not allowed here".into()),
             Skip::Impossible("never cold".into()),
             Skip::EmptyRange { offset_bytes: 1 << 40, file_bytes: 10_000 },

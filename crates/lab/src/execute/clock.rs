@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use schema::Condition;
 
-use super::{PASS_LIMIT, Progress};
+use super::Progress;
 use crate::plan::Stage;
 
 /// What is left of the budget after this share has gone is for the last round to end in.
@@ -16,6 +16,11 @@ const COLD_NEEDS: f64 = 1.5;
 /// How far the whole run may exceed its budget, for the fewest rounds that tell anything.
 const OVERTIME: f64 = 1.15;
 
+/// No pass takes longer than this within the usual budget; a disk that hangs does.
+const PASS_LIMIT: Duration = Duration::from_secs(60);
+/// Where no budget ends the run: a pass that takes a minute is as good as any other, and the user can end it.
+const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 3600);
+
 pub(super) struct Clock {
     pub(super) started: Instant,
     pub(super) budget: Duration,
@@ -24,12 +29,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A stage's part of the time that is left, by what its conditions need; at least half of what it would have had
-    /// if all stages before had kept to theirs.
-    pub(super) fn time_for(&self, stage: Stage, conditions: &[Condition]) -> Duration {
+    /// A stage's part of the time that is left, by what the conditions need that are measured; at least half of what it
+    /// would have had if all stages before had kept to theirs.
+    pub(super) fn time_for(&self, stage: Stage, conditions: &[&Condition]) -> Duration {
         let need = |it: &Condition| if Stage::of(it) >= Stage::Limited { COLD_NEEDS } else { 1.0 };
         let sum = |wanted: &dyn Fn(Stage) -> bool| -> f64 {
-            conditions.iter().filter(|it| wanted(Stage::of(it))).map(need).sum()
+            conditions.iter().filter(|it| wanted(Stage::of(it))).map(|it| need(it)).sum()
         };
         let own = sum(&|it| it == stage);
         let whole = self.budget.mul_f64(SOFT_SHARE);
@@ -44,13 +49,50 @@ impl Clock {
     /// What a pass that begins now may take.
     pub(super) fn left(&self) -> Duration {
         match self.binds {
-            true => self.budget.mul_f64(OVERTIME).saturating_sub(self.started.elapsed()).min(PASS_LIMIT),
-            false => PASS_LIMIT,
+            true => self.budget.mul_f64(OVERTIME).saturating_sub(self.started.elapsed()),
+            false => UNLIMITED,
         }
+    }
+
+    /// How long to wait for a pass that has begun.
+    pub(super) fn pass_limit(&self) -> Duration {
+        if self.binds { self.budget.max(PASS_LIMIT) } else { UNLIMITED }
     }
 
     pub(super) fn progress(&self, what: String) -> Progress {
         let share = self.started.elapsed().as_secs_f64() / self.budget.as_secs_f64();
         Progress { what, share: share.min(1.0), left: self.budget.saturating_sub(self.started.elapsed()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::State;
+
+    use super::*;
+
+    fn clock(budget_s: u64, binds: bool) -> Clock {
+        Clock { started: Instant::now(), budget: Duration::from_secs(budget_s), binds }
+    }
+
+    #[test]
+    fn conditions_that_are_not_measured_have_no_share_of_the_budget() {
+        let under = |state| Condition { state, ..Condition::plain(1 << 20) };
+        let (cached, cold) = (under(State::Cached), under(State::Cold));
+        let share = |conditions: &[&Condition]| {
+            clock(100, true).time_for(Stage::of(&cached), conditions).as_secs_f64() / 100.0 / SOFT_SHARE
+        };
+        assert!(share(&[&cached]) > 0.99, "the only stage has all of it");
+        assert!(share(&[&cached, &cold]) < 0.5);
+    }
+
+    #[test]
+    fn a_pass_may_take_the_whole_budget_and_without_one_as_long_as_it_needs() {
+        for (budget_s, binds, least_s) in [(3, true, 60), (600, true, 600), (60, false, 24 * 3600)] {
+            let clock = clock(budget_s, binds);
+            assert!(clock.pass_limit() >= Duration::from_secs(least_s), "{budget_s} {binds}");
+        }
+        assert!(clock(600, true).left() > Duration::from_secs(500), "nothing but the budget ends a pass");
+        assert!(clock(600, false).left() > Duration::from_secs(24 * 3600));
     }
 }

@@ -29,7 +29,6 @@ use crate::{
 
 use clock::Clock;
 pub use pass::Bench;
-pub(crate) use pass::PASS_LIMIT;
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";
@@ -126,7 +125,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         bench.stage(stage, &plan.ops_given, hooks);
         // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a
         // ceiling.
-        let visited = bench.record.conditions.iter().any(|it| Stage::of(it) == Stage::Cold);
+        let visited = bench.measured_conditions().iter().any(|it| Stage::of(it) == Stage::Cold);
         if stage == Stage::Cold && visited && !bench.is_interrupted() {
             bench.record.ceiling = ceiling::larger(bench.record.ceiling.clone(), ceiling::measure(&mut bench));
         }

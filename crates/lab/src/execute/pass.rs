@@ -27,9 +27,6 @@ use crate::{
     writing,
 };
 
-/// No pass takes longer than this; a disk that hangs does.
-pub(crate) const PASS_LIMIT: Duration = Duration::from_secs(60);
-
 /// Everything that passes need, and the record they go into.
 pub struct Bench<'a> {
     pub target: &'a Target,
@@ -198,7 +195,7 @@ impl Bench<'_> {
             watch.start();
         }
         let went_from = Instant::now();
-        let answered = link.go(self.passes, PASS_LIMIT);
+        let answered = link.go(self.passes, self.clock.pass_limit());
         let mut done = match answered {
             Err(trouble) if condition.workload.writes() => return Err(writing::blame(target, condition, trouble)),
             other => other?,
@@ -249,7 +246,7 @@ impl Bench<'_> {
         if let Some((kit, watch)) = watched {
             **watch = Some(kit.watch(link.pid()));
         }
-        link.prepare(&self.job(arm, condition, target))?;
+        link.prepare_within(self.clock.pass_limit(), &self.job(arm, condition, target))?;
         self.cgroups.tighten(arm, condition)
     }
 
@@ -257,7 +254,7 @@ impl Bench<'_> {
     fn reach(&mut self, link: &mut Link, work: &Work, limit: Option<u64>) -> Result<Option<String>, Trouble> {
         if limit.is_some() {
             // The steady state is that of the limit that is in force from here on.
-            link.go(self.passes, PASS_LIMIT)?;
+            link.go(self.passes, self.clock.pass_limit())?;
         }
         if work.condition.state != State::Cold {
             return Ok(None);

@@ -5,13 +5,14 @@
 //! every comparison is precise enough or the time is over, never because a result looks decided.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
 use schema::{
     Condition, Fill, Skip, Span, State, Workload,
     command::COMMAND,
+    protocol::Hold,
     record::{Ending, Outcome, Reading, RoundsEnd, Sample},
     timeline::Passing,
     unit_cost::Calibration,
@@ -34,6 +35,8 @@ const LOOKS: [u32; 4] = [8, 12, 20, 30];
 const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
+/// Of a stage's time, for trials: where they take long, some conditions with rounds tell more than all without.
+const SHARE_OF_TRIALS: f64 = 0.5;
 /// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
 /// seems to take no more than that one.
 const TRIAL_GROWTH: u64 = 8;
@@ -58,9 +61,8 @@ impl Bench<'_> {
     /// All conditions of one stage: trials, sizes, then rounds.
     pub(super) fn stage(&mut self, stage: Stage, ops_given: &[bool], hooks: &mut Hooks) {
         let of_stage = |condition: &Condition| Stage::of(condition) == stage;
-        let conditions: Vec<usize> = (0..self.record.conditions.len())
-            .filter(|&index| of_stage(&self.record.conditions[index]))
-            .filter(|&index| self.cells_of(index).iter().any(|&cell| self.record.cells[cell].skipped.is_none()))
+        let mut conditions: Vec<usize> = (0..self.record.conditions.len())
+            .filter(|&index| of_stage(&self.record.conditions[index]) && self.is_measured(index))
             .collect();
         if stage == CALIBRATED {
             self.begin_calibration();
@@ -71,25 +73,45 @@ impl Bench<'_> {
             }
             return;
         }
-        let time = self.clock.time_for(stage, &self.record.conditions);
+        let time = self.clock.time_for(stage, &self.measured_conditions());
         let begun = Instant::now();
-        let share_ns = time.as_nanos() as f64 * SHARE_OF_ROUNDS / conditions.len() as f64;
-
+        let mut trials: BTreeMap<usize, Vec<Trial>> = BTreeMap::new();
+        let mut failures: BTreeMap<usize, String> = BTreeMap::new();
         for &condition in &conditions {
             if self.is_interrupted() {
                 return;
             }
-            if self.clock.is_over() {
+            let spent = self.clock.binds && !trials.is_empty() && begun.elapsed() > time.mul_f64(SHARE_OF_TRIALS);
+            if spent || self.clock.is_over() {
                 self.leave_untried(condition);
                 continue;
             }
             let label = self.record.conditions[condition].label();
             (hooks.progress)(&self.clock.progress(format!("trying {label}")));
-            self.try_out(condition, ops_given[condition], share_ns);
+            trials.insert(condition, self.try_out(condition, &mut failures));
         }
+        // What is left out leaves its time to the others: so first all that is slow, then the sizes of what stays.
+        plan::leave_lone_baselines(&mut self.record.cells);
+        let share_ns = |conditions: &[usize]| time.as_nanos() as f64 * SHARE_OF_ROUNDS / conditions.len() as f64;
+        conditions.retain(|&it| self.is_measured(it));
+        for condition in conditions.iter().filter(|&&it| !ops_given[it]) {
+            let trials = trials.entry(*condition).or_default();
+            self.leave_slow(*condition, trials, share_ns(&conditions));
+        }
+        plan::leave_lone_baselines(&mut self.record.cells);
+        conditions.retain(|&it| self.is_measured(it));
+        for &condition in &conditions {
+            let trials = trials.remove(&condition).unwrap_or_default();
+            self.settle(condition, ops_given[condition], &trials, share_ns(&conditions));
+        }
+        plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
-        let is_last = !self.record.conditions.iter().any(|it| Stage::of(it) > stage);
-        self.rounds(&Slot { stage, conditions, begun, time, is_last }, hooks);
+        let is_last = !self.measured_conditions().iter().any(|it| Stage::of(it) > stage);
+        let slot = Slot { stage, conditions, begun, time, is_last };
+        self.rounds(&slot, hooks);
+        if !self.is_interrupted() {
+            self.leave_unreached(&slot.conditions, &failures);
+        }
         if stage == CALIBRATED {
             self.complete_calibration(hooks);
         }
@@ -132,18 +154,30 @@ impl Bench<'_> {
         self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration, budget));
     }
 
-    /// Short passes of every arm: what is unavailable is skipped, the sizes are settled, and what a pass then takes is
-    /// estimated.
-    fn try_out(&mut self, condition: usize, ops_given: bool, share_ns: f64) {
+    /// Whether any cell of a condition is to be measured.
+    fn is_measured(&self, condition: usize) -> bool {
+        self.cells_of(condition).iter().any(|&cell| self.record.cells[cell].skipped.is_none())
+    }
+
+    pub(super) fn measured_conditions(&self) -> Vec<&Condition> {
+        let conditions = self.record.conditions.iter().enumerate();
+        conditions.filter(|(index, _)| self.is_measured(*index)).map(|(_, it)| it).collect()
+    }
+
+    /// Cells of a condition that are never too slow.
+    fn baseline_of(&self, condition: usize) -> Vec<usize> {
+        let mut cells = self.cells_of(condition);
+        cells.retain(|&cell| self.record.cells[cell].baseline || self.record.cells[cell].control);
+        cells
+    }
+
+    /// Short passes of every arm; what is unavailable is skipped.
+    fn try_out(&mut self, condition: usize, failures: &mut BTreeMap<usize, String>) -> Vec<Trial> {
         let mut trials = Vec::new();
-        let mut keep = Vec::new();
         for cell in self.cells_of(condition) {
             let entry = &self.record.cells[cell];
             if entry.skipped.is_some() || self.is_interrupted() {
                 continue;
-            }
-            if entry.baseline || entry.control {
-                keep.push(cell);
             }
             let is_command = entry.arm.runtime == COMMAND;
             if self.clock.is_over() {
@@ -158,19 +192,88 @@ impl Bench<'_> {
                     self.record.cells[cell].leave_out(Skip::Failed(reason));
                 }
                 // What fails in a trial may fail again, and is then recorded as what it is.
-                Err(Trouble::Failed(_) | Trouble::Interrupted) => {}
+                Err(Trouble::Failed(reason)) => drop(failures.insert(cell, reason)),
+                Err(Trouble::Interrupted) => {}
             }
         }
+        trials
+    }
+
+    /// Once the rounds have ended: what was never begun has a reason, too.
+    fn leave_unreached(&mut self, conditions: &[usize], failures: &BTreeMap<usize, String>) {
+        let begun: BTreeSet<usize> = self.record.samples.iter().map(|it| it.cell).collect();
+        let cells: Vec<usize> = conditions.iter().flat_map(|&it| self.cells_of(it)).collect();
+        for cell in cells.into_iter().filter(|it| !begun.contains(it)) {
+            let failed = failures.get(&cell).cloned().map(Skip::Failed);
+            self.record.cells[cell].leave_out(failed.unwrap_or(Skip::Untried));
+        }
+    }
+
+    /// Leaves out the arms that are too slow for a condition's share of the budget. One trial may be unlucky, and one of
+    /// few blocks may be all first read; so what seems too slow is tried once more, with a useful pass where that fits.
+    fn leave_slow(&mut self, condition: usize, trials: &mut Vec<Trial>, share_ns: f64) {
+        let keep = self.baseline_of(condition);
+        let under = self.record.conditions[condition].clone();
+        for (cell, _) in sizing::size(&under, trials, share_ns, &keep).too_slow {
+            if self.is_interrupted() || self.clock.is_over() {
+                break;
+            }
+            let own = self.condition_of(cell);
+            let Some(first) = trials.iter_mut().find(|it| it.cell == cell) else { continue };
+            let useful = sizing::least_ops(&own).max(first.ops);
+            let fits = first.pass_time(useful).as_nanos() as f64 <= share_ns / 2.0;
+            if let Ok(second) = self.try_blocks(cell, if fits { useful } else { first.ops }) {
+                *first = first.clone().or_faster(second, &own);
+            }
+        }
+        for (cell, reason) in sizing::size(&under, trials, share_ns, &keep).too_slow {
+            self.record.cells[cell].leave_out(reason);
+        }
+        trials.retain(|it| self.record.cells[it.cell].skipped.is_none());
+    }
+
+    /// How long a pass of one cell takes, by a short one. Where the experiment says how many blocks a pass has and they
+    /// seem to take long, longer ones follow: the first blocks pay for opening, and for read-ahead that the others use.
+    fn trial(&mut self, cell: usize) -> Result<Trial, Trouble> {
+        let whole = self.condition_of(cell);
+        let given = if whole.ops == 0 { u64::MAX } else { whole.ops };
+        let left = self.clock.left();
+        let mut ops = sizing::trial_ops(&whole).min(given);
+        loop {
+            let trial = self.try_blocks(cell, ops)?;
+            let fits = whole.ops == 0 || trial.pass_time(given) <= left / SHORT_PASS;
+            if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
+                return Ok(trial);
+            }
+            ops = ops.saturating_mul(TRIAL_GROWTH).min(given);
+        }
+    }
+
+    fn try_blocks(&mut self, cell: usize, ops: u64) -> Result<Trial, Trouble> {
+        let arm = self.record.cells[cell].arm.clone();
+        let mut under = self.condition_of(cell);
+        plan::cover(&mut under, ops);
+        let pass = self.pass(&arm, &under)?;
+        Ok(Trial {
+            cell,
+            ops: pass.done.tally.ops,
+            elapsed_ns: pass.done.phases.total_ns() as f64,
+            overhead_ns: pass.overhead_ns,
+            doubled: matches!(state::hold(under.state), Hold::Warm | Hold::Locked),
+        })
+    }
+
+    /// How many blocks a pass of a condition has, and what it then takes, from its trials.
+    fn settle(&mut self, condition: usize, ops_given: bool, trials: &[Trial], share_ns: f64) {
         if !ops_given {
-            match trials.is_empty() {
-                true => {
-                    let small = &mut self.record.conditions[condition];
-                    plan::cover(small, sizing::trial_ops(small));
-                }
-                false => self.settle(condition, &trials, share_ns, &keep),
-            }
+            let under = &self.record.conditions[condition];
+            let ops = match trials.is_empty() {
+                true => sizing::trial_ops(under),
+                false => sizing::size(under, trials, share_ns, &self.baseline_of(condition)).ops,
+            };
+            self.cover(condition, ops);
         }
-        for trial in &trials {
+        for trial in trials {
             let condition = self.condition_of(trial.cell);
             let left = self.clock.left();
             let needed = trial.pass_time(condition.ops);
@@ -183,46 +286,15 @@ impl Bench<'_> {
         }
     }
 
-    /// How long a pass of one cell takes, by a short one. Where the experiment says how many blocks a pass has and they
-    /// seem to take long, longer ones follow: the first blocks pay for opening, and for read-ahead that the others use.
-    fn trial(&mut self, cell: usize) -> Result<Trial, Trouble> {
-        let arm = self.record.cells[cell].arm.clone();
-        let whole = self.condition_of(cell);
-        let given = if whole.ops == 0 { u64::MAX } else { whole.ops };
-        let left = self.clock.left();
-        let mut ops = sizing::trial_ops(&whole).min(given);
-        loop {
-            let mut under = whole.clone();
-            plan::cover(&mut under, ops);
-            let pass = self.pass(&arm, &under)?;
-            let trial = Trial {
-                cell,
-                ops: pass.done.tally.ops,
-                elapsed_ns: pass.done.phases.total_ns() as f64,
-                overhead_ns: pass.overhead_ns,
-                doubled: under.state.is_held(),
-            };
-            let fits = whole.ops == 0 || trial.pass_time(given) <= left / SHORT_PASS;
-            if fits || ops >= given || trial.pass_time(ops) > left / LONGEST_TRIAL {
-                return Ok(trial);
-            }
-            ops = ops.saturating_mul(TRIAL_GROWTH).min(given);
-        }
-    }
-
-    /// How many blocks a pass of a condition has, from its trials.
-    fn settle(&mut self, condition: usize, trials: &[Trial], share_ns: f64, keep: &[usize]) {
-        let sizing = sizing::size(&self.record.conditions[condition], trials, share_ns, keep);
-        for (cell, reason) in sizing.too_slow {
-            self.record.cells[cell].leave_out(reason);
-        }
-        plan::cover(&mut self.record.conditions[condition], sizing.ops);
-        let settled = self.record.conditions[condition].clone();
+    /// Sets the blocks of a condition, and of the arms that say no other.
+    fn cover(&mut self, condition: usize, ops: u64) {
+        plan::cover(&mut self.record.conditions[condition], ops);
+        let settled = self.record.conditions[condition].ops;
         for cell in self.cells_of(condition) {
             if let Some(own) = &mut self.record.cells[cell].own_condition
                 && own.ops == 0
             {
-                plan::cover(own, settled.ops);
+                plan::cover(own, settled);
             }
         }
     }

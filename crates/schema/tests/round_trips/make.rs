@@ -382,6 +382,7 @@ makes! {
             Unavailable(reason),
             Impossible(reason),
             EmptyRange { offset_bytes, file_bytes },
+            NothingToCompare,
             NoRoom { block_bytes, blocks, range_bytes },
             Failed(reason),
             Other(reason),
