@@ -10,6 +10,7 @@
  *
  *   sequential[=SIZE]         read(2), ascending, in requests of SIZE (1 MiB)
  *   random                    every page once by pread(2) of 4 KiB in random order, under POSIX_FADV_RANDOM
+ *   random-queued             the same, after POSIX_FADV_WILLNEED of each page in that order: many requests at once
  *   random-fast[=SIZE]        pread(2) of SIZE (1 MiB), ascending, under POSIX_FADV_RANDOM
  *   random-mixed[=SIZE]       the same in random order
  *   faults                    one byte of each page, ascending, through a mapping
@@ -234,8 +235,10 @@ static void fill(int file, const char *how, const char *copy) {
             if (read(file, buffer, length) <= 0) err(1, "read");
     } else if (!strncmp(how, "random", 6)) {
         posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM);
-        if (!strcmp(how, "random")) length = PAGE, pieces = (size + PAGE - 1) / PAGE;
+        int queued = !strcmp(how, "random-queued");
+        if (!strcmp(how, "random") || queued) length = PAGE, pieces = (size + PAGE - 1) / PAGE;
         uint32_t *order = !strncmp(how, "random-fast", 11) ? 0 : mixed(pieces);
+        for (size_t i = 0; queued && i < pieces; i++) posix_fadvise(file, order[i] * length, length, POSIX_FADV_WILLNEED);
         for (size_t i = 0; i < pieces; i++) take(file, (order ? order[i] : i) * length, length);
     } else if (!strncmp(how, "shuffled", 8) || !strncmp(how, "descending", 10)) {
         uint32_t *order = *how == 's' ? mixed(pieces) : 0;
