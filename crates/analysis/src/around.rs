@@ -1,5 +1,5 @@
-//! What went on around the passes and is in their times: others at the same disk, pages that came or left, a device at its
-//! ceiling, a kernel that pushes pages out by itself.
+//! Influences around the passes that are part of their times: other users of the disk, pages that came or left, a device at
+//! its ceiling, a kernel that evicts idle pages.
 
 use schema::{
     Record, State,
@@ -11,9 +11,9 @@ use crate::{
     words::{percent, rough_size, size, thousands},
 };
 
-/// More than this of what the passes themselves moved, and others were not just a detail.
+/// Foreign bytes above this share of the passes' own bytes are warned of.
 const FOREIGN: f64 = 0.05;
-/// Less than this is a journal or a log.
+/// Fewer foreign bytes than this are ignored: a journal or a log.
 const FOREIGN_BYTES: f64 = (4 << 20) as f64;
 /// From this share of the ceiling on, arms differ by what the device leaves them.
 const CEILING: f64 = 0.9;
@@ -29,7 +29,7 @@ fn waits_for_the_device(cell: &Cell) -> bool {
     matches!(cell.own.state, State::Cold | State::Limited) || cell.own.workload.writes() || cell.arm().is_direct()
 }
 
-/// The disk's counters are everybody's, and the worker's are its own; what lies between was somebody else.
+/// The disk's counters include all processes, the worker's only itself; the difference is foreign.
 fn foreign(run: &Run) -> Option<String> {
     let (mut read, mut written, mut own, mut passes) = (0.0, 0.0, 0.0, 0u64);
     for cell in run.cells.iter().filter(|cell| waits_for_the_device(cell)) {
@@ -41,7 +41,7 @@ fn foreign(run: &Run) -> Option<String> {
                 continue;
             };
             read += (from_disk - ours).max(0.0);
-            // What a writer dirties reaches the disk when it reaches it: its bytes and others' cannot be told apart.
+            // A writer's dirty pages reach the disk later, so its bytes and foreign ones cannot be separated.
             let (foreign, mine) = if cell.own.workload.writes() { (0.0, to_disk) } else { (to_disk, 0.0) };
             written += foreign;
             own += ours + mine;
@@ -112,7 +112,7 @@ fn moved(record: &Record) -> Option<String> {
     })
 }
 
-/// In state as-is nobody sees to it that passes start alike.
+/// In state as-is the passes' starts are not made alike.
 fn uneven_starts(record: &Record) -> Option<String> {
     let as_is: Vec<(State, Resident, Resident)> = residencies(record).filter(|it| it.0 == State::AsIs).collect();
     let changed = as_is.iter().filter(|(_, before, after)| before.pages != after.pages).count();

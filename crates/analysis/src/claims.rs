@@ -1,4 +1,4 @@
-//! What somebody said, held against what was measured: by the interval, with the margin, and never guessed.
+//! Published claims, compared with what was measured: by the interval, with the margin.
 //!
 //! A claim is asked under every condition that it selects. Where a study was run as published and corrected, the
 //! corrected conditions decide, and the published ones are listed beside them. Conditions that disagree are no answer.
@@ -13,7 +13,7 @@ use crate::{
     compare::{LEAST_PAIRS, MARGIN, verdict},
     equal_work, forks,
     measured::{Cell, Run, most_frequent},
-    metric::{self, Measured},
+    metric::{self, MetricResult},
     words::{digits, list, percent, size, thousands},
 };
 
@@ -246,7 +246,7 @@ impl<'a> Question<'a> {
             outcome.why = Some(if one_of_two { format!("{}: {reason}", run.name(cell.arm())) } else { reason });
             return outcome;
         }
-        let Measured { estimate, rounds, remark, unseen } = match asked.than {
+        let MetricResult { estimate, rounds, remark, unseen } = match asked.than {
             Some(than) => metric::times_lower(run, self.claim.metric, than, asked.arm),
             None => metric::of_arm(self.claim.metric, asked.arm),
         };

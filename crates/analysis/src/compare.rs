@@ -3,13 +3,13 @@
 use schema::findings::{Comparison, Estimate, Verdict};
 
 use crate::{
-    because, equal_work, forks,
+    equal_work, explanation, forks,
     measured::{Cell, Run},
     stats,
     words::{percent, times},
 };
 
-/// Differences below this are of no consequence to anybody who chooses a method.
+/// Differences below this do not matter for choosing a method.
 pub const MARGIN: f64 = 0.05;
 
 /// With fewer rounds nothing is decided: four of four rounds go the same way by chance once in eight times.
@@ -63,7 +63,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         condition: baseline.condition.clone(),
         baseline: baseline.arm().name.clone(),
         arm: arm.arm().name.clone(),
-        because: (verdict != Verdict::NotComparable).then(|| because::because(run, baseline, arm)).flatten(),
+        because: (verdict != Verdict::NotComparable).then(|| explanation::explanation(run, baseline, arm)).flatten(),
         speedup,
         pairs: pairs.len() as u32,
         verdict,

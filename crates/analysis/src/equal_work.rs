@@ -20,7 +20,7 @@ const COLD_SHARE: f64 = 0.90;
 /// Cold: two arms that both fall short do so alike when their shares are this close.
 const COLD_ALIKE: f64 = 0.10;
 
-/// More device bytes than this, per byte covered, are worth a word.
+/// More device bytes than this, per byte covered, are reported.
 const AMPLIFICATION: f64 = 4.0;
 
 /// So much of what was written and was to be durable must have reached the device when the pass ends.
@@ -79,7 +79,7 @@ struct Both<'a, 'r> {
 }
 
 impl Both<'_, '_> {
-    /// What each arm was told to do.
+    /// The condition of each arm.
     fn conditions(&self, work: &mut Work) {
         let (a, b) = (self.baseline.own, self.arm.own);
         let [first, second] = self.names;

@@ -76,7 +76,7 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
         Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
     };
     let finite = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite());
-    if finite { Ok(estimate) } else { Err("the number is out of all bounds".to_string()) }
+    if finite { Ok(estimate) } else { Err("the number is not finite".to_string()) }
 }
 
 /// Of a pass; or of as many blocks as the published program read.

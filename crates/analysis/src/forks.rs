@@ -1,9 +1,9 @@
-//! Runtimes that compile while they run: whether the processes of one cell came to the same code, how fast their loops
-//! are by themselves, and what else such a runtime was doing.
+//! Runtimes that compile while they run: whether the processes of one cell ran the same code, how fast their loops are by
+//! themselves, and what else such a runtime was doing.
 //!
-//! Every pass is a process of its own, and what a compiler makes of a method depends on what it had seen when it compiled
-//! it. So one process may be slow for good where its neighbours are fast. A median hides that, and a mean blurs it; both
-//! groups are shown, fork by fork. Such passes are known by a reading that only those runtimes bring.
+//! Every pass is a process of its own, and how a method is compiled depends on what was executed before. So one process may
+//! be slow throughout where others are fast. A median hides that and a mean blurs it; both groups are shown, fork by fork.
+//! Such passes are recognised by a reading that only those runtimes have.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::{
     words::{count, times},
 };
 
-/// Of the last passes over the warm-up's twin, the fastest; per block.
+/// The fastest of the last passes over the warm-up file; per block.
 const WARM: &str = "warm_pass_ns_per_op";
 const FIRST: &str = "first_pass_ns_per_op";
 const LOOP: &str = "loop_bytes_per_s";
 
-/// Fewer passes fall into two groups by chance.
+/// With fewer passes, two groups arise by chance.
 const LEAST_FORKS: usize = 5;
 /// Groups whose nearest members are this far apart are two.
 const APART: f64 = 1.3;
 /// … and no group may be wider than this share of what lies between them, on the logarithmic scale.
 const COMPACT: f64 = 0.5;
-/// One slow pass may be anybody's hiccup. When its process was slower over the twin too, by this and by the root of what
-/// it was slower in the pass, it is its code: a busy machine slows the fastest of many passes far less.
+/// A single slow pass may be interference. If its process was slower over the warm-up file too, by this factor and by the
+/// root of the slowdown of the pass, the cause is its code: a busy machine slows the fastest of many passes far less.
 const CONFIRMED: f64 = 1.15;
 
 /// Every cell whose forks disagree.
@@ -70,10 +70,8 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
         return None;
     }
     let because = match in_code {
-        true => {
-            "; over the twin of its warm-up each of the slow ones was as slow before, so it is how they were compiled"
-        }
-        false => "; over the twin of its warm-up they did not differ like that",
+        true => "; the slow ones were as slow over the warm-up file, so the cause is how they were compiled",
+        false => "; over the warm-up file they did not differ like that",
     };
     let says = format!(
         "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{because}",
@@ -118,7 +116,7 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Opt
             Sample::new(ratios.filter_map(|(a, b)| Some(a.ns_per_op()? / b.ns_per_op()?)).collect())
                 .map(|it| it.median())
         };
-        warnings.push(format!("{}; both groups stand fork by fork under Runtimes", found.says));
+        warnings.push(format!("{}; Runtimes lists both groups", found.says));
         if let (Some(fast), Some(slow)) = (in_group(false), in_group(true))
             && side(fast) != side(slow)
         {

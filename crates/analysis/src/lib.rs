@@ -1,11 +1,10 @@
 //! Record in, findings out. A pure function: no clock, no file, no process (`clippy.toml` keeps it so), and the same
 //! record gives the same findings whatever order its samples stand in.
 //!
-//! Nothing in here knows a method, a study or an experiment by name; what can be said about a comparison follows from
-//! what was counted. The one exception is whether an arm goes around the page cache, which its options say.
+//! No module but `cost` (`model`, `fit`) refers to a method by name, and none to a study or an experiment; statements about
+//! a comparison follow from what was counted. Whether an arm bypasses the page cache follows from its options.
 
 mod around;
-mod because;
 mod cells;
 mod claims;
 mod compare;
@@ -13,6 +12,7 @@ mod cost;
 mod counted;
 mod crossover;
 mod equal_work;
+mod explanation;
 mod figures;
 mod forks;
 mod gate;
@@ -38,7 +38,7 @@ pub use compare::{MARGIN, verdict};
 pub use cost::{Asked, fit, forecast};
 pub use gate::gate;
 pub use ledger::Claims;
-pub use precision::{PRECISION, settled};
+pub use precision::{PRECISION, is_precise};
 pub use runs::across;
 pub use saved::saved_cells;
 pub use share::Spent;

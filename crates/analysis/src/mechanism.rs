@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 
 use schema::{
     Reading, Record,
-    observation::{Access, Calls, Likeness, Mapping, MechanismFinding, Observation, Observed, Versus},
+    observation::{Access, Calls, Likeness, MappingCount, MechanismFinding, Observation, Observed, Versus},
 };
 
 use crate::words;
 
 /// Calls and mappings below this share of an access are by the way.
 const BY_THE_WAY: f64 = 0.02;
-/// Threads share work differently each time, and a search may stop early: so much more may be the same.
+/// Counts within this factor are the same: threads share work differently each time, and a search may stop early.
 const FACTOR: f64 = 1.5;
-/// Below so many more it is the same too, whatever the factor.
+/// Counts that differ by at most this are the same too.
 const FEW: u64 = 8;
 /// Shares of calls in order are alike within this.
 const ORDER: f64 = 0.3;
@@ -67,7 +67,7 @@ fn judge(names: [&str; 2], seen: [&Observation; 2]) -> (Likeness, String) {
         (true, Some(at)) => {
             let why = match seen[at].incomplete.first() {
                 Some(why) => why.as_str(),
-                None => "what goes through its ring cannot be told by file",
+                None => "what goes through its ring cannot be assigned to a file",
             };
             (Likeness::Unknown, format!("not known: `{}`: {why}", names[at]))
         }
@@ -83,7 +83,7 @@ fn name(arm: &str) -> &str {
     arm.split_once('/').map_or(arm, |(_, name)| name)
 }
 
-/// What tells two accesses apart, in words; nothing when they are alike.
+/// The differences between two accesses, in words; none when they are alike.
 fn differences(names: [&str; 2], both: [&Access; 2]) -> Vec<String> {
     let [one, two] = both;
     let mut found = Vec::new();
@@ -139,19 +139,19 @@ fn significant_calls(access: &Access) -> Vec<(&str, &Calls)> {
     calls
 }
 
-fn significant_mappings(access: &Access) -> Vec<&Mapping> {
+fn significant_mappings(access: &Access) -> Vec<&MappingCount> {
     let least = whole(access) * BY_THE_WAY;
-    let mut mappings: Vec<&Mapping> = access.mappings.iter().filter(|it| it.bytes as f64 >= least).collect();
+    let mut mappings: Vec<&MappingCount> = access.mappings.iter().filter(|it| it.bytes as f64 >= least).collect();
     mappings.sort_by_key(|it| (std::cmp::Reverse(it.bytes), kind(it)));
     mappings
 }
 
-fn kind(it: &Mapping) -> (bool, bool, bool, bool) {
+fn kind(it: &MappingCount) -> (bool, bool, bool, bool) {
     (it.shared, it.writable, it.executable, it.populate)
 }
 
-fn alike_mappings(both: &[Vec<&Mapping>; 2]) -> bool {
-    let find = |one: &Mapping| both[1].iter().find(|it| kind(it) == kind(one)).copied();
+fn alike_mappings(both: &[Vec<&MappingCount>; 2]) -> bool {
+    let find = |one: &MappingCount| both[1].iter().find(|it| kind(it) == kind(one)).copied();
     both[0].len() == both[1].len()
         && both[0]
             .iter()
@@ -196,7 +196,7 @@ fn describe(seen: &Observation) -> String {
         parts.push(of_hints(&seen.named));
     }
     if seen.rings > 0 {
-        parts.push("sets up a ring (io_uring or AIO), whose reads cannot be told by file".into());
+        parts.push("sets up a ring (io_uring or AIO), whose reads cannot be assigned to a file".into());
     }
     if seen.named.opens_for_writing > 0 {
         parts.push("opens for writing too".into());
@@ -270,7 +270,7 @@ fn of_mappings(access: &Access) -> String {
     if mappings.is_empty() {
         return "maps nothing".into();
     }
-    let one = |it: &&Mapping| {
+    let one = |it: &&MappingCount| {
         let mut text = words::rough_size(it.bytes as f64);
         if it.count > 1 {
             text = format!("{text} in {} mappings", words::thousands(it.count));
@@ -311,7 +311,7 @@ mod tests {
 
     fn mapping(bytes: u64) -> Access {
         let mut access = Access { opens: 1, ..Access::default() };
-        access.count_mapping(&Mapping { count: 1, bytes, ..Mapping::default() });
+        access.count_mapping(&MappingCount { count: 1, bytes, ..MappingCount::default() });
         access
     }
 
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(
             describe(&seen),
             "reads 8 MiB: 65 × read of 128 KiB, sequential · maps nothing · sets up a ring (io_uring or AIO), whose reads \
-             cannot be told by file · 1 process, 3 threads; by ptrace"
+cannot be assigned to a file · 1 process, 3 threads; by ptrace"
         );
     }
 }

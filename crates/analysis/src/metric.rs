@@ -6,8 +6,8 @@ use schema::{
 };
 
 use crate::{
-    because::TICK_NS,
     cells,
+    explanation::TICK_NS,
     measured::{Cell, Pass, Run},
     stats::{self, Sample},
     words::{count, rough_size, thousands},
@@ -21,7 +21,7 @@ pub(crate) const PAGES_NOT_COUNTED: &str =
     "the pages that its passes reached were not counted: the record is of an older version, or of commands";
 
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct MetricResult {
     pub(crate) estimate: Option<Estimate>,
     /// Rounds, or passes, that it comes from.
     pub(crate) rounds: u32,
@@ -31,21 +31,21 @@ pub(crate) struct Measured {
     pub(crate) unseen: bool,
 }
 
-impl Measured {
-    fn none(rounds: usize, reason: impl Into<String>) -> Measured {
-        Measured { estimate: None, rounds: rounds as u32, remark: Some(reason.into()), unseen: false }
+impl MetricResult {
+    fn none(rounds: usize, reason: impl Into<String>) -> MetricResult {
+        MetricResult { estimate: None, rounds: rounds as u32, remark: Some(reason.into()), unseen: false }
     }
 
-    fn some(estimate: Estimate, rounds: usize, remark: Option<String>) -> Measured {
-        Measured { estimate: Some(estimate), rounds: rounds as u32, remark, unseen: false }
+    fn some(estimate: Estimate, rounds: usize, remark: Option<String>) -> MetricResult {
+        MetricResult { estimate: Some(estimate), rounds: rounds as u32, remark, unseen: false }
     }
 }
 
 /// How many times lower the arm's metric is than the other's, round by round; above 1: lower.
-pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) -> Measured {
+pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) -> MetricResult {
     let pairs = than.pairs(arm);
     if pairs.is_empty() {
-        return Measured::none(0, "both were measured, but never in the same round");
+        return MetricResult::none(0, "both were measured, but never in the same round");
     }
     let of_pass = |pass: &Pass| of_pass(metric, pass);
     let seen: Vec<(&Pass, &Pass, f64, f64)> =
@@ -80,14 +80,14 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     };
     let used = ratios.iter().filter(|ratio| ratio.is_finite() && **ratio > 0.0).count();
     match stats::median_of_positive(ratios) {
-        Some(estimate) => Measured::some(estimate, used, remark.map(str::to_string)),
-        None if used == 0 => Measured::none(0, format!("no pass took any {}", words(metric))),
-        None => Measured::none(used, few(used)),
+        Some(estimate) => MetricResult::some(estimate, used, remark.map(str::to_string)),
+        None if used == 0 => MetricResult::none(0, format!("no pass took any {}", words(metric))),
+        None => MetricResult::none(used, few(used)),
     }
 }
 
 /// The metric of one arm, in the middle of its passes.
-pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> Measured {
+pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> MetricResult {
     let seen: Vec<(&Pass, f64)> = cell.passes.iter().filter_map(|pass| Some((pass, of_pass(metric, pass)?))).collect();
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, value)| value);
@@ -108,9 +108,9 @@ pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> Measured {
         _ => stats::median_of_positive(values()),
     };
     match estimate {
-        Some(estimate) => Measured::some(estimate, rounds, None),
-        None if rounds > 1 => Measured::none(rounds, format!("no pass took any {}", words(metric))),
-        None => Measured::none(rounds, few(rounds)),
+        Some(estimate) => MetricResult::some(estimate, rounds, None),
+        None if rounds > 1 => MetricResult::none(rounds, format!("no pass took any {}", words(metric))),
+        None => MetricResult::none(rounds, few(rounds)),
     }
 }
 
@@ -140,7 +140,7 @@ fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
 }
 
 /// Time as the kernel's ticks tell it, in the mean of all passes: each pass as its time and what to divide it by.
-pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)]) -> Measured {
+pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)]) -> MetricResult {
     let spent = passes.iter().map(|(ns, _)| ns).sum();
     by_sums(metric, passes, [spent, f64::INFINITY], passes.len())
 }
@@ -251,7 +251,7 @@ fn ratios(values: impl Iterator<Item = (f64, f64)>, added: f64) -> Vec<f64> {
 
 /// The ratio of what all rounds took together. `totals` are in nanoseconds: what ticks saw of so little time is known no
 /// better than a count of them.
-fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize) -> Measured {
+fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize) -> MetricResult {
     let ticks = |ns: f64| ns / TICK_NS;
     let least = if is_split_by_ticks(metric) { totals.iter().map(|&ns| 1.0 / ticks(ns).max(1e-9)).sum() } else { 0.0 };
     match stats::ratio_of_sums(pairs, least) {
@@ -260,12 +260,12 @@ fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize
             let remark = format!(
                 "passes are short for the kernel's ticks, so the {of} of all {rounds_taken} together was taken"
             );
-            Measured::some(estimate, rounds, Some(remark))
+            MetricResult::some(estimate, rounds, Some(remark))
         }
-        None if rounds < 2 => Measured::none(rounds, few(rounds)),
+        None if rounds < 2 => MetricResult::none(rounds, few(rounds)),
         None => {
             let least = totals.into_iter().fold(f64::INFINITY, f64::min) / 1e6;
-            Measured::none(
+            MetricResult::none(
                 rounds,
                 format!(
                     "too coarse: the kernel's ticks saw {least:.0} ms of {} in all {rounds} passes together",
@@ -280,17 +280,22 @@ fn few(rounds: usize) -> String {
     format!("{} has no interval", if rounds == 1 { "a single pass" } else { "what was measured" })
 }
 
-fn missing(metric: Metric, cells: &[&Cell]) -> Measured {
+fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
     let uncounted = |cell: &&Cell| cell.passes.iter().any(|pass| pass.tally.distinct_pages.is_none());
     if metric == Metric::PagesPerFault && cells.iter().any(uncounted) {
-        return Measured { unseen: true, ..Measured::none(0, format!("no {}: {PAGES_NOT_COUNTED}", words(metric))) };
+        return MetricResult {
+            unseen: true,
+            ..MetricResult::none(0, format!("no {}: {PAGES_NOT_COUNTED}", words(metric)))
+        };
     }
     let reason = cells.iter().find_map(|cell| {
         let reasons = readings(metric).iter().map(|name| cell.reading(name, Sample::mean));
         reasons.filter_map(|reading| reading.reason().map(str::to_string)).next()
     });
     match reason {
-        Some(reason) => Measured { unseen: true, ..Measured::none(0, format!("no {}: {reason}", words(metric))) },
-        None => Measured::none(0, format!("no pass took any {}", words(metric))),
+        Some(reason) => {
+            MetricResult { unseen: true, ..MetricResult::none(0, format!("no {}: {reason}", words(metric))) }
+        }
+        None => MetricResult::none(0, format!("no pass took any {}", words(metric))),
     }
 }

@@ -14,7 +14,7 @@ pub const PRECISION: f64 = 0.02;
 const PRECISION_OF_DIFFERENCE: f64 = 0.05;
 
 /// Whether more rounds would add nothing to a cell's comparison with its baseline, as far as precision goes.
-pub fn settled(record: &Record, cell: usize) -> bool {
+pub fn is_precise(record: &Record, cell: usize) -> bool {
     let Some(arm) = of(record, cell) else { return true };
     let condition = record.cells[cell].condition;
     let baseline = record.cells.iter().position(|it| it.condition == condition && it.baseline && !it.control);

@@ -1,9 +1,8 @@
-//! What a runtime's stops of the world waited for: how long until every thread stood still, while an arm was at work.
+//! How long a runtime took until all its threads were stopped at a safepoint, while an arm was reading.
 //!
-//! A runtime asks a thread of its own code to stop and waits until it does; a thread that is in a call of the system's does
-//! not run its code and is not waited for. To the runtime a page fault is an instruction of the thread's own code like any
-//! other, however long it takes. Which of the two an arm does is told from what was counted: whether its bytes came through
-//! calls.
+//! A runtime waits until each thread that runs its code has stopped; a thread in a system call runs none and is not waited
+//! for. A page fault is part of an instruction of that code, however long it takes. Which of the two an arm does follows
+//! from what was counted: whether its bytes came through calls.
 
 use schema::{
     ConditionId,
@@ -44,7 +43,7 @@ pub(crate) fn all(run: &Run) -> Option<Safepoints> {
     let mut conditions: Vec<ConditionId> = cells.iter().map(|it| it.id.condition).collect();
     conditions.sort_unstable();
     conditions.dedup();
-    let mut seen = Seen::default();
+    let mut seen = Summary::default();
     let sentences = conditions.into_iter().filter_map(|condition| {
         let here: Vec<&SafepointFinding> = cells.iter().filter(|it| it.id.condition == condition).collect();
         seen.of_condition(run.labels.label(condition.condition_index), &here)
@@ -83,12 +82,12 @@ fn through_calls(cell: &Cell) -> Option<bool> {
 
 /// What all conditions together showed.
 #[derive(Default)]
-struct Seen {
+struct Summary {
     held_up: Vec<String>,
     alike: Vec<String>,
 }
 
-impl Seen {
+impl Summary {
     /// Those that fault beside those that call, in one sentence.
     fn of_condition(&mut self, label: String, here: &[&SafepointFinding]) -> Option<String> {
         let of = |calls: bool| -> Vec<&SafepointFinding> {
@@ -146,8 +145,8 @@ mod tests {
 
     #[test]
     fn the_meaning_is_said_only_of_what_was_seen() {
-        assert_eq!(Seen::default().meaning(), Vec::<String>::new());
-        let alike = Seen { held_up: vec![], alike: vec!["scan 4 KiB cached".into()] }.meaning();
+        assert_eq!(Summary::default().meaning(), Vec::<String>::new());
+        let alike = Summary { held_up: vec![], alike: vec!["scan 4 KiB cached".into()] }.meaning();
         assert!(alike.len() == 1 && alike[0].starts_with("No such difference (scan 4 KiB cached)"), "{alike:?}");
     }
 }

@@ -6,7 +6,7 @@ use schema::{
     saved::{SavedCell, Series},
 };
 
-/// The measured cells, with what tells whether those of two runs are the same one at two times. `run`, `started` and
+/// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
 /// `machine` are the index's.
 pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
     let cells: Vec<CellFinding> = crate::analyze(record).cells.into_iter().filter(|it| !it.control).collect();

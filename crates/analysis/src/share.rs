@@ -18,8 +18,8 @@ use schema::{
 };
 
 use crate::{
-    because::TICK_NS,
     compare::compare,
+    explanation::TICK_NS,
     measured::{Cell, Run},
     stats::Sample,
     words::{percent, size, times},
@@ -77,7 +77,7 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
     let median = |name: &str| cell.reading(name, Sample::median);
     let amplification = match (median("device_read_bytes"), cell.own.state) {
         (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
-        _ => Reading::unavailable("only a start without the pages says what is read anew"),
+        _ => Reading::unavailable("it is known only for states cold and limited"),
     };
     let largest = |name: &str| cell.reading(name, |sample| sample.quantile(1.0));
     CommandFinding {

@@ -31,7 +31,7 @@ fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     let entry = cell(run, worst.1)?;
     let label = run.labels.label(entry.condition);
     Some(format!(
-        "{:.1} bytes came from the device for each byte that {} used ({label}): read-ahead fetched what nobody wanted",
+        "{:.1} bytes came from the device for each byte that {} used ({label}): read-ahead fetched bytes that were not used",
         worst.0,
         run.name(&entry.arm)
     ))

@@ -9,7 +9,7 @@ use crate::{
     words::{percent, size},
 };
 
-/// Processor time that the hypervisor gave to somebody else.
+/// CPU time that the hypervisor gave to other guests.
 const STEAL: f64 = 0.02;
 
 /// The kernel's default read-ahead; a few times more or less is another machine as far as cold reads are concerned.

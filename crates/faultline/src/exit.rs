@@ -54,7 +54,7 @@ impl Outcome {
             }
             Outcome::NothingDecided => Some("nothing was decided or found; the report has the reason"),
             Outcome::Unavailable => {
-                Some("an arm that was asked for by name is unavailable here; the report has the reason")
+                Some("an arm that was requested by name is unavailable here; the report has the reason")
             }
             Outcome::Interrupted => Some("interrupted; what was measured until then is kept"),
         }

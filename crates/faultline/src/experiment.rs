@@ -1,4 +1,4 @@
-//! From what the user typed to a checked experiment: found by name or file, then narrowed by options.
+//! From what the user typed to a checked experiment: found by name or file, then filtered by options.
 
 use std::{io::Read, path::Path};
 
@@ -21,7 +21,7 @@ use crate::{
 pub fn load(args: &RunArgs) -> Result<Experiment> {
     let mut experiment = find(&args.experiment)?;
     let written = experiment.clone();
-    narrow(&mut experiment, args).map_err(Usage)?;
+    filter(&mut experiment, args).map_err(Usage)?;
     experiment.note_narrowed(&written);
     Ok(experiment)
 }
@@ -101,14 +101,14 @@ fn find(name: &str) -> Result<Experiment> {
         .map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&it| it == b'\n').count() + 1;
-        Usage(format!("{name}:{line}: an experiment is a text in UTF-8, and this is not"))
+        Usage(format!("{name}:{line}: this is not valid UTF-8"))
     })?;
     let stem = path.file_stem().map_or_else(|| name.to_string(), |stem| stem.to_string_lossy().into_owned());
     Experiment::parse(&stem, &text).map_err(|problem| Usage(problem.at(name)).into())
 }
 
 /// Options replace the lists of every comparison in the experiment.
-fn narrow(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
+fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     for compare in &mut experiment.comparisons {
         replace(&mut compare.state, &args.state);
         replace(&mut compare.consume, &args.consume);

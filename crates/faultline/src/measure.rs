@@ -69,7 +69,7 @@ pub fn bounds(budget: Option<Duration>, rounds: Option<u32>, default: Duration) 
 }
 
 /// What came of it.
-pub struct Measured {
+pub struct RunResult {
     pub record: Record,
     pub findings: Findings,
     /// Where the record lies, unless it could not be saved.
@@ -78,7 +78,7 @@ pub struct Measured {
 
 /// # Errors
 /// It was stopped before there was anything to keep.
-pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<Measured> {
+pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<RunResult> {
     let groups = Groups::default();
     let settings = Settings {
         seed: how.seed,
@@ -101,7 +101,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<
             interrupted: how.interrupted,
             progress: &mut |progress| how.line.show(&progress.what, progress.share, Some(progress.left)),
             checkpoint: &mut |record| saved = output::save(how.store, record),
-            settled: &analysis::settled,
+            is_precise: &analysis::is_precise,
         },
     );
     how.line.done();
@@ -111,14 +111,14 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<
         return Err(Stopped("interrupted before the first pass; nothing was measured, and nothing is saved").into());
     }
     let findings = analysis::analyze(&record);
-    Ok(Measured { record, findings, saved })
+    Ok(RunResult { record, findings, saved })
 }
 
-impl Measured {
+impl RunResult {
     /// How it ended, whatever was asked: stopped, failed, or with or without an answer.
     pub fn outcome(&self) -> Outcome {
         let failed = |sample: &record::Sample| matches!(sample.outcome, record::Outcome::Failed { .. });
-        let Measured { record, findings, .. } = self;
+        let RunResult { record, findings, .. } = self;
         match record.ending {
             Some(Ending::Interrupted) => return Outcome::Interrupted,
             Some(Ending::TargetChanged) => return Outcome::EveryPassFailed,

@@ -39,7 +39,7 @@ impl Drop for Made {
             // An entry too many does no harm: cleaning finds nothing where it points.
             Ok(()) => drop(self.entry.take().map(history::Entry::done)),
             Err(error) => {
-                output::warn(&format!("the test file could not be removed: {error}; `faultline clean` looks again"))
+                output::warn(&format!("the test file could not be removed: {error}; `faultline clean` tries again"))
             }
         }
     }

@@ -11,7 +11,7 @@ use std::{
 use schema::{
     Span, Workload,
     command::Spec,
-    observation::{Access, Likeness, Mapping, Means, Observation, Watch},
+    observation::{Access, Likeness, MappingCount, Means, Observation, Watch},
     protocol::{Done, Job, PROTOCOL, Permit, Reply, Request},
     record::Cell,
 };
@@ -150,7 +150,8 @@ fn a_mapping_is_seen_with_its_flags_and_its_advice() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 100_000);
     for seen in observe(&words(&format!("{} map {file}", reader())), &file) {
-        let expected = Mapping { shared: true, populate: true, count: 1, bytes: 100_000, ..Mapping::default() };
+        let expected =
+            MappingCount { shared: true, populate: true, count: 1, bytes: 100_000, ..MappingCount::default() };
         assert_eq!(seen.named.mappings, [expected]);
         assert_eq!(seen.named.hints.get("madvise(MADV_RANDOM)"), Some(&1));
         assert_eq!(seen.named.read_calls(), 0);

@@ -142,7 +142,7 @@ fn is_of_device(point: &CalibrationPoint) -> bool {
     point.state == State::AsIs
 }
 
-/// Whether a point evicts the file, which nobody else in the warm stage wants.
+/// Whether a point evicts the file, which the other points of the warm stage must keep.
 fn evicts(point: &CalibrationPoint) -> bool {
     point.state == State::Cold
 }

@@ -90,19 +90,25 @@ pub fn larger(one: Reading<Ceiling>, other: Reading<Ceiling>) -> Reading<Ceiling
     }
 }
 
-struct Measured {
+struct Throughput {
     bytes_per_s: f64,
     ops_per_s: f64,
     how: String,
 }
 
 /// io_uring where it is allowed, as many threads with O_DIRECT where it is not.
-fn deepest(bench: &mut Bench, workload: Workload, block_bytes: u64) -> Result<Measured, String> {
+fn deepest(bench: &mut Bench, workload: Workload, block_bytes: u64) -> Result<Throughput, String> {
     let ring = timed(bench, workload, block_bytes, &format!("uring+queue_depth={QUEUE_DEPTH}+direct"), 1);
     ring.or_else(|_| timed(bench, workload, block_bytes, "direct", QUEUE_DEPTH))
 }
 
-fn timed(bench: &mut Bench, workload: Workload, block_bytes: u64, arm: &str, threads: u32) -> Result<Measured, String> {
+fn timed(
+    bench: &mut Bench,
+    workload: Workload,
+    block_bytes: u64,
+    arm: &str,
+    threads: u32,
+) -> Result<Throughput, String> {
     let arm: Arm = arm.parse()?;
     let file_bytes = bench.target.bytes;
     // Whole blocks only: the ragged end of a file is no measure of a device.
@@ -138,7 +144,7 @@ fn timed(bench: &mut Bench, workload: Workload, block_bytes: u64, arm: &str, thr
         last = tally;
     }
     let bytes_per_s = confirmed(bytes_per_s).map_err(|doubt| doubt.to_string())?;
-    Ok(Measured {
+    Ok(Throughput {
         bytes_per_s,
         ops_per_s: bytes_per_s * last.ops as f64 / last.bytes.max(1) as f64,
         how: format!(

@@ -1,6 +1,5 @@
-//! Limits on a worker: less memory than its file (state `limited`), a slower disk (`storage`). Both are control groups
-//! of the kernel's, below the one this process is in; the cache is filled inside, because pages belong to the group that
-//! brought them in.
+//! Limits on a worker: less memory than its file (state `limited`), a slower disk (`storage`). Both are cgroups below the
+//! one of this process. The cache is filled inside, because pages are charged to the group that brought them in.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ pub struct Cgroups<'a> {
 }
 
 impl<'a> Cgroups<'a> {
-    /// Without a note they are only asked what could be made.
+    /// Without a note it only checks which limits are possible.
     pub fn new(note: Option<Note<'a>>) -> Cgroups<'a> {
         Cgroups { hierarchy: Hierarchy::detect(), note, current: None, tightened: false }
     }
@@ -60,7 +59,7 @@ impl<'a> Cgroups<'a> {
         if limits == Limits::default() {
             return Ok(());
         }
-        // A pass that failed has left it narrow.
+        // A failed pass leaves the limit lowered.
         let tightened = std::mem::take(&mut self.tightened);
         if tightened || self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
             // The old one goes first; its pages belong to the parent then.
@@ -82,8 +81,8 @@ impl<'a> Cgroups<'a> {
             .map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
     }
 
-    /// Once a worker is ready: narrows a limit that had room for its runtime to what that runtime took, so that the file has
-    /// the share that was asked for. Returns the limit where it was tightened; the pass before was made with more memory.
+    /// Once a worker is ready: lowers a limit that had room for its runtime to what that runtime took, so that the file has
+    /// the requested share. Returns the limit where it was tightened; the pass before was made with more memory.
     ///
     /// # Errors
     /// What the kernel refused, or does not count.

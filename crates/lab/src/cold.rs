@@ -207,7 +207,7 @@ mod tests {
         file.as_file().sync_all().unwrap();
         let target = Target::open(file.path(), false).unwrap();
         if target.file_system.is_memory() || matches!(target.way, Err(_) | Ok(Way::Nowait)) {
-            println!("skipped: nothing can be evicted here, or nobody tells what is resident");
+            println!("skipped: eviction or residency is not available here");
             return;
         }
         if reach(&target) == 0 {

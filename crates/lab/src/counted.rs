@@ -307,7 +307,7 @@ impl Sorted {
         }
     }
 
-    /// What was lost is lost to each of them: nobody saw what it was.
+    /// Lost events count as lost for each histogram, because their kind is not known.
     fn finish(self, lost: u64) -> Vec<(String, Reading<Histogram>)> {
         let histogram = |part: Part| {
             let bins = part.bins.into_iter().map(|(value, events)| Bin { value, events }).collect();

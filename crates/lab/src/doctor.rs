@@ -109,8 +109,7 @@ fn state(state: State, target: &Target, cgroups: &Cgroups) -> Result<String, Str
 
 /// Whether memory stays where passes left it.
 fn quiet_memory(schemes: Result<Vec<sys::damon::Scheme>, String>) -> Result<String, String> {
-    let schemes =
-        schemes.map_err(|reason| format!("{reason}; run as root to see whether DAMON pushes idle memory out"))?;
+    let schemes = schemes.map_err(|reason| format!("{reason}; run as root to see whether DAMON evicts idle memory"))?;
     let Some(it) = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action)) else {
         return Ok("none at work".into());
     };

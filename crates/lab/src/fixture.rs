@@ -58,7 +58,7 @@ pub fn fits(folder: &Path, bytes: u64) -> Result<()> {
 }
 
 /// A file of our own; removed when dropped. It is reached by the descriptor it was made with, and its name taken away in the
-/// folder it was made in: both may have been exchanged meanwhile, by whoever owns the folder.
+/// folder it was made in: the owner of the folder may have exchanged both meanwhile.
 pub struct Fixture {
     folder: Folder,
     name: OsString,

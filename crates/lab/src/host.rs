@@ -99,7 +99,7 @@ fn virtualisation() -> io::Result<String> {
         (true, Some(vendor)) => Ok(format!("guest ({vendor})")),
         (true, None) => Ok("guest".into()),
         (false, _) if cfg!(any(target_arch = "x86", target_arch = "x86_64")) => Ok("none".into()),
-        (false, _) => Err(io::Error::other("this architecture does not tell")),
+        (false, _) => Err(io::Error::other("this architecture does not report it")),
     }
 }
 

@@ -45,7 +45,7 @@ pub fn file(path: &Path) -> Result<FileView> {
 
 fn residency(target: &Target) -> Reading<Residency> {
     let pages = target.bytes.div_ceil(sys::page_bytes());
-    let only = |name: &str| Reading::unavailable(format!("only cachestat(2) tells {name} (Linux 6.5)"));
+    let only = |name: &str| Reading::unavailable(format!("only cachestat(2) reports {name} (Linux 6.5)"));
     // On overlayfs the cache belongs to the inode below, which cachestat(2) does not look at.
     let stat = match target.file_system.kind.as_str() {
         "overlay" => Err("cachestat(2) does not see through overlayfs".to_string()),
@@ -61,9 +61,9 @@ fn residency(target: &Target) -> Reading<Residency> {
             evicted: Reading::Value(stat.evicted),
             recently_evicted: Reading::Value(stat.recently_evicted),
         }),
-        // To everybody else mincore(2) says that all is resident (mm/mincore.c, can_do_mincore).
+        // For other users mincore(2) reports every page as resident (mm/mincore.c, can_do_mincore).
         Err(_) if !is_told(target) => Reading::unavailable(
-            "the kernel tells the residency of a file only to its owner and to those who may write it; try as that \
+            "the kernel reports the residency of a file only to its owner and to those who may write it; try as that \
              user, or as root",
         ),
         Err(_) => Way::Mincore
@@ -81,7 +81,7 @@ fn residency(target: &Target) -> Reading<Residency> {
     }
 }
 
-/// Whether mincore(2) tells this user the truth: the owner, root, and whoever may write the file.
+/// Whether mincore(2) is truthful for this user: the owner, root, and users who may write the file.
 fn is_told(target: &Target) -> bool {
     let me = rustix::process::geteuid();
     me.is_root()
@@ -115,9 +115,9 @@ pub fn process(pid: u32) -> Result<ProcessView> {
         Err(error) => return Err(error).with_context(|| format!("cannot look at process {pid}")),
     };
     let mappings = sys::process::mappings(pid).with_context(|| {
-        format!("cannot look at what process {pid} ({command}) has mapped; it takes its owner or root")
+        format!("cannot look at what process {pid} ({command}) has mapped; only its owner and root can")
     })?;
-    let view = |it: sys::process::Mapping| MappingView {
+    let view = |it: sys::process::ProcessMapping| MappingView {
         is_file: it.inode != 0,
         shared: it.permissions.as_bytes().get(3) == Some(&b's'),
         protection: it.permissions.chars().take(3).collect(),

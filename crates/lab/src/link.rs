@@ -38,17 +38,17 @@ const PREPARED: Duration = Duration::from_secs(120);
 const AFTERTHOUGHT: Duration = Duration::from_millis(300);
 const BABBLE_BYTES: usize = 200;
 
-/// How the reason begins when a mapped page could not be had.
+/// The beginning of the reason when a mapped page could not be read.
 pub(crate) const NO_PAGE: &str = "the worker was killed by SIGBUS";
 
 /// Why a conversation ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The arm is not to be had here.
+    /// The arm is unavailable here.
     Unavailable(String),
     /// This pass failed; others may not.
     Failed(String),
-    /// The user wants to stop.
+    /// The user interrupted the run.
     Interrupted,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Link<'a> {
             Ok(reply) => Ok(reply),
             Err(_) => {
                 let shown = self.babble(line);
-                Err(Trouble::Failed(format!("the worker said something that is no reply: {shown:?}")))
+                Err(Trouble::Failed(format!("the worker wrote a line that is no reply: {shown:?}")))
             }
         }
     }
@@ -330,10 +330,12 @@ impl<'a> Link<'a> {
             None => "the worker closed its output and did not end; it was killed".to_string(),
             Some(status) => match status.signal() {
                 Some(libc::SIGBUS) => format!(
-                    "{NO_PAGE}: a mapped page could not be had (the file was truncated, or a read from the device \
+                    "{NO_PAGE}: a mapped page could not be read (the file was truncated, or a read from the device \
                      failed)"
                 ),
-                Some(libc::SIGKILL) => "the worker was killed by SIGKILL (by somebody, or for lack of memory)".into(),
+                Some(libc::SIGKILL) => {
+                    "the worker was killed by SIGKILL (by another process, or for lack of memory)".into()
+                }
                 Some(signal) => format!("the worker was killed by signal {signal}"),
                 None => format!("the worker ended with status {}", status.code().unwrap_or(-1)),
             },
@@ -365,7 +367,7 @@ impl Drop for Link<'_> {
 /// Workers that did not end when they were killed, a sentence each.
 static ABANDONED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// What became of workers since the last time this was asked, where they did not end.
+/// Workers that did not end since the last call.
 pub(crate) fn abandoned() -> Vec<String> {
     std::mem::take(&mut ABANDONED.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -3,7 +3,7 @@
 //!
 //! Threat: a command that writes to what it is said to read measures something else from then on. Defence: identity,
 //! size and the times of change of every file and folder, before the run and after every execution. The allocated blocks
-//! are not looked at: some file systems move them without anybody writing, and whoever writes changes ctime too.
+//! are not compared: some file systems move them without a write, and every write changes ctime too.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -82,7 +82,7 @@ impl Named {
             let file = open(path).with_context(|| format!("cannot open {} for reading", path.display()))?;
             let metadata = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
             if metadata.len() == 0 {
-                bail!("{} is empty: there is nothing to read. Try a file with something in it", path.display())
+                bail!("{} is empty; name a file that is not", path.display())
             }
             let path = fs::canonicalize(path).with_context(|| format!("cannot look at {}", path.display()))?;
             gathering.enter(path, &file, &metadata)?;
@@ -107,7 +107,7 @@ impl Named {
         Ok(Named { files: gathering.files, folders: gathering.folders, kinds: gathering.kinds, paths, notes })
     }
 
-    /// The largest, which tells what the device can do.
+    /// The largest, on which the device's ceiling is measured.
     pub fn largest(&self) -> &Path {
         &self.files.iter().max_by_key(|it| it.stamp.bytes).expect("nothing is gathered without a file").path
     }
@@ -248,7 +248,7 @@ impl Named {
         }
         for entry in &self.folders {
             if entry.unchanged().is_err() {
-                return Err(format!("something was made, renamed or removed in {}", entry.path.display()));
+                return Err(format!("a file was made, renamed or removed in {}", entry.path.display()));
             }
         }
         Ok(())

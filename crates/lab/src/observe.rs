@@ -16,10 +16,10 @@ use crate::{
     runtime,
 };
 
-/// Of the files that were touched instead of the named ones, so many are told.
+/// How many of the files that were opened instead of the named ones are listed.
 const TOLD: usize = 5;
 
-/// One watched execution of a command, by the first of the means that tells all; or why it could not even be prepared.
+/// One traced execution of a command, by the first means that sees all calls; or why it could not be prepared.
 ///
 /// # Errors
 /// The user wants to stop.
@@ -57,7 +57,7 @@ fn watched(
     *prepared = true;
     let done = link.go(job.pass, limit)?;
     link.bye()?;
-    done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker was asked to watch, and did not".into()))
+    done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker did not trace the command".into()))
 }
 
 /// Why a command is not worth measuring: it never opened what it is said to read.

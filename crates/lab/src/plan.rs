@@ -193,14 +193,14 @@ pub fn blocks_in(condition: &Condition) -> u64 {
 }
 
 /// Sets the blocks of a pass. A scan's window shrinks to what it reads, so that mapping and populating it is not
-/// charged for bytes nobody asked for.
+/// charged for bytes that are not read.
 pub fn cover(condition: &mut Condition, ops: u64) {
     condition.ops = ops.max(1);
     // The state is that of the whole window, whatever a command makes of it.
     if condition.workload == Workload::Command {
         return;
     }
-    // A pass that writes may go over its window again and again, if it is told to: some programs do.
+    // A pass that writes may go over its window repeatedly if `ops` says so: some programs do.
     if condition.workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks_in(condition));
     }

@@ -1,4 +1,4 @@
-//! What can be had of a target, asked before anything is measured. A run and its dry run ask the same questions.
+//! What is possible with a target, checked before anything is measured. A run and its dry run make the same checks.
 
 use std::sync::atomic::AtomicBool;
 

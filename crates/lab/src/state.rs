@@ -80,7 +80,7 @@ pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), S
 }
 
 /// What was seen of a pass once it is over.
-pub struct Seen<'a> {
+pub struct Evidence<'a> {
     pub arm: &'a Arm,
     pub writes: bool,
     pub resident_before: &'a Reading<Resident>,
@@ -95,7 +95,7 @@ pub struct Seen<'a> {
 ///
 /// # Errors
 /// What was not as the state demands.
-pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), String> {
+pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(), String> {
     let distinct_bytes = seen.done.tally.distinct_bytes;
     match state {
         State::AsIs => Ok(()),
@@ -156,7 +156,7 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Seen) -> Result<(), S
 }
 
 /// Pages that came into the page cache during the pass.
-fn came(seen: &Seen) -> Result<u64, String> {
+fn came(seen: &Evidence) -> Result<u64, String> {
     Ok(known(seen.resident_after)?.pages.saturating_sub(known(seen.resident_before)?.pages))
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn known(resident: &Reading<Resident>) -> Result<Resident, String> {
 ///
 /// # Errors
 /// It did not.
-pub fn verify_touched(seen: &Seen) -> Result<(), String> {
+pub fn verify_touched(seen: &Evidence) -> Result<(), String> {
     if seen.device_read_bytes.is_some_and(|bytes| bytes > 0.0) {
         return Ok(());
     }
@@ -227,7 +227,7 @@ mod tests {
     fn a_cold_pass_around_the_page_cache_that_leaves_pages_there_is_invalid() {
         let done = done(8192);
         let verify = |name: &str, after, writes| {
-            let seen = Seen {
+            let seen = Evidence {
                 arm: &arm(name),
                 writes,
                 resident_before: &resident(1, 4),
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_residency_that_is_not_known_verifies_nothing() {
         let (done, unknown) = (done(8192), Reading::unavailable("mincore failed"));
-        let seen = |arm, device_read_bytes| Seen {
+        let seen = |arm, device_read_bytes| Evidence {
             arm,
             writes: false,
             resident_before: &unknown,
@@ -273,7 +273,7 @@ mod tests {
         let done = done(8192);
         let verify = |name: &str, mapped_before| {
             let all = resident(2, 2);
-            let seen = Seen {
+            let seen = Evidence {
                 arm: &arm(name),
                 writes: false,
                 resident_before: &all,
@@ -306,7 +306,7 @@ mod tests {
         let verify = |pages, of| {
             let resident_after = &resident(pages, of);
             let (arm, resident_before) = (&arm("mmap"), resident_after);
-            let seen = Seen {
+            let seen = Evidence {
                 arm,
                 writes: false,
                 resident_before,
@@ -327,7 +327,7 @@ mod tests {
         let resident = resident(2, 2);
         let verify = |state, resident_bytes, locked_bytes| {
             let mapped = Mapped { mappings: 1, resident_bytes, locked_bytes };
-            let seen = Seen {
+            let seen = Evidence {
                 arm: &arm("mmap"),
                 writes: false,
                 resident_before: &resident,
@@ -349,7 +349,7 @@ mod tests {
         let done = done(8192);
         let nothing = Reading::unavailable("strangers");
         let verify = |device_read_bytes| {
-            let seen = Seen {
+            let seen = Evidence {
                 arm: &arm("read"),
                 writes: false,
                 resident_before: &nothing,

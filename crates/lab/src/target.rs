@@ -52,7 +52,7 @@ impl Stamp {
             Err(error) => return Err(format!("was deleted or moved: {error}")),
         };
         match () {
-            () if !now.is_same_file(self) => Err("is another file now that took its name".into()),
+            () if !now.is_same_file(self) => Err("was replaced by another file of that name".into()),
             () if now.bytes != self.bytes => {
                 Err(format!("changed its size from {} to {} bytes", self.bytes, now.bytes))
             }
@@ -85,7 +85,7 @@ pub struct Target {
 
 impl Target {
     /// Opens a file and proves how its residency can be verified, which evicts it from the page cache unless
-    /// `keep_cache` (state `as-is`: then a way is believed without proof).
+    /// `keep_cache` (state `as-is`: then a way is used without proof).
     ///
     /// # Errors
     /// In words for people: no such file, a directory, a pipe, a device, an empty file, a pseudo file, no permission.
@@ -123,7 +123,7 @@ impl Target {
             )
         }
         if metadata.len() == 0 {
-            bail!("{shown} is empty: there is nothing to read. Try a file with something in it")
+            bail!("{shown} is empty; name a file that is not")
         }
         let canonical = fs::canonicalize(path).ok().and_then(|it| it.to_str().map(str::to_string));
         let path = canonical.unwrap_or_else(|| utf8.to_string());
@@ -289,7 +289,7 @@ pub(crate) fn prove(file: &File) -> Result<Way, String> {
             Err(reason) => reasons.push(reason),
         }
     }
-    Err(format!("no way of verifying residency can be believed for this file ({})", reasons.join("; ")))
+    Err(format!("no way of verifying residency works for this file ({})", reasons.join("; ")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The file that a pass writes to: one that faultline made itself, and nothing else ever. How it is laid before a pass,
-//! so that every pass begins with the same bytes on the device, and settled after it.
+//! The file that a pass writes to: one that faultline made itself, and nothing else ever. It is created before a pass,
+//! so that every pass begins with the same bytes on the device, and synced after it.
 
 use std::{fs::File, os::unix::fs::MetadataExt, path::Path};
 
@@ -27,30 +27,30 @@ pub(crate) fn possible(condition: &Condition, target: &Target) -> Result<(), Str
 }
 
 /// Brings the file into its layout, synced: the same bytes before every pass.
-pub(crate) fn lay(target: &Target, condition: &Condition, seed: u64) -> Result<(), String> {
+pub(crate) fn create(target: &Target, condition: &Condition, seed: u64) -> Result<(), String> {
     let file = own(target)?;
-    let laid = |error: std::io::Error| format!("the file could not be laid out for a pass that writes: {error}");
+    let failed = |error: std::io::Error| format!("the file could not be created for a pass that writes: {error}");
     if condition.workload == Workload::Append {
-        file.set_len(0).map_err(laid)?;
-        return file.sync_all().map_err(laid);
+        file.set_len(0).map_err(failed)?;
+        return file.sync_all().map_err(failed);
     }
     match condition.layout.unwrap_or(Layout::Written) {
         Layout::Written => {
-            file.set_len(target.bytes).map_err(laid)?;
+            file.set_len(target.bytes).map_err(failed)?;
             let block_bytes = condition.fill().and_then(Fill::copied_by).unwrap_or(fixture::CHUNK);
-            fixture::write(file, condition.range, seed, block_bytes, |_| Ok(())).map_err(laid)?;
+            fixture::write(file, condition.range, seed, block_bytes, |_| Ok(())).map_err(failed)?;
         }
         Layout::Preallocated => {
-            file.set_len(0).map_err(laid)?;
+            file.set_len(0).map_err(failed)?;
             rustix::fs::fallocate(file, FallocateFlags::empty(), 0, target.bytes)
                 .map_err(|errno| format!("space could not be reserved (fallocate(2)): {errno}"))?;
         }
         Layout::Sparse => {
-            file.set_len(0).map_err(laid)?;
-            file.set_len(target.bytes).map_err(laid)?;
+            file.set_len(0).map_err(failed)?;
+            file.set_len(target.bytes).map_err(failed)?;
         }
     }
-    file.sync_all().map_err(laid)
+    file.sync_all().map_err(failed)
 }
 
 /// Brings the whole file back to what it was when it was made.
@@ -64,7 +64,7 @@ pub(crate) fn restore(target: &Target, seed: u64) -> Result<(), String> {
 }
 
 /// Everything that was written is on the device afterwards.
-pub(crate) fn settle(target: &Target) -> Result<(), String> {
+pub(crate) fn sync(target: &Target) -> Result<(), String> {
     own(target)?.sync_all().map_err(|error| format!("fsync(2): {error}"))
 }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_sigbus_is_for_lack_of_space_only_where_space_is_lacking() {
-        let killed = || format!("{NO_PAGE}: a mapped page could not be had");
+        let killed = || format!("{NO_PAGE}: a mapped page could not be read");
         let said = no_space(killed(), 8 << 20, 4096);
         assert!(said.starts_with("no space: ") && said.contains("8 MiB") && said.contains("4 KiB"), "{said}");
         assert_eq!(no_space(killed(), 8 << 20, 16 << 20), killed());

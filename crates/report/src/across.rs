@@ -161,7 +161,7 @@ fn presence(presence: &Presence) -> String {
     }
 }
 
-pub(crate) const SAME_PLACE: &str = "Nothing about machine, target and tool differs that the records know of.";
+pub(crate) const SAME_PLACE: &str = "The records show no difference in machine, target or tool.";
 
 pub(crate) fn heading(versus: &Versus) -> String {
     format!("{} against {}", versus.second, versus.first)

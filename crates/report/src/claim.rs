@@ -1,4 +1,4 @@
-//! Claims: what was said, the verdict, and why. The published figure stands beside ours in the reason.
+//! Claims: the statement, the verdict, and why. The reason has the published figure beside the measured one.
 
 use schema::{
     experiment::Variant,

@@ -1,11 +1,11 @@
-//! What single things cost, how far they account for what was measured, and what they predict.
+//! Unit costs, how much of the measured times they explain, and what they predict.
 
 use schema::{
     Bytes, Findings, Labels, Record, SCHEMA_VERSION,
     arm::short,
     findings::{Estimate, Verdict},
     record::Reading,
-    unit_cost::{Cause, Curve, Forecast, ForecastArm, PerPage, PredictedCell, Term, UnitCosts},
+    unit_cost::{Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
 };
 
 use crate::{
@@ -198,7 +198,7 @@ fn question(forecast: &Forecast, arm: &ForecastArm) -> String {
 }
 
 /// The causes by their share, the largest first; what is less than a fiftieth is left out.
-fn parts(terms: &[Term]) -> String {
+fn parts(terms: &[CostComponent]) -> String {
     let all: f64 = terms.iter().map(|it| it.ns).sum();
     let of = |cause: Cause| terms.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum::<f64>() / all;
     let mut parts: Vec<(Cause, f64)> = Cause::ALL.iter().map(|&cause| (cause, of(cause))).collect();
@@ -214,7 +214,7 @@ fn verdict(forecast: &Forecast) -> String {
         forecast.arms.iter().filter_map(|arm| Some((short(&arm.arm), *arm.seconds.value()?))).collect();
     known.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
     match known[..] {
-        [] => "Nothing of this can be predicted; the reasons stand in the table.".into(),
+        [] => "None of this can be predicted; the table has the reasons.".into(),
         [(arm, it)] => format!("{arm} is expected to take {}.", number::seconds(it.median)),
         [(first, a), (second, b), ..] => {
             let factor = b.median / a.median;

@@ -163,7 +163,7 @@ fn section(
     let probed = columns.len();
     columns.extend(probes.iter().map(|probe| Column::right(probe.title)));
     if condition.is_of_commands() {
-        // A command is one operation, and how many bytes it handed on nobody knows.
+        // A command is one operation, and the bytes that it delivered are not known.
         columns.iter_mut().for_each(|column| column.title = column.title.replace("/op", ""));
     }
     if let Some(column) = columns.get_mut(probed) {
@@ -408,7 +408,7 @@ fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
     }
 }
 
-/// Where an arm was told to do something else than its condition says.
+/// Arms whose own settings differ from the condition.
 fn differences(id: ConditionId, condition: &Condition, record: &Record, names: &Names) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut seen: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! The machine, the target and the run, as label and value: what somebody else needs to judge or repeat the numbers.
+//! The machine, the target and the run, as label and value: what a reader needs to judge or repeat the numbers.
 
 use schema::{Bytes, Record, record::Reading};
 

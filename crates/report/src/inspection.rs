@@ -57,8 +57,11 @@ fn file(page: &mut Page, view: &FileView) {
         None if sizes.is_empty() => page.item(0, LABEL, "Folios", Paint::Heading, "none"),
         None => page.item(0, LABEL, "Folios", Paint::Heading, &sizes.join(", ")),
     }
-    let mapped =
-        if view.mapped_by.is_empty() { "nobody seen from here".to_string() } else { view.mapped_by.join(", ") };
+    let mapped = if view.mapped_by.is_empty() {
+        "no process that is visible from here".to_string()
+    } else {
+        view.mapped_by.join(", ")
+    };
     page.item(0, LABEL, "Mapped by", Paint::Heading, &mapped);
 }
 
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_a_stranger_is_not_told_is_said_and_never_shown_as_a_number() {
-        let why = "the kernel tells the residency of a file only to its owner";
+        let why = "the kernel reports the residency of a file only to its owner";
         let view = FileView {
             residency: Reading::unavailable(why),
             stretches: Reading::unavailable(why),

@@ -1,5 +1,4 @@
-//! The ledger of claims: what people said, and what the newest run that could decide it has found. The one report on
-//! several runs.
+//! All claims with the verdict of the newest run that could decide each.
 
 use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 

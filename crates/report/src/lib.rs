@@ -1,9 +1,9 @@
 //! Record and findings → text. Every function here is pure: the same input gives the same string, without I/O,
 //! without a clock, and without statistics (those are `analysis`'s).
 //!
-//! What is said stands in `map` (the map, state → winner → margin → why), `summary` (noise floor, ceiling,
+//! The contents are in `map` (the map, state → winner → margin → why), `summary` (noise floor, ceiling,
 //! crossovers, what was lost), `study` and `claim` (published against measured), `details` (a table per condition) and
-//! `environment`; how it is laid out stands in `terminal` and `markdown`, which say the same things. `ledger`, `across`
+//! `environment`; the layout is in `terminal` and `markdown`, which have the same contents. `ledger`, `across`
 //! and `saved` report on several runs. File names, reasons and everything else in a record are
 //! untrusted text: `page` and `markdown` let nothing through that could move a cursor or become markup.
 

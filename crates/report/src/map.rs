@@ -77,7 +77,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     };
     let named = matches!(line.verdict, Verdict::Faster | Verdict::Slower | Verdict::Same);
     if !(named && line.winner.is_some()) {
-        // "undecided: …", "undecided between …": the word stands in its column already.
+        // "undecided: …", "undecided between …": the word is in its column already.
         let says = line.says.strip_prefix(fastest.as_str()).unwrap_or(&line.says);
         why.push(says.trim_start_matches([':', ' ']).to_string());
     }
@@ -94,7 +94,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     }
 }
 
-/// The margin of a baseline that nobody beat: over the best of the others, seen from its side.
+/// The margin of a baseline that is fastest itself: over the best of the other arms.
 fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<String>) {
     let best = findings
         .comparisons

@@ -223,7 +223,7 @@ fn push(out: &mut String, text: std::fmt::Arguments) {
     out.write_fmt(text).expect("writing to a string cannot fail");
 }
 
-/// Text that stays text: no markup, no table border, no HTML, no line break, and nobody is notified.
+/// Escaped text: no markup, no table border, no HTML, no line break, no mention of a user.
 pub(crate) fn escape(text: &str) -> String {
     let visible = visible(text);
     let mut escaped = String::with_capacity(visible.len());
@@ -245,7 +245,7 @@ pub(crate) fn escape(text: &str) -> String {
                 escaped.push(c);
             }
             '_' => escaped.push_str("\\_"),
-            // A zero-width space, so that a host name after a user name does not notify somebody.
+            // A zero-width space, so that `user@host` mentions no user.
             '@' => escaped.push_str("@&#8203;"),
             c => escaped.push(c),
         }
@@ -263,7 +263,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// The inside of a code span that somebody will paste into a shell: what no id holds is left out of it.
+/// The inside of a code span that users paste into a shell: characters that no id has are left out.
 fn code(text: &str) -> String {
     let harmless = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.chars().filter(harmless).take(100).collect()

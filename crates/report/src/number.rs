@@ -16,7 +16,7 @@ pub fn duration(ns: f64) -> String {
 /// A duration that is given in seconds: `2.10 s`, `4 min 20 s`, `1 h 5 min`.
 pub fn seconds(s: f64) -> String {
     if !s.is_finite() || s < 99.5 {
-        // A budget of 20 s was asked for in whole seconds.
+        // A budget is given in whole seconds.
         return if s >= 1.0 && s.fract() == 0.0 { format!("{s:.0} s") } else { duration(s * 1e9) };
     }
     let whole = s.round() as u64;
@@ -111,7 +111,7 @@ pub(crate) fn short(amount: f64) -> String {
     }
 }
 
-/// A number of somebody else's, with the digits it was given with: `24.788`, `32,807`.
+/// A published number, with the digits that it was given with: `24.788`, `32,807`.
 pub(crate) fn given(amount: f64) -> String {
     let text = format!("{amount}");
     separated(amount, text.split_once('.').map_or(0, |(_, fraction)| fraction.len()))

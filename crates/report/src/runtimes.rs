@@ -11,9 +11,9 @@ use crate::{
 
 pub(crate) const TITLE: &str = "Runtimes";
 
-pub(crate) const ABOUT: &str = "The loop alone: the consume over bytes that the processor holds, without reaching for any; \
-    what differs here is in every comparison across runtimes. Cold: how many times longer the first pass of a new process \
-    took over its twin than its last ones. Compiling and collecting: shares of the passes' time, on whatever processor.";
+pub(crate) const ABOUT: &str = "The loop alone: the consume over bytes in the CPU caches, without reading any; a difference \
+    here is part of every comparison across runtimes. Cold: how many times longer the first pass of a new process took over \
+    the warm-up file than its last ones. Compiling and collecting: shares of the passes' time, on any CPU.";
 
 /// A table, and what is to be said of single cells.
 pub(crate) struct Tables {
@@ -53,7 +53,7 @@ pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
 
 fn forks(split: &ForkSplit) -> Table {
     let mut columns = vec![Column::left("fork")];
-    columns.extend(["per op", "its twin", "the loop alone"].map(Column::right));
+    columns.extend(["per op", "warm-up file", "the loop alone"].map(Column::right));
     let rows = split.forks.iter().map(|it| {
         let paint = if it.slow { Paint::Unsure } else { Paint::Plain };
         let name = format!("round {}{}", it.round + 1, if it.slow { ", slow" } else { "" });

@@ -1,4 +1,4 @@
-//! How long safepoints were held up by what an arm was doing: a table, and what it says in words.
+//! How long safepoints were delayed by an arm: a table, and its meaning in words.
 
 use schema::{ConditionId, Findings, Labels, Record, findings::Safepoints};
 
@@ -14,7 +14,7 @@ pub(crate) const ABOUT: &str = "While an arm was at work, a second thread of the
     a pass, in the middle of the passes; longest: of all passes. Stopped: the share of the passes' time in which no \
     Java thread ran at all.";
 
-/// What was seen and what it means; nothing where nobody asked for safepoints.
+/// What was seen and what it means; nothing where no arm has `+safepoints`.
 pub(crate) fn of_run<'a>(record: &Record, findings: &'a Findings) -> Option<(&'a [String], Table)> {
     findings.safepoints.as_deref().map(|it| (&it.says[..], table(record, it)))
 }

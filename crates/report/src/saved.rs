@@ -19,7 +19,7 @@ pub fn history_json(history: &History) -> String {
     text
 }
 
-/// For a terminal: the cells that were asked for, otherwise the runs. `folder` is where the records lie.
+/// For a terminal: the requested cells, otherwise the runs. `folder` is where the records are.
 pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: Style) -> String {
     let mut page = Page::new(style);
     if asked_for_cells {

@@ -118,7 +118,7 @@ fn mark(index: usize) -> String {
     }
 }
 
-/// As short as a column wants it.
+/// Shortened for a column.
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Seconds => "s",
@@ -132,10 +132,10 @@ fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// What the equal-work check says of one form of the study.
+/// The result of the equal-work check of one variant of the study.
 pub(crate) struct Checked {
     pub(crate) variant: Variant,
-    /// How it fared as a whole.
+    /// The overall result.
     pub(crate) summary: String,
     /// A sentence, and which arms under which conditions it is about.
     pub(crate) found: Vec<(String, String)>,
@@ -310,7 +310,7 @@ fn write_figures(page: &mut Page, findings: &Findings) {
     }
 }
 
-/// The built-in studies, for people who look for one.
+/// The list of built-in studies.
 pub fn studies(studies: &[Experiment], style: Style) -> String {
     let mut page = Page::new(style);
     for study in studies {

@@ -95,14 +95,12 @@ fn advice(record: &Record, end: Option<RoundsEnd>, made: u32) -> String {
     match end {
         Some(RoundsEnd::Budget) => format!("The budget ended the rounds: try a larger --budget than {budget}"),
         Some(RoundsEnd::Asked) => format!("Try more than --rounds {made}"),
-        Some(RoundsEnd::Most) => format!(
-            "No more than {made} rounds are made unless they are asked for, whatever the budget: try --rounds {}",
-            2 * made
-        ),
-        Some(RoundsEnd::Precise) => format!(
-            "The rounds ended because the intervals are as narrow as they are meant to be: try --rounds {}",
-            2 * made
-        ),
+        Some(RoundsEnd::Most) => {
+            format!("The default maximum of {made} rounds was made: try --rounds {}", 2 * made)
+        }
+        Some(RoundsEnd::Precise) => {
+            format!("The rounds ended because all intervals were precise: try --rounds {}", 2 * made)
+        }
         None => format!("Try more rounds, or a larger --budget than {budget}"),
     }
 }

@@ -7,8 +7,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Joins what must stay on one line, such as a number and its unit. Reports print it as a space.
 pub(crate) const GLUE: char = '\u{a0}';
 
-/// Enough for the mitigations of a CPU in one line and for any reason that a person wrote; a worker's dying words
-/// may be longer.
+/// Enough for the mitigations of a CPU in one line and for any reason written in this project; the
+/// stderr of a worker may be longer.
 const LONGEST: usize = 1000;
 
 /// A file name, a reason or any other text from outside, safe to print on a terminal: control characters,
@@ -169,7 +169,7 @@ mod tests {
         assert!(shown.chars().count() < 1060);
         assert!(shown.contains("(10,484,776 characters left out)"), "{shown}");
         let hardly_longer = "y".repeat(1050);
-        assert_eq!(visible(&hardly_longer), hardly_longer, "a mark longer than what it hides helps nobody");
+        assert_eq!(visible(&hardly_longer), hardly_longer, "the mark is longer than what it replaces");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) const TITLE: &str = "Timeline";
 pub(crate) const ABOUT: &str = "The whole machine, as vmstat shows it: bytes of the disk under the file, shares of all CPUs' \
     time, and which condition's passes fell into that time.";
 
-/// More rows than this are read by nobody.
+/// The maximum of rows.
 const ROWS: usize = 90;
 
 /// Nothing when none was recorded.

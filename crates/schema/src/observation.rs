@@ -100,7 +100,7 @@ pub struct Access {
     pub calls: BTreeMap<String, Calls>,
     /// Mappings, those of one kind together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mappings: Vec<Mapping>,
+    pub mappings: Vec<MappingCount>,
     /// How often each advice was given: `madvise(MADV_RANDOM)`, `posix_fadvise(POSIX_FADV_WILLNEED)`, `readahead`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hints: BTreeMap<String, u64>,
@@ -121,7 +121,7 @@ pub struct Calls {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mapping {
+pub struct MappingCount {
     pub shared: bool,
     pub writable: bool,
     pub executable: bool,
@@ -195,8 +195,8 @@ impl Access {
     }
 
     /// A mapping, or several of one kind.
-    pub fn count_mapping(&mut self, one: &Mapping) {
-        let kind = |it: &Mapping| (it.shared, it.writable, it.executable, it.populate);
+    pub fn count_mapping(&mut self, one: &MappingCount) {
+        let kind = |it: &MappingCount| (it.shared, it.writable, it.executable, it.populate);
         match self.mappings.iter_mut().find(|it| kind(it) == kind(one)) {
             Some(known) => {
                 known.count += one.count;
@@ -265,7 +265,12 @@ mod tests {
         for (at, size) in [1u64, 4096, 4097, 70_000, 1].into_iter().enumerate() {
             for access in [&mut parts[at % 2], &mut whole] {
                 access.count_call("read", size, size, at % 3 == 0);
-                access.count_mapping(&Mapping { shared: size == 1, count: 1, bytes: size, ..Mapping::default() });
+                access.count_mapping(&MappingCount {
+                    shared: size == 1,
+                    count: 1,
+                    bytes: size,
+                    ..MappingCount::default()
+                });
                 *access.hints.entry("readahead".into()).or_default() += 1;
                 access.opens += 1;
             }

@@ -213,9 +213,9 @@ pub enum Quantity {
     PagesBroughtIn,
 }
 
-/// So many of something, at so much each.
+/// One part of a cost breakdown: a count times a unit cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Term {
+pub struct CostComponent {
     pub cause: Cause,
     pub what: Quantity,
     /// Of requests: how large each one is.
@@ -227,14 +227,14 @@ pub struct Term {
     pub ns: f64,
 }
 
-/// Where the time of one cell goes, of a pass: what was counted, at calibrated cost.
+/// The cost breakdown of one cell, of a pass: what was counted, times calibrated unit costs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Account {
+pub struct CostBreakdown {
     #[serde(flatten)]
     pub id: CellId,
     pub arm: String,
     pub condition: Condition,
-    pub terms: Vec<Term>,
+    pub terms: Vec<CostComponent>,
     pub accounted_ns: f64,
     pub measured_ns: f64,
 }
@@ -272,7 +272,7 @@ pub struct Predictions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     pub unit_costs: UnitCosts,
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<CostBreakdown>,
     pub predictions: Predictions,
     /// Of comparisons between two accounted cells, the share of the difference that is explained, in the middle.
     pub explained_median: Option<f64>,
@@ -299,7 +299,7 @@ pub struct ForecastArm {
     pub condition: Condition,
     /// The whole pass, in seconds; or why it cannot be predicted.
     pub seconds: Reading<Estimate>,
-    pub terms: Vec<Term>,
+    pub terms: Vec<CostComponent>,
 }
 
 impl Curve {

@@ -117,7 +117,8 @@ pub fn mincore(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
     let mut resident = 0;
     while at < end {
         let length = (end - at).min(WINDOW);
-        resident += Mapping::of(file, at, length)?.resident()?.iter().filter(|&&resident| resident).count() as u64;
+        resident +=
+            ReadOnlyMapping::of(file, at, length)?.resident()?.iter().filter(|&&resident| resident).count() as u64;
         at += length;
     }
     Ok(resident)
@@ -175,7 +176,7 @@ pub fn evict(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
 /// # Errors
 /// No mapping, no MADV_POPULATE_READ (Linux 5.14), a kernel without transparent huge pages, or a page that cannot be read.
 pub fn fault_in(file: &File, offset: u64, bytes: u64, huge: bool) -> io::Result<()> {
-    let mapping = Mapping::of(file, offset, bytes)?;
+    let mapping = ReadOnlyMapping::of(file, offset, bytes)?;
     if huge {
         mapping.advise(0, mapping.bytes, libc::MADV_HUGEPAGE)?;
     }
@@ -184,14 +185,14 @@ pub fn fault_in(file: &File, offset: u64, bytes: u64, huge: bool) -> io::Result<
 }
 
 /// A read-only shared mapping of a part of a file.
-pub(crate) struct Mapping {
+pub(crate) struct ReadOnlyMapping {
     pub(crate) start: *mut u8,
     pub(crate) bytes: usize,
 }
 
-impl Mapping {
+impl ReadOnlyMapping {
     /// `offset` is a multiple of the page size.
-    pub(crate) fn of(file: &File, offset: u64, bytes: u64) -> io::Result<Mapping> {
+    pub(crate) fn of(file: &File, offset: u64, bytes: u64) -> io::Result<ReadOnlyMapping> {
         // SAFETY: a new mapping at an address of the kernel's choice overlays nothing.
         let start = unsafe {
             rustix::mm::mmap(
@@ -203,7 +204,7 @@ impl Mapping {
                 offset,
             )?
         };
-        Ok(Mapping { start: start.cast(), bytes: bytes as usize })
+        Ok(ReadOnlyMapping { start: start.cast(), bytes: bytes as usize })
     }
 
     /// For each page whether it is in the page cache (mincore(2)).
@@ -226,7 +227,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for ReadOnlyMapping {
     fn drop(&mut self) {
         // SAFETY: start and length are those of the mmap call, and no reference into it remains.
         let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
@@ -279,7 +280,7 @@ mod tests {
             println!("skipped: mincore is not believable here");
             return;
         }
-        let mapping = Mapping::of(&file, 0, page_bytes()).unwrap();
+        let mapping = ReadOnlyMapping::of(&file, 0, page_bytes()).unwrap();
         // SAFETY: the file has four pages, so its first byte is mapped.
         let byte = unsafe { mapping.start.read_volatile() };
         assert_eq!(byte, 7);

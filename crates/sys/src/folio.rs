@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs::File, io, os::unix::fs::FileExt};
 
-use crate::{cache::Mapping, page_bytes};
+use crate::{cache::ReadOnlyMapping, page_bytes};
 
 const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
@@ -29,7 +29,7 @@ pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, 
     while at < end {
         let length = (end - at).min(WINDOW);
         let pages = length.div_ceil(page) as usize;
-        let mapping = Mapping::of(file, at, length)?;
+        let mapping = ReadOnlyMapping::of(file, at, length)?;
         // Pages that were looked at are not to count as used (mm/memory.c, vma_has_recency), nor to bring neighbours.
         mapping.advise(0, mapping.bytes, libc::MADV_RANDOM)?;
         for run in resident_runs(&mapping.resident()?) {

@@ -115,7 +115,7 @@ impl Identity {
     /// Device and inode decide. Where the mapping has another device it may still be the file: mappings show the device of
     /// the file system, stat(2) that of the subvolume (btrfs); and on overlayfs a mapping is of the file below, whose
     /// inode is another one. Then the name decides.
-    fn is_of(&self, mapping: &Mapping) -> bool {
+    fn is_of(&self, mapping: &ProcessMapping) -> bool {
         match mapping.device == self.device {
             true => mapping.inode == self.inode,
             false => mapping.name == self.name,
@@ -146,7 +146,7 @@ fn parse_smaps(text: &str, file: &Identity) -> Mapped {
 
 /// One mapping of a process (proc_pid_smaps(5)). Bytes are of this mapping alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mapping {
+pub struct ProcessMapping {
     /// Addresses: `7f0000000000-7f0000100000`.
     pub addresses: String,
     pub bytes: u64,
@@ -173,13 +173,13 @@ pub struct Mapping {
 ///
 /// # Errors
 /// The process is gone, or belongs to another user.
-pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
+pub fn mappings(pid: u32) -> io::Result<Vec<ProcessMapping>> {
     Ok(parse_mappings(&read_lossy(&format!("/proc/{pid}/smaps"))?))
 }
 
 /// A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
-fn parse_mappings(text: &str) -> Vec<Mapping> {
-    let mut mappings: Vec<Mapping> = Vec::new();
+fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
+    let mut mappings: Vec<ProcessMapping> = Vec::new();
     // Not `lines`: a name may end with a carriage return.
     for line in text.split('\n') {
         let mut words = line.split_whitespace();
@@ -209,7 +209,15 @@ fn parse_mappings(text: &str) -> Vec<Mapping> {
             // The path may have blanks in it; only those that align it are not its own.
             let name = fields.next().unwrap_or_default().trim_start_matches(' ').to_string();
             let addresses = first.into();
-            mappings.push(Mapping { addresses, permissions, offset, device, inode, name, ..Mapping::default() });
+            mappings.push(ProcessMapping {
+                addresses,
+                permissions,
+                offset,
+                device,
+                inode,
+                name,
+                ..ProcessMapping::default()
+            });
         }
     }
     mappings
@@ -489,7 +497,7 @@ Locked:               64 kB
         let mappings = parse_mappings(smaps);
         assert_eq!(
             mappings[0],
-            Mapping {
+            ProcessMapping {
                 addresses: "7f0000000000-7f0000100000".into(),
                 bytes: 1 << 20,
                 permissions: "rw-p".into(),

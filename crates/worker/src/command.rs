@@ -33,7 +33,7 @@ use sys::process::{adopt_orphans, end_children};
 use crate::{
     observe::{self, Watched},
     process_tree::ProcessTree,
-    session::{Measured, Session},
+    session::{PassResult, Session},
     task::{Fault, Refusal, at},
     usage,
 };
@@ -97,7 +97,7 @@ impl Drop for Execution {
 }
 
 impl Session for Execution {
-    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
+    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)> {
         let spec = &self.spec;
         if let Some(watch) = &self.watch {
             return self.watched(watch).map_err(|fault| ("work", fault));
@@ -120,7 +120,7 @@ impl Session for Execution {
         cleaned.map_err(|fault| ("close", fault))?;
         ended.judge(spec, &left).map_err(|fault| ("work", fault))?;
         let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
-        Ok(Measured {
+        Ok(PassResult {
             phases: Phases { open_ns: Some(ns(began, started)), work_ns: ns(started, ended.when), close_ns: Some(0) },
             tally: tally(spec, &ended),
             usage,
@@ -134,7 +134,7 @@ impl Session for Execution {
 impl Execution {
     /// One traced execution, by the first means that sees all calls. Its phases are the time of the traced program;
     /// no verdict is made of that.
-    fn watched(&self, watch: &Watch) -> Result<Measured, Fault> {
+    fn watched(&self, watch: &Watch) -> Result<PassResult, Fault> {
         let spec = &self.spec;
         let mut given_up = Vec::new();
         for &by in &watch.by {
@@ -179,7 +179,7 @@ impl Execution {
             left.extend((followed.left > 0).then(|| format!("{} that were watched", followed.left)));
             ended.judge(spec, &left)?;
             observation.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
-            return Ok(Measured {
+            return Ok(PassResult {
                 phases: Phases { open_ns: None, work_ns: followed.took.as_nanos() as u64, close_ns: None },
                 tally: tally(spec, &ended),
                 usage,

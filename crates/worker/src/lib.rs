@@ -110,7 +110,7 @@ impl Worker {
                 self.pass = pass;
                 match self.session.as_mut().map(|session| session.pass()) {
                     Some(Ok(measured)) => {
-                        let session::Measured { phases, tally, usage, parts, mut seen, observation } = measured;
+                        let session::PassResult { phases, tally, usage, parts, mut seen, observation } = measured;
                         seen.extend(self.alone.as_ref().and_then(alone::reading));
                         Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen, observation }))
                     }

@@ -32,11 +32,11 @@ use crate::{
 pub(crate) trait Session {
     /// # Errors
     /// Which phase failed (`open`, `work`), and why.
-    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)>;
+    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)>;
 }
 
 /// The result of one `go`.
-pub(crate) struct Measured {
+pub(crate) struct PassResult {
     pub phases: Phases,
     pub tally: Tally,
     pub usage: Usage,
@@ -95,7 +95,7 @@ struct Reading<W: Way> {
 }
 
 impl<W: Way> Session for Reading<W> {
-    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
+    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)> {
         let (phases, usage, count) = run(&self.way, &self.task, &mut self.rooms, self.held.as_mut())?;
         let pattern = &self.task.pattern;
         let looks_every = looks_every(self.task.job.consume);
@@ -109,7 +109,7 @@ impl<W: Way> Session for Reading<W> {
             threads: pattern.threads,
             queue_depth: self.way.queue_depth(),
         };
-        Ok(Measured { phases, tally, usage, parts: None, seen: Default::default(), observation: None })
+        Ok(PassResult { phases, tally, usage, parts: None, seen: Default::default(), observation: None })
     }
 }
 
@@ -285,7 +285,7 @@ struct Team<'a, W: Way> {
 
 impl<W: Way> Team<'_, W> {
     /// Waits until every thread is here. A single thread makes no system call for it.
-    fn meet(&self) {
+    fn wait_for_all(&self) {
         if self.task.job.threads > 1 {
             self.barrier.wait();
         }
@@ -293,14 +293,14 @@ impl<W: Way> Team<'_, W> {
 
     /// One thread's part. Every path through it waits at the same number of barriers, also after a failure.
     fn thread(&self, thread: u32, room: &mut Room, held: Option<&mut Opened<W>>) -> Part {
-        self.meet();
+        self.wait_for_all();
         let before = (thread == 0).then(usage::now);
-        self.meet();
+        self.wait_for_all();
         let mut part = match held {
             Some(opened) => self.held_pass(thread, room, opened),
             None => self.whole_pass(thread, room),
         };
-        self.meet();
+        self.wait_for_all();
         part.usage = before.map(|before| usage::since(&before));
         part
     }
@@ -314,9 +314,9 @@ impl<W: Way> Team<'_, W> {
         let opening = Instant::now();
         let opened = self.open(thread, &mut room.buffer);
         let open = Some((opening, Instant::now()));
-        self.meet();
+        self.wait_for_all();
         let done = opened.map(|mut opened| (self.work(thread, room, &mut opened), opened));
-        self.meet();
+        self.wait_for_all();
         match done {
             Ok(((work, outcome), opened)) => {
                 let closing = Instant::now();
@@ -338,7 +338,7 @@ impl<W: Way> Team<'_, W> {
                     .expect("no thread panics while it holds the lock")
                     .extend(vec![Arc::clone(shared); others]);
             }
-            self.meet();
+            self.wait_for_all();
             let given = || self.common.lock().expect("no thread panics while it holds the lock").pop();
             match mine? {
                 Some(shared) => shared,

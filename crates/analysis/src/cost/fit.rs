@@ -99,7 +99,7 @@ impl<'a> Look<'a> {
     }
 
     /// What a block at a random place costs beyond one in ascending order, once its neighbourhood was visited; and what
-    /// the first visit costs beyond that, told by the smallest block with much work and with little.
+    /// the first visit costs beyond that, from the smallest block with many and with few operations.
     fn random(&self, arm: &str, consume: Consume, scan: &Curve, whole: u64) -> (Curve, f64) {
         let much = self.in_whole(arm, Workload::Random, consume, whole);
         let visits = |it: &CalibrationPoint| first_visits(whole as f64, self.page, it.ops as f64) / it.ops as f64;

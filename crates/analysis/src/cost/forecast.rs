@@ -1,9 +1,9 @@
-//! What a pass would take that nobody measured, at the unit costs of a saved run.
+//! The time of a pass that was not measured, from the unit costs of a saved run.
 
 use schema::{
     Arm, Bytes, Condition, Consume, Reading, Record, SCHEMA_VERSION, State, Workload,
     findings::Estimate,
-    unit_cost::{Forecast, ForecastArm, PredictedCell, Term, UnitCosts},
+    unit_cost::{CostComponent, Forecast, ForecastArm, PredictedCell, UnitCosts},
 };
 
 use crate::{
@@ -107,7 +107,7 @@ fn kin(own: &[PredictedCell], waits: bool) -> Option<Sample> {
     (sample.count() >= ENOUGH).then_some(sample)
 }
 
-fn interval(terms: &[Term], own: &[PredictedCell], waits: bool, beyond: bool) -> Estimate {
+fn interval(terms: &[CostComponent], own: &[PredictedCell], waits: bool, beyond: bool) -> Estimate {
     let seconds: f64 = terms.iter().map(|it| it.ns).sum::<f64>() / 1e9;
     let (low, high) = match kin(own, waits) {
         Some(sample) => (sample.quantile(0.05).min(0.0), sample.quantile(0.95).max(0.0)),

@@ -1,9 +1,9 @@
-//! What single things cost (fitted from a calibration), what a cell's counts come to at those costs (its account), and
-//! what cells come to that were never measured.
+//! Unit costs (fitted from a calibration), the cost breakdown of a cell (its counts times unit costs), and predictions for
+//! cells that were not measured.
 //!
-//! An account uses what was counted of the cell and nothing of its time; a prediction not even its counts.
+//! A breakdown uses what was counted of the cell and nothing of its time; a prediction not even its counts.
 
-mod account;
+mod breakdown;
 mod fit;
 mod forecast;
 mod model;
@@ -21,13 +21,13 @@ pub use forecast::{Asked, forecast};
 pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     let calibration = run.record.calibration.value()?;
     let unit_costs = fit(calibration, run.page_bytes());
-    let accounts: Vec<_> = run.cells.iter().map(|cell| account::of_cell(run, &unit_costs, cell)).collect();
+    let accounts: Vec<_> = run.cells.iter().map(|cell| breakdown::of_cell(run, &unit_costs, cell)).collect();
     let of = |wanted: &crate::measured::Cell| {
         let at = run.cells.iter().position(|cell| std::ptr::eq(cell, wanted))?;
         accounts[at].as_ref().ok()
     };
     for compared in &mut *compared {
-        account::explain(run, compared, of(compared.baseline), of(compared.arm));
+        breakdown::explain(run, compared, of(compared.baseline), of(compared.arm));
     }
     let shares = compared.iter().filter_map(|it| it.finding.explained_share).collect();
     let predictions = predict::own_cells(run, &unit_costs);

@@ -1,11 +1,11 @@
-//! What a pass comes to at unit costs: so many of each thing, at so much each.
+//! The cost breakdown of a pass: counts times unit costs.
 //!
-//! The only place in the analysis that knows methods by name, because what a method does to reach a block is what is
-//! added up here. A method that is not here has no account, and says so.
+//! Together with `fit` the only place in the analysis that refers to methods by name, because the steps by which a method
+//! reaches a block are added up here. A method that is not here has no breakdown, with a reason.
 
 use schema::{
     Arm, Condition, Consume, State, Workload,
-    unit_cost::{Cause, Curve, Quantity, Term, UnitCosts},
+    unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
 };
 
 use super::{fit, threads::Threads};
@@ -46,7 +46,7 @@ pub(crate) struct Counts {
 }
 
 /// The terms of a pass, or why there are none.
-pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<Term>, String> {
+pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<CostComponent>, String> {
     if pass.condition.workload.writes() {
         return Err("writing is not in the model".into());
     }
@@ -111,7 +111,7 @@ fn misses(places: f64, draws: f64, resident: f64, capacity: f64) -> f64 {
 struct Adding<'a> {
     costs: &'a UnitCosts,
     pass: &'a Pass<'a>,
-    terms: Vec<Term>,
+    terms: Vec<CostComponent>,
 }
 
 impl Adding<'_> {
@@ -158,7 +158,7 @@ impl Adding<'_> {
         };
         let ns = (ns * share).max(0.0);
         if count > 0.0 && ns > 0.0 {
-            self.terms.push(Term { cause, what, request_bytes: None, count, unit_ns: ns / count, ns });
+            self.terms.push(CostComponent { cause, what, request_bytes: None, count, unit_ns: ns / count, ns });
         }
     }
 

@@ -9,7 +9,7 @@ use schema::{
 use crate::{measured::Run, stats::Sample};
 
 use super::{
-    account,
+    breakdown,
     model::{self, Counts},
 };
 
@@ -20,8 +20,8 @@ pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
     let measured = run.cells.iter().enumerate().filter(|(_, cell)| !cell.entry.control);
     let mut cells: Vec<(u64, PredictedCell)> = measured
         .filter_map(|(index, cell)| {
-            let measured_ns_per_op = account::measured_ns(cell)? / Some(cell.own.ops).filter(|&ops| ops > 0)? as f64;
-            let terms = model::terms(costs, &account::pass(run, cell, Counts::default())).ok()?;
+            let measured_ns_per_op = breakdown::measured_ns(cell)? / Some(cell.own.ops).filter(|&ops| ops > 0)? as f64;
+            let terms = model::terms(costs, &breakdown::pass(run, cell, Counts::default())).ok()?;
             let predicted_ns_per_op = terms.iter().map(|it| it.ns).sum::<f64>() / cell.own.ops as f64;
             let error = predicted_ns_per_op / measured_ns_per_op - 1.0;
             error.is_finite().then(|| {
@@ -60,9 +60,9 @@ pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
     }
 }
 
-/// So many cells at least are looked at for what they have in common.
+/// At least this many cells are examined for what they have in common.
 const WORST: usize = 3;
-/// And so many words are told of it.
+/// At most this many common properties are reported.
 const TOLD: usize = 3;
 
 /// What most of the worst tenth have and others have not: of state, workload, arm, block and sign, those that are more than

@@ -1,4 +1,4 @@
-//! The ratio of two sums over all rounds, for what a single pass shows only coarsely: the kernel tells user from system
+//! The ratio of two sums over all rounds, for what a single pass shows only coarsely: the kernel separates user from system
 //! time by looking at every tick, so that a short pass sees none, or one too many, and a median of such passes is biased.
 
 use schema::findings::Estimate;

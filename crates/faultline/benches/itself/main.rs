@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         _ => {}
     }
     let mut page = String::from(
-        "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one sitting on the machine below.\n\n",
+        "# Benchmarks of faultline itself\n\nWritten by `cargo xtask bench`; every figure is from one session on the machine below.\n\n",
     );
     let survey = |seed: u64| document(&tool, folder.path(), &[&"run", &file.display(), &"--seed", &seed]);
     eprintln!("1/6  cells against the bare loop");

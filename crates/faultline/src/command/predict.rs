@@ -86,7 +86,7 @@ fn free(args: &PredictArgs) -> Result<u64> {
 fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
     let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
     if file_bytes == 0 || block_bytes == 0 {
-        return Err(Usage("a file, and a block, has one byte at least".into()).into());
+        return Err(Usage("a file and a block need at least one byte".into()).into());
     }
     // A run would not measure it either.
     let asked = Condition { workload: args.workload, block_bytes, ..Condition::plain(file_bytes) };

@@ -143,7 +143,5 @@ fn budget(before: &Record) -> Result<Duration> {
     Duration::try_from_secs_f64(before.budget_s)
         .ok()
         .filter(|it| (1..=365 * 86_400).contains(&it.as_secs()))
-        .ok_or_else(|| {
-            Usage(format!("the run {} says a budget of {} s; that is none", before.id, before.budget_s)).into()
-        })
+        .ok_or_else(|| Usage(format!("the run {} has an invalid budget of {} s", before.id, before.budget_s)).into())
 }

@@ -7,7 +7,7 @@ use crate::{
     dry_run::{self, Planned},
     exit::{Outcome, Usage},
     experiment,
-    measure::{self, How, Measured},
+    measure::{self, How, RunResult},
     output,
     progress::Line,
     subject::{self, Subject},
@@ -57,7 +57,7 @@ fn asked_for(args: &RunArgs) -> bool {
     !args.method.is_empty() || schema::builtin::find(&args.experiment).is_none()
 }
 
-fn outcome(measured: &Measured, args: &RunArgs) -> Outcome {
+fn outcome(measured: &RunResult, args: &RunArgs) -> Outcome {
     match measured.outcome() {
         Outcome::Answered | Outcome::NothingDecided
             if asked_for(args) && measure::lacks_an_arm(&measured.record.cells) =>

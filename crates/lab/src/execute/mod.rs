@@ -33,14 +33,14 @@ pub use pass::Bench;
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// What the caller is told, and asked, while a run goes on.
+/// Callbacks during a run.
 pub struct Hooks<'a> {
     pub interrupted: &'a AtomicBool,
     pub progress: &'a mut dyn FnMut(&Progress),
     /// A good moment to save what there is.
     pub checkpoint: &'a mut dyn FnMut(&Record),
     /// Whether a cell's comparison with its baseline is precise enough; asked of the analysis, after every round.
-    pub settled: &'a dyn Fn(&Record, usize) -> bool,
+    pub is_precise: &'a dyn Fn(&Record, usize) -> bool,
 }
 
 /// Where a run is.
@@ -58,7 +58,7 @@ pub struct Settings<'a> {
     pub budget: Duration,
     /// Whether the budget ends the run. Without that it only decides how much a pass covers.
     pub budget_binds: bool,
-    /// So many rounds, instead of as many as precision says.
+    /// This number of rounds, instead of stopping on precision.
     pub rounds: Option<u32>,
     /// Passes under tracepoints after the timed ones.
     pub counted: bool,

@@ -140,7 +140,7 @@ impl Bench<'_> {
         watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
     ) -> Result<Pass, Trouble> {
         if condition.workload.writes() {
-            writing::lay(self.target, condition, self.record.seed).map_err(Trouble::Failed)?;
+            writing::create(self.target, condition, self.record.seed).map_err(Trouble::Failed)?;
             self.filled = None;
         }
         let copy = match condition.fill() {
@@ -206,7 +206,7 @@ impl Bench<'_> {
         }
         let readings = self.readings(probes, &link, &mut done, work, limit);
         let resident_after = look();
-        let seen = state::Seen {
+        let seen = state::Evidence {
             arm,
             writes: condition.workload.writes(),
             resident_before: &resident_before,
@@ -292,7 +292,7 @@ impl Bench<'_> {
             Ok(bench.pass(&arm, &bench.plain_scan(condition.range, Consume::Sum))?.done.tally.checksum)
         };
         tally.checksum = read(self)?;
-        let emptied = writing::settle(self.target).and_then(|()| match self.target.file_system.is_memory() {
+        let emptied = writing::sync(self.target).and_then(|()| match self.target.file_system.is_memory() {
             true => Ok(()),
             false => cold::evict(self.target),
         });

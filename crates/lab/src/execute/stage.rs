@@ -1,4 +1,4 @@
-//! One stage of a run: every arm tried, sizes settled, then rounds.
+//! One stage of a run: every arm tried, sizes fixed, then rounds.
 //!
 //! Order matters more than anything else here. Within a round every arm of a condition runs once, in an order that is
 //! drawn anew, so that drift and neighbours hit all arms alike; each pass has a process of its own. Rounds stop when
@@ -102,7 +102,7 @@ impl Bench<'_> {
         conditions.retain(|&it| self.is_measured(it));
         for &condition in &conditions {
             let trials = trials.remove(&condition).unwrap_or_default();
-            self.settle(condition, ops_given[condition], &trials, share_ns(&conditions));
+            self.fix_sizes(condition, ops_given[condition], &trials, share_ns(&conditions));
         }
         plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
@@ -264,7 +264,7 @@ impl Bench<'_> {
     }
 
     /// How many blocks a pass of a condition has, and what it then takes, from its trials.
-    fn settle(&mut self, condition: usize, ops_given: bool, trials: &[Trial], share_ns: f64) {
+    fn fix_sizes(&mut self, condition: usize, ops_given: bool, trials: &[Trial], share_ns: f64) {
         if !ops_given {
             let under = &self.record.conditions[condition];
             let ops = match trials.is_empty() {
@@ -393,7 +393,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The budget ends rounds that were asked for by number, which the record says.
+    /// The budget ended the requested number of rounds early; the record says so.
     fn cut_short(&mut self, slot: &Slot, round: u32) {
         if let Some(asked) = self.settings.rounds {
             self.record.ending = Some(Ending::BudgetSpent);
@@ -406,12 +406,12 @@ impl Bench<'_> {
         }
     }
 
-    /// Cells that still need rounds. A baseline stays as long as anybody is compared with it.
+    /// Cells that still need rounds. A baseline stays as long as another cell is compared with it.
     fn unsettled(&self, active: Vec<usize>, hooks: &Hooks) -> Vec<usize> {
         let open: Vec<usize> = active
             .iter()
             .copied()
-            .filter(|&cell| !self.record.cells[cell].baseline && !(hooks.settled)(&self.record, cell))
+            .filter(|&cell| !self.record.cells[cell].baseline && !(hooks.is_precise)(&self.record, cell))
             .collect();
         let has_open = |condition: usize| open.iter().any(|&cell| self.record.cells[cell].condition == condition);
         active

@@ -1,5 +1,5 @@
-//! Counters of the whole disk under the file: everybody's requests, so the difference to the worker's own bytes shows
-//! whether somebody else was using the device.
+//! Counters of the whole disk under the file: requests of all processes. The difference to the worker's own bytes shows
+//! whether other processes used the device.
 
 use schema::record::Reading;
 use sys::device::{Disk, DiskCounters};

@@ -1,4 +1,4 @@
-//! Interrupts that told a processor to forget translations, from the TLB line of /proc/interrupts: all processors, everybody's.
+//! TLB-shootdown IPIs, from the TLB line of /proc/interrupts: of all CPUs and all processes.
 //! In a virtual machine the hypervisor may forget on a sleeping processor's behalf, and then no interrupt is seen; the
 //! count of a counted pass (`tlb_flushes`) sees those too.
 

@@ -1,5 +1,5 @@
 //! The memory cgroup of the worker, v1 or v2: what it holds after the pass, and what happened in it meanwhile. In state
-//! `limited` that is the worker's own group; otherwise the one that faultline runs in, with everybody else inside it.
+//! `limited` that is the worker's own group; otherwise the one that faultline runs in, with all other processes in it.
 
 use schema::record::Reading;
 use sys::cgroup::{self, Memory};

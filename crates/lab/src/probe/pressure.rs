@@ -1,4 +1,4 @@
-//! How long somebody, or everybody, on this machine stood still for want of the disk, of memory, of a processor: pressure
+//! How long some tasks, or all, of this machine were stalled on the disk, on memory, on a CPU: pressure
 //! stall information. The totals are brought up to date whenever they are read (psi_show in kernel/sched/psi.c).
 
 use super::{

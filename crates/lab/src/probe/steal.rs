@@ -1,4 +1,4 @@
-//! Processor time that the hypervisor gave to somebody else during the pass, all processors together. The kernel tells it in
+//! CPU time that the hypervisor gave to other guests during the pass, all processors together. The kernel counts it in
 //! hundredths of a second, so that a short pass sees none or a whole one; sums over passes are what to believe.
 
 use super::{
@@ -16,7 +16,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn between(before: &str, after: &str, _: &str) -> Result<f64, String> {
-    let ticks = |text| stolen_ticks(text).ok_or_else(|| "/proc/stat tells no stolen time".to_string());
+    let ticks = |text| stolen_ticks(text).ok_or_else(|| "/proc/stat has no steal time".to_string());
     let per_second = rustix::param::clock_ticks_per_second().max(1) as f64;
     Ok(rise(ticks(before)?, ticks(after)?)? * 1e9 / per_second)
 }

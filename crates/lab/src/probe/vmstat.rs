@@ -1,5 +1,5 @@
 //! What the memory of the whole machine did meanwhile, from /proc/vmstat: faults, reclaim, pages that came back after they
-//! had been pushed out, write-back. Everybody's, so that it says who else was at work.
+//! had been pushed out, write-back. Of the whole machine, so that it shows activity of others.
 
 use super::{
     Kind,

@@ -1,4 +1,4 @@
-//! What executes methods. A runtime knows how to start a worker that speaks the protocol; nothing more.
+//! What executes methods. A runtime starts a worker that speaks the protocol, and does nothing else.
 
 use std::process::Command;
 

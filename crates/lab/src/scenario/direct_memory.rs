@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "mapping-beyond-direct-memory",
-    about: "a JVM whose direct memory is used up maps a file all the same",
+    about: "a JVM whose direct memory is used up can still map a file",
     observe,
 };
 

@@ -50,7 +50,7 @@ fn flushes(disk: &sys::device::Disk, scratch: &Scratch, more: OFlags) -> Result<
         counters.flush_requests.ok_or("this kernel does not count flushes (Linux 5.5)".to_string())
     };
     let page = sys::page_bytes();
-    // O_DIRECT wants memory that begins at a sector.
+    // O_DIRECT needs memory aligned to a sector.
     let room = vec![0u8; 2 * page as usize];
     let begin = room.as_ptr().align_offset(page as usize);
     let buffer = &room[begin..begin + page as usize];

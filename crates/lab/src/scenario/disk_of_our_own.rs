@@ -12,7 +12,8 @@ pub(super) fn bare(scene: &Scene, bytes: u64) -> Result<MemoryDisk, String> {
             "it needs a disk in memory, which goes with this process; allow it with --allow-setup, as root".into()
         );
     }
-    MemoryDisk::new(bytes).map_err(|error| format!("a disk in memory (a loop device, as root) cannot be had: {error}"))
+    MemoryDisk::new(bytes)
+        .map_err(|error| format!("a disk in memory (a loop device, as root) is not available: {error}"))
 }
 
 /// With a new file system, mounted where no path leads.

@@ -10,7 +10,7 @@ use super::{
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "private-write",
-    about: "a store through MAP_PRIVATE is seen by nobody else, and copies one page",
+    about: "a store through MAP_PRIVATE is invisible to other processes, and copies one page",
     observe,
 };
 

@@ -10,8 +10,11 @@ use schema::{Bytes, record::Observation};
 
 use super::{Scenario, Scene, disk_of_our_own};
 
-pub(super) const SCENARIO: Scenario =
-    Scenario { name: "stall-when-dirty", about: "a writer waits when more is dirty than may be", observe };
+pub(super) const SCENARIO: Scenario = Scenario {
+    name: "stall-when-dirty",
+    about: "a writer waits while there are more dirty pages than allowed",
+    observe,
+};
 
 const LIMIT_BYTES: u64 = 1 << 20;
 const WRITTEN_BYTES: u64 = 32 << 20;

@@ -1,4 +1,4 @@
-//! What happens to a reader when the file gets shorter: a mapping's is killed, a system call's is told.
+//! What happens to a reader when the file gets shorter: a mapping raises SIGBUS, a system call returns fewer bytes.
 
 use std::{os::fd::AsFd, time::Duration};
 

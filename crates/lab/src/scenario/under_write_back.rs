@@ -19,7 +19,7 @@ const PAGES: u64 = 4096;
 
 /// Stores of one kind.
 #[derive(Default)]
-struct Seen {
+struct StoreCounts {
     /// That met their page under write-back.
     met: u64,
     /// Of those, that returned before it was written back.
@@ -46,7 +46,10 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     })
 }
 
-fn stores(scene: &Scene, store: impl Fn(&Scratch, &mut Pages, u64) -> std::io::Result<()>) -> Result<Seen, String> {
+fn stores(
+    scene: &Scene,
+    store: impl Fn(&Scratch, &mut Pages, u64) -> std::io::Result<()>,
+) -> Result<StoreCounts, String> {
     let scratch = Scratch::beside(scene.target, PAGES)?;
     let page = sys::page_bytes();
     let mut mapping = scratch.map(Sharing::Shared)?;
@@ -55,7 +58,7 @@ fn stores(scene: &Scene, store: impl Fn(&Scratch, &mut Pages, u64) -> std::io::R
     }
     sys::cache::start_write_back(&scratch.file, 0, scratch.bytes)
         .map_err(|error| format!("sync_file_range(2): {error}"))?;
-    let mut seen = Seen::default();
+    let mut seen = StoreCounts::default();
     let under_write_back = |offset: u64| -> Result<bool, String> {
         let stat = sys::cache::cachestat(&scratch.file, offset, page);
         stat.map(|it| it.writeback > 0).map_err(|error| format!("cachestat(2), Linux 6.5: {error}"))

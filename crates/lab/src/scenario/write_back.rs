@@ -1,6 +1,6 @@
 //! How much is written back for a few stored bytes. write(2) marks the blocks dirty that it wrote; a store through a mapping is
 //! known to the kernel by its fault alone, which marks the whole folio dirty (`iomap_page_mkwrite` in
-//! fs/iomap/buffered-io.c, `ext4_page_mkwrite`). Folios are as large as whoever filled the page cache made them.
+//! fs/iomap/buffered-io.c, `ext4_page_mkwrite`). The fill of the page cache decides how large folios are.
 
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -28,10 +28,10 @@ const STORED: [u8; 8] = *b"changed!";
 fn observe(scene: &Scene, kind: &str, options: &[&str]) -> Result<Observation, String> {
     let (disk, mount) = disk_of_our_own::with(scene, kind, options)?;
     let lab = Lab { disk, mount };
-    // Page by page the read-ahead is told to keep away; with requests of 1 MiB it makes folios as large as it can.
+    // Page by page, with read-ahead off; with requests of 1 MiB it makes folios as large as it can.
     let small = [lab.per_store("a", sys::page_bytes(), false)?, lab.per_store("b", sys::page_bytes(), true)?];
     let large = [lab.per_store("c", 1 << 20, false)?, lab.per_store("d", 1 << 20, true)?];
-    let says = |[called, mapped]: &[Seen; 2]| {
+    let says = |[called, mapped]: &[WrittenBack; 2]| {
         format!(
             "{} by pwrite(2) and {} through a mapping, into folios of {}",
             Bytes(called.bytes),
@@ -55,7 +55,7 @@ struct Lab {
     mount: Mount,
 }
 
-struct Seen {
+struct WrittenBack {
     /// Written to the device for one store, metadata included.
     bytes: u64,
     /// The usual size of a folio.
@@ -63,7 +63,7 @@ struct Seen {
 }
 
 impl Lab {
-    fn per_store(&self, name: &str, request_bytes: u64, mapped: bool) -> Result<Seen, String> {
+    fn per_store(&self, name: &str, request_bytes: u64, mapped: bool) -> Result<WrittenBack, String> {
         let said = |error: std::io::Error| format!("{name} on the disk in memory: {error}");
         let file = self.mount.create(name).map_err(said)?;
         let bytes = STORES * APART;
@@ -85,7 +85,7 @@ impl Lab {
         }
         file.sync_data().map_err(said)?;
         let after = self.disk.counters().map_err(said)?.write_bytes;
-        Ok(Seen { bytes: (after - before) / STORES, folio })
+        Ok(WrittenBack { bytes: (after - before) / STORES, folio })
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 fn observe(scene: &Scene) -> Result<Observation, String> {
-    // One disk each: an error is reported once, to whoever asks first.
+    // One disk each: an error is reported once, to the first call that checks.
     let (written, synced) = refused(scene, |disk| {
         let written = disk.write_all_at(b"n", 0);
         Ok((written, disk.sync_all()))

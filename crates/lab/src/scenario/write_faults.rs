@@ -23,7 +23,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let again = |it: &Faults| it.after_write_back > it.while_dirty;
     let prefaulted = match &plain.prefaulted {
         Ok(faults) => format!("{faults} after write-back and MADV_POPULATE_WRITE"),
-        Err(reason) => format!("MADV_POPULATE_WRITE (Linux 5.14) is not to be had: {reason}"),
+        Err(reason) => format!("MADV_POPULATE_WRITE (Linux 5.14) is not available: {reason}"),
     };
     let (plain_says, locked_says) = (plain.says(), locked.says());
     Ok(Observation {

@@ -119,7 +119,7 @@ pub(super) fn label(text: &str) -> String {
     number::plain(&text::visible(&text::shortened(text, 120)))
 }
 
-/// Colours that people who see fewer colours tell apart too (Okabe and Ito, 2008). The style sheet has their values
+/// Colours that are distinguishable with colour blindness (Okabe and Ito, 2008). The style sheet has their values
 /// for light and dark pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {

@@ -54,32 +54,32 @@ pub fn html(record: &Record, findings: &Findings) -> String {
     document(&title, &header, &main, &footer)
 }
 
-/// What every page is: one file that asks nobody for anything. `title` is text for people, already made plain.
+/// The frame of every page: one file without external resources. `title` is text for users, already made plain.
 fn document(title: &str, header: &Markup, main: &Markup, footer: &Markup) -> String {
     let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                // The page asks nobody for anything, whatever stands in the record.
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'";
-                meta name="color-scheme" content="light dark";
-                title { "faultline: " (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (svg::symbols())
-                header {
-                    h1 { (title) }
-                    (header)
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+    // The page loads no external resource, whatever the record contains.
+                    meta http-equiv="Content-Security-Policy"
+                        content="default-src 'none'; style-src 'unsafe-inline'";
+                    meta name="color-scheme" content="light dark";
+                    title { "faultline: " (title) }
+                    style { (PreEscaped(STYLE)) }
                 }
-                main { (main) }
-                footer { (footer) }
+                body {
+                    (svg::symbols())
+                    header {
+                        h1 { (title) }
+                        (header)
+                    }
+                    main { (main) }
+                    footer { (footer) }
+                }
             }
-        }
-    };
+        };
     page.into_string()
 }
 

@@ -64,7 +64,7 @@ fn figures(findings: &Findings) -> Markup {
     }
 }
 
-/// Only where somebody asked for them.
+/// Only where they were requested.
 pub(super) fn safepoints(record: &Record, findings: &Findings) -> Markup {
     html! {
         @if let Some((says, delays)) = safepoints::of_run(record, findings) { section id="safepoints" {
@@ -188,7 +188,7 @@ pub(super) fn facts(facts: &[(&'static str, String)]) -> Markup {
     html! { div.scroll { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (said(value)) } } } } } } }
 }
 
-/// What was asked, in full, and how to ask it again.
+/// The experiment, in full, and the command that runs it again.
 pub(super) fn again(record: &Record) -> Markup {
     let experiment = serde_json::to_string_pretty(&record.experiment).unwrap_or_default();
     // An experiment is text of the record too, and may be of any size.
@@ -203,7 +203,7 @@ pub(super) fn again(record: &Record) -> Markup {
     }
 }
 
-/// An id that no run has is text from a file; quoted, it is one word to a shell whatever stands in it.
+/// An id from a file may be any text; quoted, it is one word to a shell.
 fn again_command(record: &Record) -> String {
     let id = said(&record.id).replace('\'', "'\\''");
     let plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));

@@ -5,7 +5,8 @@ use schema::{
     Reading, State, Workload,
     findings::{Estimate, Verdict},
     unit_cost::{
-        Account, Cause, Costs, Curve, Forecast, ForecastArm, PredictedCell, Predictions, Quantity, Term, UnitCosts,
+        Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm, PredictedCell, Predictions, Quantity,
+        UnitCosts,
     },
 };
 
@@ -14,8 +15,8 @@ use crate::{
     support::{Run, condition, run},
 };
 
-fn term(cause: Cause, what: Quantity, count: f64, unit_ns: f64) -> Term {
-    Term { cause, what, request_bytes: None, count, unit_ns, ns: count * unit_ns }
+fn term(cause: Cause, what: Quantity, count: f64, unit_ns: f64) -> CostComponent {
+    CostComponent { cause, what, request_bytes: None, count, unit_ns, ns: count * unit_ns }
 }
 
 /// The made-up run with an account of its first cell, which is three quarters of what was measured.
@@ -43,7 +44,7 @@ fn with_costs() -> Run {
     unit_costs.copy = Curve { points: vec![(64.0, 10.0), (65_536.0, 9000.0)] };
     run.findings.costs = Some(Box::new(Costs {
         unit_costs,
-        accounts: vec![Account { id, arm, condition, terms, accounted_ns, measured_ns }],
+        accounts: vec![CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }],
         predictions: Predictions {
             cells,
             held_out_median: Some(0.3),

@@ -21,7 +21,7 @@ use schema::{
     gate::{Breach, BreachCause, Change, Gate, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
-    observation::{Access, Calls, FileAccess, Likeness, Mapping, Means, MechanismFinding, Observed, Watch},
+    observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
     plan::{Plan, PlannedCell, PlannedCondition},
     protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
@@ -31,8 +31,8 @@ use schema::{
     saved::{Damaged, History, SavedCell, SavedRun},
     timeline::{Moment, Passing, Timeline},
     unit_cost::{
-        Account, Calibration, CalibrationPass, CalibrationPoint, Cause, Costs, Curve, DeviceCost, Forecast,
-        ForecastArm, Loop, PerPage, PredictedCell, Predictions, Quantity, Term, UnitCosts,
+        Calibration, CalibrationPass, CalibrationPoint, Cause, CostBreakdown, CostComponent, Costs, Curve, DeviceCost,
+        Forecast, ForecastArm, Loop, PerPage, PredictedCell, Predictions, Quantity, UnitCosts,
     },
 };
 
@@ -256,7 +256,7 @@ makes! {
         FileAccess { path, named, access }
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
         Calls { count, asked_bytes, bytes, sequential, sizes }
-        Mapping { shared, writable, executable, populate, count, bytes }
+        MappingCount { shared, writable, executable, populate, count, bytes }
         MechanismFinding { arm, cells, says, versus }
         schema::observation::Versus { baseline, likeness, says }
         Counted { cell, bytes, distinct_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms }
@@ -285,8 +285,8 @@ makes! {
             open_ns, close_ns, map_ns, populate, unmap, faults, faults_ns, fault_ns, pages_per_fault, fault_pages_ns,
             fault_random_ns, device, page_in_ns, stream_byte_ns,
         }
-        Term { cause, what, request_bytes, count, unit_ns, ns }
-        Account { id, arm, condition, terms, accounted_ns, measured_ns }
+        CostComponent { cause, what, request_bytes, count, unit_ns, ns }
+        CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }
         PredictedCell { id, arm, condition, predicted_ns_per_op, measured_ns_per_op, error, held_out }
         Predictions { cells, held_out_median, held_out_worst, median, worst, worst_have }
         Costs { unit_costs, accounts, predictions, explained_median }

@@ -21,16 +21,16 @@ const HEADER_BYTES: u64 = 8;
 pub struct Ring {
     pub(super) map: OwnedFd,
     /// How far it was read; the only page that may be written to.
-    read: Mapping,
+    read: RingMapping,
     /// `Mark`'s page that says how far it was written, then the records, twice in a row: one that goes over the end is whole.
-    written: Mapping,
+    written: RingMapping,
     bytes: u64,
 }
 
-struct Mapping(NonNull<c_void>, usize);
+struct RingMapping(NonNull<c_void>, usize);
 
 /// Tells how far a ring is filled at a moment: records handed out with a smaller place were begun before it.
-pub struct Mark(Mapping);
+pub struct Mark(RingMapping);
 
 impl Mark {
     pub fn now(&self) -> u64 {
@@ -45,7 +45,7 @@ fn acquired<T>(loaded: T) -> T {
     loaded
 }
 
-impl Mapping {
+impl RingMapping {
     /// Both pages begin with one.
     fn position(&self) -> &AtomicU64 {
         // SAFETY: it is there as long as the mapping is; the kernel changes it atomically.
@@ -54,20 +54,20 @@ impl Mapping {
 }
 
 // SAFETY: it is memory of this process, wherever it is used from.
-unsafe impl Send for Mapping {}
+unsafe impl Send for RingMapping {}
 
-impl Drop for Mapping {
+impl Drop for RingMapping {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and nothing borrows from it any more.
         let _ = unsafe { munmap(self.0.as_ptr(), self.1) };
     }
 }
 
-fn mapped(ring: &OwnedFd, bytes: usize, access: ProtFlags, from: usize) -> Result<Mapping, String> {
+fn mapped(ring: &OwnedFd, bytes: usize, access: ProtFlags, from: usize) -> Result<RingMapping, String> {
     // SAFETY: a place that the kernel chooses overlaps nothing.
     let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, ring, from as u64) };
     let start = start.map_err(|error| explain(&error.into()))?;
-    Ok(Mapping(NonNull::new(start).ok_or("a ring at address 0")?, bytes))
+    Ok(RingMapping(NonNull::new(start).ok_or("a ring at address 0")?, bytes))
 }
 
 impl Ring {

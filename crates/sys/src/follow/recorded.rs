@@ -61,7 +61,7 @@ pub(super) struct Processes {
 
 /// What a recording holds: a call as it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct RecordedCall {
     place: u64,
     thread: i32,
     call: &'static Call,
@@ -71,7 +71,7 @@ struct Seen {
 /// All that was recorded.
 #[derive(Default)]
 pub(super) struct Tape {
-    seen: Vec<Seen>,
+    seen: Vec<RecordedCall>,
     pub lost: u64,
 }
 
@@ -179,9 +179,9 @@ impl Recorder {
     }
 }
 
-impl Seen {
+impl RecordedCall {
     /// `None` if it is no selected call.
-    fn of(place: u64, record: &[u8]) -> Option<Seen> {
+    fn of(place: u64, record: &[u8]) -> Option<RecordedCall> {
         let word = |at: usize| Some(u64::from_ne_bytes(*record.get(8 * at..)?.first_chunk()?));
         let (who, number) = (word(0)?, word(1)?);
         let call = CALLS.iter().find(|it| it.number as u64 == number)?;
@@ -189,13 +189,13 @@ impl Seen {
         for (at, &argument) in PLACES.iter().flat_map(|it| it.1).enumerate() {
             arguments[argument] = word(2 + at)?;
         }
-        Some(Seen { place, thread: who as i32, call, arguments })
+        Some(RecordedCall { place, thread: who as i32, call, arguments })
     }
 }
 
 impl Tape {
     fn keep(&mut self, place: u64, record: &[u8]) {
-        match Seen::of(place, record) {
+        match RecordedCall::of(place, record) {
             Some(seen) if self.seen.len() < EVENTS_MAX => self.seen.push(seen),
             Some(_) => self.lost += 1,
             None => {}
@@ -205,7 +205,7 @@ impl Tape {
     /// Passes all events to the listener in the order in which they happened.
     pub(super) fn replay(self, stops: Vec<(u64, Event)>, listener: &mut dyn Listener) {
         let mut stops = stops.into_iter().peekable();
-        for Seen { place, thread, call, arguments } in self.seen {
+        for RecordedCall { place, thread, call, arguments } in self.seen {
             while let Some((_, event)) = stops.next_if(|(at, _)| *at <= place) {
                 listener.hear(event);
             }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn stops_and_recorded_calls_are_told_in_the_order_of_their_places() {
-        let seen = |place, thread, number| Seen { place, thread, call: call("read"), arguments: [number; 6] };
+        let seen = |place, thread, number| RecordedCall { place, thread, call: call("read"), arguments: [number; 6] };
         let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], lost: 0 };
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut heard = Heard::default();
@@ -285,8 +285,9 @@ mod tests {
     #[test]
     fn a_record_says_who_called_what_with_which_arguments() {
         let number = libc::SYS_pread64 as u64;
-        let seen = Seen::of(42, &record(4711, number, [3, 0x1000, 64, 4096, 0, 0])).unwrap();
-        let expected = Seen { place: 42, thread: 4711, call: call("pread64"), arguments: [3, 0x1000, 64, 4096, 0, 0] };
+        let seen = RecordedCall::of(42, &record(4711, number, [3, 0x1000, 64, 4096, 0, 0])).unwrap();
+        let expected =
+            RecordedCall { place: 42, thread: 4711, call: call("pread64"), arguments: [3, 0x1000, 64, 4096, 0, 0] };
         assert_eq!(seen, expected);
     }
 
@@ -301,7 +302,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_of_any_length_is_a_call_or_none(record in proptest::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert!(Seen::of(0, &record).is_none_or(|_| record.len() / 8 >= WORDS));
+            prop_assert!(RecordedCall::of(0, &record).is_none_or(|_| record.len() / 8 >= WORDS));
         }
     }
 }

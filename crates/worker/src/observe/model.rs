@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use schema::observation::{Access, FILES_MAX, FileAccess, Mapping, Means, Observation};
+use schema::observation::{Access, FILES_MAX, FileAccess, MappingCount, Means, Observation};
 use sys::follow::{Called, Does, Event, Listener, Opened};
 
 /// Device and inode.
@@ -369,7 +369,7 @@ impl Model {
         let Some(open) = open else { return };
         self.reads(called.thread, open);
         let file = self.open[open].file;
-        self.files[file].access.count_mapping(&Mapping {
+        self.files[file].access.count_mapping(&MappingCount {
             shared: flags & libc::MAP_TYPE != libc::MAP_PRIVATE,
             writable: protection & libc::PROT_WRITE != 0,
             executable: protection & libc::PROT_EXEC != 0,
@@ -681,7 +681,7 @@ mod tests {
         told.call(10, "madvise", &[0x44_000, 1, 14], 0);
         told.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
         let named = told.named();
-        let mapping = Mapping { shared: true, populate: true, count: 1, bytes: 0x3000, ..Mapping::default() };
+        let mapping = MappingCount { shared: true, populate: true, count: 1, bytes: 0x3000, ..MappingCount::default() };
         assert_eq!(named.mappings, [mapping]);
         let hints: Vec<(&str, u64)> = named.hints.iter().map(|(hint, times)| (hint.as_str(), *times)).collect();
         let expected =

@@ -20,7 +20,7 @@ use crate::{
     buffer::Buffer,
     method::direct,
     offsets::{Pattern, SplitMix64},
-    session::{Measured, Session, nanoseconds},
+    session::{PassResult, Session, nanoseconds},
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -131,7 +131,7 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Pr
             let few = Pattern { ops: pattern.ops.min(REHEARSAL_OPS), ..pattern };
             let mut writer = (session.open)(&session.task, &mut session.own)?;
             work(&mut writer, &session.task, &few, &mut session.own).map_err(at("rehearsing"))?;
-            session.settle()?;
+            session.sync()?;
         }
         hold @ (Hold::Warm | Hold::Locked) => {
             let mut writer = (session.open)(&session.task, &mut session.own)?;
@@ -140,7 +140,7 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Pr
             }
             let pattern = session.task.pattern;
             work(&mut writer, &session.task, &pattern, &mut session.own).map_err(at("the pass before"))?;
-            session.settle()?;
+            session.sync()?;
             session.held = Some(writer);
         }
     }
@@ -179,14 +179,14 @@ struct Writing<W> {
 
 impl<W> Writing<W> {
     /// Syncs what was written before the clock starts.
-    fn settle(&self) -> Result<(), Fault> {
+    fn sync(&self) -> Result<(), Fault> {
         let file = open(&self.task, OFlags::empty())?;
         file.sync_all().map_err(at("fsync(2) before the pass"))
     }
 }
 
 impl<W: Writer> Session for Writing<W> {
-    fn pass(&mut self) -> Result<Measured, (&'static str, Fault)> {
+    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)> {
         let clock_ns = clock_ns();
         let pattern = self.task.pattern;
         let before = usage::now();
@@ -220,7 +220,7 @@ impl<W: Writer> Session for Writing<W> {
             threads: 1,
             queue_depth,
         };
-        Ok(Measured {
+        Ok(PassResult {
             phases: Phases { open_ns, work_ns, close_ns },
             tally,
             usage,

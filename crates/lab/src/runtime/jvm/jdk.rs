@@ -120,7 +120,7 @@ fn home_of(named: &Path) -> Option<PathBuf> {
     if real.is_dir() { Some(real) } else { real.parent()?.parent().map(Path::to_path_buf) }
 }
 
-/// What others may exchange is not started because it says that it is the newest; who wants it, names it.
+/// A JDK that other users can change is not started just because it is the newest; it has to be named.
 fn is_trusted(jdk: &Jdk) -> bool {
     ["release", "bin/java", "bin/javac"].iter().all(|name| {
         let path = jdk.home.join(name);

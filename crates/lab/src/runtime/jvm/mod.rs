@@ -17,9 +17,9 @@ pub use jdk::{FLOOR, Jdk, all, find, prefer};
 
 pub struct Jvm;
 
-/// What every worker's JVM is started with. One collector thread, a heap that does not grow within a pass, no file of
-/// performance data that is written meanwhile; and whatever the JVM itself has to say goes to stderr, because stdout is
-/// for replies. A crash leaves its last words there too, and nothing in the folder that somebody happened to be in.
+/// Flags of every worker's JVM. One collector thread, a heap that does not grow within a pass, and no file of performance
+/// data written meanwhile. Messages of the JVM go to stderr, because stdout is for replies. A crash is reported there too,
+/// and leaves no file in the current folder.
 pub const FLAGS: &[&str] = &[
     "-XX:+UseSerialGC",
     "-Xms256m",
@@ -29,21 +29,20 @@ pub const FLAGS: &[&str] = &[
     "-XX:+DisplayVMOutputToStderr",
     "-Xlog:disable",
     "-Xlog:all=warning:stderr",
-    // That the JDK's own archive was made without a flag of ours is nobody's last word.
+    // The JDK's own archive was made without one of these flags; that warning is not of interest.
     "-Xlog:cds=off:stderr",
     "-XX:ErrorFile=/dev/null",
     "-XX:-CreateCoredumpOnCrash",
 ];
 
-/// For arms that are asked for safepoints: a look at the wish to stop in every turn of every counted loop. The collector that
-/// workers have leaves those looks out (LoopStripMiningIter is 0 with it), so that a loop over 256 blocks was seen to hold a
-/// safepoint up for all the faults in it; with others there is one in a thousand turns. One each is the least that a fault
-/// can cost.
+/// For arms with `+safepoints`: a safepoint poll in every turn of every counted loop. The serial collector omits these polls
+/// (LoopStripMiningIter is 0 with it), and a loop over 256 blocks was seen to delay a safepoint for all the faults in it;
+/// other collectors poll once in a thousand turns. With one poll per turn a delay is that of one fault.
 const POLLS: &[&str] = &["-XX:+UseCountedLoopSafepoints", "-XX:LoopStripMiningIter=1"];
 
-/// From here on the JDK has the foreign-function API, which wants to be allowed by name.
+/// From this version on the JDK has the foreign-function API, which a flag must enable.
 const FOREIGN: u32 = 22;
-/// From here on sun.misc.Unsafe does too; its `invokeCleaner` is the only way to unmap a MappedByteBuffer.
+/// From this version on sun.misc.Unsafe needs a flag too; its `invokeCleaner` is the only way to unmap a MappedByteBuffer.
 const GUARDED: u32 = 23;
 
 impl Runtime for Jvm {

@@ -43,7 +43,7 @@ const COUNTED: [Counted; 3] = [
     },
 ];
 
-/// Over bytes of the tally. What a command reads is not known from outside: then over the bytes of its files.
+/// Per byte of the tally. What a command reads is not known from outside, so for commands per byte of its files.
 fn over(reading: &Reading<f64>, cell: &CellFinding, bytes: Option<f64>) -> Reading<f64> {
     let named = || cell.condition.is_of_commands().then_some(cell.condition.file_bytes as f64);
     match bytes.or_else(named).filter(|&bytes| bytes > 0.0) {

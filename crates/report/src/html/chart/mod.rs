@@ -78,7 +78,7 @@ impl<'a> View<'a> {
         View { findings, labels: Labels::of(record), groups, names: Names::of(record, findings), looks }
     }
 
-    /// The cells by what tells a figure from the next: everything but the block and how much of the file is touched.
+    /// The cells by figure. Figures differ in everything but the block and how much of the file is touched.
     fn groups(&self) -> Vec<(String, Vec<Named<'a>>)> {
         let mut of: Vec<&Group> = Vec::new();
         let mut groups: Vec<(String, Vec<Named<'a>>)> = Vec::new();

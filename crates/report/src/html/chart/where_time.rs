@@ -4,7 +4,7 @@ use schema::{
     Findings, Record,
     findings::CellFinding,
     record::Reading,
-    unit_cost::{Account, Cause},
+    unit_cost::{Cause, CostBreakdown},
 };
 
 use crate::{
@@ -55,7 +55,7 @@ struct Row {
 
 fn draw(record: &Record, findings: &Findings) -> Drawn {
     let view = View::of(record, findings);
-    let accounts: &[Account] = findings.costs.as_ref().map_or(&[], |it| &it.accounts);
+    let accounts: &[CostBreakdown] = findings.costs.as_ref().map_or(&[], |it| &it.accounts);
     let groups = view.groups();
     let figures: Vec<Figure> = groups.iter().filter_map(|(title, cells)| figure(title, cells, accounts)).collect();
     if figures.is_empty() { Err(format!("No cell has CPU times: {}.", reason(findings))) } else { Ok(figures) }
@@ -66,8 +66,8 @@ fn reason(findings: &Findings) -> String {
     reason.unwrap_or("nothing was measured").to_string()
 }
 
-fn by_account(cell: &CellFinding, total: f64, accounts: &[Account]) -> Option<([f64; PARTS.len()], f64)> {
-    let of_cell = |it: &&Account| it.id == cell.id;
+fn by_account(cell: &CellFinding, total: f64, accounts: &[CostBreakdown]) -> Option<([f64; PARTS.len()], f64)> {
+    let of_cell = |it: &&CostBreakdown| it.id == cell.id;
     let account = accounts.iter().find(of_cell).filter(|it| it.condition.ops > 0)?;
     let ops = account.condition.ops as f64;
     let mut parts = [0.0; PARTS.len()];
@@ -89,7 +89,7 @@ fn by_ticks(cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String
     Ok(parts)
 }
 
-fn figure(title: &str, cells: &[Named], accounts: &[Account]) -> Option<Figure> {
+fn figure(title: &str, cells: &[Named], accounts: &[CostBreakdown]) -> Option<Figure> {
     let mut rows: Vec<Row> = Vec::new();
     let mut notes = Vec::new();
     for it in cells.iter().filter(|it| !it.cell.control) {

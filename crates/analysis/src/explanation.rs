@@ -12,13 +12,13 @@ use crate::{
 /// Counts that differ by less than this factor explain nothing.
 const ALIKE: f64 = 1.25;
 
-/// Of all differences, so many are told.
+/// How many of the differences are reported.
 const TOLD: usize = 3;
 
-/// The kernel splits user from system time by looking at every tick (250 a second on most kernels).
+/// The kernel splits user and system time by sampling at every tick (250 a second on most kernels).
 pub(crate) const TICK_NS: f64 = 4e6;
 
-pub(crate) fn because(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
+pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
     let [a, b] = [baseline, arm].map(|cell| Counts::of(run, cell));
     let [first, second] = [baseline, arm].map(|cell| run.name(cell.arm()));
     let mut facts: Vec<(usize, &Fact, f64)> =
@@ -29,9 +29,8 @@ pub(crate) fn because(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> 
     let differing = facts.iter().take_while(|(_, _, contrast)| *contrast > ALIKE.ln()).count();
     if differing == 0 && !(cold && from_device) {
         let clauses: Vec<String> = facts.iter().take(TOLD).filter_map(|(_, fact, _)| (fact.says)(&a)).collect();
-        return (!clauses.is_empty()).then(|| {
-            format!("nothing that was counted differs much; {first}, and {second} alike: {}", clauses.join(", "))
-        });
+        return (!clauses.is_empty())
+            .then(|| format!("the counts of {first} and {second} hardly differ: {}", clauses.join(", ")));
     }
     let told = differing.min(TOLD);
     // What came from the device belongs to every cold reason, differing or not.
@@ -100,7 +99,7 @@ struct Fact {
     says: fn(&Counts) -> Option<String>,
 }
 
-/// In the order in which they are told.
+/// In the order in which they are reported.
 const FACTS: &[Fact] = &[
     Fact { of_device: false, contrast: |a, b| contrast(a.calls?, b.calls?, 8.0), says: says_calls },
     Fact {

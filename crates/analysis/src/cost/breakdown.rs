@@ -1,8 +1,8 @@
-//! A cell's counts at calibrated costs, and a comparison's difference by them. What is not explained is said.
+//! The cost breakdown of a cell, and how much of a comparison's difference it explains.
 
 use schema::{
     findings::Verdict,
-    unit_cost::{Account, Quantity, Term, UnitCosts},
+    unit_cost::{CostBreakdown, CostComponent, Quantity, UnitCosts},
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use super::{
 /// What is a smaller share of the larger account is not worth a clause.
 const TOLD: f64 = 0.02;
 
-pub(crate) fn of_cell(run: &Run, costs: &UnitCosts, cell: &Cell) -> Result<Account, String> {
+pub(crate) fn of_cell(run: &Run, costs: &UnitCosts, cell: &Cell) -> Result<CostBreakdown, String> {
     let measured_ns = measured_ns(cell).ok_or("no pass was measured")?;
     let counts = Counts {
         minor_faults: cell.count("minor_faults"),
@@ -27,7 +27,7 @@ pub(crate) fn of_cell(run: &Run, costs: &UnitCosts, cell: &Cell) -> Result<Accou
         device_requests: cell.count("disk_read_requests"),
     };
     let terms = model::terms(costs, &pass(run, cell, counts))?;
-    Ok(Account {
+    Ok(CostBreakdown {
         id: cell.id,
         arm: cell.arm().name.clone(),
         condition: cell.own.clone(),
@@ -59,7 +59,12 @@ pub(super) fn measured_ns(cell: &Cell) -> Option<f64> {
 }
 
 /// Puts the account of both arms in the place of the counted facts, where both have one.
-pub(crate) fn explain(run: &Run, compared: &mut Compared, baseline: Option<&Account>, arm: Option<&Account>) {
+pub(crate) fn explain(
+    run: &Run,
+    compared: &mut Compared,
+    baseline: Option<&CostBreakdown>,
+    arm: Option<&CostBreakdown>,
+) {
     let (Some(baseline), Some(arm)) = (baseline, arm) else { return };
     if compared.finding.verdict == Verdict::NotComparable {
         return;
@@ -79,10 +84,10 @@ pub(super) fn explained_share([(a, measured_a), (b, measured_b)]: [(f64, f64); 2
     share.is_finite().then(|| share.max(0.0))
 }
 
-fn sentence(accounts: [&Account; 2], names: &[String; 2], decided: bool) -> String {
+fn sentence(accounts: [&CostBreakdown; 2], names: &[String; 2], decided: bool) -> String {
     let most = accounts.iter().map(|it| it.accounted_ns).fold(0.0, f64::max);
-    let side = |account: &Account, name: &str| {
-        let told: Vec<String> = account.terms.iter().filter(|it| it.ns >= TOLD * most).map(said).collect();
+    let side = |account: &CostBreakdown, name: &str| {
+        let told: Vec<String> = account.terms.iter().filter(|it| it.ns >= TOLD * most).map(described).collect();
         let told = if told.is_empty() { format!("{} in all", time(account.accounted_ns)) } else { told.join(", ") };
         format!("{name}: {told}")
     };
@@ -108,9 +113,9 @@ fn sentence(accounts: [&Account; 2], names: &[String; 2], decided: bool) -> Stri
 }
 
 /// `262,144 reads × 310 ns = 81 ms`, `1 GiB copied = 62 ms`. The product is that of the numbers that are shown.
-fn said(term: &Term) -> String {
+fn described(component: &CostComponent) -> String {
     use Quantity::*;
-    let what = match term.what {
+    let what = match component.what {
         Reads => "reads".to_string(),
         Seeks => "seeks".to_string(),
         RandomPlaces => "misses at random places".to_string(),
@@ -119,15 +124,17 @@ fn said(term: &Term) -> String {
         PagesUnmapped => "pages unmapped".to_string(),
         PagesBroughtIn => "pages brought in".to_string(),
         Faults => "faults".to_string(),
-        Requests => format!("requests of {}", rough_size(term.request_bytes.unwrap_or(0.0))),
-        OpenAndClose => return format!("open and close = {}", time(term.ns)),
-        MapAndUnmap => return format!("open, map, unmap, close = {}", time(term.ns)),
-        BytesCopied => return format!("{} copied = {}", rough_size(term.count), time(term.ns)),
-        BytesSummed => return format!("{} summed = {}", rough_size(term.count), time(term.ns)),
-        BytesSummedInPlace => return format!("{} summed in place = {}", rough_size(term.count), time(term.ns)),
-        BytesFromDevice => return format!("{} from the device = {}", rough_size(term.count), time(term.ns)),
+        Requests => format!("requests of {}", rough_size(component.request_bytes.unwrap_or(0.0))),
+        OpenAndClose => return format!("open and close = {}", time(component.ns)),
+        MapAndUnmap => return format!("open, map, unmap, close = {}", time(component.ns)),
+        BytesCopied => return format!("{} copied = {}", rough_size(component.count), time(component.ns)),
+        BytesSummed => return format!("{} summed = {}", rough_size(component.count), time(component.ns)),
+        BytesSummedInPlace => {
+            return format!("{} summed in place = {}", rough_size(component.count), time(component.ns));
+        }
+        BytesFromDevice => return format!("{} from the device = {}", rough_size(component.count), time(component.ns)),
     };
-    product(term.count, &what, term.unit_ns)
+    product(component.count, &what, component.unit_ns)
 }
 
 #[cfg(test)]
