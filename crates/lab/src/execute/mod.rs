@@ -89,6 +89,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         interrupted: hooks.interrupted,
         random: fastrand::Rng::with_seed(settings.seed),
         passes: 0,
+        round: 0,
         filled: None,
         settings,
         cgroups: Cgroups::new(Some(settings.note)),

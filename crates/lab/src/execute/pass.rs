@@ -34,6 +34,8 @@ pub struct Bench<'a> {
     pub(super) interrupted: &'a AtomicBool,
     pub(super) random: fastrand::Rng,
     pub(super) passes: u64,
+    /// From 1; 0 before the rounds.
+    pub(super) round: u32,
     /// What the page cache was last filled with.
     pub(super) filled: Option<Filled>,
     pub(super) settings: &'a Settings<'a>,
@@ -322,14 +324,22 @@ impl Bench<'_> {
             descriptor: condition.descriptor,
             consumed_percent: condition.consumed_percent,
             durability: condition.durability,
-            // The same offsets for every arm and round of a condition: part of equal work.
-            seed: self.record.seed,
+            seed: self.seed_of(condition),
             hold: state::hold(condition.state),
             watch: None,
             permit,
             times_its_loop: condition.consume.looks_at_all()
                 && !condition.workload.writes()
                 && self.record.cells.iter().any(|it| !["native", COMMAND].contains(&it.arm.runtime.as_str())),
+        }
+    }
+
+    /// The same offsets for every arm of a round, which is part of equal work, and others in the next: caches below the
+    /// kernel (of the host, the controller, the device) would answer the same places faster the second time.
+    fn seed_of(&self, condition: &Condition) -> u64 {
+        match condition.workload.is_ascending() {
+            true => self.record.seed,
+            false => self.record.seed.wrapping_add(u64::from(self.round) << 32),
         }
     }
 

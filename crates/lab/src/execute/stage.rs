@@ -316,6 +316,7 @@ impl Bench<'_> {
         let rounds_max = self.settings.rounds.unwrap_or(ROUNDS_MAX);
         let mut saved = Instant::now();
         for round in 0..rounds_max {
+            self.round = round + 1;
             let mut order: Vec<usize> = slot.conditions.clone();
             self.random.shuffle(&mut order);
             for condition in order {
