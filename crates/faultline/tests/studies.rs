@@ -31,6 +31,7 @@ fn an_unknown_study_is_answered_with_the_nearest_name() {
     sandbox.run(&["reproduce", "dilon-2001"]).refused(2, &["\"dilon-2001\"", "did you mean \"dillon-2001\"?"]);
     sandbox.run(&["reproduce", "dillon-2001", "zzzzzzzz"]).refused(2, &["\"zzzzzzzz\"", "dillon-2001", "all"]);
     sandbox.run(&["claims", "--study", "dilon-2001"]).refused(2, &["did you mean \"dillon-2001\"?"]);
+    sandbox.run(&["claims", "--study", "dillon-2001"]).expect(3).shows(&["not run yet"]);
     assert!(!sandbox.data().exists());
 }
 

@@ -32,5 +32,7 @@ pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
     } else {
         report::claims(&ledger, output::style(false))
     })?;
-    Ok(Outcome::Answered)
+    // As of other filters that leave nothing.
+    let nothing = args.study.is_some() && ledger.entries.is_empty();
+    Ok(if nothing { Outcome::NothingDecided } else { Outcome::Answered })
 }
