@@ -29,4 +29,4 @@ mod writing;
 pub use execute::{Hooks, INTERRUPTED, Progress, execute};
 pub use named::Named;
 pub use plan::Plan;
-pub use target::Target;
+pub use target::{Target, device_of};

@@ -154,19 +154,13 @@ impl Target {
         made: Option<File>,
         keep_cache: bool,
     ) -> Target {
-        let disk = match sys::read_ahead::devices(&file_system) {
-            1 => Disk::of(&file_system.device)
-                .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))
-                .map_err(|error| format!("no block device under {} ({error})", file_system.kind)),
-            devices => Err(format!("{} is spread over {devices} devices", file_system.kind)),
-        };
         let may_evict = !keep_cache && !file_system.is_memory();
         Target {
             path,
             bytes: metadata.len(),
             inode: metadata.ino(),
             made,
-            disk,
+            disk: disk(&file_system),
             way: if may_evict { prove(&file) } else { believe(&file) },
             allocated_bytes: metadata.blocks() * 512,
             stamp: Stamp::of(metadata),
@@ -254,6 +248,20 @@ impl Target {
             }),
         }
     }
+}
+
+fn disk(file_system: &FileSystem) -> Result<Disk, String> {
+    match sys::read_ahead::devices(file_system) {
+        1 => Disk::of(&file_system.device)
+            .or_else(|error| Disk::of_source(&file_system.source).map_err(|_| error))
+            .map_err(|error| format!("no block device under {} ({error})", file_system.kind)),
+        devices => Err(format!("{} is spread over {devices} devices", file_system.kind)),
+    }
+}
+
+/// The kernel name of the whole disk that a path lies on, where it lies on one.
+pub fn device_of(path: &Path) -> Option<String> {
+    disk(&sys::mount::file_system(path).ok()?).ok().map(|it| it.name)
 }
 
 /// Whether a path leads to something with pages of its own; asked before opening, for opening a pipe would wait for a

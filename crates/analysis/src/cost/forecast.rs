@@ -66,17 +66,21 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
         threads: Threads { count: asked.threads.max(1), cpus: record.environment.cpus },
     };
     let beyond = (asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random) || asked.threads > 1;
-    let (mut arms, mut resident_share) = (Vec::new(), 1.0);
+    let (mut arms, mut resident_share, mut kinds) = (Vec::new(), 1.0, Vec::new());
     for arm in &asked.arms {
         let pass = pass(arm);
         resident_share = pass.resident_share();
+        let kind = Kind::of(arm, resident_share < 1.0);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
         let terms = model::terms(&costs, &pass);
-        let seconds = terms.clone().map(|terms| interval(&terms, &own, resident_share < 1.0, beyond)).into();
+        let seconds = terms.clone().map(|terms| interval(&terms, &own, kind, beyond)).into();
         let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
         arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() });
     }
     let mut remarks = remarks(asked, &costs, &arms, resident_share, record);
-    remarks.push(basis(&own, resident_share < 1.0));
+    remarks.extend(kinds.into_iter().map(|kind| basis(&own, kind)));
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
         run: record.id.clone(),
@@ -100,16 +104,40 @@ fn condition(asked: &Asked) -> Condition {
     }
 }
 
-/// The run's own cells of the same kind: those that wait for the device, or those that do not.
-fn kin(own: &[PredictedCell], waits: bool) -> Option<Sample> {
-    let of_kind = own.iter().filter(|it| (it.condition.state == State::Cold) == waits);
+/// What a pass waits for: how far off unit costs are is another matter for each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Memory,
+    /// The device, through the page cache.
+    PageCache,
+    /// The device alone, whatever is in memory.
+    Around,
+}
+
+impl Kind {
+    fn of(arm: &Arm, misses: bool) -> Kind {
+        match misses {
+            _ if arm.is_direct() => Kind::Around,
+            true => Kind::PageCache,
+            false => Kind::Memory,
+        }
+    }
+
+    fn of_cell(cell: &PredictedCell) -> Option<Kind> {
+        Some(Kind::of(&cell.arm.parse().ok()?, cell.condition.state == State::Cold))
+    }
+}
+
+/// The run's own cells of the same kind.
+fn kin(own: &[PredictedCell], kind: Kind) -> Option<Sample> {
+    let of_kind = own.iter().filter(|it| Kind::of_cell(it) == Some(kind));
     let sample = Sample::new(of_kind.map(|it| (it.measured_ns_per_op / it.predicted_ns_per_op).ln()).collect())?;
     (sample.count() >= ENOUGH).then_some(sample)
 }
 
-fn interval(terms: &[CostComponent], own: &[PredictedCell], waits: bool, beyond: bool) -> Estimate {
+fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: bool) -> Estimate {
     let seconds: f64 = terms.iter().map(|it| it.ns).sum::<f64>() / 1e9;
-    let (low, high) = match kin(own, waits) {
+    let (low, high) = match kin(own, kind) {
         Some(sample) => (sample.quantile(0.05).min(0.0), sample.quantile(0.95).max(0.0)),
         None => (-UNKNOWN.ln(), UNKNOWN.ln()),
     };
@@ -119,9 +147,13 @@ fn interval(terms: &[CostComponent], own: &[PredictedCell], waits: bool, beyond:
     Estimate { median: seconds, ci_low: at(low), ci_high: at(high) }
 }
 
-fn basis(own: &[PredictedCell], waits: bool) -> String {
-    let kind = if waits { "that wait for the device" } else { "that stay in memory" };
-    match kin(own, waits) {
+fn basis(own: &[PredictedCell], of: Kind) -> String {
+    let kind = match of {
+        Kind::Memory => "that stay in memory",
+        Kind::PageCache => "that wait for the device",
+        Kind::Around => "that read around the page cache",
+    };
+    match kin(own, of) {
         Some(sample) => format!(
             "The interval is where 90 % of the run's own {} cells {kind} lay around what the same costs predict for them",
             thousands(sample.count() as u64)
@@ -176,4 +208,38 @@ fn remarks(
         remarks.push(format!("the device is the {} of that run", device.name));
     }
     remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{CellId, ConditionId};
+
+    use super::*;
+
+    #[test]
+    fn an_arm_around_the_page_cache_is_judged_by_cells_of_its_kind_in_every_state() {
+        let cell = |arm: &str, state, measured_ns_per_op: f64| PredictedCell {
+            id: CellId { condition: ConditionId { condition_index: 0, comparison_index: None }, cell: 0 },
+            arm: arm.into(),
+            condition: Condition { state, ..Condition::plain(1 << 30) },
+            predicted_ns_per_op: 1.0,
+            measured_ns_per_op,
+            error: 0.0,
+            held_out: false,
+        };
+        let of = |arm: &str, state, ratio: f64| vec![cell(arm, state, ratio); ENOUGH];
+        let own = [
+            of("native/direct", State::Cached, 3.0),
+            of("native/read", State::Cached, 1.0),
+            of("native/read", State::Cold, 2.0),
+        ]
+        .concat();
+        let median =
+            |arm: &str, misses| kin(&own, Kind::of(&arm.parse().unwrap(), misses)).map(|it| it.median().exp().round());
+        for misses in [false, true] {
+            assert_eq!(median("native/direct", misses), Some(3.0));
+        }
+        assert_eq!((median("native/read", false), median("native/read", true)), (Some(1.0), Some(2.0)));
+        assert!(kin(&own[ENOUGH..], Kind::Around).is_none(), "no other kind stands in for it");
+    }
 }

@@ -16,7 +16,7 @@ use crate::{
 pub fn run(args: &PredictArgs) -> Result<Outcome> {
     let record = match &args.run {
         Some(run) => history::Store::open(None)?.load(run)?,
-        None => match newest(&lab::host::detect().host)? {
+        None => match best(args)? {
             Some(record) => record,
             None => calibrate(args)?,
         },
@@ -39,20 +39,40 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
     Ok(if known { Outcome::Answered } else { Outcome::NothingDecided })
 }
 
-/// The newest saved run of this machine that has unit costs.
-fn newest(host: &str) -> Result<Option<Record>> {
+/// Of the newest saved runs, so many are looked at.
+const LOOKED_AT: usize = 50;
+
+/// The saved run of this machine whose unit costs say most about the question.
+fn best(args: &PredictArgs) -> Result<Option<Record>> {
     let store = history::Store::open(None)?;
-    for (id, _) in store.list()? {
-        // A damaged record, or one whose run was stopped, is no reason not to answer from the next one.
-        if let Ok(record) = store.load(&id)
-            && record.environment.host == host
-            && record.partial.is_none()
-            && record.calibration.value().is_some()
-        {
-            return Ok(Some(record));
+    let here = lab::host::detect();
+    let device = lab::device_of(&args.dir);
+    let mut best: Option<(Worth, Record)> = None;
+    for (id, _) in store.list()?.into_iter().take(LOOKED_AT) {
+        // A damaged record, or one whose run was stopped, is no reason not to answer from another one.
+        let Ok(record) = store.load(&id) else { continue };
+        if record.environment.host != here.host || record.partial.is_some() {
+            continue;
+        }
+        let worth = worth(&record, &here.kernel, device.as_deref(), args.file_size.0);
+        if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(most, _)| it > most)) {
+            best = Some((worth, record));
         }
     }
-    Ok(None)
+    Ok(best.map(|(_, record)| record))
+}
+
+/// What unit costs are worth for a question, the most telling first: the kernel and the device are the same, how much of
+/// the file the calibration reached over, and how many passes it rests on.
+type Worth = (bool, bool, u64, usize);
+
+/// Nothing without unit costs.
+fn worth(record: &Record, kernel: &str, device: Option<&str>, file_bytes: u64) -> Option<Worth> {
+    let calibration = record.calibration.value()?;
+    let reached = calibration.points.iter().map(|it| it.range_bytes).max()?;
+    let of_record = record.target.device.value().map(|it| it.name.as_str());
+    let passes = calibration.points.iter().map(|it| it.passes.len()).sum();
+    Some((record.environment.kernel == kernel, of_record == device, reached.min(file_bytes), passes))
 }
 
 fn calibrate(args: &PredictArgs) -> Result<Record> {
@@ -104,4 +124,32 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
         state: args.state,
         threads: args.threads,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A measured run with unit costs.
+    const MEASURED: &str = include_str!("../../../analysis/tests/records/crossover.json");
+
+    #[test]
+    fn the_run_whose_calibration_reached_over_more_of_the_file_is_worth_more_and_an_uncalibrated_one_nothing() {
+        let record: Record = serde_json::from_str(MEASURED).unwrap();
+        let (kernel, file_bytes) = (record.environment.kernel.clone(), 40 << 30);
+        let device = record.target.device.value().map(|it| it.name.clone());
+        let of = |record: &Record, kernel: &str| worth(record, kernel, device.as_deref(), file_bytes);
+        let mut smaller = record.clone();
+        let schema::Reading::Value(calibration) = &mut smaller.calibration else { panic!("it is calibrated") };
+        calibration.points.iter_mut().for_each(|it| it.range_bytes = it.range_bytes.min(1 << 20));
+        let mut fewer = record.clone();
+        let schema::Reading::Value(calibration) = &mut fewer.calibration else { panic!("it is calibrated") };
+        calibration.points.iter_mut().for_each(|it| it.passes.truncate(1));
+        assert!(of(&record, &kernel) > of(&smaller, &kernel));
+        assert!(of(&record, &kernel) > of(&fewer, &kernel));
+        assert!(of(&smaller, &kernel) > of(&record, "another kernel"));
+        assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), file_bytes));
+        let none = Record { calibration: schema::Reading::unavailable("a budget of 5 s"), ..record };
+        assert_eq!(of(&none, &kernel), None);
+    }
 }
