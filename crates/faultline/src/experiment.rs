@@ -134,7 +134,19 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     }
     experiment.comparisons.retain(|compare| !compare.workload.is_empty());
     if experiment.comparisons.is_empty() {
-        return Err(format!("experiment {:?} has no such workload", experiment.name));
+        let wanted: Vec<&str> = args.workload.iter().map(|it| it.word()).collect();
+        let writing = args.workload.iter().any(|it| it.writes());
+        let hint = match writing {
+            true => {
+                "; a workload that writes needs methods that write: name an experiment that has it, such as -e write-back"
+            }
+            false => "",
+        };
+        return Err(format!(
+            "experiment {:?} has no comparison with workload {}{hint}",
+            experiment.name,
+            wanted.join(", ")
+        ));
     }
     set_fills(experiment, &args.fill)?;
     experiment.validate().map_err(|(_, message)| message)

@@ -11,7 +11,7 @@ use schema::{
 use crate::{
     Style, number,
     page::{Page, Paint},
-    summary::plural,
+    summary::{all_of, plural},
     table::{Cell, Column, Table},
 };
 
@@ -42,8 +42,8 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
     if let Some((median, worst)) = predictions.median.zip(predictions.worst) {
         let common = predictions.worst_have.as_ref().map(|it| format!("; the worst are mostly {it}"));
         lines.push(format!(
-            "all {} cells that can be predicted: median error {}, at worst {}{}{}",
-            predictions.cells.len(),
+            "{} that can be predicted: median error {}, at worst {}{}{}",
+            all_of(predictions.cells.len(), "cell", "cells"),
             number::percent(median),
             number::percent(worst),
             worst_cell(record, &predictions.cells, |_| true),

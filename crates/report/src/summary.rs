@@ -67,7 +67,9 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
 pub(crate) fn interrupted(record: &Record) -> Option<String> {
     let reason = record.partial.as_deref()?;
     let passes = counted(record.samples.len(), "pass", "passes");
-    Some(format!("{reason}. What follows rests on the {passes} made until then."))
+    let rests = format!("What follows rests on the {passes} made until then.");
+    // The label says that already.
+    Some(if reason.eq_ignore_ascii_case("interrupted") { rests } else { format!("{reason}. {rests}") })
 }
 
 /// What would bring more rounds to comparisons, by what ended them; the conditions are named where they are not all.
