@@ -23,9 +23,18 @@ struct Label {
 }
 
 impl Label {
+    fn further(&self) -> impl Iterator<Item = &String> {
+        self.also.iter().chain(self.unusual.iter().filter(|it| !self.also.contains(it)))
+    }
+
     fn text(&self) -> String {
-        let also = self.also.iter().chain(self.unusual.iter().filter(|it| !self.also.contains(it)));
-        [&self.core].into_iter().chain(also).filter(|it| !it.is_empty()).cloned().collect::<Vec<String>>().join(", ")
+        [&self.core]
+            .into_iter()
+            .chain(self.further())
+            .filter(|it| !it.is_empty())
+            .cloned()
+            .collect::<Vec<String>>()
+            .join(", ")
     }
 }
 
@@ -113,7 +122,7 @@ impl Labels {
 
     /// What distinguishes it from the others besides workload, block and state: `4 threads`. Empty if those suffice.
     pub fn also(&self, at: usize) -> String {
-        self.labels.get(at).map(|it| it.also.join(", ")).unwrap_or_default()
+        self.labels.get(at).map(|it| it.further().cloned().collect::<Vec<String>>().join(", ")).unwrap_or_default()
     }
 }
 
@@ -121,6 +130,14 @@ impl Labels {
 mod tests {
     use super::*;
     use crate::{fields::Filter, saved::CellPattern};
+
+    #[test]
+    fn an_unusual_consume_is_said_although_all_conditions_have_it() {
+        let touch = Condition { consume: crate::Consume::Touch, ..Condition::plain(1 << 20) };
+        let larger = Condition { block_bytes: 4096, ..touch.clone() };
+        let labels = Labels::new(&[(&touch, Vec::new()), (&larger, Vec::new())]);
+        assert_eq!((labels.also(0), labels.also(1)), ("touch".to_string(), "touch".to_string()));
+    }
 
     #[test]
     fn conditions_that_differ_or_come_from_two_comparisons_never_read_the_same() {
