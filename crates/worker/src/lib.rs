@@ -115,7 +115,7 @@ impl Worker {
                         Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen, observation }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
-                    None => failed(pass, "prepare", Fault::new("`go` came without a preceding `prepare`")),
+                    None => failed(pass, "prepare", Fault::new("`go` came, but nothing is prepared")),
                 }
             }
             Request::Bye {} => unreachable!("serve returns on bye"),
