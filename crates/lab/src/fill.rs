@@ -9,13 +9,14 @@
 use std::{
     collections::BTreeMap,
     fs::File,
+    num::NonZero,
     os::{fd::AsFd, unix::fs::FileExt},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use rustix::fs::Advice;
-use schema::{Fill, Span};
+use schema::{Fill, Reading, Span, record::Resident};
 
 use crate::{Target, fixture, link::Trouble};
 
@@ -30,8 +31,10 @@ const SHARE_WANTED: f64 = 0.98;
 /// Why not, and what would help.
 pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), String> {
     let only = |what: &str| format!("fill {fill} {what}; fill sequential is possible");
-    if fill == Fill::Sequential {
-        return Ok(());
+    match fill {
+        Fill::Sequential => return Ok(()),
+        Fill::Found => return as_found(target),
+        _ => {}
     }
     if target.file_system.is_memory() {
         return Err(only(&format!(
@@ -51,43 +54,103 @@ pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), St
     Ok(())
 }
 
+/// What was found can be measured where all of it was in the page cache: passes would change anything else.
+fn as_found(target: &Target) -> Result<(), String> {
+    if target.made.is_some() {
+        return Err("faultline made this file, so it was not found in any state".into());
+    }
+    match &target.found {
+        Reading::Value(Resident { pages, of }) if pages == of => Ok(()),
+        Reading::Value(Resident { pages, of }) => {
+            let percent = *pages as f64 / *of as f64 * 100.0;
+            Err(format!(
+                "{percent:.0} % of it was in the page cache when the run began; as found, a file is measured where all of \
+                 it was, because passes would bring in the rest"
+            ))
+        }
+        Reading::Unavailable { unavailable } => Err(unavailable.clone()),
+    }
+}
+
+/// How the pages of fill `random` are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Page by page: neighbours in the file are none in memory, as after a database has read its pages.
+    Pages,
+    /// In requests of 1 MiB in random order, where single pages take the device too long: some neighbours stay neighbours,
+    /// which makes a mapping up to a fifth cheaper (docs/FOLIOS.md).
+    Requests,
+}
+
 /// Reads, or touches, a part of an evicted file.
 ///
 /// # Errors
 /// What cannot be read or mapped; an interruption.
-pub(crate) fn bring_in(file: &File, range: Span, fill: Fill, interrupted: &AtomicBool) -> Result<(), Trouble> {
-    let page = sys::page_bytes();
-    let first = range.offset / page * page;
+pub(crate) fn bring_in(
+    file: &File,
+    range: Span,
+    fill: Fill,
+    order: Order,
+    interrupted: &AtomicBool,
+) -> Result<(), Trouble> {
     let cannot = |error: std::io::Error| Trouble::Failed(format!("fill {fill}: the file cannot be read: {error}"));
-    let advise = |advice| rustix::fs::fadvise(file.as_fd(), 0, None, advice).map_err(|errno| cannot(errno.into()));
-    if fill == Fill::Random {
-        advise(Advice::Random)?;
+    let page = sys::page_bytes();
+    let step = match (fill, order) {
+        (Fill::Random, Order::Pages) => page,
+        (Fill::Faults | Fill::HugePages, _) => MAPPED_AT_ONCE,
+        _ => REQUEST,
+    };
+    let first = range.offset / page * page;
+    let pieces = (range.end() - first).div_ceil(step);
+    let at = |piece: u64| first + piece * step;
+    let length = |piece: u64| (range.end() - at(piece)).min(step);
+    let mut buffer = vec![0; if step == MAPPED_AT_ONCE { 0 } else { step as usize }];
+    let bring = |piece: u64, buffer: &mut Vec<u8>| match fill {
+        Fill::Faults => sys::cache::fault_in(file, at(piece), length(piece), false),
+        Fill::HugePages => sys::cache::fault_in(file, at(piece), length(piece), true).map_err(no_huge_pages),
+        _ => read_at(file, &mut buffer[..length(piece) as usize], at(piece)),
+    };
+    let go_on = || if interrupted.load(Ordering::Relaxed) { Err(Trouble::Interrupted) } else { Ok(()) };
+    if fill != Fill::Random {
+        return (0..pieces).try_for_each(|piece| go_on().and_then(|()| bring(piece, &mut buffer).map_err(cannot)));
     }
-    let mut buffer = vec![0; if matches!(fill, Fill::Faults | Fill::HugePages) { 0 } else { REQUEST as usize }];
-    let mut at = first;
-    while at < range.end() {
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(Trouble::Interrupted);
+    let advise = |advice, piece: Option<u64>| {
+        let (offset, bytes) = piece.map_or((0, None), |piece| (at(piece), NonZero::new(length(piece))));
+        rustix::fs::fadvise(file.as_fd(), offset, bytes, advice).map_err(|errno| cannot(errno.into()))
+    };
+    let mut pieces: Vec<u64> = (0..pieces).collect();
+    fastrand::shuffle(&mut pieces);
+    advise(Advice::Random, None)?;
+    for batch in pieces.chunks(QUEUED) {
+        go_on()?;
+        if order == Order::Pages {
+            // Many requests at once; one after the other took three to seven times as long.
+            batch.iter().try_for_each(|piece| advise(Advice::WillNeed, Some(*piece)))?;
         }
-        let want = (range.end() - at).min(REQUEST.max(HUGE_PAGE));
-        let got = match fill {
-            Fill::Faults => sys::cache::fault_in(file, at, want, false).map(|()| want),
-            Fill::HugePages => sys::cache::fault_in(file, at, want, true).map(|()| want).map_err(no_huge_pages),
-            _ => {
-                let want = want.min(REQUEST) as usize;
-                rustix::io::pread(file, &mut buffer[..want], at).map(|it| it as u64).map_err(Into::into)
-            }
-        };
-        match got.map_err(cannot)? {
-            0 => break,
-            got => at += got,
-        }
+        batch.iter().try_for_each(|piece| bring(*piece, &mut buffer).map_err(cannot))?;
     }
-    if fill == Fill::Random { advise(Advice::Normal) } else { Ok(()) }
+    advise(Advice::Normal, None)
 }
 
-/// The largest that a mapping is made of.
-const HUGE_PAGE: u64 = 32 << 20;
+/// All of a part, unless the file has become shorter.
+fn read_at(file: &File, mut room: &mut [u8], mut at: u64) -> std::io::Result<()> {
+    while !room.is_empty() {
+        match file.read_at(room, at)? {
+            0 => break,
+            got => {
+                at += got as u64;
+                room = &mut room[got..];
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Requests that the device may have at once.
+const QUEUED: usize = 1024;
+
+/// Mapped pages count as this process's memory, and the controller stays small.
+const MAPPED_AT_ONCE: u64 = 32 << 20;
 
 fn no_huge_pages(error: std::io::Error) -> std::io::Error {
     match error.raw_os_error() {
@@ -138,36 +201,57 @@ fn folder(target: &Target) -> &Path {
     Path::new(&target.path).parent().unwrap_or(Path::new("/"))
 }
 
-/// Whether the folios are as the fill makes them, by what root sees of them.
+/// Places at which pages are counted that a fault maps.
+pub(crate) const SAMPLES: usize = 200;
+
+/// Whether the folios are as the fill makes them: by their sizes, which root sees, or by the pages that single faults map.
 ///
 /// # Errors
 /// What is otherwise.
-pub(crate) fn verify(fill: Fill, orders: &BTreeMap<u32, u64>) -> Result<(), String> {
+pub(crate) fn verify(fill: Fill, folios: &Folios) -> Result<(), String> {
     let page = sys::page_bytes();
     // How large folios get is the kernel's and the file system's choice; how small they are kept is the fill's.
-    let largest = match fill {
-        Fill::Sequential | Fill::Faults | Fill::HugePages => return Ok(()),
-        Fill::Random => page,
-        Fill::Written(bytes) | Fill::ReadAhead(bytes) => bytes.max(page),
+    let (largest, exactly) = match fill {
+        Fill::Found | Fill::Sequential | Fill::Faults | Fill::HugePages => return Ok(()),
+        Fill::Random => (page, false),
+        Fill::Written(bytes) => (bytes.max(page), false),
+        Fill::ReadAhead(bytes) => (bytes, true),
     };
-    let all: u64 = orders.values().sum();
-    let larger: u64 = orders.iter().filter(|(order, _)| page << **order > largest).map(|(_, pages)| pages).sum();
-    if larger as f64 > all as f64 * (1.0 - SHARE_WANTED) {
-        return Err(format!(
-            "fill {fill} should leave folios of at most {}, and {larger} of {all} pages lie in larger ones",
-            schema::Bytes(largest)
-        ));
-    }
-    if let Fill::ReadAhead(bytes) = fill {
-        let just = orders.iter().filter(|(order, _)| page << **order == bytes).map(|(_, pages)| *pages).sum::<u64>();
-        if (just as f64) < all as f64 * SHARE_WANTED {
-            return Err(format!(
-                "fill {fill} could not be made here: only {just} of {all} pages lie in folios of that size",
-            ));
+    let (all, larger, just, what) = match folios {
+        Folios::Orders(orders) => {
+            let sum = |wanted: &dyn Fn(u64) -> bool| -> u64 {
+                orders.iter().filter(|(order, _)| wanted(page << **order)).map(|(_, pages)| pages).sum()
+            };
+            (sum(&|_| true), sum(&|size| size > largest), sum(&|size| size == largest), "pages lie in larger ones")
         }
+        Folios::PerFault(counts) => {
+            // As many are mapped whatever the folios are.
+            let mapped = (largest / page).max(AROUND_A_FAULT);
+            let count = |wanted: &dyn Fn(u64) -> bool| counts.iter().filter(|&&it| wanted(it)).count() as u64;
+            (counts.len() as u64, count(&|it| it > mapped), count(&|it| it == mapped), "faults map more than that")
+        }
+    };
+    let size = schema::Bytes(largest);
+    if larger as f64 > all as f64 * (1.0 - SHARE_WANTED) {
+        return Err(format!("fill {fill} should leave folios of at most {size}, and {larger} of {all} {what}"));
+    }
+    if exactly && (just as f64) < all as f64 * SHARE_WANTED {
+        return Err(format!("fill {fill} could not be made here: only {just} of {all} are of that size"));
     }
     Ok(())
 }
+
+/// What is seen of the folios of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Folios {
+    /// Pages by order, as root sees them.
+    Orders(BTreeMap<u32, u64>),
+    /// Pages that one fault maps, at some places.
+    PerFault(Vec<u64>),
+}
+
+/// Pages of 4 KiB that the kernel maps around a fault by default (`fault_around_bytes`, 64 KiB).
+const AROUND_A_FAULT: u64 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -180,7 +264,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), (0..BYTES).map(|at| (at % 251) as u8).collect::<Vec<u8>>()).unwrap();
         let target = Target::open(file.path(), false).unwrap();
-        if target.file_system.is_memory() || matches!(target.way, Err(_) | Ok(sys::cache::Way::Nowait)) {
+        if target.file_system.is_memory() || matches!(target.way(), Err(_) | Ok(sys::cache::Way::Nowait)) {
             println!("skipped: files in the temporary folder cannot be evicted, or their residency is not shown");
             return None;
         }
@@ -204,7 +288,9 @@ mod tests {
             let copy = match fill.copied_by() {
                 Some(block) => Some(copy(&target, BYTES, block, &go_on).map_err(|_| "no copy").unwrap()),
                 None => {
-                    bring_in(&target.file, Span { offset: 0, bytes: BYTES }, fill, &go_on).map_err(|_| "").unwrap();
+                    bring_in(&target.file, Span { offset: 0, bytes: BYTES }, fill, Order::Pages, &go_on)
+                        .map_err(|_| "")
+                        .unwrap();
                     None
                 }
             };
@@ -212,8 +298,11 @@ mod tests {
             let (pages, of) = resident(filled);
             assert_eq!(pages, of, "{fill}");
             if let Ok(orders) = sys::folio::orders(&filled.file, 0, BYTES) {
-                assert_eq!(verify(fill, &orders), Ok(()), "{orders:?}");
+                assert_eq!(verify(fill, &Folios::Orders(orders.clone())), Ok(()), "{orders:?}");
                 looked += 1;
+            }
+            if let Ok(counts) = sys::folio::pages_per_fault(&filled.file, 0, BYTES, SAMPLES) {
+                assert_eq!(verify(fill, &Folios::PerFault(counts.clone())), Ok(()), "{counts:?}");
             }
         }
         if looked == 0 {
@@ -232,7 +321,12 @@ mod tests {
 
     #[test]
     fn folios_of_another_size_are_found_out() {
-        let orders = |pages: &[(u32, u64)]| pages.iter().copied().collect::<BTreeMap<u32, u64>>();
+        let orders = |pages: &[(u32, u64)]| Folios::Orders(pages.iter().copied().collect());
+        let counts = |counts: &[u64]| Folios::PerFault(counts.repeat(100));
+        assert_eq!(verify(Fill::Random, &counts(&[1, 16])), Ok(()));
+        assert!(verify(Fill::Random, &counts(&[16, 16, 512])).is_err());
+        assert_eq!(verify(Fill::ReadAhead(128 << 10), &counts(&[32])), Ok(()));
+        assert!(verify(Fill::ReadAhead(128 << 10), &counts(&[16, 32])).is_err());
         let page = sys::page_bytes();
         assert!(verify(Fill::Random, &orders(&[(0, 1000), (9, 512)])).is_err());
         assert_eq!(verify(Fill::Random, &orders(&[(0, 100_000), (9, 512)])), Ok(()));
@@ -262,7 +356,7 @@ mod tests {
         let Some((_file, target)) = target() else { return };
         let stop = AtomicBool::new(true);
         let whole = Span { offset: 0, bytes: BYTES };
-        assert!(matches!(bring_in(&target.file, whole, Fill::Random, &stop), Err(Trouble::Interrupted)));
+        assert!(matches!(bring_in(&target.file, whole, Fill::Random, Order::Pages, &stop), Err(Trouble::Interrupted)));
         assert!(matches!(copy(&target, BYTES, 4096, &stop), Err(Trouble::Interrupted)));
     }
 }

@@ -10,7 +10,7 @@ use std::{
     fs::{self, File, FileType, Metadata, OpenOptions},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::{OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -44,6 +44,8 @@ pub struct Named {
     paths: Vec<NamedPath>,
     /// What was found in folders and left out, one sentence each.
     pub notes: Vec<String>,
+    /// What of all files was in the page cache when they were named.
+    pub(crate) found: Reading<Resident>,
 }
 
 struct Entry {
@@ -59,9 +61,24 @@ struct Kind {
     owner: u32,
     /// The file system, when its files are never anywhere but in memory.
     in_memory: Option<String>,
-    way: Result<Way, String>,
-    /// The file that it was proved on.
+    /// How residency can be asked for before anything is evicted.
+    believed: Result<Way, String>,
+    proved: OnceLock<Result<Way, String>>,
+    /// The file that it is proved on.
     tried: PathBuf,
+}
+
+impl Kind {
+    fn way(&self) -> &Result<Way, String> {
+        self.proved.get().unwrap_or(&self.believed)
+    }
+
+    fn prove(&self) {
+        if self.in_memory.is_none() {
+            let tried = || open(&self.tried).map_err(|error| format!("{}: {error}", self.tried.display()));
+            self.proved.get_or_init(|| prove(&tried()?));
+        }
+    }
 }
 
 impl Named {
@@ -104,7 +121,23 @@ impl Named {
         paths.extend(named(folders, true));
         paths.truncate(NAMES_KEPT);
         let notes = gathering.notes();
-        Ok(Named { files: gathering.files, folders: gathering.folders, kinds: gathering.kinds, paths, notes })
+        let found = Reading::unavailable("nothing was asked");
+        let Gathering { files, folders, kinds, .. } = gathering;
+        let mut named = Named { files, folders, kinds, paths, notes, found };
+        named.found = named.residency();
+        if !keep_cache {
+            named.prove();
+        }
+        Ok(named)
+    }
+
+    pub(crate) fn is_unproved(&self) -> bool {
+        self.kinds.iter().any(|it| it.in_memory.is_none() && it.proved.get().is_none())
+    }
+
+    /// Proves how residency can be verified, which evicts one file of each kind.
+    pub(crate) fn prove(&self) {
+        self.kinds.iter().for_each(Kind::prove);
     }
 
     /// The largest, on which the device's ceiling is measured.
@@ -152,7 +185,7 @@ impl Named {
                      cold; use a file on a disk"
                 ));
             }
-            let believed = match &kind.way {
+            let believed = match kind.way() {
                 Ok(Way::Nowait) if state != State::Cached => Err(format!(
                     "{shown} cannot be made cold for sure: whether its pages have left the page cache is told only to its \
                      owner. Try a copy of your own, or root"
@@ -212,11 +245,11 @@ impl Named {
     ///
     /// # Errors
     /// Which one cannot be read; an interruption.
-    pub(crate) fn fill(&self, fill: Fill, interrupted: &AtomicBool) -> Result<(), Trouble> {
+    pub(crate) fn fill(&self, fill: Fill, order: fill::Order, interrupted: &AtomicBool) -> Result<(), Trouble> {
         for entry in self.readable() {
             let file = entry.open().map_err(Trouble::Failed)?;
             let whole = Span { offset: 0, bytes: entry.stamp.bytes };
-            fill::bring_in(&file, whole, fill, interrupted).map_err(|trouble| match trouble {
+            fill::bring_in(&file, whole, fill, order, interrupted).map_err(|trouble| match trouble {
                 Trouble::Failed(reason) => Trouble::Failed(format!("{}: {reason}", entry.path.display())),
                 other => other,
             })?;
@@ -261,7 +294,7 @@ impl Named {
 
     fn resident(&self, entry: &Entry, file: &File) -> Result<u64, String> {
         let kind = &self.kinds[entry.kind];
-        let way = kind.way.as_ref().map_err(|reason| format!("{}: {reason}", entry.path.display()))?;
+        let way = kind.way().as_ref().map_err(|reason| format!("{}: {reason}", entry.path.display()))?;
         way.resident_pages(file, 0, entry.stamp.bytes).map_err(|error| format!("{}: {error}", entry.path.display()))
     }
 }
@@ -364,8 +397,8 @@ impl Gathering {
             )
         }
         let in_memory = file_system.is_memory().then(|| file_system.kind.clone());
-        let way = if self.keep_cache || in_memory.is_some() { believe(file) } else { prove(file) };
-        self.kinds.push(Kind { device, owner, in_memory, way, tried: path.to_path_buf() });
+        let (believed, proved, tried) = (believe(file), OnceLock::new(), path.to_path_buf());
+        self.kinds.push(Kind { device, owner, in_memory, believed, proved, tried });
         Ok(self.kinds.len() - 1)
     }
 
@@ -533,7 +566,7 @@ mod tests {
         named.evict().unwrap();
         let pages = |named: &Named| named.residency().value().map(|it| (it.pages, it.of)).unwrap();
         assert_eq!(pages(&named), (0, 600));
-        named.fill(Fill::Sequential, &AtomicBool::new(false)).unwrap();
+        named.fill(Fill::Sequential, fill::Order::Pages, &AtomicBool::new(false)).unwrap();
         assert_eq!(pages(&named), (600, 600));
         let held = File::open(folder.path().join("7")).unwrap();
         // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.

@@ -64,6 +64,37 @@ pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, 
     Ok(orders)
 }
 
+/// How many pages one touch of a fresh mapping maps, at `samples` places of a part of a file that is resident:
+/// what any user can see of folio sizes. The kernel maps the whole folio, or `fault_around_bytes` (64 KiB) where that is
+/// more (mm/filemap.c, `filemap_map_pages`), so folios of 64 KiB and less look alike.
+///
+/// # Errors
+/// No mapping, or a /proc/self/pagemap that cannot be read.
+pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> io::Result<Vec<u64>> {
+    /// One entry of a page table of the second level covers so much; no folio is mapped beyond it.
+    const AROUND: u64 = 2 << 20;
+    let page = page_bytes();
+    let pagemap = File::open("/proc/self/pagemap")?;
+    let first = offset / page * page;
+    let pages = (offset + bytes).saturating_sub(first).div_ceil(page);
+    let samples = samples.min(pages as usize);
+    let mut counts = Vec::with_capacity(samples);
+    for index in 0..samples {
+        let at = first + (pages * index as u64 / samples as u64) * page;
+        // A mapping of its own for each touch, so that nothing is mapped before it.
+        let start = (at / AROUND * AROUND).max(first);
+        let length = AROUND.min(first + pages * page - start);
+        let mapping = ReadOnlyMapping::of(file, start, length)?;
+        mapping.advise((at - start) as usize, page as usize, libc::MADV_POPULATE_READ)?;
+        let mut entries = vec![0u8; length.div_ceil(page) as usize * 8];
+        pagemap.read_exact_at(&mut entries, mapping.start as u64 / page * 8)?;
+        let entries = entries.chunks_exact(8).map(|it| u64::from_ne_bytes(it.try_into().expect("eight bytes")));
+        counts.push(entries.filter(|entry| entry & PRESENT != 0).count() as u64);
+    }
+    counts.sort_unstable();
+    Ok(counts)
+}
+
 /// Stretches of resident pages.
 fn resident_runs(resident: &[bool]) -> Vec<std::ops::Range<usize>> {
     let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
@@ -105,6 +136,20 @@ mod tests {
                 assert_eq!(way.resident_pages(file.as_file(), 0, 1 << 20).unwrap(), 0);
             }
             (resident, orders) => println!("skipped: {resident:?} pages resident after eviction, {orders:?}"),
+        }
+    }
+
+    #[test]
+    fn a_touch_maps_one_page_at_least_and_no_more_than_there_are() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![1u8; (1 << 20) + 1]).unwrap();
+        let pages = (1u64 << 20) / page_bytes() + 1;
+        match pages_per_fault(file.as_file(), 0, (1 << 20) + 1, 40) {
+            Ok(counts) => {
+                assert_eq!(counts.len(), 40);
+                assert!(counts.iter().all(|count| (1..=pages).contains(count)), "{counts:?}");
+            }
+            Err(error) => println!("skipped: {error}"),
         }
     }
 

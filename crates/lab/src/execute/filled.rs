@@ -8,7 +8,11 @@ use schema::{
 };
 
 use super::Bench;
-use crate::{Target, cold, fill, link::Trouble};
+use crate::{
+    Target, cold,
+    fill::{self, Folios, Order},
+    link::Trouble,
+};
 
 /// A fill that was made and verified, and nothing has disturbed since.
 pub(super) struct Filled {
@@ -17,6 +21,11 @@ pub(super) struct Filled {
     /// What is read instead of the target.
     copy: Option<Rc<Target>>,
 }
+
+/// Of the budget, for one fill that reads page by page.
+const SHARE_OF_FILL: f64 = 0.1;
+/// Of a device whose ceiling is not known.
+const RANDOM_OPS_PER_S: f64 = 10_000.0;
 
 impl Bench<'_> {
     /// Makes sure that a condition's window is in the page cache, filled as it says. Returns the copy of the target that
@@ -31,6 +40,9 @@ impl Bench<'_> {
         if let Some(filled) = self.filled.as_ref().filter(|it| holds(it)) {
             return Ok(filled.copy.clone());
         }
+        if fill == Fill::Found {
+            return Err(Trouble::Unavailable("the file is not in the page cache any more as it was found".into()));
+        }
         // An old copy goes before a new one takes its room.
         self.filled = None;
         // Once for all conditions of this fill, so that they share folios.
@@ -43,20 +55,52 @@ impl Bench<'_> {
                 if !self.target.file_system.is_memory() {
                     cold::evict(self.target).map_err(Trouble::Failed)?;
                 }
+                let order = self.order(range.bytes);
                 match &self.target.named {
-                    Some(named) => named.fill(fill, self.interrupted)?,
-                    None => fill::bring_in(&self.target.file, range, fill, self.interrupted)?,
+                    Some(named) => named.fill(fill, order, self.interrupted)?,
+                    None => fill::bring_in(&self.target.file, range, fill, order, self.interrupted)?,
                 }
                 None
             }
         };
         let elapsed_ns = began.elapsed().as_nanos() as u64;
+        self.look_at_fill(Filled { fill, range, copy: copy.clone() }, elapsed_ns)?;
+        Ok(copy)
+    }
+
+    /// Page by page, unless that takes the device a large part of the budget.
+    fn order(&self, bytes: u64) -> Order {
+        let per_s = self.record.ceiling.value().and_then(|it| it.random_ops_per_s.value().copied());
+        let pages = bytes.div_ceil(sys::page_bytes()) as f64;
+        match pages / per_s.unwrap_or(RANDOM_OPS_PER_S) <= self.settings.budget.as_secs_f64() * SHARE_OF_FILL {
+            true => Order::Pages,
+            false => Order::Requests,
+        }
+    }
+
+    /// Where the run begins: the file as it was found is a fill too, if all of it is in the page cache.
+    pub(super) fn begin_as_found(&mut self) -> Result<(), Trouble> {
+        if fill::possible(Fill::Found, self.target, 0).is_err() {
+            return Ok(());
+        }
+        let range = Span { offset: 0, bytes: self.target.bytes };
+        self.look_at_fill(Filled { fill: Fill::Found, range, copy: None }, 0)
+    }
+
+    /// Verifies a fill and notes it.
+    fn look_at_fill(&mut self, filled: Filled, elapsed_ns: u64) -> Result<(), Trouble> {
+        let Filled { fill, range, ref copy } = filled;
         let target = copy.as_deref().unwrap_or(self.target);
         // Of several files, the largest stands for all.
-        let orders = sys::folio::orders(&target.file, range.offset, range.bytes.min(target.bytes));
-        if let Ok(orders) = &orders {
-            fill::verify(fill, orders).map_err(Trouble::Unavailable)?;
-        }
+        let bytes = range.bytes.min(target.bytes);
+        let orders = sys::folio::orders(&target.file, range.offset, bytes);
+        let per_fault = sys::folio::pages_per_fault(&target.file, range.offset, bytes, fill::SAMPLES);
+        let folios = match (&orders, &per_fault) {
+            (Ok(orders), _) => Some(Folios::Orders(orders.clone())),
+            (Err(_), Ok(counts)) => Some(Folios::PerFault(counts.clone())),
+            (Err(_), Err(_)) => None,
+        };
+        folios.map_or(Ok(()), |it| fill::verify(fill, &it)).map_err(Trouble::Unavailable)?;
         self.record.fills.push(FilledRange {
             range,
             fill: Some(fill),
@@ -66,9 +110,13 @@ impl Bench<'_> {
                 .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
                 .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
                 .into(),
+            pages_per_fault: per_fault
+                .ok()
+                .filter(|it| !it.is_empty())
+                .map(|counts| counts.iter().sum::<u64>() as f64 / counts.len() as f64),
         });
-        self.filled = Some(Filled { fill, range, copy: copy.clone() });
-        Ok(copy)
+        self.filled = Some(filled);
+        Ok(())
     }
 }
 
