@@ -3,7 +3,7 @@
 use schema::findings::{Comparison, Estimate, Verdict};
 
 use crate::{
-    equal_work, explanation, forks,
+    confirm, equal_work, explanation, forks,
     measured::{Cell, Run},
     stats,
     words::{percent, times},
@@ -57,7 +57,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         Some(why) if verdict.is_decided() => (Verdict::Undecided, Some(why)),
         _ => (verdict, reason),
     };
-    Comparison {
+    let mut finding = Comparison {
         id: arm.id,
         baseline_cell: baseline.id.cell,
         condition: baseline.condition.clone(),
@@ -70,7 +70,10 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         reason,
         warnings,
         explained_share: None,
-    }
+        confirmed: None,
+    };
+    confirm::confirm(run.record, &mut finding);
+    finding
 }
 
 /// The rule by which everything is judged, with a margin of 5 % on the ratio scale, which is the same both ways: the

@@ -8,6 +8,7 @@ mod around;
 mod cells;
 mod claims;
 mod compare;
+mod confirm;
 mod cost;
 mod counted;
 mod crossover;
@@ -35,6 +36,7 @@ mod words;
 use schema::{Findings, Record};
 
 pub use compare::{MARGIN, verdict};
+pub use confirm::headlines;
 pub use cost::{Asked, fit, forecast};
 pub use gate::gate;
 pub use ledger::Claims;

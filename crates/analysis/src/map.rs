@@ -43,6 +43,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         tie_cells: answer.ties.iter().map(|it| it.cell).collect(),
         margin: answer.margin,
         verdict: answer.verdict,
+        confirmed: answer.confirmed,
         says: answer.says + &left_out(run, answer.verdict, compared),
         because: answer.because,
     }
@@ -67,24 +68,34 @@ struct Answer {
     verdict: Verdict,
     says: String,
     because: Option<String>,
+    confirmed: bool,
 }
 
 impl Answer {
     fn open(verdict: Verdict, says: &str) -> Answer {
-        Answer { winner: None, ties: Vec::new(), margin: None, verdict, says: says.to_string(), because: None }
+        let says = says.to_string();
+        Answer { winner: None, ties: Vec::new(), margin: None, verdict, says, because: None, confirmed: false }
     }
 }
 
 /// The arm with the highest speedup among those that are faster than the baseline beyond doubt; or the first in the
 /// experiment that is the same as that one, which is the plainer choice: no hint is worth naming that does nothing.
-fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
-    let faster = || compared.iter().copied().filter(|it| it.finding.verdict == Verdict::Faster);
+pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
+    // Where one answer did not hold at the size of the job, others that were not measured there are no answers.
+    let turned = compared.iter().any(|it| it.finding.confirmed.as_ref().is_some_and(|it| it.holds == Some(false)));
+    let counts = |it: &&Compared| it.finding.verdict == Verdict::Faster && (!turned || it.finding.confirmed.is_some());
+    let faster = || compared.iter().copied().filter(counts);
     let highest = faster().max_by(|a, b| {
         // Of equals, the first by name, so that the order of cells does not decide.
         median(a).total_cmp(&median(b)).then_with(|| run.name(b.arm.arm()).cmp(run.name(a.arm.arm())))
     })?;
     let same = |it: &&Compared| compare(run, highest.arm, it.arm).verdict == Verdict::Same;
     faster().find(|it| std::ptr::eq(*it, highest) || same(it))
+}
+
+/// Passes at the size of the job said what the comparison says now.
+fn is_confirmed(compared: &Compared) -> bool {
+    compared.finding.confirmed.as_ref().is_some_and(|it| it.verdict == compared.finding.verdict)
 }
 
 fn median(compared: &Compared) -> f64 {
@@ -114,6 +125,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
         verdict: Verdict::Faster,
         says,
         because: winner.finding.because.clone(),
+        confirmed: is_confirmed(winner),
     }
 }
 
@@ -168,6 +180,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         verdict,
         says,
         because: next.finding.because.clone(),
+        confirmed: is_confirmed(next),
     }
 }
 

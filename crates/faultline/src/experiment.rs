@@ -110,7 +110,8 @@ fn find(name: &str) -> Result<Experiment> {
 /// Options replace the lists of every comparison in the experiment.
 fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     for compare in &mut experiment.comparisons {
-        replace(&mut compare.state, &args.state);
+        let states = states_for(compare, &args.state);
+        replace(&mut compare.state, &states);
         replace(&mut compare.consume, &args.consume);
         replace(&mut compare.block, &args.block);
         replace(&mut compare.threads, &args.threads);
@@ -133,6 +134,10 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         }
     }
     experiment.comparisons.retain(|compare| !compare.workload.is_empty());
+    let fits = |it: &Compare| !is_for_fills(it) || args.state.is_empty() || args.state.iter().any(|it| it.is_filled());
+    if experiment.comparisons.iter().any(fits) {
+        experiment.comparisons.retain(fits);
+    }
     if experiment.comparisons.is_empty() {
         let wanted: Vec<&str> = args.workload.iter().map(|it| it.word()).collect();
         let writing = args.workload.iter().any(|it| it.writes());
@@ -152,18 +157,34 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     experiment.validate().map_err(|(_, message)| message)
 }
 
-/// Fills are for the comparisons with a state that lives in the page cache.
+/// It names fills of its own.
+fn is_for_fills(compare: &Compare) -> bool {
+    compare.fill != [Fill::Sequential]
+}
+
+/// Of the states that were asked for, those that a comparison of fills can have.
+fn states_for(compare: &Compare, wanted: &[State]) -> Vec<State> {
+    wanted.iter().copied().filter(|it| it.is_filled() || !is_for_fills(compare)).collect()
+}
+
+/// Fills are for the comparisons with a state that lives in the page cache. Those that an experiment writes fills for go,
+/// where others have none: the same cells would be measured twice.
 fn set_fills(experiment: &mut Experiment, wanted: &[Fill]) -> Result<(), String> {
-    let filled = |it: &&mut Compare| it.state.iter().any(|state| state.is_filled());
-    let mut any = false;
-    for compare in experiment.comparisons.iter_mut().filter(filled) {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let is_filled = |it: &Compare| it.state.iter().any(|state| state.is_filled());
+    let is_open = |it: &Compare| is_filled(it) && !is_for_fills(it);
+    if experiment.comparisons.iter().any(is_open) {
+        experiment.comparisons.retain(|it| is_open(it) || !is_filled(it));
+    }
+    if !experiment.comparisons.iter().any(is_filled) {
+        return Err("--fill is for states that live in the page cache, and none of these does".into());
+    }
+    for compare in experiment.comparisons.iter_mut().filter(|it| is_filled(it)) {
         replace(&mut compare.fill, wanted);
-        any = true;
     }
-    match any || wanted.is_empty() {
-        true => Ok(()),
-        false => Err("--fill is for states that live in the page cache, and none of these does".into()),
-    }
+    Ok(())
 }
 
 fn replace<T: Clone + PartialEq>(list: &mut Vec<T>, wanted: &[T]) {

@@ -102,6 +102,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<
             progress: &mut |progress| how.line.show(&progress.what, progress.share, Some(progress.left)),
             checkpoint: &mut |record| saved = output::save(how.store, record),
             is_precise: &analysis::is_precise,
+            headlines: &analysis::headlines,
         },
     );
     how.line.done();

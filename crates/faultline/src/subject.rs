@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use lab::{Named, Target, fixture};
-use schema::{Experiment, State, leftover::LeftoverKind};
+use schema::{Experiment, Fill, State, experiment::Compare, leftover::LeftoverKind};
 use sys::folder::{Folder, Identity};
 
 use crate::{
@@ -116,9 +116,13 @@ pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
     }
 }
 
-/// State as-is means what it says: then nothing may evict the file on the way.
+/// What is measured as it is, or as it was found, must not be evicted before; what else there is waits for that.
 pub fn keeps_cache(experiment: &Experiment) -> bool {
-    experiment.comparisons.iter().all(|compare| compare.state.iter().all(|&state| state == State::AsIs))
+    let as_it_is = |compare: &Compare| {
+        compare.state.contains(&State::AsIs)
+            || compare.fill.contains(&Fill::Found) && compare.state.iter().any(|it| it.is_filled())
+    };
+    experiment.comparisons.iter().any(as_it_is)
 }
 
 /// Control groups of a run, noted in the cleanup journal until it has ended.

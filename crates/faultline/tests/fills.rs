@@ -60,3 +60,39 @@ fn a_copy_in_a_folder_that_may_not_be_written_to_is_skipped_with_the_reason() {
         }
     }
 }
+
+#[test]
+fn a_file_is_measured_as_it_was_found_before_anything_evicts_it() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4 << 20);
+    let output = sandbox.run_short(&file, &["--fill=found,random", "--json"]);
+    let Document { record, .. } = output.document();
+    if record.environment.root && record.fills.is_empty() {
+        println!("skipped: the residency of files in the temporary folder is not shown");
+        return;
+    }
+    let fill_of = |cell: usize| record.conditions[record.cells[cell].condition].fill();
+    let first_other = record.samples.iter().position(|it| fill_of(it.cell) != Some(Fill::Found)).unwrap();
+    let (found, others) = record.samples.split_at(first_other);
+    assert!(found.iter().all(|it| matches!(it.outcome, Outcome::Ok { .. })) && found.len() == 3, "{found:?}");
+    assert!(others.iter().all(|it| fill_of(it.cell) == Some(Fill::Random)));
+}
+
+#[test]
+fn a_file_that_was_not_in_the_page_cache_is_not_measured_as_found() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4 << 20);
+    // A cold run leaves it evicted, or partly there.
+    let evicting = sandbox.run_short(&file, &["--state=cold", "--method=direct", "--json"]).document();
+    if evicting.record.samples.iter().any(|it| !matches!(it.outcome, Outcome::Ok { .. })) {
+        println!("skipped: files in the temporary folder cannot be made cold, or have no O_DIRECT");
+        return;
+    }
+    let Document { record, .. } = sandbox.run_short(&file, &["--fill=found,sequential", "--json"]).document();
+    for cell in &record.cells {
+        match record.conditions[cell.condition].fill() {
+            Some(Fill::Found) => assert!(matches!(cell.skipped, Some(Skip::Impossible(_))), "{cell:?}"),
+            _ => assert_eq!(cell.skipped, None),
+        }
+    }
+}

@@ -45,7 +45,7 @@ pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
     }
     let guard = guard(window, target.bytes, reach(target));
     let stands = |part: &Span| matches!(state::residency(target, *part), Reading::Value(resident) if resident.pages == resident.of);
-    let may_ask = target.way != Ok(Way::Nowait);
+    let may_ask = target.way() != Ok(Way::Nowait);
     if may_ask && guard.iter().all(stands) && evict_around(target, &guard).is_ok() && guard.iter().all(stands) {
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
         })
     };
     drop_pages()?;
-    if target.way == Ok(Way::Nowait) {
+    if target.way() == Ok(Way::Nowait) {
         // Asking would start read-ahead; the bytes read from the device are the evidence instead
         // (`state::verify_after`).
         return Ok(());
@@ -206,7 +206,7 @@ mod tests {
         std::io::Write::write_all(&mut file, &vec![3u8; 8 << 20]).unwrap();
         file.as_file().sync_all().unwrap();
         let target = Target::open(file.path(), false).unwrap();
-        if target.file_system.is_memory() || matches!(target.way, Err(_) | Ok(Way::Nowait)) {
+        if target.file_system.is_memory() || matches!(target.way(), Err(_) | Ok(Way::Nowait)) {
             println!("skipped: eviction or residency is not available here");
             return;
         }

@@ -45,7 +45,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     for &it in State::ALL {
         check(&format!("state {it}"), state(it, target, &cgroups));
     }
-    check("verifying residency", target.way.clone().map(|way| format!("with {}", way.word())));
+    check("verifying residency", target.way().map(|way| format!("with {}", way.word())));
     check(
         "folio sizes in the cache",
         sys::folio::orders(&target.file, 0, target.bytes.min(1 << 20))

@@ -53,6 +53,11 @@ impl Stage {
         }
     }
 
+    /// Nothing was evicted or filled yet.
+    pub fn is_as_found(self) -> bool {
+        matches!(self, Stage::AsIs | Stage::Warm(Fill::Found))
+    }
+
     pub fn name(self) -> String {
         match self {
             Stage::AsIs => "as-is".into(),

@@ -26,21 +26,22 @@ pub fn hold(state: State) -> Hold {
     }
 }
 
-/// Whether this state can be had of the target at all.
+/// Whether this state can be had of the target at all, as far as it is known: what is not proved yet may be.
 ///
 /// # Errors
 /// Why not, and what would help.
 pub fn possible(state: State, target: &Target) -> Result<(), String> {
     if let Some(named) = &target.named {
-        return named.possible(state);
+        return if target.is_unproved() { Ok(()) } else { named.possible(state) };
     }
     match state {
         State::AsIs => Ok(()),
+        _ if target.is_unproved() => Ok(()),
         State::Cold if target.file_system.is_memory() => Err(format!(
             "files on {} live in the page cache and nowhere else, so they are never cold; use a file on a disk",
             target.file_system.kind
         )),
-        _ => target.way.as_ref().map(|_| ()).map_err(|reason| {
+        _ => target.way().map(|_| ()).map_err(|reason| {
             format!(
                 "{reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a file you own"
             )
@@ -56,7 +57,7 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
     let page = sys::page_bytes();
     let first = range.offset / page;
     let of = range.end().div_ceil(page) - first;
-    match &target.way {
+    match target.way() {
         Err(reason) => Reading::unavailable(reason.clone()),
         Ok(way) => way
             .resident_pages(&target.file, first * page, range.end() - first * page)

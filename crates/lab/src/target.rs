@@ -6,14 +6,18 @@ use std::{
     io,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
+    sync::OnceLock,
 };
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{Mode, OFlags};
-use schema::record::{self, Device, Reading};
+use schema::{
+    Span,
+    record::{self, Device, Reading, Resident},
+};
 use sys::{cache::Way, device::Disk, mount::FileSystem, process::Identity};
 
-use crate::{fixture::Fixture, named::Named};
+use crate::{fixture::Fixture, named::Named, state};
 
 /// What changes when a file is written to or replaced: identity, size and both times. Who writes changes the time of
 /// change too, which no program can set back. The allocated blocks are left out: some file systems move them without any
@@ -75,8 +79,12 @@ pub struct Target {
     pub made: Option<File>,
     pub file_system: FileSystem,
     pub disk: Result<Disk, String>,
+    /// How residency can be asked for before anything is evicted.
+    believed: Result<Way, String>,
     /// The way of verifying residency that was proved on this file, or why there is none.
-    pub way: Result<Way, String>,
+    proved: OnceLock<Result<Way, String>>,
+    /// What of the file was in the page cache when it was opened.
+    pub found: Reading<Resident>,
     /// Of a run of commands: every file that was named, this one among them.
     pub named: Option<Named>,
     allocated_bytes: u64,
@@ -154,19 +162,48 @@ impl Target {
         made: Option<File>,
         keep_cache: bool,
     ) -> Target {
-        let may_evict = !keep_cache && !file_system.is_memory();
-        Target {
+        let mut target = Target {
             path,
             bytes: metadata.len(),
             inode: metadata.ino(),
             made,
             disk: disk(&file_system),
-            way: if may_evict { prove(&file) } else { believe(&file) },
+            found: Reading::unavailable("nothing was asked"),
+            believed: believe(&file),
+            proved: OnceLock::new(),
             allocated_bytes: metadata.blocks() * 512,
             stamp: Stamp::of(metadata),
             named: None,
             file,
             file_system,
+        };
+        target.found = state::residency(&target, Span { offset: 0, bytes: target.bytes });
+        if !keep_cache {
+            target.prove();
+        }
+        target
+    }
+
+    /// How the residency of this file is verified, or why it cannot be.
+    pub fn way(&self) -> Result<Way, String> {
+        self.proved.get().unwrap_or(&self.believed).clone()
+    }
+
+    /// Whether a way of verifying residency is still to be proved.
+    pub(crate) fn is_unproved(&self) -> bool {
+        match &self.named {
+            Some(named) => named.is_unproved(),
+            None => !self.file_system.is_memory() && self.proved.get().is_none(),
+        }
+    }
+
+    /// Proves how residency can be verified, which evicts the file: from here on nothing is as it was found.
+    pub(crate) fn prove(&self) {
+        if let Some(named) = &self.named {
+            named.prove();
+        }
+        if !self.file_system.is_memory() {
+            self.proved.get_or_init(|| prove(&self.file));
         }
     }
 
@@ -176,6 +213,7 @@ impl Target {
     /// As `open`.
     pub fn of_named(named: Named, keep_cache: bool) -> Result<Target> {
         let mut target = Target::open(named.largest(), keep_cache)?;
+        target.found = named.found.clone();
         target.named = Some(named);
         Ok(target)
     }
@@ -237,7 +275,7 @@ impl Target {
             },
             files,
             made_here: self.made.is_some(),
-            residency: self.way.clone().map(|way| way.word().to_string()).into(),
+            residency: self.way().map(|way| way.word().to_string()).into(),
             file_system: self.file_system.kind.clone(),
             mount_options: self.file_system.options.clone(),
             device: Reading::from(self.disk.clone()).map(|disk: Disk| Device {

@@ -78,6 +78,7 @@ pub fn empty_record() -> Record {
         cells: Vec::new(),
         samples: Vec::new(),
         fills: Vec::new(),
+        confirmations: Vec::new(),
         ceiling: Reading::Value(Ceiling {
             bytes_per_s: 2e9,
             random_ops_per_s: Reading::Value(100_000.0),

@@ -126,6 +126,7 @@ impl Plan {
         let index = planted.record.conditions.len();
         planted.record.fills.push(FilledRange {
             fill: None,
+            pages_per_fault: None,
             range: condition.range,
             method: REASON.to_string(),
             elapsed_ns: 1,

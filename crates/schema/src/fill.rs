@@ -13,6 +13,8 @@ use crate::{Bytes, units::expected};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Fill {
+    /// As the file was when the run began. The first, because every other fill ends it.
+    Found,
     Sequential,
     Random,
     Faults,
@@ -24,15 +26,18 @@ pub enum Fill {
 }
 
 /// The fills without a size: word, and what it means.
-const PLAIN: [(Fill, &str, &str); 4] = [
+const PLAIN: [(Fill, &str, &str); 5] = [
+    (Fill::Found, "found", "as the file was in the page cache when the run began, if all of it was"),
     (Fill::Sequential, "sequential", "evicted, then read(2) in ascending order, 1 MiB requests"),
     (Fill::Random, "random", "evicted, then every page read under POSIX_FADV_RANDOM: folios of one page"),
     (Fill::Faults, "faults", "evicted, then every page touched in ascending order through a mapping"),
     (Fill::HugePages, "huge-pages", "as faults, with MADV_HUGEPAGE before the first touch: folios of 2 MiB"),
 ];
 
+type SizedFill = (fn(u64) -> Fill, &'static str, &'static str);
+
 /// The fills with a size, the same way.
-const SIZED: [(fn(u64) -> Fill, &str, &str); 2] = [
+const SIZED: [SizedFill; 2] = [
     (Fill::Written, "written", "a copy of the file, written by write(2) in blocks of that size, synced, not evicted"),
     (Fill::ReadAhead, "read-ahead", "folios as a read-ahead window of that size leaves them, made by writing a copy"),
 ];

@@ -225,6 +225,26 @@ pub struct Comparison {
     pub because: Option<String>,
     /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
     pub explained_share: Option<f64>,
+    /// What passes at the size of the job said. Where they contradict, `speedup` and `verdict` are theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmed>,
+}
+
+/// A comparison measured again, over as much of the file or by as many reads as there was time for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The range, in bytes.
+    pub bytes: u64,
+    pub ops: u64,
+    /// The median of the pairs, the lowest and the highest.
+    pub speedup: Estimate,
+    pub pairs: u32,
+    pub verdict: Verdict,
+    /// Whether the rounds had said the same; null where the pairs do not agree with each other.
+    pub holds: Option<bool>,
+    /// What the rounds had said.
+    pub rounds_speedup: Option<Estimate>,
+    pub rounds_verdict: Verdict,
 }
 
 /// One arm with one consume, over all its conditions. Shares are of the passes' time.
@@ -354,6 +374,9 @@ pub struct MapLine {
     /// How many times faster the winner is than the baseline; absent when the winner is the baseline and alone.
     pub margin: Option<Estimate>,
     pub verdict: Verdict,
+    /// The answer was measured at the size of the job too, and is what came out there.
+    #[serde(default)]
+    pub confirmed: bool,
     /// `mmap+sequential is 1.8x faster than read`: the line in words.
     pub says: String,
     pub because: Option<String>,

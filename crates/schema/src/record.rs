@@ -46,6 +46,9 @@ pub struct Record {
     pub samples: Vec<Sample>,
     /// How the cache was filled before passes in `cached`, `mapped` and `locked`.
     pub fills: Vec<FilledRange>,
+    /// Answers that were measured again at the size of the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirmations: Vec<Confirmation>,
     /// What the device can do at most, measured beside the cold cells.
     pub ceiling: Reading<Ceiling>,
     /// What scenarios found, by their names.
@@ -370,6 +373,21 @@ pub struct Ceiling {
     pub how: String,
 }
 
+/// The answer to a condition, measured once more at the size of the job: the two arms that decide it, over as much of the
+/// file, or by as many random reads, as there was time for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmation {
+    pub condition: usize,
+    pub baseline_cell: usize,
+    pub arm_cell: usize,
+    pub range: Span,
+    pub ops: u64,
+    /// Baseline and arm, one pass each: open, work and close, in nanoseconds.
+    pub pairs: Vec<[f64; 2]>,
+    /// Why passes did not count.
+    pub invalid: Vec<String>,
+}
+
 /// A fill that was made: how the page cache came to hold a window of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FilledRange {
@@ -382,6 +400,9 @@ pub struct FilledRange {
     pub elapsed_ns: u64,
     /// Pages by folio size, with root.
     pub folio_orders: Reading<Vec<FolioOrder>>,
+    /// Pages that one fault maps, the mean at some places: what any user can see of folio sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages_per_fault: Option<f64>,
 }
 
 /// How many pages of a fill lie in folios of one size.

@@ -90,6 +90,7 @@ fn every_marked_fence_is_of_a_known_kind() {
 fn a_fill_with_its_folio_sizes_is_read_back() {
     let fill = FilledRange {
         fill: None,
+        pages_per_fault: None,
         range: schema::Span { offset: 0, bytes: 8192 },
         method: "read".into(),
         elapsed_ns: 5,

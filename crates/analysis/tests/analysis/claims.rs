@@ -312,6 +312,7 @@ fn pages_per_fault_are_held_against_a_number() {
     let mut lab = duel(&claim("at-most = 1.5"), nothing, faults(1024.0));
     lab.record.fills.push(FilledRange {
         fill: None,
+        pages_per_fault: None,
         range: lab.record.conditions[0].range,
         method: "sequential read".into(),
         elapsed_ns: 1,

@@ -2,6 +2,7 @@
 
 mod around;
 mod claims;
+mod confirm;
 mod costs;
 mod counted;
 mod equal_work;

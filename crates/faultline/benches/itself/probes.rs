@@ -154,7 +154,7 @@ fn one(tool: &Path, target: &Target, pass: &Pass, with_probes: bool) -> Result<(
 /// Something on this machine may push out what nobody has touched for a minute.
 fn fill(target: &Target) -> Result<()> {
     let resident = || -> Result<bool> {
-        let way = target.way.clone().map_err(anyhow::Error::msg)?;
+        let way = target.way().map_err(anyhow::Error::msg)?;
         Ok(way.resident_pages(&target.file, 0, FILE_BYTES)? == FILE_BYTES.div_ceil(sys::page_bytes()))
     };
     if !resident()? {

@@ -80,6 +80,7 @@ pub(crate) fn record(id: &str) -> Record {
         cells: vec![],
         samples: vec![],
         fills: vec![],
+        confirmations: vec![],
         ceiling: Reading::unavailable("no cold cells"),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],

@@ -180,7 +180,7 @@ impl Bench<'_> {
         let &Work { arm, condition, target } = work;
         let limit = self.make_ready(&mut link, work, &mut watched)?;
         let mut invalid = self.reach(&mut link, work, limit)?;
-        let look = || match condition.state != State::Cold || target.way != Ok(sys::cache::Way::Nowait) {
+        let look = || match condition.state != State::Cold || target.way() != Ok(sys::cache::Way::Nowait) {
             true => state::residency(target, condition.range),
             false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
         };
@@ -217,8 +217,7 @@ impl Bench<'_> {
             device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
             done: &done,
         };
-        invalid =
-            invalid.or_else(|| state::verify_after(condition.state, target.way.as_ref().ok().copied(), &seen).err());
+        invalid = invalid.or_else(|| state::verify_after(condition.state, target.way().ok(), &seen).err());
         if arm.runtime == COMMAND && invalid.is_none() && condition.state == State::Cold {
             invalid = state::verify_touched(&seen).err();
         }

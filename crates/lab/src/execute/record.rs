@@ -82,6 +82,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         cells: Vec::new(),
         samples: Vec::new(),
         fills: Vec::new(),
+        confirmations: Vec::new(),
         ceiling: Reading::unavailable("not measured"),
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),

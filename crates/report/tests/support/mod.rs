@@ -110,6 +110,7 @@ impl Run {
             warnings: vec![],
             because: None,
             explained_share: None,
+            confirmed: None,
         });
         self.findings.comparisons.last_mut().unwrap()
     }
@@ -172,6 +173,7 @@ impl Run {
             verdict,
             says: says.into(),
             because: because.map(str::to_string),
+            confirmed: false,
         });
     }
 }
@@ -535,8 +537,10 @@ fn record() -> Record {
         scenarios: BTreeMap::new(),
         cells: vec![],
         samples: vec![],
+        confirmations: vec![],
         fills: vec![FilledRange {
             fill: None,
+            pages_per_fault: None,
             range: Span { offset: 0, bytes: GIB },
             method: "sequential read, 1 MiB requests, after eviction".into(),
             elapsed_ns: 600_000_000,

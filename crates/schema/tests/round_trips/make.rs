@@ -14,9 +14,9 @@ use schema::{
         Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, Study, Throttle, Unit, Variant, Where,
     },
     findings::{
-        CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Crossover,
-        Document, Estimate, FigureFinding, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, RuntimeFinding,
-        SafepointFinding, Safepoints, Status, Verdict,
+        CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed,
+        Crossover, Document, Estimate, FigureFinding, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim,
+        RuntimeFinding, SafepointFinding, Safepoints, Status, Verdict,
     },
     gate::{Breach, BreachCause, Change, Gate, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
@@ -25,8 +25,8 @@ use schema::{
     plan::{Plan, PlannedCell, PlannedCondition},
     protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
-        Ceiling, Cell, Device, Ending, Environment, Files, FilledRange, FolioOrder, NamedPath, Outcome, ReclaimScheme,
-        Resident, RoundsEnd, Sample, Target,
+        Ceiling, Cell, Confirmation, Device, Ending, Environment, Files, FilledRange, FolioOrder, NamedPath, Outcome,
+        ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
     saved::{Damaged, History, SavedCell, SavedRun},
     timeline::{Moment, Passing, Timeline},
@@ -150,7 +150,7 @@ impl Make for Fill {
     fn make(dice: &mut Dice) -> Fill {
         let bytes = 1 + dice.below(64 << 20) as u64;
         let sized = [Fill::Written(bytes), Fill::ReadAhead(bytes)];
-        dice.pick(&[Fill::Sequential, Fill::Random, Fill::Faults, Fill::HugePages, sized[0], sized[1]])
+        dice.pick(&[Fill::Found, Fill::Sequential, Fill::Random, Fill::Faults, Fill::HugePages, sized[0], sized[1]])
     }
 }
 
@@ -192,7 +192,7 @@ makes! {
     structs {
         Record {
             schema_version, id, tool_version, started, elapsed_s, partial, ending, rounds_ended, folder, seed, budget_s,
-            experiment, environment, target, conditions, origins, cells, samples, fills, ceiling, scenarios, calibration,
+            experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
             counted, observations, timeline, runtimes, limits,
         }
         schema::record::Observation { holds, evidence }
@@ -204,7 +204,8 @@ makes! {
         NamedPath { path, folder }
         Device { name, read_ahead_bytes, scheduler, rotational }
         Ceiling { bytes_per_s, random_ops_per_s, how }
-        FilledRange { range, fill, method, elapsed_ns, folio_orders }
+        Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, invalid }
+        FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault }
         FolioOrder { order, pages }
         Environment {
             host, kernel, architecture, cpu, cpus, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
@@ -313,7 +314,7 @@ makes! {
         }
         Comparison {
             id, baseline_cell, condition, baseline, arm, speedup, pairs, verdict, reason, warnings, because,
-            explained_share,
+            explained_share, confirmed,
         }
         RuntimeFinding {
             arm, cells, consume, passes, loop_bytes_per_s, first_pass, compile_share, collections, collection_share, not_quiet,
@@ -326,7 +327,8 @@ makes! {
         }
         Crossover { arms, cells, workload, consume, state, axis, at, statement }
         NoiseFloor { half_width, pairs, rejected }
-        MapLine { id, condition, winner, winner_cell, ties, tie_cells, margin, verdict, says, because }
+        Confirmed { bytes, ops, speedup, pairs, verdict, holds, rounds_speedup, rounds_verdict }
+        MapLine { id, condition, winner, winner_cell, ties, tie_cells, margin, verdict, confirmed, says, because }
         ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
         PublishedClaim { words, ratio }
         ClaimMeasured { id, than_cell, condition, variant, value, rounds, verdict, decides }

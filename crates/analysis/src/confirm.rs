@@ -1,0 +1,83 @@
+//! Answers at the size of the job: what was measured again there, and whether it says the same.
+
+use schema::{
+    Record,
+    findings::{Comparison, Confirmed, Estimate, Verdict},
+    record::Confirmation,
+};
+
+use crate::{
+    compare::{Compared, MARGIN, against_baselines},
+    map,
+    measured::Run,
+    words::{count, thousands, times},
+};
+
+/// With fewer pairs nothing is said.
+const PAIRS_LEAST: usize = 3;
+
+/// The two cells, baseline and arm, that decide the answer to each condition: the winner, or where the baseline wins the
+/// arm that comes closest.
+pub fn headlines(record: &Record) -> Vec<[usize; 2]> {
+    let run = Run::new(record);
+    let compared = against_baselines(&run);
+    (0..record.conditions.len()).filter_map(|index| decisive(&run, &compared, index)).collect()
+}
+
+fn decisive(run: &Run, compared: &[Compared], index: usize) -> Option<[usize; 2]> {
+    let of_condition: Vec<&Compared> = compared.iter().filter(|it| it.arm.entry.condition == index).collect();
+    let usable = of_condition.iter().filter(|it| it.finding.speedup.is_some() && !it.arm.entry.control);
+    let winner = map::fastest(run, &of_condition);
+    let median = |it: &Compared| it.finding.speedup.map_or(0.0, |it| it.median);
+    let arm = winner.or_else(|| usable.copied().max_by(|a, b| median(a).total_cmp(&median(b))))?;
+    Some([arm.baseline.id.cell, arm.arm.id.cell])
+}
+
+/// Puts what the job says in the place of what the rounds said, where the two contradict.
+pub(crate) fn confirm(record: &Record, finding: &mut Comparison) {
+    let job = |it: &&Confirmation| it.baseline_cell == finding.baseline_cell && it.arm_cell == finding.id.cell;
+    let Some(job) = record.confirmations.iter().find(job) else { return };
+    let mut ratios: Vec<f64> = job.pairs.iter().map(|[baseline, arm]| baseline / arm).collect();
+    ratios.retain(|it| it.is_finite() && *it > 0.0);
+    if ratios.len() < PAIRS_LEAST || finding.verdict == Verdict::NotComparable {
+        return;
+    }
+    ratios.sort_by(f64::total_cmp);
+    let (ci_low, ci_high) = (ratios[0], ratios[ratios.len() - 1]);
+    let median = (ratios[(ratios.len() - 1) / 2] * ratios[ratios.len() / 2]).sqrt();
+    let verdict = verdict(ci_low, median, ci_high);
+    let holds = (verdict.is_decided() && finding.verdict.is_decided()).then(|| verdict == finding.verdict);
+    let confirmed = Confirmed {
+        bytes: job.range.bytes,
+        ops: job.ops,
+        speedup: Estimate { median, ci_low, ci_high },
+        pairs: ratios.len() as u32,
+        verdict,
+        holds,
+        rounds_speedup: finding.speedup,
+        rounds_verdict: finding.verdict,
+    };
+    if holds == Some(false) {
+        finding.warnings.push(format!(
+            "passes of {} said {}; at the size of the job, {} blocks, it is {}",
+            count(finding.condition.ops, "block", "blocks"),
+            finding.speedup.map_or_else(String::new, |it| times(it.median)),
+            thousands(job.ops),
+            times(median)
+        ));
+        finding.speedup = Some(confirmed.speedup);
+        finding.verdict = verdict;
+    }
+    finding.confirmed = Some(confirmed);
+}
+
+/// All pairs must agree: of five pairs of equals that happens once in sixteen times.
+fn verdict(low: f64, median: f64, high: f64) -> Verdict {
+    let margin = 1.0 + MARGIN;
+    match () {
+        () if low > 1.0 && median >= margin => Verdict::Faster,
+        () if high < 1.0 && median <= 1.0 / margin => Verdict::Slower,
+        () if low > 1.0 / margin && high < margin => Verdict::Same,
+        () => Verdict::Undecided,
+    }
+}

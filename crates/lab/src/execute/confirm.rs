@@ -1,0 +1,153 @@
+//! Answers measured once more at the size of the job.
+//!
+//! Threat: a pass is as large as the budget allows, and the answer may hang on its size. A cold scan of two read-ahead
+//! windows favours another method than one of the whole file; a mapping that brings in 8 MiB with each miss loses over 32
+//! random reads and wins over 50,000. Defence: where time is left, the two arms that decide an answer make passes over the
+//! whole file, or with many reads, in pairs. What remains: a job that is larger than what there was time for.
+
+use std::time::{Duration, Instant};
+
+use schema::{
+    Condition, Span, State,
+    record::{Confirmation, Outcome},
+};
+
+use super::{Bench, Hooks, stage::Slot};
+use crate::{link::Trouble, plan};
+
+/// So many pairs of passes, of each answer.
+const PAIRS: usize = 5;
+/// Fewer tell nothing.
+const PAIRS_LEAST: u32 = 3;
+/// A pass that is not so much larger than those of the rounds asks the same question.
+const LARGER: u64 = 2;
+/// Of the memory that is available, at most this is filled.
+const MEMORY_SHARE: u64 = 4;
+/// Rounds count up from 1; the offsets of these passes are those of none.
+const ROUND: u32 = 1 << 20;
+
+impl Bench<'_> {
+    /// The answers of a stage, until its time is over.
+    pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, ops_given: &[bool], hooks: &mut Hooks) {
+        let headlines: Vec<[usize; 2]> = (hooks.headlines)(&self.record)
+            .into_iter()
+            .filter(|[baseline, _]| {
+                let condition = self.record.cells[*baseline].condition;
+                slot.conditions.contains(&condition) && !ops_given[condition]
+            })
+            .collect();
+        let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
+        for (index, &cells) in headlines.iter().enumerate() {
+            let planned: Duration = wanted.iter().map(|it| it.1 * PAIRS_LEAST).sum();
+            let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
+            wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
+        }
+        for pair in 0..PAIRS {
+            for (confirmation, pair_time) in &mut wanted {
+                if self.is_interrupted() {
+                    break;
+                }
+                if Instant::now() + *pair_time <= until && confirmation.invalid.len() < 2 {
+                    let label = self.record.conditions[confirmation.condition].label();
+                    (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
+                    self.round = ROUND + pair as u32;
+                    self.confirm_once(confirmation, pair % 2 == 1);
+                }
+            }
+        }
+        let tried = wanted.into_iter().map(|it| it.0).filter(|it| !it.pairs.is_empty() || !it.invalid.is_empty());
+        self.record.confirmations.extend(tried);
+    }
+
+    /// The largest job of an answer whose fewest pairs fit into the time, and what a pair takes.
+    fn job_of(&self, [baseline, arm]: [usize; 2], time: Duration) -> Option<(Confirmation, Duration)> {
+        let measured = self.condition_of(baseline);
+        // In state limited the window is whole already, and what is written is another matter.
+        if self.condition_of(arm) != measured || measured.workload.writes() || measured.state == State::Limited {
+            return None;
+        }
+        let environment = &self.record.environment;
+        let memory = environment.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
+        let memory = memory.min(environment.memory_available_bytes) / MEMORY_SHARE;
+        let offset = measured.range.offset;
+        let window = Span { offset, bytes: (measured.file_bytes - offset).min(memory).max(measured.range.bytes) };
+        let mut ops = match measured.workload.is_ascending() {
+            true => window.bytes.div_ceil(measured.block_bytes),
+            // As many as there are pages, or blocks where these are larger.
+            false => window.bytes / measured.block_bytes.max(sys::page_bytes()),
+        };
+        let pass_ns = |cell: usize, ops: u64| Some(self.pass_ns(cell)? * ops as f64 / measured.ops as f64);
+        loop {
+            if ops < measured.ops.saturating_mul(LARGER) {
+                return None;
+            }
+            let twice = if measured.state.is_held() { 2.0 } else { 1.0 };
+            let bytes = if measured.workload.is_ascending() { ops * measured.block_bytes } else { window.bytes };
+            let pair_ns = twice * (pass_ns(baseline, ops)? + pass_ns(arm, ops)?);
+            let fill_ns = self.fill_ns(&measured, bytes);
+            if (pair_ns * f64::from(PAIRS_LEAST) + fill_ns) <= time.as_nanos() as f64 {
+                let range = if measured.workload.is_ascending() {
+                    Span { bytes: bytes.min(window.bytes), ..window }
+                } else {
+                    window
+                };
+                let condition = self.record.cells[baseline].condition;
+                let (pairs, invalid) = (Vec::new(), Vec::new());
+                let job =
+                    Confirmation { condition, baseline_cell: baseline, arm_cell: arm, range, ops, pairs, invalid };
+                return Some((job, Duration::from_nanos(pair_ns as u64)));
+            }
+            ops /= 2;
+        }
+    }
+
+    /// What the last pass of a cell that counts took.
+    fn pass_ns(&self, cell: usize) -> Option<f64> {
+        let mut samples = self.record.samples.iter().rev().filter(|it| it.cell == cell);
+        samples.find_map(|it| match &it.outcome {
+            Outcome::Ok { phases, .. } => Some(phases.total_ns() as f64),
+            _ => None,
+        })
+    }
+
+    /// What it takes to fill the page cache with more than it holds.
+    fn fill_ns(&self, condition: &Condition, bytes: u64) -> f64 {
+        let last = self.record.fills.iter().rev().find(|it| condition.fill().is_some() && it.fill == condition.fill());
+        match last {
+            Some(last) if last.range.bytes < bytes => last.elapsed_ns as f64 * bytes as f64 / last.range.bytes as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// One pass of both arms.
+    fn confirm_once(&mut self, job: &mut Confirmation, arm_first: bool) {
+        let mut condition = Condition { range: job.range, ..self.record.conditions[job.condition].clone() };
+        plan::cover(&mut condition, job.ops);
+        let mut pair = [0.0; 2];
+        let order = if arm_first { [1, 0] } else { [0, 1] };
+        let mut bytes = [0; 2];
+        for side in order {
+            let cell = [job.baseline_cell, job.arm_cell][side];
+            let arm = self.record.cells[cell].arm.clone();
+            match self.pass(&arm, &condition) {
+                Ok(pass) => {
+                    if let Some(reason) = pass.invalid {
+                        job.invalid.push(reason);
+                        return;
+                    }
+                    pair[side] = pass.done.phases.total_ns() as f64;
+                    bytes[side] = pass.done.tally.bytes;
+                }
+                Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => {
+                    job.invalid.push(reason);
+                    return;
+                }
+                Err(Trouble::Interrupted) => return,
+            }
+        }
+        match bytes[0] == bytes[1] {
+            true => job.pairs.push(pair),
+            false => job.invalid.push(format!("the two arms read {} and {} bytes", bytes[0], bytes[1])),
+        }
+    }
+}
