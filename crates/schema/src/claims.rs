@@ -1,6 +1,6 @@
 //! Claims over all saved runs: what `faultline claims` shows.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::findings::{ClaimFinding, ClaimVerdict};
 
@@ -30,7 +30,7 @@ pub struct LaterRun {
 }
 
 /// Why a later run does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Later {
     /// It could not decide the claim.

@@ -83,7 +83,9 @@ pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> 
         let at = first + (pages * index as u64 / samples as u64) * page;
         // A mapping of its own for each touch, so that nothing is mapped before it.
         let start = (at / AROUND * AROUND).max(first);
-        let length = AROUND.min(first + pages * page - start);
+        // Also beyond the file's end: the kernel aligns a mapping of this size, so that what is mapped around a fault does
+        // not lie across two folios.
+        let length = AROUND;
         let mapping = ReadOnlyMapping::of(file, start, length)?;
         mapping.advise((at - start) as usize, page as usize, libc::MADV_POPULATE_READ)?;
         let mut entries = vec![0u8; length.div_ceil(page) as usize * 8];

@@ -8,6 +8,7 @@ use schema::{
     Reading, Record, Skip, Span, State, Workload,
     across::{Across, Differs, SharedAnswer, SharedCell},
     arm::Setting,
+    claims::Later,
     condition::Storage,
     counted::{Bin, Counted, CountedFinding, Histogram},
     experiment::{
@@ -374,6 +375,7 @@ makes! {
         }
     }
     enums {
+        Later { Undecided, NarrowerAgrees, NarrowerContradicts }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }
         Outcome { Ok { phases, tally }, Invalid { reason }, Failed { reason } }
