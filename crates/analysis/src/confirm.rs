@@ -26,6 +26,7 @@ pub fn headlines(record: &Record) -> Vec<[usize; 2]> {
 
 fn decisive(run: &Run, compared: &[Compared], index: usize) -> Option<[usize; 2]> {
     let of_condition: Vec<&Compared> = compared.iter().filter(|it| it.arm.entry.condition == index).collect();
+    let of_condition = map::one_for_each_work(run.baseline(index), &of_condition);
     let usable = of_condition.iter().filter(|it| it.finding.speedup.is_some() && !it.arm.entry.control);
     let winner = map::fastest(run, &of_condition);
     let median = |it: &Compared| it.finding.speedup.map_or(0.0, |it| it.median);

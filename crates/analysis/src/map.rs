@@ -22,10 +22,11 @@ pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
         .collect()
 }
 
-fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>, compared: &[&Compared]) -> MapLine {
+fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>, all: &[&Compared]) -> MapLine {
+    let compared = &one_for_each_work(baseline, all)[..];
     let answer = match baseline {
         None => Answer::open(Verdict::Undecided, "nothing to compare with: no baseline was entered"),
-        Some(baseline) if compared.is_empty() => {
+        Some(baseline) if all.is_empty() => {
             let name = run.name(baseline.arm());
             Answer::open(Verdict::Undecided, &format!("only {name} was entered: nothing to compare it with"))
         }
@@ -34,19 +35,60 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
             None => no_arm_wins(run, baseline, compared),
         },
     };
+    let winner = answer.winner.as_ref().and_then(|it| run.cells.iter().find(|cell| cell.id.cell == it.cell));
+    let others = all.iter().map(|it| it.arm);
+    let same_work: Vec<Named> =
+        others.filter(|it| winner.is_some_and(|winner| is_the_same_work(winner, it))).map(Named::of).collect();
+    let names: Vec<&str> = same_work.iter().map(|it| it.short(run)).collect();
+    let also = match names.len() {
+        0 => String::new(),
+        _ => format!("; also {}: the same work here", list(&names)),
+    };
+    let (ties, tie_cells) = unzip(answer.ties);
+    let (not_told_apart, not_told_apart_cells) = unzip(answer.not_told_apart);
+    let (same_work, same_work_cells) = unzip(same_work);
     MapLine {
         id: run.record.condition_id(index),
         condition: condition.clone(),
         winner: answer.winner.as_ref().map(|it| it.name.clone()),
         winner_cell: answer.winner.as_ref().map(|it| it.cell),
-        ties: answer.ties.iter().map(|it| it.name.clone()).collect(),
-        tie_cells: answer.ties.iter().map(|it| it.cell).collect(),
+        ties,
+        tie_cells,
+        not_told_apart,
+        not_told_apart_cells,
+        same_work,
+        same_work_cells,
         margin: answer.margin,
         verdict: answer.verdict,
         confirmed: answer.confirmed,
-        says: answer.says + &left_out(run, answer.verdict, compared),
+        says: answer.says + &also + &left_out(run, answer.verdict, compared),
         because: answer.because,
     }
+}
+
+/// Of arms whose timed work is the same code, the first that was measured speaks for all; the baseline for those that do
+/// what it does. Otherwise an arm that was measured three times over would look like three arms that tie.
+pub(crate) fn one_for_each_work<'c, 'a, 'r>(
+    baseline: Option<&Cell>,
+    all: &[&'c Compared<'a, 'r>],
+) -> Vec<&'c Compared<'a, 'r>> {
+    let mut kept: Vec<&Compared> = Vec::new();
+    for it in all.iter().copied() {
+        if baseline.is_some_and(|baseline| is_the_same_work(baseline, it.arm)) {
+            continue;
+        }
+        match kept.iter().position(|other| is_the_same_work(other.arm, it.arm)) {
+            Some(at) if kept[at].arm.passes.is_empty() && !it.arm.passes.is_empty() => kept[at] = it,
+            Some(_) => {}
+            None => kept.push(it),
+        }
+    }
+    kept
+}
+
+fn is_the_same_work(one: &Cell, other: &Cell) -> bool {
+    let at_work = |cell: &Cell| cell.arm().at_work(cell.own.state);
+    one.id.cell != other.id.cell && one.own == other.own && at_work(one) == at_work(other)
 }
 
 /// An arm of the condition.
@@ -59,11 +101,21 @@ impl Named {
     fn of(cell: &Cell) -> Named {
         Named { name: cell.arm().name.clone(), cell: cell.id.cell }
     }
+
+    /// In sentences.
+    fn short<'a>(&self, run: &Run<'a>) -> &'a str {
+        run.name(&run.record.cells[self.cell].arm)
+    }
+}
+
+fn unzip(named: Vec<Named>) -> (Vec<String>, Vec<usize>) {
+    named.into_iter().map(|it| (it.name, it.cell)).unzip()
 }
 
 struct Answer {
     winner: Option<Named>,
     ties: Vec<Named>,
+    not_told_apart: Vec<Named>,
     margin: Option<Estimate>,
     verdict: Verdict,
     says: String,
@@ -73,24 +125,34 @@ struct Answer {
 
 impl Answer {
     fn open(verdict: Verdict, says: &str) -> Answer {
-        let says = says.to_string();
-        Answer { winner: None, ties: Vec::new(), margin: None, verdict, says, because: None, confirmed: false }
+        Answer {
+            winner: None,
+            ties: Vec::new(),
+            not_told_apart: Vec::new(),
+            margin: None,
+            verdict,
+            says: says.to_string(),
+            because: None,
+            confirmed: false,
+        }
     }
 }
 
-/// The arm with the highest speedup among those that are faster than the baseline beyond doubt; or the first in the
-/// experiment that is the same as that one, which is the plainer choice: no hint is worth naming that does nothing.
+/// Of the arms that are faster than the baseline beyond doubt, and than which no other one is faster beyond doubt, the
+/// plainest: no hint is worth naming that was not shown to do anything. Its margin is its own, so that the choice among
+/// arms that are not told apart does not flatter it.
 pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
     // Where one answer did not hold at the size of the job, others that were not measured there are no answers.
     let turned = compared.iter().any(|it| it.finding.confirmed.as_ref().is_some_and(|it| it.holds == Some(false)));
     let counts = |it: &&Compared| it.finding.verdict == Verdict::Faster && (!turned || it.finding.confirmed.is_some());
     let faster = || compared.iter().copied().filter(counts);
-    let highest = faster().max_by(|a, b| {
-        // Of equals, the first by name, so that the order of cells does not decide.
-        median(a).total_cmp(&median(b)).then_with(|| run.name(b.arm.arm()).cmp(run.name(a.arm.arm())))
-    })?;
-    let same = |it: &&Compared| compare(run, highest.arm, it.arm).verdict == Verdict::Same;
-    faster().find(|it| std::ptr::eq(*it, highest) || same(it))
+    let is_beaten = |it: &Compared| {
+        faster().any(|other| !std::ptr::eq(other, it) && compare(run, it.arm, other.arm).verdict == Verdict::Faster)
+    };
+    // The first of the plainest, in the order of the experiment.
+    let plainest = faster().filter(|it| !is_beaten(it)).min_by_key(|it| it.arm.arm().options_set());
+    // Three arms may each beat the next in a circle; then the highest is named.
+    plainest.or_else(|| faster().max_by(|a, b| median(a).total_cmp(&median(b))))
 }
 
 /// Passes at the size of the job said what the comparison says now.
@@ -102,25 +164,39 @@ fn median(compared: &Compared) -> f64 {
     compared.finding.speedup.map_or(0.0, |speedup| speedup.median)
 }
 
+/// Whether an arm could still be faster than the baseline by more than the margin.
+fn is_open(compared: &Compared) -> bool {
+    compared.finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN)
+}
+
+/// Whether an arm is behind by more than the margin, also one that has too few rounds for a verdict: an arm that falls far
+/// behind is given no more of them.
+fn is_behind(speedup: Option<Estimate>) -> bool {
+    speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + MARGIN))
+}
+
 fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
     let (name, baseline) = (run.name(winner.arm.arm()), run.name(winner.baseline.arm()));
     // Against the winner itself, round by round: two intervals against the baseline say less.
-    let ties = |it: &&&Compared| {
-        let comparable = matches!(it.finding.verdict, Verdict::Faster | Verdict::Same | Verdict::Undecided)
-            && it.finding.speedup.is_some();
-        let direct = || compare(run, winner.arm, it.arm);
-        !std::ptr::eq(**it, winner) && comparable && {
-            let direct = direct();
-            direct.speedup.is_some() && direct.verdict != Verdict::Slower
-        }
-    };
-    let ties: Vec<&Compared> = compared.iter().filter(ties).copied().collect();
+    let direct = compared.iter().copied().filter(|it| {
+        let comparable = matches!(it.finding.verdict, Verdict::Faster | Verdict::Same | Verdict::Undecided);
+        !std::ptr::eq(*it, winner) && comparable && it.finding.speedup.is_some()
+    });
+    let direct: Vec<(&Compared, Verdict)> = direct
+        .map(|it| (it, compare(run, winner.arm, it.arm)))
+        .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(direct.speedup))
+        .map(|(it, direct)| (it, direct.verdict))
+        .collect();
+    let (ties, others): (Vec<_>, Vec<_>) = direct.into_iter().partition(|(_, verdict)| *verdict == Verdict::Same);
+    let [ties, not_told_apart] = [ties, others].map(|it| it.into_iter().map(|(it, _)| it).collect::<Vec<&Compared>>());
     let mut says = format!("{name} is {} faster than {baseline}", times(median(winner)));
     says.push_str(&deeper_queue(winner, baseline));
     says.push_str(&tie_words(run, &ties, " with it"));
+    says.push_str(&apart_words(run, &not_told_apart));
     Answer {
         winner: Some(Named::of(winner.arm)),
         ties: named(&ties),
+        not_told_apart: named(&not_told_apart),
         margin: winner.finding.speedup,
         verdict: Verdict::Faster,
         says,
@@ -131,6 +207,10 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
 
 fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
     let name = run.name(baseline.arm());
+    if compared.is_empty() && !baseline.passes.is_empty() {
+        let says = format!("nothing but {name} is at work here");
+        return Answer { winner: Some(Named::of(baseline)), ..Answer::open(Verdict::Same, &says) };
+    }
     let with = |verdict: Verdict| -> Vec<&Compared> {
         compared.iter().filter(|it| it.finding.verdict == verdict).copied().collect()
     };
@@ -139,7 +219,9 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         let reason = compared.first().and_then(|it| it.finding.reason.as_deref()).unwrap_or("different work");
         return Answer::open(Verdict::NotComparable, &format!("nothing can be compared with {name}: {reason}"));
     }
-    let open: Vec<&Compared> = undecided.into_iter().filter(|it| it.finding.speedup.is_some()).collect();
+    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(it.finding.speedup);
+    let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
+    let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
     if let Some(promising) = best(&open) {
         if let Some(reason) = promising.finding.reason.as_ref().filter(|_| promising.finding.pairs < LEAST_PAIRS) {
             return Answer::open(Verdict::Undecided, &format!("undecided: {reason}"));
@@ -154,14 +236,18 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         if let Some(known) = best(&same) {
             says.push_str(&format!("; {} ties with {name}", run.name(known.arm.arm())));
         }
-        let because = promising.finding.because.clone();
-        return Answer { ties: named(&open), because, ..Answer::open(Verdict::Undecided, &says) };
+        return Answer {
+            ties: named(&same),
+            not_told_apart: named(&undecided),
+            because: promising.finding.because.clone(),
+            ..Answer::open(Verdict::Undecided, &says)
+        };
     }
-    let Some(next) = best(&same).or_else(|| best(&slower)) else {
+    let Some(next) = best(&same).or_else(|| best(&undecided)).or_else(|| best(&slower)) else {
         let reason = compared.iter().find_map(|it| it.finding.reason.as_deref()).unwrap_or("no valid pass");
         return Answer::open(Verdict::Undecided, &format!("undecided: {reason}"));
     };
-    let (verdict, says) = if same.is_empty() {
+    let (verdict, says) = if same.is_empty() && undecided.is_empty() {
         let factor = times(1.0 / median(next));
         let next = run.name(next.arm.arm());
         let says = match compared.len() {
@@ -170,12 +256,13 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         };
         (Verdict::Faster, says)
     } else {
-        let says = format!("nothing beats {name} by {} or more{}", percent(MARGIN), tie_words(run, &same, ""));
-        (Verdict::Same, says)
+        let says = format!("nothing beats {name} by {} or more", percent(MARGIN));
+        (Verdict::Same, says + &tie_words(run, &same, "") + &apart_words(run, &undecided))
     };
     Answer {
         winner: Some(Named::of(baseline)),
         ties: named(&same),
+        not_told_apart: named(&undecided),
         margin: None,
         verdict,
         says,
@@ -220,6 +307,15 @@ fn tie_words(run: &Run, ties: &[&Compared], with: &str) -> String {
         0 => String::new(),
         1 => format!("; {} ties{with}", names[0]),
         _ => format!("; {} tie{with}", list(&names)),
+    }
+}
+
+fn apart_words(run: &Run, arms: &[&Compared]) -> String {
+    let names: Vec<&str> = arms.iter().map(|it| run.name(it.arm.arm())).collect();
+    match names.len() {
+        0 => String::new(),
+        1 => format!("; {} is not told apart from it", names[0]),
+        _ => format!("; {} are not told apart from it", list(&names)),
     }
 }
 

@@ -98,8 +98,11 @@ impl Plan {
         let mut text = "title = \"Planted\"\n".to_string();
         for (origin, block) in BLOCKS.iter().filter(|it| self.repeats || it.name != REPEATED).enumerate() {
             text.push_str(&block.comparison());
-            let factors: Vec<f64> =
+            let mut factors: Vec<f64> =
                 block.arms.iter().enumerate().map(|(at, _)| block.factor(at, &mut random)).collect();
+            for at in 0..factors.len() {
+                factors[at] = factors[block.first_at_work(at)];
+            }
             let conditions = block.conditions();
             // Of three arms the last one is missing somewhere.
             let gap = (block.arms.len() > 2).then(|| random.below(conditions.len() as u64) as usize);
@@ -345,6 +348,12 @@ impl Block {
             }
         }
         all
+    }
+
+    /// The first arm whose timed work is that of an arm.
+    fn first_at_work(&self, at: usize) -> usize {
+        let at_work = |name: &str| name.parse::<Arm>().unwrap_or_else(|it| panic!("{it}")).at_work(self.state);
+        self.arms.iter().position(|it| at_work(it) == at_work(self.arms[at])).unwrap_or(at)
     }
 
     /// How many times as long as the first arm an arm takes.

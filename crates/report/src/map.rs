@@ -50,7 +50,8 @@ pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
 
 fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, names: &Names) -> Row {
     let baseline = baseline(line.id, record);
-    let ties: Vec<&str> = line.ties.iter().map(|tie| names.short(tie)).collect();
+    let shorts = |arms: &[String]| arms.iter().map(|it| names.short(it).to_string()).collect::<Vec<String>>();
+    let (ties, not_told_apart) = (shorts(&line.ties), shorts(&line.not_told_apart));
     let (margin, versus) = match (&line.winner, &line.margin) {
         // The margin over itself says nothing; what the baseline is ahead of does.
         (Some(_), _) if line.winner_cell == baseline => ahead_of(line, findings),
@@ -59,22 +60,30 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     };
     let mut why: Vec<String> = Vec::new();
     let (fastest, paint) = match (line.verdict, &line.winner) {
-        (Verdict::Faster | Verdict::Slower, Some(winner)) => {
+        // That nothing beats the plainest is an answer too, but no proof that they are the same.
+        (Verdict::Same, winner) if not_told_apart.is_empty() => {
+            let arms: Vec<&str> =
+                ties.iter().map(String::as_str).chain(winner.iter().map(|winner| names.short(winner))).collect();
+            if !ties.is_empty() {
+                why.push(format!("within the margin: {}", arms.join(", ")));
+            }
+            ("no difference".to_string(), Paint::Plain)
+        }
+        (Verdict::Faster | Verdict::Slower | Verdict::Same, Some(winner)) => {
             if !ties.is_empty() {
                 why.push(format!("tied with {}", ties.join(", ")));
             }
-            (names.short(winner).to_string(), Paint::Good)
-        }
-        (Verdict::Same, _) => {
-            let others = ties.iter().copied().chain(line.winner.iter().map(|winner| names.short(winner)));
-            let mut arms: Vec<&str> = others.collect();
-            arms.dedup();
-            why.push(format!("within the margin: {}", arms.join(", ")));
-            ("no difference".to_string(), Paint::Plain)
+            if !not_told_apart.is_empty() {
+                why.push(format!("not told apart: {}", not_told_apart.join(", ")));
+            }
+            (names.short(winner).to_string(), if line.verdict == Verdict::Same { Paint::Plain } else { Paint::Good })
         }
         (Verdict::NotComparable, _) => ("not comparable".to_string(), Paint::Unsure),
-        (Verdict::Undecided | Verdict::Faster | Verdict::Slower, _) => ("undecided".to_string(), Paint::Unsure),
+        _ => ("undecided".to_string(), Paint::Unsure),
     };
+    if !line.same_work.is_empty() {
+        why.push(format!("also {}: the same work here", shorts(&line.same_work).join(", ")));
+    }
     let named = matches!(line.verdict, Verdict::Faster | Verdict::Slower | Verdict::Same);
     if !(named && line.winner.is_some()) {
         // "undecided: …", "undecided between …": the word is in its column already.
@@ -102,6 +111,7 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
         .filter(|other| other.id.condition == line.id && Some(other.id.cell) != line.winner_cell)
         // A winner is measured against those it beat; without one, the closest is what matters.
         .filter(|other| line.verdict != Verdict::Faster || !line.tie_cells.contains(&other.id.cell))
+        .filter(|other| !line.same_work_cells.contains(&other.id.cell))
         .filter_map(|other| Some((other.speedup?, &other.arm)))
         .max_by(|a, b| a.0.median.total_cmp(&b.0.median));
     match best {

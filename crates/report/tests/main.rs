@@ -193,6 +193,20 @@ fn a_tie_beside_undecided_arms_answers_nothing() {
 }
 
 #[test]
+fn no_difference_is_said_only_of_arms_that_were_proved_the_same() {
+    let mut run = run();
+    let line = run.findings.map.iter().position(|it| it.winner.as_deref() == Some("native/read")).unwrap();
+    run.findings.map[line].verdict = Verdict::Same;
+    run.findings.map[line].ties = vec!["native/mmap".into()];
+    let said = |run: &Run| report::markdown(&run.record, &run.findings).matches("no difference").count();
+    let proved = said(&run);
+    let line = &mut run.findings.map[line];
+    line.not_told_apart = std::mem::take(&mut line.ties);
+    assert_eq!(said(&run), proved - 1);
+    assert!(report::markdown(&run.record, &run.findings).contains("not told apart: mmap"));
+}
+
+#[test]
 fn a_run_that_decided_nothing_says_why_and_what_to_try() {
     let decided = |run: &Run| !squeezed(&overview(run)).contains("Nothing decided:");
     assert!(decided(&run()));

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Workload,
+    State, Workload,
     command::{COMMAND, Spec},
     runtime::{MethodSpec, NATIVE, RuntimeSpec, Values},
     units::expected,
@@ -137,6 +137,27 @@ impl Arm {
         spec.is_ok_and(|it| it.maps)
     }
 
+    /// This arm without the options that act before the clock starts: arms that are equal in it execute the same code in
+    /// the timed part of a pass.
+    ///
+    /// In `mapped` and `locked` a file is mapped, advised and populated before the clock, and an untimed pass has brought
+    /// every page into the page table. Advice and populating decide how pages come in, and no page comes in after that.
+    pub fn at_work(&self, state: State) -> Arm {
+        const BEFORE_THE_CLOCK: [&str; 3] = ["advice", "populate", "load"];
+        if !(state.is_held() && self.maps()) {
+            return self.clone();
+        }
+        let mut timed = self.options.clone();
+        timed.retain(|option, _| !BEFORE_THE_CLOCK.contains(&option.as_str()));
+        Arm::new(&self.runtime, &self.method, &timed).unwrap_or_else(|_| self.clone())
+    }
+
+    /// How many of its options are not at their defaults: of two arms the one with fewer is the plainer.
+    pub fn options_set(&self) -> usize {
+        let plain = Arm::new(&self.runtime, &self.method, &Options::new());
+        plain.map_or(0, |plain| self.options.iter().filter(|(name, it)| plain.options.get(*name) != Some(it)).count())
+    }
+
     /// The name as it may be typed: `mmap`, `jvm/mapped`.
     pub fn short_name(&self) -> &str {
         short(&self.name)
@@ -215,6 +236,29 @@ mod tests {
         let maps = |name: &str| name.parse::<Arm>().unwrap().maps();
         assert!(["mmap+random", "stdio-mmap", "jvm/mapped", "jvm/segment", "jvm/mapped-put"].into_iter().all(maps));
         assert!(!["read", "stdio", "uring", "direct", "jvm/stream", "jvm/channel-odirect"].into_iter().any(maps));
+    }
+
+    #[test]
+    fn advice_and_populating_make_no_other_arm_once_the_pages_are_mapped() {
+        let at_work = |name: &str, state| name.parse::<Arm>().unwrap().at_work(state).name;
+        for name in ["mmap+sequential", "mmap+random", "mmap+populate-read", "mmap+hugepage+map-populate"] {
+            for state in [State::Mapped, State::Locked] {
+                assert_eq!(at_work(name, state), "native/mmap");
+            }
+            for state in [State::Cold, State::Cached, State::Limited, State::AsIs] {
+                assert_eq!(at_work(name, state), format!("native/{name}"));
+            }
+        }
+        assert_eq!(at_work("jvm/segment+random", State::Mapped), "jvm/segment");
+        for other in ["native/mmap+private", "native/pread", "native/uring+queue_depth=4", "jvm/mapped+get"] {
+            assert_eq!(at_work(other, State::Mapped), other, "its options are part of the timed work");
+        }
+    }
+
+    #[test]
+    fn an_arm_is_plainer_the_fewer_options_it_has() {
+        let set = |name: &str| name.parse::<Arm>().unwrap().options_set();
+        assert_eq!(["mmap", "mmap+random", "uring+queue_depth=4+direct", "mmap+advice=normal"].map(set), [0, 1, 2, 0]);
     }
 
     #[test]

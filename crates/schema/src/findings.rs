@@ -368,11 +368,24 @@ pub struct MapLine {
     /// Name of the fastest arm, or `null` when nothing could be compared.
     pub winner: Option<String>,
     pub winner_cell: Option<usize>,
-    /// Arms that are not slower than the winner beyond doubt.
+    /// Arms that were proved equal to the winner, by the margin; of a line without a winner, to the baseline.
     pub ties: Vec<String>,
     pub tie_cells: Vec<usize>,
-    /// How many times faster the winner is than the baseline; absent when the winner is the baseline and alone.
+    /// Arms that were proved neither slower than the winner nor equal to it; of a line without a winner, those that were
+    /// proved nothing beside the baseline.
+    #[serde(default)]
+    pub not_told_apart: Vec<String>,
+    #[serde(default)]
+    pub not_told_apart_cells: Vec<usize>,
+    /// Arms whose timed work is the winner's: for all of them its passes speak.
+    #[serde(default)]
+    pub same_work: Vec<String>,
+    #[serde(default)]
+    pub same_work_cells: Vec<usize>,
+    /// How many times faster the winner is than the baseline; absent when the winner is the baseline.
     pub margin: Option<Estimate>,
+    /// `faster`: the winner is faster than the baseline, or the baseline than an arm; `same`: no arm beats the baseline by
+    /// the margin, and none was proved slower without one that ties or is not told apart.
     pub verdict: Verdict,
     /// The answer was measured at the size of the job too, and is what came out there.
     #[serde(default)]

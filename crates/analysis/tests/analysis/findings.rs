@@ -430,6 +430,77 @@ fn an_open_question_is_said_to_be_open() {
     );
 }
 
+/// `read` and other arms under one condition, 24 rounds; each takes so many times as long, and every second round of it
+/// that much more.
+fn field(state: State, arms: &[(&str, f64, f64)]) -> schema::findings::MapLine {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", state));
+    for (arm, ns, uneven) in arms.iter().copied() {
+        let cell = lab.cell(condition, arm);
+        lab.measure(cell, 24, 1000.0 * ns, |round, pass| {
+            pass.ns_per_op *= if round.is_multiple_of(2) { uneven } else { 1.0 };
+        });
+    }
+    lab.analyze().map.remove(0)
+}
+
+#[test]
+fn an_arm_that_cannot_be_ahead_by_the_margin_leaves_no_question_open() {
+    // Behind by 2 to 12 %: perhaps slower, perhaps the same, and not the winner.
+    let line = field(State::Cached, &[("read", 1.0, 1.0), ("mmap", 1.02, 1.1), ("stdio", 2.0, 1.0)]);
+    assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/read"), Verdict::Same));
+    assert_eq!((line.not_told_apart, line.not_told_apart_cells), (vec!["native/mmap".to_string()], vec![1]));
+    assert!(line.ties.is_empty() && line.margin.is_none());
+    let open = field(State::Cached, &[("read", 1.0, 1.0), ("mmap", 0.9, 1.15)]);
+    assert_eq!((open.winner, open.verdict, open.not_told_apart.len()), (None, Verdict::Undecided, 1));
+}
+
+#[test]
+fn an_arm_is_called_the_same_only_when_it_was_proved() {
+    let arms =
+        [("read", 1.0, 1.0), ("mmap", 0.5, 1.0), ("pread", 0.5, 1.0), ("stdio", 0.48, 1.15), ("uring", 0.9, 1.0)];
+    let line = field(State::Cached, &arms);
+    assert_eq!(line.winner.as_deref(), Some("native/mmap"));
+    assert_eq!((line.ties, line.tie_cells), (vec!["native/pread".to_string()], vec![2]));
+    assert_eq!((line.not_told_apart, line.not_told_apart_cells), (vec!["native/stdio".to_string()], vec![3]));
+}
+
+#[test]
+fn of_arms_that_are_not_told_apart_the_plainest_is_the_answer_with_its_own_margin() {
+    let line = field(
+        State::Cached,
+        &[("read", 1.0, 1.0), ("mmap+random", 0.49, 1.0), ("mmap", 0.5, 1.0), ("pread", 0.48, 1.12)],
+    );
+    assert_eq!(line.winner.as_deref(), Some("native/mmap"));
+    assert!((line.margin.unwrap().median - 2.0).abs() < 0.05, "{:?}", line.margin);
+    // What is beaten by another one is no answer, however plain.
+    let beaten = field(State::Cached, &[("read", 1.0, 1.0), ("mmap", 0.5, 1.0), ("mmap+random", 0.3, 1.0)]);
+    assert_eq!(beaten.winner.as_deref(), Some("native/mmap+random"));
+}
+
+#[test]
+fn an_arm_that_fell_far_behind_and_has_few_rounds_hides_no_answer() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 1005.0));
+    let behind = lab.cell(0, "stdio");
+    lab.measure(behind, 3, 4000.0, nothing);
+    let line = lab.analyze().map.remove(0);
+    assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/read"), Verdict::Same));
+    assert!(line.not_told_apart.is_empty());
+}
+
+#[test]
+fn advice_is_no_arm_of_its_own_where_the_pages_are_mapped_already() {
+    // Equal work that fell apart by chance: it is neither ranked nor does it tie.
+    let arms = [("read", 1.0, 1.0), ("mmap", 0.5, 1.0), ("mmap+random", 0.4, 1.0), ("mmap+populate-read", 0.45, 1.0)];
+    let line = field(State::Mapped, &arms);
+    assert_eq!(line.winner.as_deref(), Some("native/mmap"));
+    assert_eq!(line.same_work, ["native/mmap+random", "native/mmap+populate-read"]);
+    assert!(line.ties.is_empty() && line.not_told_apart.is_empty());
+    assert_eq!(field(State::Cached, &arms).winner.as_deref(), Some("native/mmap+random"));
+    let alone = field(State::Locked, &[("mmap", 1.0, 1.0), ("mmap+random", 0.5, 1.0)]);
+    assert_eq!((alone.winner.as_deref(), alone.verdict), (Some("native/mmap"), Verdict::Same));
+}
+
 #[test]
 fn an_arm_that_did_other_work_is_not_ranked_and_named() {
     let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 500.0));

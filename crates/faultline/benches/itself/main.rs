@@ -271,7 +271,11 @@ fn agreement(first: &Findings, second: &Findings) -> Result<String> {
         findings.comparisons.iter().map(|it| (key(it), it.verdict)).collect()
     };
     let winners = |findings: &Findings| -> BTreeMap<String, (Option<String>, Vec<String>)> {
-        findings.map.iter().map(|it| (it.condition.label(), (it.winner.clone(), it.ties.clone()))).collect()
+        findings
+            .map
+            .iter()
+            .map(|it| (it.condition.label(), (it.winner.clone(), [&it.ties[..], &it.not_told_apart].concat())))
+            .collect()
     };
     let (a, b) = (verdicts(first), verdicts(second));
     let both: Vec<(&String, Verdict, Verdict)> = a
@@ -292,7 +296,7 @@ fn agreement(first: &Findings, second: &Findings) -> Result<String> {
         .count();
     let mut text = format!(
         "## A second run\n\nThe survey twice, seeds 1 and 2. Comparisons decided in both runs: {}, of which {same} have the same verdict ({:.1} %; target at least 95 %).\n\
-         Conditions whose winner is the same, or tied with the other run's: {agree} of {}.\n\n",
+         Conditions whose winner is the same, or tied with the other run's, or not told apart from it: {agree} of {}.\n\n",
         both.len(),
         100.0 * same as f64 / both.len().max(1) as f64,
         a.len(),

@@ -153,20 +153,36 @@ fn the_winner(planted: &Planted, findings: &Findings, index: usize) {
     let baseline = measured[0];
     let best = measured.iter().map(|&at| ns(at)).fold(f64::INFINITY, f64::min);
     let name = |at: usize| planted.record.cells[at].arm.name.clone();
-    if ns(baseline) / best > MARGIN {
-        // Of equals, the first in the experiment.
-        let winner = *measured.iter().find(|&&at| ns(at) / best <= MARGIN && ns(baseline) / ns(at) > MARGIN).unwrap();
-        assert_eq!(line.winner, Some(name(winner)), "{line:?}");
-        assert_eq!(line.verdict, Verdict::Faster);
+    let arm = |at: usize| &planted.record.cells[at].arm;
+    let at_work = |at: usize| arm(at).at_work(line.condition.state);
+    // The first that was measured speaks for all that do the same.
+    let is_first = |at: &usize| measured.iter().find(|other| at_work(**other) == at_work(*at)) == Some(at);
+    let entrants: Vec<usize> = measured.iter().copied().filter(is_first).collect();
+    let names = |cells: &[usize]| cells.iter().map(|&at| name(at)).collect::<Vec<String>>();
+    let near_to = |one: usize, other: usize| (1.0 / MARGIN..=MARGIN).contains(&(ns(one) / ns(other)));
+    let answer = if ns(baseline) / best > MARGIN {
+        // Of those that are not beaten, the plainest, and of these the first in the experiment.
+        let ahead = |at: &usize| ns(*at) / best <= MARGIN && ns(baseline) / ns(*at) > MARGIN;
+        let winner = entrants.iter().copied().filter(ahead).min_by_key(|&at| arm(at).options_set()).unwrap();
+        assert_eq!((line.verdict, line.winner.clone()), (Verdict::Faster, Some(name(winner))), "{line:?}");
         near(line.margin.unwrap().median, ns(baseline) / ns(winner));
+        winner
     } else {
-        let others = line.winner.as_ref().filter(|it| **it != name(baseline));
-        assert_eq!(others, None, "{line:?}");
-        let slower = |at: &usize| ns(*at) / ns(baseline) > MARGIN;
-        if measured.len() > 1 && measured[1..].iter().all(slower) {
-            assert_eq!(line.winner, Some(name(baseline)), "{line:?}");
+        let is_split = planted.cells_of(index).any(|at| planted.truth[at].kind == Kind::Split);
+        if entrants.len() < 2 || is_split {
+            return;
         }
-    }
+        assert_eq!(line.winner, Some(name(baseline)), "{line:?}");
+        let all_slower = entrants[1..].iter().all(|&at| ns(at) / ns(baseline) > MARGIN);
+        assert_eq!(line.verdict, if all_slower { Verdict::Faster } else { Verdict::Same });
+        baseline
+    };
+    let ties: Vec<usize> = entrants.iter().copied().filter(|&at| at != answer && near_to(at, answer)).collect();
+    assert_eq!((&line.ties, &line.tie_cells), (&names(&ties), &ties), "{line:?}");
+    assert!(line.not_told_apart.is_empty(), "without noise everything is told apart: {line:?}");
+    let same_work: Vec<usize> =
+        planted.cells_of(index).filter(|&at| at != answer && at_work(at) == at_work(answer)).collect();
+    assert_eq!((&line.same_work, &line.same_work_cells), (&names(&same_work), &same_work), "{line:?}");
 }
 
 #[test]

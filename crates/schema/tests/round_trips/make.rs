@@ -329,7 +329,10 @@ makes! {
         Crossover { arms, cells, workload, consume, state, axis, at, statement }
         NoiseFloor { half_width, pairs, rejected }
         Confirmed { bytes, ops, speedup, pairs, verdict, holds, rounds_speedup, rounds_verdict }
-        MapLine { id, condition, winner, winner_cell, ties, tie_cells, margin, verdict, confirmed, says, because }
+        MapLine {
+            id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
+            same_work_cells, margin, verdict, confirmed, says, because,
+        }
         ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
         PublishedClaim { words, ratio }
         ClaimMeasured { id, than_cell, condition, variant, value, rounds, verdict, decides }
