@@ -2,11 +2,12 @@
  * One pass over a file, by one method, in a process of its own: an independent check of what the tool says.
  *
  *   cc -O2 -pthread -o truth truth.c
- *   ./truth FILE METHOD WORKLOAD BLOCK READS SEED
+ *   ./truth FILE METHOD WORKLOAD BLOCK READS SEED [held]
  *
  *   METHOD    read, pread, mmap; with +random, +sequential, +hugepage or +populate: advice of posix_fadvise(2) or madvise(2)
  *   WORKLOAD  scan (the whole file; READS is ignored) or random (READS blocks at multiples of BLOCK)
  *   SEED      of the offsets; the same seed gives the same offsets to every method
+ *   held      an untimed pass over the same mapping comes first, and the time is that of the reads alone
  *
  * It leaves the page cache as it is: fill.c brings the file there. Every method adds up the same 64-bit words, so the
  * checksums of two methods with one seed are equal. The time is from open(2) to close(2), with the parts beside it, and
@@ -59,7 +60,8 @@ static uint64_t from_device(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 7) errx(2, "usage: truth FILE METHOD scan|random BLOCK READS SEED");
+    if (argc != 7 && argc != 8) errx(2, "usage: truth FILE METHOD scan|random BLOCK READS SEED [held]");
+    int held = argc == 8;
     const char *path = argv[1], *method = argv[2];
     int scan = !strcmp(argv[3], "scan"), mapping = !strncmp(method, "mmap", 4), lseek_read = !strncmp(method, "read", 4);
     const char *advice = strchr(method, '+');
@@ -96,6 +98,8 @@ int main(int argc, char **argv) {
         if (map == MAP_FAILED) err(1, "mmap");
         if (advice && madvise((void *)map, size, madvice)) err(1, "madvise");
     } else if (advice && posix_fadvise(file, 0, 0, fadvice)) err(1, "posix_fadvise");
+    for (size_t i = 0; held && mapping && i < reads; i++) total += sum(map + offsets[i], block);
+    if (held) total = 0, start = read_clock(CLOCK_MONOTONIC), cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t opened = read_clock(CLOCK_MONOTONIC);
     if (mapping)
         for (size_t i = 0; i < reads; i++) total += sum(map + offsets[i], block);
@@ -110,10 +114,11 @@ int main(int argc, char **argv) {
             total += sum(buffer, block);
         }
     uint64_t worked = read_clock(CLOCK_MONOTONIC);
+    uint64_t work_cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     if (mapping) munmap((void *)map, size);
     close(file);
-    uint64_t closed = read_clock(CLOCK_MONOTONIC);
-    cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    uint64_t closed = held ? worked : read_clock(CLOCK_MONOTONIC);
+    cpu = (held ? work_cpu : read_clock(CLOCK_PROCESS_CPUTIME_ID)) - cpu;
     getrusage(RUSAGE_SELF, &after);
 
     printf("{\"method\":\"%s\",\"workload\":\"%s\",\"block\":%zu,\"reads\":%zu,\"bytes\":%zu,\"ns\":%lu,\"cpu_ns\":%lu,"

@@ -19,6 +19,9 @@ fn main() -> ExitCode {
                 "       cargo xtask bench probes  only passes with probes against passes without, written to stdout"
             );
             eprintln!("       cargo xtask bench observe only what watching costs a program, written to stdout");
+            eprintln!(
+                "       cargo xtask bench truth [MIB…]  the survey against programs of their own, written to stdout"
+            );
             eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
             return ExitCode::from(2);
         }
@@ -36,7 +39,7 @@ fn main() -> ExitCode {
 fn bench() -> anyhow::Result<()> {
     let shell = Shell::new()?;
     shell.change_dir(root());
-    let part = std::env::args().nth(2);
+    let part: Vec<String> = std::env::args().skip(2).collect();
     Ok(cmd!(shell, "cargo bench --quiet --package faultline --bench itself -- {part...}").run()?)
 }
 

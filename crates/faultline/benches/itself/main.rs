@@ -4,6 +4,7 @@
 
 mod observe;
 mod probes;
+mod truth;
 
 use std::{
     collections::BTreeMap,
@@ -43,6 +44,13 @@ fn main() -> Result<()> {
     match std::env::args().skip(1).find(|it| !it.starts_with('-')).as_deref() {
         Some("loops") => return against_bare_loop(&tool, &bare, &file).map(|table| print!("{table}")),
         Some("observe") => return observe::table(&tool, &reader, &file).map(|table| print!("{table}")),
+        Some("truth") => {
+            // In MiB; whole files are read, so large ones take minutes.
+            let sizes = std::env::args().skip(1).filter_map(|it| it.parse::<u64>().ok()).map(|it| it << 20);
+            let sizes: Vec<u64> = sizes.collect();
+            let sizes = if sizes.is_empty() { &[100 << 20, 1 << 30][..] } else { &sizes };
+            return truth::table(&tool, folder.path(), sizes).map(|table| print!("{table}"));
+        }
         Some("probes") => return probes::table(&tool, &file).map(|table| print!("{table}")),
         _ => {}
     }

@@ -1,0 +1,173 @@
+//! The survey against programs of their own: `xtask/bench/fill.c` brings a file into the page cache, `xtask/bench/truth.c`
+//! makes one pass over the whole file, or as many random reads as the survey made, from offsets of its own. No decided
+//! verdict may have the other sign, and nine of ten ratios should lie within 15 %.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use schema::{
+    Arm, Bytes, Condition, Fill, State, Workload,
+    findings::{Comparison, Document},
+};
+use serde_json::Value;
+
+use super::{compile, document, median, root};
+
+/// Pairs of passes of the programs, for each comparison.
+const PAIRS: usize = 7;
+/// A whole pass that is slower is made less often.
+const SLOW_NS: f64 = 1e9;
+const PAIRS_OF_SLOW: usize = 3;
+const TOLERANCE: f64 = 1.15;
+
+pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String> {
+    let [fill, truth] = ["fill", "truth"].map(|name| (folder.join(name), root().join(format!("xtask/bench/{name}.c"))));
+    for (program, source) in [&fill, &truth] {
+        compile(Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(program).arg(source))?;
+    }
+    let mut programs = Programs { fill: fill.0, truth: truth.0, filled: None };
+    let mut page = format!(
+        "## The survey against programs of their own\n\n\
+         Each decided comparison of the survey whose two arms `xtask/bench/truth.c` has, and the same by that program: whole files, \
+         as many random reads as the answer rests on, other offsets, {PAIRS} pairs ({PAIRS_OF_SLOW} where a pass takes a second).\n\n"
+    );
+    for &bytes in sizes {
+        let file = folder.join(format!("truth-{bytes}"));
+        std::fs::write(&file, super::noise(bytes))?;
+        std::fs::File::open(&file)?.sync_all()?;
+        let (survey, took) = document(tool, folder, &[&"run", &file.display()])?;
+        page += &of_file(&mut programs, &file, bytes, &survey, took.as_secs_f64())?;
+        std::fs::remove_file(&file)?;
+    }
+    Ok(page)
+}
+
+fn of_file(programs: &mut Programs, file: &Path, bytes: u64, survey: &Document, took_s: f64) -> Result<String> {
+    let mut rows = String::new();
+    let (mut all, mut turned, mut near) = (0, 0, 0);
+    let mut decided: Vec<&Comparison> =
+        survey.findings.comparisons.iter().filter(|it| it.verdict.is_decided() && is_here(it, survey)).collect();
+    // Fills are made once.
+    decided.sort_by_key(|it| (it.condition.fill(), it.id.cell));
+    for comparison in decided {
+        let said = comparison.speedup.context("a decided comparison has a ratio")?;
+        let cells = [comparison.baseline_cell, comparison.id.cell];
+        let arms = cells.map(|cell| &survey.record.cells[cell].arm);
+        let true_ratio = programs.ratio(file, comparison, arms)?;
+        let is_turned = (said.median - 1.0) * (true_ratio - 1.0) < 0.0
+            && (said.ci_low > 1.05 || said.ci_high < 1.0 / 1.05)
+            && !(1.0 / 1.05..1.05).contains(&true_ratio);
+        let is_near = (said.median / true_ratio).max(true_ratio / said.median) <= TOLERANCE;
+        (all, turned, near) = (all + 1, turned + usize::from(is_turned), near + usize::from(is_near));
+        writeln!(
+            rows,
+            "| {} | {} | {} | {:.2} [{:.2}, {:.2}]{} | {true_ratio:.2} | {} |",
+            comparison.condition.label(),
+            comparison.arm,
+            comparison.baseline,
+            said.median,
+            said.ci_low,
+            said.ci_high,
+            if comparison.confirmed.as_ref().is_some_and(|it| it.holds.is_some()) { ", whole job" } else { "" },
+            match (is_turned, is_near) {
+                (true, _) => "**the other sign**",
+                (false, true) => "",
+                (false, false) => "more than 15 % off",
+            }
+        )?;
+    }
+    Ok(format!(
+        "### A file of {}, surveyed in {took_s:.0} s\n\n{all} comparisons, {turned} with the other sign, {near} within 15 %.\n\n\
+         | condition | arm | than | the survey says | the program | |\n|---|---|---|---|---|---|\n{rows}\n",
+        Bytes(bytes)
+    ))
+}
+
+/// Whether the program has both arms, from the same start.
+fn is_here(comparison: &Comparison, survey: &Document) -> bool {
+    let of_cell = |cell: usize| {
+        let cell = &survey.record.cells[cell];
+        cell.own_condition.is_none() && method(&cell.arm).is_some()
+    };
+    of_cell(comparison.baseline_cell)
+        && of_cell(comparison.id.cell)
+        && comparison.condition.block_bytes % 8 == 0
+        && comparison.condition.fill() != Some(Fill::Found)
+}
+
+/// What the program calls an arm.
+fn method(arm: &Arm) -> Option<String> {
+    (arm.runtime == "native").then_some(())?;
+    let name = arm.name.strip_prefix("native/")?;
+    let known = ["read", "pread", "mmap", "mmap+sequential", "mmap+random", "mmap+populate-read"];
+    known.contains(&name).then(|| name.replace("populate-read", "populate"))
+}
+
+struct Programs {
+    fill: PathBuf,
+    truth: PathBuf,
+    /// What the file lies in memory as.
+    filled: Option<Fill>,
+}
+
+impl Programs {
+    /// Time of the baseline over that of the arm.
+    fn ratio(&mut self, file: &Path, comparison: &Comparison, [baseline, arm]: [&Arm; 2]) -> Result<f64> {
+        let condition = &comparison.condition;
+        let ops = comparison.confirmed.as_ref().map_or(condition.ops, |it| it.ops);
+        let mut ratios = Vec::new();
+        for pair in 0..PAIRS {
+            let mut one = |arm: &Arm| self.pass(file, condition, arm, ops, pair as u64 + 1000);
+            let (first, second) = match pair % 2 {
+                0 => (one(baseline)?, one(arm)?),
+                _ => {
+                    let second = one(arm)?;
+                    (one(baseline)?, second)
+                }
+            };
+            ratios.push(first / second);
+            if first.max(second) > SLOW_NS && ratios.len() >= PAIRS_OF_SLOW {
+                break;
+            }
+        }
+        Ok(median(&mut ratios))
+    }
+
+    /// Nanoseconds of one pass.
+    fn pass(&mut self, file: &Path, condition: &Condition, arm: &Arm, ops: u64, seed: u64) -> Result<f64> {
+        self.reach(file, condition)?;
+        let workload = if condition.workload == Workload::Scan { "scan" } else { "random" };
+        let mut program = Command::new(&self.truth);
+        program.arg(file).arg(method(arm).context("the program has the arm")?).arg(workload);
+        program.args([condition.block_bytes, ops, seed].map(|it| it.to_string()));
+        if condition.state.is_held() {
+            program.arg("held");
+        }
+        let output = program.output()?;
+        ensure!(output.status.success(), "truth failed: {}", String::from_utf8_lossy(&output.stderr));
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
+        answer["ns"].as_f64().context("no time")
+    }
+
+    fn reach(&mut self, file: &Path, condition: &Condition) -> Result<()> {
+        let how = match condition.fill() {
+            None => {
+                ensure!(condition.state == State::Cold, "state {} is not the program's", condition.state);
+                self.filled = None;
+                "evict".to_string()
+            }
+            fill if fill == self.filled => return Ok(()),
+            Some(fill) => {
+                self.filled = Some(fill);
+                if fill == Fill::Random { "random-queued".into() } else { fill.to_string() }
+            }
+        };
+        let output = Command::new(&self.fill).arg(file).arg(how).output()?;
+        ensure!(output.status.success(), "fill failed: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+}
