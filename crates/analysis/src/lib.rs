@@ -53,9 +53,9 @@ pub fn analyze(record: &Record) -> Findings {
     let run = measured::Run::new(record);
     let mut compared = compare::against_baselines(&run);
     let costs = cost::of_run(&run, &mut compared);
-    let noise_floor = noise::floor(&run);
+    let (noise_floor, noise_floors) = noise::floors(&run);
     let counted = counted::all(&run);
-    let mut warnings = warnings::of_run(&run, &noise_floor);
+    let mut warnings = warnings::of_run(&run, &noise_floor, &noise_floors);
     warnings.extend(around::of_passes(&run));
     warnings.extend(traps::of_counts(&run, &counted));
     let splits = forks::splits(&run);
@@ -69,6 +69,7 @@ pub fn analyze(record: &Record) -> Findings {
         mechanisms: mechanism::all(record),
         comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
         noise_floor,
+        noise_floors,
         claims: claims::all(&run),
         figures: figures::all(&run),
         runtimes: forks::runtimes(&run),

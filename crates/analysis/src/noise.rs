@@ -1,6 +1,9 @@
 //! The noise floor: how far apart two measurements of one thing lie, from the A/A controls.
 
-use schema::findings::{Estimate, NoiseFloor, Verdict};
+use schema::{
+    State,
+    findings::{Estimate, NoiseFloor, StateNoise, Verdict},
+};
 
 use crate::{
     compare::{LEAST_PAIRS, compare},
@@ -8,8 +11,20 @@ use crate::{
     stats::Sample,
 };
 
-pub(crate) fn floor(run: &Run) -> NoiseFloor {
-    let controls = run.cells.iter().filter(|cell| cell.entry.control);
+/// Of all controls, and of those of each state alone.
+pub(crate) fn floors(run: &Run) -> (NoiseFloor, Vec<StateNoise>) {
+    let mut states: Vec<State> = Vec::new();
+    for condition in &run.record.conditions {
+        if !states.contains(&condition.state) {
+            states.push(condition.state);
+        }
+    }
+    let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it == state) });
+    (floor(run, |_| true), of_states.filter(|it| it.floor.pairs > 0).collect())
+}
+
+fn floor(run: &Run, counts: impl Fn(State) -> bool) -> NoiseFloor {
+    let controls = run.cells.iter().filter(|cell| cell.entry.control && counts(cell.condition.state));
     let speedups: Vec<Estimate> = controls
         .filter_map(|control| {
             let baseline = run.baseline(control.entry.condition)?;

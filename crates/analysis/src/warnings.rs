@@ -1,6 +1,9 @@
 //! What a reader must know of the whole run before believing any of it.
 
-use schema::{Record, State, findings::NoiseFloor};
+use schema::{
+    Record, State,
+    findings::{NoiseFloor, StateNoise},
+};
 
 use crate::{
     compare::MARGIN,
@@ -16,11 +19,11 @@ const STEAL: f64 = 0.02;
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
 const READ_AHEAD_FACTOR: u64 = 4;
 
-pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
+pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor, noise_floors: &[StateNoise]) -> Vec<String> {
     let record = run.record;
     [
         record.partial.as_ref().map(|reason| format!("the run is not complete: {reason}")),
-        wide_noise(noise_floor),
+        wide_noise(noise_floors),
         rejected_controls(noise_floor),
         stolen_time(record),
         few_cpus(run),
@@ -36,13 +39,18 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor) -> Vec<String> {
     .collect()
 }
 
-fn wide_noise(floor: &NoiseFloor) -> Option<String> {
-    floor.half_width.filter(|&width| width > MARGIN)?;
-    Some(format!(
-        "the noise floor is {}: the same arm, measured twice, differed by more than the margin of {}",
-        floor.width()?,
-        percent(MARGIN)
-    ))
+/// A quiet state must not hide a noisy one.
+fn wide_noise(floors: &[StateNoise]) -> Option<String> {
+    let wide = floors.iter().filter(|it| it.floor.half_width.is_some_and(|width| width > MARGIN));
+    let wide: Vec<String> =
+        wide.filter_map(|it| Some(format!("{} in state {}", it.floor.width()?, it.state))).collect();
+    (!wide.is_empty()).then(|| {
+        format!(
+            "the noise floor is {}: the same arm, measured twice, differed by more than the margin of {}",
+            wide.join(", "),
+            percent(MARGIN)
+        )
+    })
 }
 
 /// So many controls with an interval that leaves out 1 that chance alone would do it once in a hundred runs.

@@ -9,12 +9,14 @@ use schema::{
 use crate::{
     number,
     page::{Page, Paint, Piece},
-    text::{visible, width, wrap, wrap_at_most},
+    text::{GLUE, visible, width, wrap, wrap_at_most},
 };
 
 /// The rows of one state.
 pub(crate) struct Section {
     pub(crate) state: State,
+    /// How far apart two measurements of one thing lie in this state: `A/A ±1.1 %`.
+    pub(crate) noise: Option<String>,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -42,7 +44,12 @@ pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
         let row = row(line, &labels, findings, record, &names);
         match sections.iter_mut().find(|section| section.state == line.condition.state) {
             Some(section) => section.rows.push(row),
-            None => sections.push(Section { state: line.condition.state, rows: vec![row] }),
+            None => {
+                let state = line.condition.state;
+                let noise = findings.noise_floors.iter().find(|it| it.state == state).and_then(|it| it.floor.width());
+                let noise = noise.map(|width| format!("A/A {}", width.replace(' ', &GLUE.to_string())));
+                sections.push(Section { state, noise, rows: vec![row] });
+            }
         }
     }
     sections
@@ -204,7 +211,9 @@ pub(crate) fn write(page: &mut Page, sections: &[Section]) {
     };
     for section in sections {
         page.blank();
-        page.labelled(0, section.state.word(), Paint::Heading, section.state.about());
+        let about = [Some(section.state.about()), section.noise.as_deref()];
+        let about = about.into_iter().flatten().collect::<Vec<&str>>().join("; ");
+        page.labelled(0, section.state.word(), Paint::Heading, &about);
         for row in &section.rows {
             let piece = |text: &str, columns: usize, paint: Paint| Piece::padded(visible(text), columns, paint);
             let block_piece = |columns: usize| Piece {

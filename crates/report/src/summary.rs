@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Record, State,
-    findings::{Comparison, Crossover, Verdict},
+    findings::{Comparison, Crossover, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Files, Outcome, Reading, RoundsEnd},
 };
@@ -227,10 +227,13 @@ fn mechanism(findings: &Findings) -> Vec<String> {
 
 fn noise_floor(findings: &Findings) -> String {
     let floor = &findings.noise_floor;
-    match floor.width() {
+    let glued = |it: &NoiseFloor| it.width().map(|width| width.replace(' ', &GLUE.to_string()));
+    let of_states: Vec<String> =
+        findings.noise_floors.iter().filter_map(|it| Some(format!("{} {}", it.state, glued(&it.floor)?))).collect();
+    match glued(floor) {
         Some(width) => format!(
             "A/A control: {}, {} of {} rejected",
-            width.replace(' ', &GLUE.to_string()),
+            if of_states.len() > 1 { of_states.join(", ") } else { width },
             number::count(floor.rejected.into()),
             number::count(floor.pairs.into())
         ),

@@ -22,6 +22,9 @@ pub struct Findings {
     pub comparisons: Vec<Comparison>,
     pub crossovers: Vec<Crossover>,
     pub noise_floor: NoiseFloor,
+    /// The same for each state alone, in the order of the conditions: a state is judged by its own controls.
+    #[serde(default)]
+    pub noise_floors: Vec<StateNoise>,
     pub claims: Vec<ClaimFinding>,
     /// Published numbers beside ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -349,6 +352,14 @@ pub struct NoiseFloor {
     pub pairs: u32,
     /// Controls whose interval leaves out 1.
     pub rejected: u32,
+}
+
+/// What the A/A controls of one state showed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StateNoise {
+    pub state: crate::State,
+    #[serde(flatten)]
+    pub floor: NoiseFloor,
 }
 
 impl NoiseFloor {

@@ -263,6 +263,25 @@ fn controls_make_the_noise_floor_and_are_not_listed() {
     assert!(findings.warnings[0].starts_with("the noise floor is ±19 %"), "{:?}", findings.warnings);
 }
 
+#[test]
+fn a_state_is_judged_by_its_own_controls() {
+    let mut lab = Lab::new();
+    for (state, ns) in [(State::Cached, 1000.0), (State::Cold, 1300.0)] {
+        let condition = lab.condition(scan("64 KiB", state));
+        let cells = [lab.cell(condition, "read"), lab.control(condition, "read")];
+        lab.measure(cells[0], 10, 1000.0, nothing);
+        lab.measure(cells[1], 10, ns, nothing);
+    }
+    let without = lab.condition(scan("64 KiB", State::Mapped));
+    lab.cell(without, "read");
+    let findings = lab.analyze();
+    let [cached, cold] = &findings.noise_floors[..] else { panic!("{:?}", findings.noise_floors) };
+    assert_eq!((cached.state, cached.floor.pairs, cached.floor.rejected), (State::Cached, 1, 0));
+    assert_eq!((cold.state, cold.floor.pairs, cold.floor.rejected), (State::Cold, 1, 1));
+    assert!(cached.floor.half_width.unwrap() < 0.01 && cold.floor.half_width.unwrap() > 0.25);
+    assert!(findings.warnings[0].contains("in state cold") && !findings.warnings[0].contains("cached"));
+}
+
 // --- Crossovers -----------------------------------------------------------------------------------------------------
 
 const SIZES: [&str; 5] = ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB"];

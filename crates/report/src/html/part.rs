@@ -44,7 +44,7 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
             thead { tr { th { "state" } th { "workload, block" } th { "fastest" } th { "margin, 95 % interval" } th { "why" } } }
             @for section in &sections { tbody {
                 @for row in &section.rows { tr {
-                    th scope="row" { (section.state.word()) }
+                    th scope="row" title=[section.noise.as_deref()] { (section.state.word()) }
                     td { (said(&row.workload)) " " (said(&row.block)) @if !row.also.is_empty() { ", " (said(&row.also)) } }
                     td class=(class(row.paint)) { b { (said(&row.fastest)) } }
                     td { (said(&row.margin)) @if !row.versus.is_empty() { " " (said(&row.versus)) } }

@@ -595,6 +595,7 @@ fn findings() -> Findings {
             },
         ],
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
+        noise_floors: vec![],
         claims: vec![],
         figures: vec![],
         runtimes: vec![],

@@ -17,7 +17,7 @@ use schema::{
     findings::{
         CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed,
         Crossover, Document, Estimate, FigureFinding, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim,
-        RuntimeFinding, SafepointFinding, Safepoints, Status, Verdict,
+        RuntimeFinding, SafepointFinding, Safepoints, StateNoise, Status, Verdict,
     },
     gate::{Breach, BreachCause, Change, Gate, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
@@ -296,7 +296,7 @@ makes! {
         ForecastArm { arm, condition, seconds, terms }
         Document { schema_version, record, findings, across }
         Findings {
-            cells, comparisons, crossovers, noise_floor, claims, figures, costs, map, counted, runtimes, splits, safepoints,
+            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, counted, runtimes, splits, safepoints,
             commands, mechanisms, warnings,
         }
         Estimate { median, ci_low, ci_high }
@@ -328,6 +328,7 @@ makes! {
         }
         Crossover { arms, cells, workload, consume, state, axis, at, statement }
         NoiseFloor { half_width, pairs, rejected }
+        StateNoise { state, floor }
         Confirmed { bytes, ops, speedup, pairs, verdict, holds, rounds_speedup, rounds_verdict }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
