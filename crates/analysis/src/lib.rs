@@ -15,6 +15,7 @@ mod crossover;
 mod equal_work;
 mod explanation;
 mod figures;
+mod fills;
 mod forks;
 mod gate;
 mod ledger;
@@ -33,7 +34,10 @@ mod traps;
 mod warnings;
 mod words;
 
-use schema::{Findings, Record};
+use schema::{
+    Findings, Record,
+    findings::{CellFinding, Comparison},
+};
 
 pub use compare::{MARGIN, verdict};
 pub use confirm::headlines;
@@ -60,14 +64,18 @@ pub fn analyze(record: &Record) -> Findings {
     warnings.extend(traps::of_counts(&run, &counted));
     let splits = forks::splits(&run);
     warnings.extend(forks::warning(&splits));
+    let cells: Vec<CellFinding> = run.cells.iter().map(|cell| cells::finding(&run, cell)).collect();
+    let (crossovers, map) = (crossover::all(&run, &compared), map::lines(&run, &compared));
+    let comparisons: Vec<Comparison> = compared.into_iter().map(|compared| compared.finding).collect();
     Findings {
-        cells: run.cells.iter().map(|cell| cells::finding(&run, cell)).collect(),
-        crossovers: crossover::all(&run, &compared),
-        map: map::lines(&run, &compared),
+        fills: fills::all(record, &cells, &comparisons),
+        cells,
+        crossovers,
+        map,
         warnings,
         counted,
         mechanisms: mechanism::all(record),
-        comparisons: compared.into_iter().map(|compared| compared.finding).collect(),
+        comparisons,
         noise_floor,
         noise_floors,
         claims: claims::all(&run),

@@ -16,6 +16,7 @@ mod counted;
 mod csv;
 mod details;
 mod environment;
+mod fills;
 mod html;
 mod inspection;
 mod ledger;

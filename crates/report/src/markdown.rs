@@ -6,7 +6,7 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, costs, counted, details, environment, map, number, runtimes, safepoints,
+    claim, costs, counted, details, environment, fills, map, number, runtimes, safepoints,
     study::{self, Intervals},
     summary,
     table::Table,
@@ -164,6 +164,13 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
         }
         for note in &section.notes {
             push(out, format_args!("* {}: {}\n", escape(&note.about), escape(&note.text)));
+        }
+    }
+    if let Some(table) = fills::table(record, findings) {
+        push(out, format_args!("\n**{}** ({})\n\n", fills::TITLE, escape(fills::ABOUT)));
+        a_table(out, &table);
+        for says in fills::advice(record, findings) {
+            push(out, format_args!("\n{}\n", escape(&says)));
         }
     }
     if let Some(tables) = runtimes::tables(findings) {

@@ -82,6 +82,12 @@ pub(crate) fn speedup_glued(estimate: &Estimate) -> String {
     format!("{}x{GLUE}[{},{GLUE}{}]", part(estimate.median), part(estimate.ci_low), part(estimate.ci_high))
 }
 
+/// `0.32x`, `4.7x`.
+pub(crate) fn ratio_glued(ratio: f64) -> String {
+    let digits = if (0.0995..1.0).contains(&ratio) { 2 } else { decimals(ratio) };
+    format!("{}x", separated(ratio, digits))
+}
+
 /// `1.25x faster`, `1.25x slower`: without a unit that runs the other way below 1.
 pub(crate) fn times_faster(ratio: f64) -> String {
     let (times, word) = if ratio < 1.0 { (1.0 / ratio, "slower") } else { (ratio, "faster") };

@@ -3,7 +3,7 @@
 use schema::{Findings, Record};
 
 use crate::{
-    Style, claim, costs, counted, details, environment,
+    Style, claim, costs, counted, details, environment, fills,
     map::{self, Section},
     page::{Page, Paint},
     runtimes, safepoints, study, summary, timeline,
@@ -100,6 +100,13 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
     }
     if let Some(table) = timeline::table(record) {
         page.section(timeline::TITLE, timeline::ABOUT, &table);
+    }
+    if let Some(table) = fills::table(record, findings) {
+        page.section(fills::TITLE, fills::ABOUT, &table);
+        for says in fills::advice(record, findings) {
+            page.blank();
+            page.paragraph(0, Paint::Plain, &says);
+        }
     }
     if let Some(tables) = runtimes::tables(findings) {
         page.section(runtimes::TITLE, runtimes::ABOUT, &tables.arms);

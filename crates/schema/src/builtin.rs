@@ -6,6 +6,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("survey", include_str!("../../../experiments/survey.toml")),
     ("crossover", include_str!("../../../experiments/crossover.toml")),
     ("calibrate", include_str!("../../../experiments/calibrate.toml")),
+    ("fills", include_str!("../../../experiments/fills.toml")),
     ("write-back", include_str!("../../../experiments/write-back.toml")),
     ("safepoints", include_str!("../../../experiments/safepoints.toml")),
     ("threads", include_str!("../../../experiments/threads.toml")),

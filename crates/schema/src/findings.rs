@@ -3,7 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arm, CellId, Condition, ConditionId, Record, across::Versus, record::Reading, unit_cost::Costs};
+use crate::{
+    Arm, CellId, Condition, ConditionId, Fill, Record,
+    across::Versus,
+    record::{FolioOrder, Reading},
+    unit_cost::Costs,
+};
 
 /// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,8 +57,59 @@ pub struct Findings {
     /// How commands reach their files, one entry for each that was observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanisms: Vec<crate::observation::MechanismFinding>,
+    /// What the ways of filling the page cache do to mappings, where a run has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fills: Vec<FillFinding>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
+}
+
+/// A fill: the folios that it left, and how a mapping fares on them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FillFinding {
+    pub fill: Fill,
+    /// Of making it; 0 for `found`.
+    pub elapsed_ns: u64,
+    pub range_bytes: u64,
+    /// Pages by folio size, with root.
+    pub folio_orders: Reading<Vec<FolioOrder>>,
+    /// Pages that one fault maps.
+    pub pages_per_fault: Option<f64>,
+    /// The plainest mapping of each condition against the baseline.
+    pub comparisons: Vec<FilledComparison>,
+    /// Whether it pays to evict the file and to fill the page cache otherwise; the answer that pays back soonest.
+    pub refill: Option<Refill>,
+}
+
+/// A mapping on the folios of a fill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FilledComparison {
+    #[serde(flatten)]
+    pub id: CellId,
+    pub condition: Condition,
+    pub baseline: String,
+    pub arm: String,
+    pub speedup: Option<Estimate>,
+    pub verdict: Verdict,
+    /// Of the mapping, in a pass.
+    pub minor_faults: Reading<f64>,
+    /// Of the mapping: time in the kernel for each of them, unmapping included.
+    pub system_ns_per_fault: Option<f64>,
+}
+
+/// Another fill, and how many reads it takes until it has paid for itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refill {
+    pub fill: Fill,
+    pub elapsed_ns: u64,
+    /// Of reads like those of this condition.
+    pub condition: Condition,
+    pub arm: String,
+    /// What the fastest of the two arms took before, and the mapping takes afterwards.
+    pub now_ns_per_op: f64,
+    pub then_ns_per_op: f64,
+    /// Reads until it pays back.
+    pub ops: f64,
 }
 
 impl Findings {

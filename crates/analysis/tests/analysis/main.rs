@@ -6,6 +6,7 @@ mod confirm;
 mod costs;
 mod counted;
 mod equal_work;
+mod fills;
 mod findings;
 mod forks;
 mod gate;

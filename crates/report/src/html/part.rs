@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use schema::{Condition, Findings, Labels, Record, findings::Status};
 
 use crate::{
-    claim, costs, counted, details, map, page::Paint, runtimes, safepoints, study, study::Intervals, summary,
+    claim, costs, counted, details, fills, map, page::Paint, runtimes, safepoints, study, study::Intervals, summary,
     table::Table,
 };
 
@@ -158,6 +158,12 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 (table(&section.table))
                 @if let Some(alike) = &section.alike { p { (said(alike)) } }
                 ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
+            } }
+            @if let Some(fills) = fills::table(record, findings) { details open {
+                summary { b { (fills::TITLE) } }
+                p.about { (fills::ABOUT) }
+                (table(&fills))
+                @for says in fills::advice(record, findings) { p { (said(&says)) } }
             } }
             @if let Some(tables) = runtimes::tables(findings) { details open[!tables.splits.is_empty()] {
                 summary { b { (runtimes::TITLE) } }

@@ -566,6 +566,7 @@ fn record() -> Record {
 
 fn findings() -> Findings {
     Findings {
+        fills: vec![],
         commands: vec![],
         safepoints: None,
         counted: vec![],

@@ -16,8 +16,8 @@ use schema::{
     },
     findings::{
         CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed,
-        Crossover, Document, Estimate, FigureFinding, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim,
-        RuntimeFinding, SafepointFinding, Safepoints, StateNoise, Status, Verdict,
+        Crossover, Document, Estimate, FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine,
+        NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointFinding, Safepoints, StateNoise, Status, Verdict,
     },
     gate::{Breach, BreachCause, Change, Gate, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
@@ -297,7 +297,7 @@ makes! {
         Document { schema_version, record, findings, across }
         Findings {
             cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, counted, runtimes, splits, safepoints,
-            commands, mechanisms, warnings,
+            commands, mechanisms, fills, warnings,
         }
         Estimate { median, ci_low, ci_high }
         CellFinding {
@@ -329,6 +329,11 @@ makes! {
         Crossover { arms, cells, workload, consume, state, axis, at, statement }
         NoiseFloor { half_width, pairs, rejected }
         StateNoise { state, floor }
+        FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill }
+        FilledComparison {
+            id, condition, baseline, arm, speedup, verdict, minor_faults, system_ns_per_fault,
+        }
+        Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, ops }
         Confirmed { bytes, ops, speedup, pairs, verdict, holds, rounds_speedup, rounds_verdict }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,

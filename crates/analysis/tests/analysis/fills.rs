@@ -1,0 +1,53 @@
+//! The same comparisons, fill by fill.
+
+use schema::{Fill, Reading, Span, State, findings::Verdict, record::FilledRange};
+
+use crate::support::{Lab, random};
+
+/// Random reads of 64 B under a fill: what a read takes with pread and with a mapping, in nanoseconds.
+fn lab(fills: &[(Fill, f64, f64)]) -> Lab {
+    let mut lab = Lab::new();
+    for &(fill, pread_ns, mmap_ns) in fills {
+        let mut condition = random("64 B", State::Cached);
+        condition.fill = Some(fill);
+        let index = lab.condition(condition);
+        let cells = [lab.cell(index, "pread"), lab.cell(index, "mmap")];
+        lab.measure(cells[0], 10, pread_ns, |_, pass| drop(pass.reads("minor_faults", 0.0)));
+        lab.measure(cells[1], 10, mmap_ns, |_, pass| drop(pass.reads("minor_faults", 1000.0)));
+        lab.record.fills.push(FilledRange {
+            range: Span { offset: 0, bytes: 64 << 20 },
+            fill: Some(fill),
+            method: String::new(),
+            elapsed_ns: 1_000_000_000,
+            folio_orders: Reading::unavailable("not root"),
+            pages_per_fault: Some(16.0),
+        });
+    }
+    lab
+}
+
+#[test]
+fn a_mapping_that_loses_on_one_fill_and_wins_on_another_is_shown_on_both() {
+    let findings = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]).analyze();
+    let verdicts: Vec<(Fill, Verdict)> = findings.fills.iter().map(|it| (it.fill, it.comparisons[0].verdict)).collect();
+    assert_eq!(verdicts, [(Fill::Sequential, Verdict::Faster), (Fill::Random, Verdict::Slower)]);
+}
+
+#[test]
+fn filling_anew_pays_back_after_what_it_takes_over_what_a_read_saves() {
+    let findings = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]).analyze();
+    let refill = findings.fills[1].refill.as_ref().unwrap();
+    assert_eq!(refill.fill, Fill::Sequential);
+    // A second for 400 ns a read.
+    assert!((refill.ops / 2_500_000.0 - 1.0).abs() < 0.05, "{refill:?}");
+    assert_eq!(findings.fills[0].refill, None, "nothing is better than the better one");
+}
+
+#[test]
+fn a_copy_and_what_was_found_are_no_advice_and_one_fill_is_no_table() {
+    let findings =
+        lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Written(1 << 20), 500.0, 100.0), (Fill::Found, 500.0, 90.0)])
+            .analyze();
+    assert!(findings.fills.len() == 3 && findings.fills.iter().all(|it| it.refill.is_none()));
+    assert!(lab(&[(Fill::Random, 500.0, 1500.0)]).analyze().fills.is_empty());
+}

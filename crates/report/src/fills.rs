@@ -1,0 +1,117 @@
+//! What the ways of filling the page cache do to a mapping: a row for each fill, a column for each job.
+
+use schema::{
+    Bytes, Condition, Fill, Labels, Record,
+    findings::{FillFinding, FilledComparison, Findings, Refill, Verdict},
+};
+
+use crate::{
+    number,
+    page::Paint,
+    table::{Cell, Column, Table},
+};
+
+pub(crate) const TITLE: &str = "Fills";
+
+pub(crate) const ABOUT: &str = "Every page is in the page cache in every row; what differs is how it came there, and so the \
+    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided.";
+
+/// A folio size that holds less than this share of the pages is not named.
+const SHARE_SHOWN: f64 = 0.1;
+
+/// Nothing where there is one fill alone.
+pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
+    if findings.fills.is_empty() {
+        return None;
+    }
+    let jobs = jobs(&findings.fills);
+    let mut columns = vec![Column::left("fill"), Column::left("folios")];
+    columns.extend(["pages/fault", "made in"].map(Column::right));
+    columns.extend(jobs.iter().map(|job| Column::right(name(job))));
+    let rows = findings.fills.iter().map(|it| {
+        let mut row = vec![Cell::plain(it.fill.to_string()), Cell::plain(folios(record, it))];
+        row.push(it.pages_per_fault.map_or_else(absent, |pages| Cell::plain(number::count(pages.round()))));
+        row.push(match it.elapsed_ns {
+            0 => absent(),
+            ns => Cell::plain(number::duration_glued(ns as f64)),
+        });
+        row.extend(jobs.iter().map(|job| {
+            let of_job = it.comparisons.iter().find(|it| same_job(&it.condition, job));
+            of_job.map_or_else(absent, ratio)
+        }));
+        row
+    });
+    Some(Table { columns, rows: rows.collect() })
+}
+
+/// What follows for a program: which fill pays, and after how many reads.
+pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
+    let labels = Labels::of(record);
+    let says = |it: &FillFinding| {
+        let Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, ops } = it.refill.as_ref()?;
+        let index = record.conditions.iter().position(|it| it == condition)?;
+        let before = match it.fill {
+            Fill::Found => "As it was found".to_string(),
+            fill => format!("After fill {fill}"),
+        };
+        Some(number::plain(&format!(
+            "{before}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings {arm} from {} to {} a \
+             read. It pays back after {} reads.",
+            labels.label(index),
+            number::duration_glued(*elapsed_ns as f64),
+            number::duration_glued(*now_ns_per_op),
+            number::duration_glued(*then_ns_per_op),
+            number::count(ops.ceil()),
+        )))
+    };
+    findings.fills.iter().filter_map(says).collect()
+}
+
+/// The conditions without their fill, each once.
+fn jobs(fills: &[FillFinding]) -> Vec<Condition> {
+    let mut jobs: Vec<Condition> = Vec::new();
+    for comparison in fills.iter().flat_map(|it| &it.comparisons) {
+        if !jobs.iter().any(|it| same_job(it, &comparison.condition)) {
+            jobs.push(comparison.condition.clone());
+        }
+    }
+    jobs
+}
+
+/// The question is the same but for the fill; how much a pass covers was the planner's choice.
+fn same_job(a: &Condition, b: &Condition) -> bool {
+    let plain =
+        |it: &Condition| Condition { fill: None, ops: 0, range: schema::Span { offset: 0, bytes: 0 }, ..it.clone() };
+    plain(a) == plain(b)
+}
+
+fn name(job: &Condition) -> String {
+    format!("{} {}", job.workload, Bytes(job.block_bytes).exact())
+}
+
+fn ratio(it: &FilledComparison) -> Cell {
+    let text = it.speedup.map_or_else(String::new, |it| number::ratio_glued(it.median));
+    match it.verdict {
+        Verdict::Faster | Verdict::Slower => Cell::plain(text),
+        Verdict::Same => Cell::new(format!("= {text}"), Paint::Quiet),
+        Verdict::Undecided | Verdict::NotComparable => Cell::new(format!("? {text}"), Paint::Unsure),
+    }
+}
+
+/// `97 % of 2 MiB`
+fn folios(record: &Record, it: &FillFinding) -> String {
+    let Some(orders) = it.folio_orders.value() else { return "–".into() };
+    let all: u64 = orders.iter().map(|it| it.pages).sum();
+    let share = |pages: u64| pages as f64 / all.max(1) as f64;
+    let mut largest: Vec<_> = orders.iter().filter(|it| share(it.pages) >= SHARE_SHOWN).collect();
+    largest.sort_by_key(|it| std::cmp::Reverse(it.pages));
+    let shown = largest.iter().map(|it| {
+        let size = Bytes(record.environment.page_bytes << it.order);
+        format!("{} of {size}", number::plain(&number::percent(share(it.pages))))
+    });
+    shown.collect::<Vec<String>>().join(", ")
+}
+
+fn absent() -> Cell {
+    Cell::new("–", Paint::Quiet)
+}
