@@ -184,7 +184,7 @@ fn what_was_prepared_is_cleaned_up_after_a_failure_and_when_the_user_stops_the_r
 }
 
 #[test]
-fn a_worker_that_executes_twice_prepares_twice_and_last_before_the_timed_execution() {
+fn every_execution_under_a_memory_limit_has_a_preparation_of_its_own_before_it() {
     use std::io::{BufRead, BufReader, Write};
     let sandbox = Sandbox::new();
     let trace = sandbox.at("trace");
@@ -199,7 +199,7 @@ fn a_worker_that_executes_twice_prepares_twice_and_last_before_the_timed_executi
         compared: true,
     };
     let job = Job {
-        hold: Hold::Warm,
+        hold: Hold::Open,
         permit: Permit { execute: true, ..Permit::default() },
         ..Job::new(&spec.arm(), "/dev/null", Span { offset: 0, bytes: 1 })
     };
@@ -213,12 +213,14 @@ fn a_worker_that_executes_twice_prepares_twice_and_last_before_the_timed_executi
         serde_json::from_str(&line).unwrap()
     };
     let traced = || std::fs::read_to_string(&trace).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-    let prepared = ask(Request::Prepare(Box::new(job)));
-    assert!(matches!(prepared, Reply::Prepared { .. }), "{prepared:?}");
-    assert_eq!(traced(), "prepare command cleanup prepare");
-    let done = ask(Request::Go { pass: 1 });
-    assert!(matches!(done, Reply::Done(_)), "{done:?}");
-    assert_eq!(traced(), "prepare command cleanup prepare command cleanup");
+    for (warm, before) in [(1, "prepare"), (0, "prepare command cleanup prepare")] {
+        let prepared = ask(Request::Prepare(Box::new(job.clone())));
+        assert!(matches!(prepared, Reply::Prepared { .. }), "{prepared:?}");
+        assert_eq!(traced(), before);
+        let done = ask(Request::Go { pass: 1, warm });
+        assert!(matches!(done, Reply::Done(_)), "{done:?}");
+        assert_eq!(traced(), format!("{before} command cleanup"));
+    }
     drop(input);
     assert!(worker.wait().unwrap().success());
     assert_eq!(traced(), "prepare command cleanup prepare command cleanup");

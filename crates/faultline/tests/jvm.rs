@@ -7,7 +7,7 @@ use schema::findings::{CellFinding, Document, Status};
 
 use crate::support::{Output, Sandbox, failure};
 
-fn has_jdk(version: Option<u32>) -> bool {
+pub fn has_jdk(version: Option<u32>) -> bool {
     let found = jvm::find(version);
     if let Err(reason) = &found {
         println!("skipped: {reason}");

@@ -18,6 +18,7 @@ mod history;
 mod inspect;
 mod interruption;
 mod jvm;
+mod limited;
 mod limits;
 mod observing;
 mod outputs;

@@ -82,7 +82,7 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
     for request in [
         Request::Hello { protocol: PROTOCOL },
         Request::Prepare(Box::new(job)),
-        Request::Go { pass: 1 },
+        Request::Go { pass: 1, warm: 0 },
         Request::Bye {},
     ] {
         writeln!(input, "{}", serde_json::to_string(&request).unwrap()).unwrap();

@@ -82,13 +82,15 @@ impl<'a> Cgroups<'a> {
     }
 
     /// Once a worker is ready: lowers a limit that had room for its runtime to what that runtime took, so that the file has
-    /// the requested share. Returns the limit where it was tightened; the pass before was made with more memory.
+    /// the requested share. Returns the limit that is in force from here on, where there is one.
     ///
     /// # Errors
     /// What the kernel refused, or does not count.
     pub fn tighten(&mut self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
-        let Some(share) = condition.memory_bytes.filter(|_| room(arm) > 0) else { return Ok(None) };
-        let Some((_, cgroup)) = &self.current else { return Ok(None) };
+        let (Some(share), Some((limits, cgroup))) = (condition.memory_bytes, &self.current) else { return Ok(None) };
+        if room(arm) == 0 {
+            return Ok(limits.memory_bytes);
+        }
         let own = cgroup.statistics().memory.and_then(|it| {
             it.anonymous_bytes.ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
         });

@@ -22,6 +22,7 @@ pub mod runtime;
 pub mod scenario;
 pub mod sizing;
 pub mod state;
+pub mod steady;
 pub mod target;
 mod timeline;
 mod writing;

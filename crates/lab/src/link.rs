@@ -131,12 +131,20 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// One pass.
+    /// The timed pass.
     ///
     /// # Errors
     /// The pass failed, the worker died, or it took longer than `limit`.
     pub fn go(&mut self, pass: u64, limit: Duration) -> Result<Done, Trouble> {
-        match self.ask(&Request::Go { pass }, limit)? {
+        self.go_warm(pass, 0, limit)
+    }
+
+    /// A pass before the timed one, by its number from 1.
+    ///
+    /// # Errors
+    /// As `go`.
+    pub fn go_warm(&mut self, pass: u64, warm: u32, limit: Duration) -> Result<Done, Trouble> {
+        match self.ask(&Request::Go { pass, warm }, limit)? {
             Reply::Done(done) if done.pass == pass => Ok(*done),
             other => Err(self.nonsense(&other)),
         }

@@ -132,10 +132,15 @@ fn bounds(condition: &Condition) -> (u64, u64) {
         false => {
             let (least, least_bytes): (u64, u64) =
                 if condition.state == State::Cold { (32, 16 << 20) } else { (1024, 64 << 20) };
-            let floor = least.min((least_bytes / block).max(8)).max(threads);
+            let floor = least.min((least_bytes / block).max(8)).max(threads).max(filling_ops(condition));
             (floor, floor.max(1 << 24))
         }
     }
+}
+
+/// Warm passes must fill the memory of a limited condition; this many blocks do it in about a hundred passes.
+fn filling_ops(condition: &Condition) -> u64 {
+    condition.memory_bytes.unwrap_or(0) / condition.block_bytes.max(sys::page_bytes()) / 64
 }
 
 /// Blocks of a trial.
@@ -147,6 +152,9 @@ pub fn trial_ops(condition: &Condition) -> u64 {
         };
         return if condition.workload.is_ascending() { ops.min(blocks_in(condition)) } else { ops };
     }
+    if condition.state == State::Limited && condition.workload.is_ascending() {
+        return blocks_in(condition);
+    }
     let bytes: u64 = match condition.workload {
         Workload::Scan => 8 << 20,
         // Without read-ahead hints a cold random read may fetch megabytes.
@@ -155,6 +163,7 @@ pub fn trial_ops(condition: &Condition) -> u64 {
     };
     let least = if condition.workload == Workload::Random { 16 } else { 1 };
     let ops = (bytes / condition.block_bytes).clamp(least, 4096).max(u64::from(condition.threads));
+    let ops = ops.max(filling_ops(condition));
     if condition.workload == Workload::Scan { ops.min(blocks_in(condition)) } else { ops }
 }
 

@@ -20,8 +20,9 @@ pub fn hold(state: State) -> Hold {
     match state {
         State::Cold | State::AsIs => Hold::No,
         State::Cached => Hold::Rehearse,
-        // The pass before, through the same mapping, is what a steady state is.
-        State::Mapped | State::Limited => Hold::Warm,
+        State::Mapped => Hold::Warm,
+        // Passes before, through the same mapping, are what a steady state is; how many, they say themselves.
+        State::Limited => Hold::Open,
         State::Locked => Hold::Locked,
     }
 }

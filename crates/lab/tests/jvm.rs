@@ -16,7 +16,7 @@ use lab::{
 use schema::{
     Arm, Consume, Descriptor, Durability, Span, Workload,
     leftover::FileIdentity,
-    protocol::{Done, Hold, Job, Permit, Tally},
+    protocol::{Done, Hold, Job, Permit, Tally, warm_seed},
     runtime::{Can, JVM},
 };
 
@@ -219,6 +219,32 @@ fn several_threads_do_the_work_of_native_ones_with_a_file_of_their_own_or_a_shar
         ] {
             let refused = link.prepare(&job);
             assert!(matches!(&refused, Err(Trouble::Unavailable(why)) if why.contains("one thread")), "{refused:?}");
+        }
+    });
+}
+
+#[test]
+fn a_warm_pass_reads_the_offsets_of_a_native_one_with_its_seed() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        for arm in READING {
+            let mut link = start_as(jdk, arm);
+            let job = Job { workload: Workload::Random, hold: Hold::Open, ops: 500, ..job(arm, &file, MIB) };
+            match link.prepare(&job) {
+                Err(Trouble::Unavailable(why)) if is_excused(jdk, &job, &why) => continue,
+                prepared => prepared.unwrap(),
+            }
+            for warm in [1, 2, 0] {
+                let done = link.go_warm(job.pass, warm, Duration::from_secs(60)).unwrap();
+                let mut expected = native("pread", &Job { seed: warm_seed(job.seed, warm), ..job.clone() }).tally;
+                if warm > 0 {
+                    (expected.distinct_bytes, expected.distinct_pages) = (0, None);
+                }
+                assert_eq!(done.tally, expected, "JDK {} {arm}, warm pass {warm}", jdk.version);
+                assert_eq!(done.phases.open_ns, None, "it is open already");
+            }
+            link.bye().unwrap();
         }
     });
 }

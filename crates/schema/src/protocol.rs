@@ -13,7 +13,7 @@
 //! {"bye":{}}                               ->  everything released, exit 0
 //! ```
 //!
-//! `go` may be said several times. Nothing here assumes that both sides share a clock or a memory.
+//! `go` may be said several times, also with `warm`: a pass before the timed one. Nothing here assumes that both sides share a clock or a memory.
 
 use std::collections::BTreeMap;
 
@@ -33,10 +33,28 @@ pub const PROTOCOL: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    Hello { protocol: u32 },
+    Hello {
+        protocol: u32,
+    },
     Prepare(Box<Job>),
-    Go { pass: u64 },
+    Go {
+        pass: u64,
+        /// From 1: the number of a pass before the timed one, with offsets of its own (`warm_seed`). Its tally counts no
+        /// distinct bytes. 0 is the timed pass.
+        #[serde(default, skip_serializing_if = "is_timed")]
+        warm: u32,
+    },
     Bye {},
+}
+
+fn is_timed(warm: &u32) -> bool {
+    *warm == 0
+}
+
+/// The seed of a warm pass's offsets, by that of the job: other than the timed pass's, and the same for every arm. Threads
+/// add less than 2^16 to a seed, rounds 2^32.
+pub fn warm_seed(seed: u64, warm: u32) -> u64 {
+    seed.wrapping_add(u64::from(warm) << 16)
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -159,6 +177,8 @@ pub enum Hold {
     /// As `no`, after a short untimed pass of a few blocks, closed again: the worker's code is warm, and neither a
     /// mapping nor an open file is left (state `cached`).
     Rehearse,
+    /// The file is opened and stays open; passes before the timed one are asked for by `go` (state `limited`).
+    Open,
     /// The file is opened and one untimed pass is made; it stays open (state `mapped`).
     Warm,
     /// As `warm`, and the pages are mlocked through the method's own mapping, or through one on the side for

@@ -25,7 +25,7 @@ use rustix::{
 use schema::{
     command::{LAST_CLEANUP, Spec},
     observation::Watch,
-    protocol::{Hold, Job, Phases, Tally},
+    protocol::{Job, Phases, Tally},
     record::Reading,
 };
 use sys::process::{adopt_orphans, end_children};
@@ -57,13 +57,8 @@ pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
     adopt_orphans().map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
     // When the controller ends, this process must clean up first; see `Leash`.
     set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
-    let mut execution = Execution { spec, watch: job.watch.clone(), unclean: Cell::new(false) };
+    let execution = Execution { spec, watch: job.watch.clone(), unclean: Cell::new(false) };
     execution.prepare()?;
-    if job.hold == Hold::Warm {
-        execution.pass().map_err(|(_, fault)| fault)?;
-        // Each execution has a preparation of its own, also the one that is timed.
-        execution.prepare()?;
-    }
     Ok(Box::new(execution))
 }
 
@@ -97,7 +92,8 @@ impl Drop for Execution {
 }
 
 impl Session for Execution {
-    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)> {
+    /// Executions are alike. Each one needs a `prepare` of its own before it.
+    fn pass(&mut self, _warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         let spec = &self.spec;
         if let Some(watch) = &self.watch {
             return self.watched(watch).map_err(|fault| ("work", fault));

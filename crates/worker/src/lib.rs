@@ -106,12 +106,12 @@ impl Worker {
                     Err(Refusal::Failed(fault)) => failed(pass, "prepare", fault),
                 }
             }
-            Request::Go { pass } => {
+            Request::Go { pass, warm } => {
                 self.pass = pass;
-                match self.session.as_mut().map(|session| session.pass()) {
+                match self.session.as_mut().map(|session| session.pass(warm)) {
                     Some(Ok(measured)) => {
                         let session::PassResult { phases, tally, usage, parts, mut seen, observation } = measured;
-                        seen.extend(self.alone.as_ref().and_then(alone::reading));
+                        seen.extend(self.alone.as_ref().filter(|_| warm == 0).and_then(alone::reading));
                         Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen, observation }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),

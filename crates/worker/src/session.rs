@@ -13,7 +13,7 @@ use std::{
 use rustix::mm::MapFlags;
 use schema::{
     Descriptor, Span,
-    protocol::{Hold, Phases, Tally, Usage},
+    protocol::{Hold, Phases, Tally, Usage, warm_seed},
 };
 
 use crate::{
@@ -30,9 +30,11 @@ use crate::{
 
 /// The state that one `prepare` creates.
 pub(crate) trait Session {
+    /// The timed pass, or the given warm one before it (from 1).
+    ///
     /// # Errors
     /// Which phase failed (`open`, `work`), and why.
-    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)>;
+    fn pass(&mut self, warm: u32) -> Result<PassResult, (&'static str, Fault)>;
 }
 
 /// The result of one `go`.
@@ -62,7 +64,7 @@ pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Re
     match session.task.job.hold {
         Hold::No => {}
         Hold::Rehearse => session.rehearse()?,
-        Hold::Warm | Hold::Locked => session.hold()?,
+        Hold::Open | Hold::Warm | Hold::Locked => session.hold()?,
     }
     Ok(Box::new(session))
 }
@@ -88,23 +90,26 @@ struct Reading<W: Way> {
     /// Pins the pages for methods that have no mapping of their own.
     pinned: Option<Mapping>,
     rooms: Vec<Room>,
-    /// Known after the first pass; it is the same in all.
+    /// Known after the first timed pass; it is the same in all.
     reached: Option<Reached>,
     way: W,
     task: Task,
 }
 
 impl<W: Way> Session for Reading<W> {
-    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)> {
+    fn pass(&mut self, warm: u32) -> Result<PassResult, (&'static str, Fault)> {
+        self.task.pattern.seed = warm_seed(self.task.job.seed, warm);
         let (phases, usage, count) = run(&self.way, &self.task, &mut self.rooms, self.held.as_mut())?;
         let pattern = &self.task.pattern;
         let looks_every = looks_every(self.task.job.consume);
-        let reached = *self.reached.get_or_insert_with(|| pattern.reached(sys::page_bytes(), looks_every));
+        // What a warm pass reached is not needed, and finding it out takes memory, which may be limited.
+        let reached =
+            (warm == 0).then(|| *self.reached.get_or_insert_with(|| pattern.reached(sys::page_bytes(), looks_every)));
         let tally = Tally {
             ops: count.ops,
             bytes: count.bytes,
-            distinct_bytes: reached.bytes,
-            distinct_pages: Some(reached.pages),
+            distinct_bytes: reached.map_or(0, |it| it.bytes),
+            distinct_pages: reached.map(|it| it.pages),
             checksum: format!("{:016x}", count.checksum),
             threads: pattern.threads,
             queue_depth: self.way.queue_depth(),
@@ -155,19 +160,21 @@ impl<W: Way> Reading<W> {
                 }
             }
         }
-        // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use.
-        // Then a part of the range that is larger than the CPU's caches: otherwise the lines of exactly these blocks
-        // would lie in them, which flatters a mapping far more than it helps a system call.
-        run(way, task, rooms, Some(&mut opened)).map_err(|(_, fault)| fault)?;
-        if !way.is_uncached() {
-            sweep(way, task, rooms, &mut opened[..different])?;
+        if task.job.hold != Hold::Open {
+            // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use.
+            // Then a part of the range: otherwise the lines of exactly these blocks would lie in the CPU's caches, which
+            // flatters a mapping far more than it helps a system call.
+            run(way, task, rooms, Some(&mut opened)).map_err(|(_, fault)| fault)?;
+            if !way.is_uncached() {
+                sweep(way, task, rooms, &mut opened[..different])?;
+            }
         }
         *held = Some(opened);
         Ok(())
     }
 }
 
-/// Larger than last-level caches, small enough to be swept before every pass.
+/// Larger than the last-level cache of most machines, small enough to be swept before every pass.
 const SWEEP_BYTES: u64 = 64 << 20;
 
 /// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes

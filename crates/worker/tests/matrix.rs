@@ -146,7 +146,7 @@ impl Outcomes {
 
     /// Prepares once, goes twice, and compares both tallies with what is expected.
     fn check_against(&mut self, arm: &Arm, job: &Job, expected: &Tally) {
-        let go = |pass| Request::Go { pass };
+        let go = |pass| Request::Go { pass, warm: 0 };
         let answers = replies(&[Request::Prepare(Box::new(job.clone())), go(1), go(2), Request::Bye {}]);
         match &answers[..] {
             [Reply::Prepared { .. }, Reply::Done(first), Reply::Done(second)] => {
@@ -304,6 +304,33 @@ fn more_threads_than_blocks_leave_some_without_work() {
 }
 
 #[test]
+fn a_warm_pass_reads_other_offsets_than_the_one_before_and_the_timed_pass_reads_the_jobs_own() {
+    let file = TestFile::new(1 << 20);
+    for arm in arms() {
+        let job = Job { workload: Workload::Random, hold: Hold::Open, threads: 2, ..job(&arm, &file, 4096) };
+        let go = |warm| Request::Go { pass: 1, warm };
+        let answers = replies(&[Request::Prepare(Box::new(job.clone())), go(1), go(2), go(0), Request::Bye {}]);
+        let [Reply::Prepared { .. }, rest @ ..] = &answers[..] else {
+            println!("skipped: {}: {:?}", arm.name, answers.first());
+            continue;
+        };
+        let [Reply::Done(first), Reply::Done(second), Reply::Done(timed)] = rest else {
+            panic!("{}: {rest:?}", arm.name)
+        };
+        let expected = |warm: u64| reference(&Job { seed: job.seed + (warm << 16), ..job.clone() }, &file.bytes);
+        let queue_depth = timed.tally.queue_depth;
+        assert_eq!(timed.tally, Tally { queue_depth, ..expected(0) }, "{}", arm.name);
+        for (done, warm) in [(first, 1), (second, 2)] {
+            let uncounted = Tally { queue_depth, distinct_bytes: 0, distinct_pages: None, ..expected(warm) };
+            assert_eq!(done.tally, uncounted, "{}, warm pass {warm}", arm.name);
+            assert_eq!(done.phases.open_ns, None, "{}: it is open already", arm.name);
+        }
+        let sums = [first, second, timed].map(|it| it.tally.checksum.as_str());
+        assert!(sums[0] != sums[1] && sums[1] != sums[2] && sums[0] != sums[2], "{}: {sums:?}", arm.name);
+    }
+}
+
+#[test]
 fn a_file_that_became_shorter_is_an_error_and_never_a_smaller_tally() {
     for arm in arms() {
         // A mapping ends with SIGBUS instead, which takes the whole process.
@@ -328,7 +355,7 @@ fn a_file_that_became_shorter_is_an_error_and_never_a_smaller_tally() {
             continue;
         }
         fs::File::options().write(true).open(&file.path).unwrap().set_len(10_000).unwrap();
-        match ask(Request::Go { pass: 1 }) {
+        match ask(Request::Go { pass: 1, warm: 0 }) {
             Reply::Failed(failed) => {
                 assert_eq!(failed.during, "work", "{}: {failed:?}", arm.name);
                 assert!(failed.message.contains("became shorter"), "{}: {failed:?}", arm.name);

@@ -93,7 +93,7 @@ fn reference(job: &Job, mut file: Vec<u8>) -> Vec<u8> {
 }
 
 fn answers(job: &Job) -> Vec<Reply> {
-    let requests = [Request::Prepare(Box::new(job.clone())), Request::Go { pass: 0 }];
+    let requests = [Request::Prepare(Box::new(job.clone())), Request::Go { pass: 0, warm: 0 }];
     let input: Vec<String> = requests.iter().map(|request| serde_json::to_string(request).unwrap() + "\n").collect();
     let mut output = Vec::new();
     worker::serve(input.concat().as_bytes(), &mut output);

@@ -47,27 +47,41 @@ final class Job {
         blockBytes = Math.min(block, bytes);
     }
 
+    /** A warm pass of the same work, by its number from 1: with offsets of its own (docs/FORMATS.md, "Offsets"). */
+    Job(Job job, int warm) {
+        this(job, job.file, job.offset, job.bytes, job.blockBytes, job.ops, job.seed + ((long) warm << 16), job.hold);
+    }
+
     /** The same work on so many bytes of another file. */
     Job(Job job, String file, long bytes, long opsAtMost) {
+        this(job, file, 0, bytes, Math.min(job.blockBytes, bytes),
+            Math.max(1, Math.min(opsAtMost, Math.min(job.ops, blocks(bytes, Math.min(job.blockBytes, bytes))))), job.seed, "no");
+    }
+
+    private Job(Job job, String file, long offset, long bytes, long blockBytes, long ops, long seed, String hold) {
         pass = job.pass;
         method = job.method;
         options = job.options;
         workload = job.workload;
         consume = job.consume;
         durability = job.durability;
-        hold = "no";
+        this.hold = hold;
         this.file = file;
-        offset = 0;
+        this.offset = offset;
         this.bytes = bytes;
-        blockBytes = Math.min(job.blockBytes, bytes);
-        ops = Math.max(1, Math.min(opsAtMost, Math.min(job.ops, (bytes + blockBytes - 1) / blockBytes)));
-        seed = job.seed;
+        this.blockBytes = blockBytes;
+        this.ops = ops;
+        this.seed = seed;
         aligned = job.aligned;
         percent = job.percent;
         threads = job.threads;
         descriptor = job.descriptor;
         writable = null;
         timesItsLoop = false;
+    }
+
+    private static long blocks(long bytes, long blockBytes) {
+        return (bytes + blockBytes - 1) / blockBytes;
     }
 
     /**

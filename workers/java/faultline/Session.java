@@ -9,7 +9,7 @@ import java.nio.file.StandardOpenOption;
 
 /** Everything that one `prepare` made. */
 final class Session {
-    /** Larger than last-level caches, small enough to be swept before every pass; as the native worker does. */
+    /** Larger than the last-level cache of most machines, small enough to be swept before every pass; as the native worker does. */
     private static final long SWEEP_BYTES = 64 << 20;
     private final Job job;
     private final Team team;
@@ -36,6 +36,7 @@ final class Session {
         // Before the warm-up, which then runs until what this loads and compiles is done too.
         safepoints = Safepoints.of(job);
         warmth = new Warmth(job, team);
+        if (job.hold.equals("open")) team.begin();
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
             team.hold();
             if (job.writes()) settle(); else if (!job.method.equals("channel-odirect")) sweep();
@@ -63,12 +64,35 @@ final class Session {
         }
     }
 
-    String pass() throws IOException {
+    /** The timed pass, or the given warm one before it (from 1). */
+    String pass(int warm) throws IOException {
+        if (warm > 0) return warm(warm);
         try {
             return timed();
         } finally {
             if (safepoints != null) safepoints.stop();
         }
+    }
+
+    /** What it reached is not looked up, and the loop is not timed: both would take memory, which may be limited. */
+    private String warm(int warm) throws IOException {
+        during = "open";
+        Team.Part all = team.pass(new Job(job, warm), true);
+        during = all.during;
+        all.check();
+        return done(all, 0, "") + "}}";
+    }
+
+    private String done(Team.Part all, long distinctBytes, String distinctPages) {
+        Opened.Count count = all.count;
+        // What was written is read by somebody else, when this pass is over.
+        long checksum = job.writes() ? 0 : count.checksum;
+        String digits = Long.toHexString(checksum);
+        return "{\"done\":{\"pass\":" + job.pass
+            + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinctBytes
+            + distinctPages
+            + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
+            + all.usage;
     }
 
     private String timed() throws IOException {
@@ -82,15 +106,8 @@ final class Session {
         Usage.Engine after = new Usage.Engine();
         String delays = safepoints == null ? "" : safepoints.readings();
         during = "close";
-        Opened.Count count = all.count;
-        // What was written is read by somebody else, when this pass is over.
-        long checksum = job.writes() ? 0 : count.checksum;
-        String digits = Long.toHexString(checksum);
-        return "{\"done\":{\"pass\":" + job.pass
-            + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + reached.bytes
-            + ",\"distinct_pages\":" + reached.pages
-            + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
-            + all.usage + parts(count)
+        return done(all, reached.bytes, ",\"distinct_pages\":" + reached.pages)
+            + parts(all.count)
             + ",\"seen\":{" + after.since(before) + warmth() + delays + loop() + "}}}";
     }
 

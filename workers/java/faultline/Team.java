@@ -72,9 +72,14 @@ final class Team {
 
     /** What each thread uses is looked up if `counts`. */
     Part pass(boolean counts) throws IOException {
+        return pass(job, counts);
+    }
+
+    /** The same for a job with other offsets. */
+    Part pass(Job job, boolean counts) throws IOException {
         Part[] parts = new Part[ways.length];
         Phaser together = new Phaser(parts.length);
-        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(thread, together, counts);
+        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(job, thread, together, counts);
         Thread[] others = new Thread[ways.length - 1];
         for (int i = 0; i < others.length; i++) others[i] = started(parts[i + 1]);
         parts[0].run();
@@ -115,12 +120,14 @@ final class Team {
         String during = "open";
         private Throwable failure;
         private Opened open;
+        private final Job job;
         private final int thread;
         private final Phaser together;
         private final boolean counts;
         private long openedFrom, openedTo, workedFrom, workedTo, closedFrom, closedTo;
 
-        Part(int thread, Phaser together, boolean counts) {
+        Part(Job job, int thread, Phaser together, boolean counts) {
+            this.job = job;
             this.thread = thread;
             this.together = together;
             this.counts = counts;

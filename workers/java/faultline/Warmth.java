@@ -72,6 +72,10 @@ final class Warmth {
                 fastest = still == 0 ? made.workNs() : Math.min(fastest, made.workNs());
             }
             team.end();
+            // Its pages would leave the cache during the passes, and make room where memory is limited. The loop that is timed
+            // afterwards needs only the first ones; the rest becomes a hole.
+            open.truncate(Math.min(size, PATTERN_BYTES));
+            if (size > PATTERN_BYTES) open.write(ByteBuffer.wrap(pattern, 0, 1), size - 1);
             passes = pass;
             quiet = still >= QUIET_PASSES && now - news >= QUIET_NS;
             firstNs = first;

@@ -61,7 +61,7 @@ public final class Worker {
         if (request.get("go") instanceof Map<?, ?> go && go.get("pass") instanceof Long given) {
             pass = given;
             if (session == null) throw new IllegalStateException("go before prepare: there is no job");
-            return session.pass();
+            return session.pass(go.get("warm") instanceof Long warm ? (int) (long) warm : 0);
         }
         throw new IllegalArgumentException("not a request: " + line.substring(0, Math.min(120, line.length())));
     }

@@ -210,7 +210,9 @@ fn pass(tool: &Path, file: &Path, method: &str, block_bytes: u64, ops: u64) -> R
     };
     ask(&mut child, &Request::Hello { protocol: PROTOCOL })?;
     ask(&mut child, &Request::Prepare(Box::new(job)))?;
-    let Reply::Done(done) = ask(&mut child, &Request::Go { pass: 1 })? else { bail!("{method}: the pass failed") };
+    let Reply::Done(done) = ask(&mut child, &Request::Go { pass: 1, warm: 0 })? else {
+        bail!("{method}: the pass failed")
+    };
     writeln!(child.stdin.as_mut().expect("a pipe"), "{}", serde_json::to_string(&Request::Bye {})?)?;
     child.wait()?;
     Ok((done.phases.work_ns as f64 / done.tally.ops as f64, done.tally.checksum))

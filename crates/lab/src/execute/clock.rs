@@ -18,6 +18,10 @@ const OVERTIME: f64 = 1.15;
 
 /// No pass takes longer than this within the usual budget; a disk that hangs does.
 const PASS_LIMIT: Duration = Duration::from_secs(60);
+/// Of the budget, for the warm passes before one timed pass; more would leave no time for rounds.
+const WARM_UP_SHARE: f64 = 0.25;
+/// The same where no budget ends the run.
+const WARM_UP_LIMIT: Duration = Duration::from_secs(600);
 /// Where no budget ends the run: a pass that takes a minute is as good as any other, and the user can end it.
 const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -57,6 +61,11 @@ impl Clock {
     /// How long to wait for a pass that has begun.
     pub(super) fn pass_limit(&self) -> Duration {
         if self.binds { self.budget.max(PASS_LIMIT) } else { UNLIMITED }
+    }
+
+    /// How long warm passes may look for a steady state.
+    pub(super) fn warm_up_limit(&self) -> Duration {
+        if self.binds { self.budget.mul_f64(WARM_UP_SHARE) } else { WARM_UP_LIMIT }
     }
 
     pub(super) fn progress(&self, what: String) -> Progress {

@@ -23,6 +23,7 @@ use crate::{
     link::{Link, Trouble},
     probe::Probes,
     runtime, state,
+    steady::{Misses, WarmUp},
     target::Target,
     writing,
 };
@@ -56,6 +57,9 @@ struct Work<'a> {
     condition: &'a Condition,
     target: &'a Target,
 }
+
+/// Why a state was not reached, and what was seen on the way.
+type Reached = (Option<String>, BTreeMap<String, Reading<f64>>);
 
 /// A pass that ran, before it is judged.
 pub(super) struct Pass {
@@ -179,7 +183,7 @@ impl Bench<'_> {
     ) -> Result<Pass, Trouble> {
         let &Work { arm, condition, target } = work;
         let limit = self.make_ready(&mut link, work, &mut watched)?;
-        let mut invalid = self.reach(&mut link, work, limit)?;
+        let (mut invalid, on_the_way) = self.reach(&mut link, work)?;
         let look = || match condition.state != State::Cold || target.way() != Ok(sys::cache::Way::Nowait) {
             true => state::residency(target, condition.range),
             false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
@@ -206,7 +210,8 @@ impl Bench<'_> {
         if let Some(watch) = &mut watch {
             watch.stop();
         }
-        let readings = self.readings(probes, &link, &mut done, work, limit);
+        let mut readings = self.readings(probes, &link, &mut done, work, limit);
+        readings.extend(on_the_way);
         let resident_after = look();
         let seen = state::Evidence {
             arm,
@@ -226,7 +231,7 @@ impl Bench<'_> {
         Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns: 0.0, went })
     }
 
-    /// A worker under its limits and with its job done but for the timed pass. The limit where it was tightened.
+    /// A worker under its limits and with its job prepared. The limit on its memory, where there is one.
     fn make_ready(
         &mut self,
         link: &mut Link,
@@ -251,17 +256,48 @@ impl Bench<'_> {
         self.cgroups.tighten(arm, condition)
     }
 
-    /// The state, once the worker is ready; or why it was not reached.
-    fn reach(&mut self, link: &mut Link, work: &Work, limit: Option<u64>) -> Result<Option<String>, Trouble> {
-        if limit.is_some() {
-            // The steady state is that of the limit that is in force from here on.
-            link.go(self.passes, self.clock.pass_limit())?;
+    /// The state, once the worker is ready.
+    fn reach(&mut self, link: &mut Link, work: &Work) -> Result<Reached, Trouble> {
+        match work.condition.state {
+            State::Cold => {
+                self.filled = None;
+                Ok((cold::make_cold(work.target, work.condition.range).err(), BTreeMap::new()))
+            }
+            State::Limited => self.warm_up(link, work),
+            _ => Ok((None, BTreeMap::new())),
         }
-        if work.condition.state != State::Cold {
-            return Ok(None);
-        }
-        self.filled = None;
-        Ok(cold::make_cold(work.target, work.condition.range).err())
+    }
+
+    /// Warm passes under the limit, each with offsets of its own, until what they read from the device is steady: the same
+    /// procedure for every runtime.
+    fn warm_up(&mut self, link: &mut Link, work: &Work) -> Result<Reached, Trouble> {
+        let &Work { arm, condition, target } = work;
+        let began = Instant::now();
+        let mut warm_up = WarmUp::new(condition.memory_bytes.unwrap_or(0));
+        let invalid = loop {
+            let before = sys::process::io(link.pid());
+            let done = link.go_warm(self.passes, warm_up.next(), self.clock.pass_limit())?;
+            let read = match (done.seen.get("device_read_bytes"), before, sys::process::io(link.pid())) {
+                // Of a command, what its worker saw.
+                (Some(Reading::Value(bytes)), ..) => *bytes,
+                (None, Ok(before), Ok(after)) => after.since(&before).device_read_bytes as f64,
+                _ => {
+                    break Some(
+                        "bytes from the device cannot be counted here, so no state is known to be steady".into(),
+                    );
+                }
+            };
+            if arm.runtime == COMMAND {
+                // Each execution has a preparation of its own, also the one that is timed.
+                link.prepare_within(self.clock.pass_limit(), &self.job(arm, condition, target))?;
+            }
+            warm_up.add(read, Misses::of(arm, condition, &done, read));
+            match warm_up.settled(began.elapsed(), self.clock.warm_up_limit()) {
+                None => {}
+                Some(settled) => break settled.err().map(|it| it.to_string()),
+            }
+        };
+        Ok((invalid, warm_up.readings()))
     }
 
     /// Everything that was observed around a pass.
@@ -279,6 +315,12 @@ impl Bench<'_> {
         readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
         if work.arm.runtime == COMMAND {
             readings.extend(self.cgroups.readings(work.condition));
+        }
+        if work.condition.state == State::Limited
+            && let Some(Reading::Value(bytes)) = readings.get("device_read_bytes")
+        {
+            let misses = Misses::of(work.arm, work.condition, done, *bytes);
+            readings.extend(misses.readings(""));
         }
         readings.extend(usage_readings(&done.usage));
         readings.extend(done.parts.iter().flat_map(part_readings));

@@ -286,7 +286,7 @@ impl Bench<'_> {
             ops: pass.done.tally.ops,
             elapsed_ns: pass.done.phases.total_ns() as f64,
             overhead_ns: pass.overhead_ns,
-            doubled: matches!(state::hold(under.state), Hold::Warm | Hold::Locked),
+            doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),
         })
     }
 

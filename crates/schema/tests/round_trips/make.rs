@@ -410,9 +410,9 @@ makes! {
         Unit {
             Seconds, Milliseconds, MibPerSecond, CpuSeconds, UserSeconds, SystemSeconds, MinorFaults, TimesFaster,
         }
-        Request { Hello { protocol }, Prepare(job), Go { pass }, Bye {} }
+        Request { Hello { protocol }, Prepare(job), Go { pass, warm }, Bye {} }
         Reply { Hello(hello), Prepared { pass, pid }, Unavailable { pass, reason }, Done(done), Failed(failed) }
-        Hold { No, Rehearse, Warm, Locked }
+        Hold { No, Rehearse, Open, Warm, Locked }
         Likeness { Identical, Different, Unknown }
         Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }
         Quantity {

@@ -124,6 +124,8 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Pr
     let mut session = Writing { held: None, own, open, task };
     match session.task.job.hold {
         Hold::No => {}
+        // State `limited` has reading workloads alone.
+        Hold::Open => return Err(Fault::new("a workload that writes has no warm passes of its own").into()),
         // An append would leave something behind, and there is no second end of the file.
         Hold::Rehearse if session.task.job.workload == Workload::Append => {}
         Hold::Rehearse => {
@@ -186,7 +188,7 @@ impl<W> Writing<W> {
 }
 
 impl<W: Writer> Session for Writing<W> {
-    fn pass(&mut self) -> Result<PassResult, (&'static str, Fault)> {
+    fn pass(&mut self, _warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         let clock_ns = clock_ns();
         let pattern = self.task.pattern;
         let before = usage::now();

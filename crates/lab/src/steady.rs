@@ -1,0 +1,303 @@
+//! When state `limited` is reached: warm passes go on until two that follow each other miss the page cache alike. Pure: what
+//! each pass counted in, a decision out.
+//!
+//! Two numbers say how often a pass missed. *Device bytes per byte reached* is known of every pass; with read-ahead it
+//! includes bytes that no block asked for, so that it swings and may exceed 1. *Misses per block* counts the blocks that
+//! waited for the device. It is known of random reads that each thread makes one after the other, and is the miss rate
+//! whatever is read ahead: it decides where it is known.
+//!
+//! A random pass with offsets of its own tends to 1 − page cache / range from any start. But a cache that is still filling
+//! changes slowly: with passes of a few blocks, two neighbours are alike long before the end. So the warm passes must also
+//! have read in as much as the limit has room for.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use schema::{Arm, Condition, Workload, protocol::Done, record::Reading};
+
+/// How far two passes that follow each other may lie apart: two points, or so much of a rate above 1.
+const APART: f64 = 0.02;
+/// More warm passes are a state that does not settle.
+const PASSES_MAX: usize = 1000;
+/// Fewer compare nothing, however long they take.
+const PASSES_MIN: usize = 3;
+
+/// How often one pass missed the page cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Misses {
+    /// Per byte of what the pass reached: whole pages, each visit counted. Of a command: per byte of the named files,
+    /// because what it reached is not known.
+    pub device_bytes_per_byte: f64,
+    /// Through a mapping: major faults. Otherwise voluntary switches: a thread waits once for what a call has to read.
+    pub misses_per_block: Option<f64>,
+}
+
+impl Misses {
+    pub fn of(arm: &Arm, condition: &Condition, done: &Done, device_bytes: f64) -> Misses {
+        let ops = done.tally.ops.max(1) as f64;
+        let block = condition.block_bytes;
+        let reached = match condition.workload {
+            Workload::Command => condition.range.bytes as f64,
+            Workload::Random if !condition.aligned => ops * pages_of_an_unaligned(block),
+            Workload::Random => ops * block.next_multiple_of(sys::page_bytes()) as f64,
+            // Neighbours share their pages.
+            _ => ops * block as f64,
+        };
+        let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1;
+        let waits = if arm.maps() { done.usage.major_faults } else { done.usage.voluntary_switches };
+        Misses {
+            device_bytes_per_byte: device_bytes / reached.max(1.0),
+            misses_per_block: one_by_one.then_some(waits as f64 / ops),
+        }
+    }
+
+    /// The number that decides.
+    fn rate(&self) -> f64 {
+        self.misses_per_block.unwrap_or(self.device_bytes_per_byte)
+    }
+
+    /// By the names that they have in a record.
+    pub fn readings(&self, prefix: &str) -> BTreeMap<String, Reading<f64>> {
+        let known =
+            [("device_bytes_per_byte", Some(self.device_bytes_per_byte)), ("misses_per_block", self.misses_per_block)];
+        known.into_iter().filter_map(|(name, it)| Some((format!("{prefix}{name}"), Reading::Value(it?)))).collect()
+    }
+}
+
+/// On average, in bytes: a block may begin at any byte of a page.
+fn pages_of_an_unaligned(block_bytes: u64) -> f64 {
+    (block_bytes - 1 + sys::page_bytes()) as f64
+}
+
+/// The warm passes of one worker so far.
+pub struct WarmUp {
+    /// What the page cache has room for.
+    memory_bytes: f64,
+    /// Of each pass, in their order.
+    passes: Vec<Misses>,
+    from_device: f64,
+}
+
+/// The state did not become steady.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unsteady {
+    pub passes: usize,
+    pub took: Duration,
+    /// Of the last two passes.
+    pub last: [f64; 2],
+    /// The passes before were alike, but had not read in as much as the limit has room for.
+    pub filling: bool,
+}
+
+impl WarmUp {
+    pub fn new(memory_bytes: u64) -> WarmUp {
+        WarmUp { memory_bytes: memory_bytes as f64, passes: Vec::new(), from_device: 0.0 }
+    }
+
+    /// The number of the pass that comes next.
+    pub fn next(&self) -> u32 {
+        self.passes.len() as u32 + 1
+    }
+
+    pub fn add(&mut self, device_bytes: f64, misses: Misses) {
+        self.from_device += device_bytes;
+        self.passes.push(misses);
+    }
+
+    /// How many passes there were, and what the last one counted.
+    pub fn readings(&self) -> BTreeMap<String, Reading<f64>> {
+        let mut readings = self.passes.last().map(|it| it.readings("warm_")).unwrap_or_default();
+        readings.insert("warm_passes".into(), Reading::Value(self.passes.len() as f64));
+        readings
+    }
+
+    /// Whether the timed pass may follow; `None`: another warm pass first.
+    ///
+    /// # Errors
+    /// There were enough of them, or they took long enough.
+    pub fn settled(&self, took: Duration, limit: Duration) -> Option<Result<(), Unsteady>> {
+        let [.., before, last] = &self.passes[..] else { return None };
+        // Where nothing comes from the device any more, nothing will.
+        let fits = before.device_bytes_per_byte + last.device_bytes_per_byte == 0.0;
+        let (before, last) = (before.rate(), last.rate());
+        let alike = (before - last).abs() <= APART * before.max(last).max(1.0);
+        if alike && (fits || self.from_device >= self.memory_bytes) {
+            return Some(Ok(()));
+        }
+        let passes = self.passes.len();
+        let over = passes >= PASSES_MAX || (passes >= PASSES_MIN && took >= limit);
+        over.then_some(Err(Unsteady { passes, took, last: [before, last], filling: alike }))
+    }
+}
+
+impl fmt::Display for Unsteady {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Unsteady { passes, took, last: [before, last], filling } = self;
+        write!(
+            f,
+            "not steady after {passes} warm passes in {:.1} s: the last two missed the page cache at rates of \
+             {before:.3} and {last:.3}",
+            took.as_secs_f64()
+        )?;
+        match filling {
+            true => f.write_str(", and all together they read in less than the limit has room for"),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{
+        Span, State,
+        protocol::{Phases, Tally, Usage},
+    };
+
+    use super::*;
+
+    const PAGE: f64 = 4096.0;
+    const LONG: Duration = Duration::from_secs(1000);
+
+    fn misses(rate: f64) -> Misses {
+        Misses { device_bytes_per_byte: rate, misses_per_block: None }
+    }
+
+    /// Warm passes of so many random blocks over a cache that keeps what it has room for, until they are settled.
+    fn passes_until_settled(reads: f64, pages: f64, room: f64) -> (usize, f64) {
+        let (mut warm_up, mut resident) = (WarmUp::new((room * PAGE) as u64), 0.0f64);
+        loop {
+            // Each read misses with the share of pages that are not there.
+            let filled = (pages - (pages - resident) * (-reads / pages).exp()).min(room);
+            let missed = if filled < room { filled - resident } else { reads * (1.0 - room / pages) };
+            resident = filled;
+            warm_up.add(missed * PAGE, misses(missed / reads));
+            match warm_up.settled(Duration::ZERO, LONG) {
+                Some(settled) => {
+                    assert_eq!(settled, Ok(()));
+                    return (warm_up.passes.len(), warm_up.passes.last().unwrap().rate());
+                }
+                None => assert!(warm_up.passes.len() < 1000),
+            }
+        }
+    }
+
+    #[test]
+    fn passes_of_any_size_end_at_the_share_that_does_not_fit() {
+        for reads in [256.0, 1024.0, 16_384.0, 65_536.0] {
+            let (passes, share) = passes_until_settled(reads, 65_536.0, 32_768.0);
+            assert!((share - 0.5).abs() < 0.03, "{reads} reads: {share} after {passes}");
+        }
+        assert!(passes_until_settled(256.0, 65_536.0, 32_768.0).0 > 100, "alike, but the cache was still filling");
+    }
+
+    fn of(shares: &[f64], device_bytes: f64) -> WarmUp {
+        let mut warm_up = WarmUp::new(1000);
+        shares.iter().for_each(|&share| warm_up.add(device_bytes, misses(share)));
+        warm_up
+    }
+
+    #[test]
+    fn two_passes_that_follow_each_other_must_be_alike() {
+        let settled = |shares: &[f64]| of(shares, 1000.0).settled(Duration::ZERO, LONG);
+        assert_eq!(settled(&[0.5]), None, "one pass compares nothing");
+        assert_eq!(settled(&[0.54, 0.51]), None);
+        assert_eq!(settled(&[0.51, 0.89, 0.51]), None, "the same again, but not one after the other");
+        assert_eq!(settled(&[0.89, 0.515, 0.5]), Some(Ok(())));
+        assert_eq!(settled(&[40.0, 40.7]), Some(Ok(())), "two points in a hundred where the share is above 1");
+        assert_eq!(settled(&[40.0, 42.0]), None);
+    }
+
+    #[test]
+    fn a_file_that_fits_is_settled_at_once_when_nothing_comes_from_the_device() {
+        let mut warm_up = of(&[1.0], 10.0);
+        warm_up.add(0.0, misses(0.0));
+        assert_eq!(warm_up.settled(Duration::ZERO, LONG), None);
+        warm_up.add(0.0, misses(0.0));
+        assert_eq!(warm_up.settled(Duration::ZERO, LONG), Some(Ok(())));
+    }
+
+    #[test]
+    fn what_does_not_settle_ends_by_time_and_by_number_and_says_which_shares_it_saw() {
+        let (second, shares) = (Duration::from_secs(1), [0.9, 0.5, 0.9]);
+        assert_eq!(of(&shares[..2], 1000.0).settled(second, second), None, "however long two passes take");
+        let unsteady = Unsteady { passes: 3, took: second, last: [0.5, 0.9], filling: false };
+        assert_eq!(of(&shares, 1000.0).settled(second, second), Some(Err(unsteady)));
+        let swings: Vec<f64> = (0..PASSES_MAX).map(|pass| (pass % 2) as f64).collect();
+        assert!(matches!(of(&swings, 1000.0).settled(second, LONG), Some(Err(Unsteady { passes: PASSES_MAX, .. }))));
+        let filling = of(&[1.0, 1.0, 1.0], 1.0).settled(second, second);
+        assert!(matches!(filling, Some(Err(Unsteady { filling: true, .. }))), "{filling:?}");
+    }
+
+    fn done(ops: u64, queue_depth: u32, waits: [u64; 2]) -> Done {
+        let [major_faults, voluntary_switches] = waits;
+        Done {
+            pass: 1,
+            phases: Phases { open_ns: None, work_ns: 1, close_ns: None },
+            tally: Tally {
+                ops,
+                bytes: 0,
+                distinct_bytes: 0,
+                distinct_pages: None,
+                checksum: String::new(),
+                threads: 1,
+                queue_depth,
+            },
+            usage: Usage {
+                user_ns: 0,
+                system_ns: 0,
+                minor_faults: 0,
+                major_faults,
+                voluntary_switches,
+                involuntary_switches: 0,
+            },
+            parts: None,
+            seen: BTreeMap::new(),
+            observation: None,
+        }
+    }
+
+    fn condition(workload: Workload, block_bytes: u64) -> Condition {
+        Condition { workload, block_bytes, state: State::Limited, ..Condition::plain(1 << 20) }
+    }
+
+    #[test]
+    fn a_small_block_reaches_its_page() {
+        let page = sys::page_bytes();
+        let share = |condition: &Condition, pages: u64| {
+            let device_bytes = (pages * page) as f64;
+            Misses::of(&"pread".parse().unwrap(), condition, &done(100, 1, [0, 0]), device_bytes).device_bytes_per_byte
+        };
+        assert_eq!(share(&condition(Workload::Random, 64), 50), 0.5);
+        assert_eq!(share(&condition(Workload::Random, 2 * page), 100), 0.5);
+        assert_eq!(share(&condition(Workload::Scan, page), 50), 0.5);
+        let unaligned = Condition { aligned: false, ..condition(Workload::Random, page + 1) };
+        assert_eq!(share(&unaligned, 100), 0.5, "a page and a byte lies in two pages on average");
+        let command = Condition { range: Span { offset: 0, bytes: 4 * page }, ..condition(Workload::Command, 1) };
+        assert_eq!(share(&command, 2), 0.5);
+    }
+
+    #[test]
+    fn a_miss_is_a_major_fault_or_a_wait_and_known_only_of_random_reads_one_by_one() {
+        let misses = |arm: &str, workload, queue_depth| {
+            let done = done(100, queue_depth, [20, 40]);
+            Misses::of(&arm.parse().unwrap(), &condition(workload, 4096), &done, 0.0).misses_per_block
+        };
+        assert_eq!(misses("mmap+random", Workload::Random, 1), Some(0.2));
+        assert_eq!(misses("jvm/mapped", Workload::Random, 1), Some(0.2));
+        assert_eq!(misses("pread", Workload::Random, 1), Some(0.4));
+        assert_eq!(misses("uring", Workload::Random, 32), None);
+        assert_eq!(misses("pread", Workload::Scan, 1), None);
+    }
+
+    #[test]
+    fn what_is_read_ahead_decides_nothing_where_misses_are_known() {
+        let mut warm_up = WarmUp::new(1000);
+        for device_bytes_per_byte in [0.8, 1.0] {
+            warm_up.add(1000.0, Misses { device_bytes_per_byte, misses_per_block: Some(0.47) });
+        }
+        assert_eq!(warm_up.settled(Duration::ZERO, LONG), Some(Ok(())));
+        let readings = warm_up.readings();
+        assert_eq!(readings["warm_passes"], Reading::Value(2.0));
+        assert_eq!(readings["warm_device_bytes_per_byte"], Reading::Value(1.0));
+        assert_eq!(readings["warm_misses_per_block"], Reading::Value(0.47));
+    }
+}
