@@ -12,8 +12,12 @@ fn lab(fills: &[(Fill, f64, f64)]) -> Lab {
         condition.fill = Some(fill);
         let index = lab.condition(condition);
         let cells = [lab.cell(index, "pread"), lab.cell(index, "mmap")];
-        lab.measure(cells[0], 10, pread_ns, |_, pass| drop(pass.reads("minor_faults", 0.0)));
-        lab.measure(cells[1], 10, mmap_ns, |_, pass| drop(pass.reads("minor_faults", 1000.0)));
+        lab.measure(cells[0], 10, pread_ns, |_, pass| {
+            pass.reads("minor_faults", 0.0);
+        });
+        lab.measure(cells[1], 10, mmap_ns, |_, pass| {
+            pass.reads("minor_faults", 1000.0);
+        });
         lab.record.fills.push(FilledRange {
             range: Span { offset: 0, bytes: 64 << 20 },
             fill: Some(fill),
