@@ -1,46 +1,160 @@
 //! Whether cells changed by more than a limit from one run to another. A cell that cannot be judged fails the gate like
 //! one that changed too much: a regression must not pass by removing the cell that would show it.
+//!
+//! Two runs of one machine differ by 1.06 to 1.20 in time while their comparisons between arms agree. So an arm is judged
+//! by its speedup over the baseline of its own run, in which that drift cancels. The baseline itself has nothing to be
+//! held against: its time counts only over three runs or more on each side, whose spread shows how far runs drift.
+
+use std::collections::BTreeMap;
 
 use schema::{
     Findings, Labels, Record,
-    findings::{CellFinding, Status},
-    gate::{Breach, BreachCause, Change, Direction, Gate, Presence, Threshold},
+    findings::{CellFinding, Comparison, Estimate, Status},
+    gate::{Basis, Breach, BreachCause, Change, Direction, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
 };
 
 use crate::{
     compare::LEAST_PAIRS,
-    runs::{self, Pair},
+    runs::{self, ratio},
+    stats::{LEAST_RUNS, ratio_of_groups},
 };
 
-/// The first run against each of the others. `None` where the pattern means no cell of any run.
-pub fn gate(threshold: &Threshold, first: (&Record, &Findings), others: &[(&Record, &Findings)]) -> Option<Gate> {
-    let mut gate =
-        Gate { threshold: threshold.text.clone(), checked: 0, unsure: 0, largest: None, breaches: Vec::new() };
-    let of_first = Labels::of(first.0);
-    for (record, findings) in others {
-        let of_second = Labels::of(record);
-        for pair in runs::pair_up(first, (record, findings)) {
-            if let Some(cell) = pair.any().filter(|it| threshold.cells.is_about(&it.arm.name, &it.condition)) {
-                let labels = if pair.first.is_some() { &of_first } else { &of_second };
-                let label = labels.label(cell.id.condition.condition_index);
-                judge(threshold, &pair, cell, &label, &record.id, &mut gate);
+/// A run, with what follows from it.
+pub type Analyzed<'a> = (&'a Record, &'a Findings);
+
+/// The first side against each of the others. With three runs or more on both sides they are judged together; with fewer,
+/// each run beside the one in the same place of the first side. `None` where the pattern means no cell of any run.
+///
+/// # Panics
+/// When a side has no run.
+pub fn gate(threshold: &Threshold, first: &[Analyzed], others: &[Vec<Analyzed>]) -> Option<Gate> {
+    let mut gate = Gate {
+        threshold: threshold.text.clone(),
+        checked: 0,
+        absolute: 0,
+        unsure: 0,
+        largest: None,
+        breaches: Vec::new(),
+        not_judged: Vec::new(),
+    };
+    for other in others {
+        if first.len().min(other.len()) >= LEAST_RUNS {
+            sides(threshold, first, other, &mut gate);
+        } else {
+            for (second, first) in other.iter().zip(first.iter().cycle()) {
+                sides(threshold, &[*first], &[*second], &mut gate);
             }
         }
     }
-    (gate.checked > 0 || gate.is_breached()).then_some(gate)
+    (!gate.judged_nothing() || !gate.not_judged.is_empty()).then_some(gate)
 }
 
-fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, label: &str, run: &str, gate: &mut Gate) {
-    let (id, arm, condition) = (cell.id, cell.arm.name.clone(), cell.condition.clone());
-    let (label, run) = (label.to_string(), run.to_string());
-    let (first, second) = (presence(pair.first), presence(pair.second));
-    let measured = (first == Presence::Measured && second == Presence::Measured).then(|| pair.speedup()).flatten();
-    let Some(speedup) = measured else {
+/// One side against another.
+fn sides(threshold: &Threshold, first: &[Analyzed], second: &[Analyzed], gate: &mut Gate) {
+    let (anchor, other) = (first[0], second[0]);
+    let [of_first, of_second] = [anchor, other].map(|(record, _)| Labels::of(record));
+    // The same cells in the other runs of both sides, by their number in the first of all.
+    let partners = |runs: &[Analyzed<'_>]| -> Vec<BTreeMap<usize, usize>> {
+        let of_run = |run: &Analyzed| {
+            let pairs = runs::pair_up(anchor, *run).into_iter();
+            pairs.filter_map(|it| Some((it.first?.id.cell, it.second?.id.cell))).collect()
+        };
+        runs.iter().map(of_run).collect()
+    };
+    let (before, after) = (partners(&first[1..]), partners(second));
+    for pair in runs::pair_up(anchor, other) {
+        let Some(cell) = pair.any().filter(|it| threshold.cells.is_about(&it.arm.name, &it.condition)) else {
+            continue;
+        };
+        let labels = if pair.first.is_some() { &of_first } else { &of_second };
+        let place = Place {
+            cell,
+            label: labels.label(cell.id.condition.condition_index),
+            run: second.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<&str>>().join(", "),
+        };
+        let of_side = |runs: &[Analyzed<'_>], partners: &[BTreeMap<usize, usize>]| -> Vec<Seen> {
+            let number = |at: usize| partners[at].get(&cell.id.cell).copied();
+            let seen = |(at, run): (usize, &Analyzed)| Seen::of(*run, number(at));
+            runs.iter().enumerate().map(seen).collect()
+        };
+        let (before, after) = match pair.first {
+            Some(_) => {
+                let own = Seen::of(anchor, Some(cell.id.cell));
+                let before = std::iter::once(own).chain(of_side(&first[1..], &before)).collect();
+                (before, of_side(second, &after))
+            }
+            None => (vec![Seen::of(anchor, None)], vec![Seen::of(other, Some(cell.id.cell))]),
+        };
+        judge(threshold, &place, &before, &after, gate);
+    }
+}
+
+/// Where a cell is, for what is said of it.
+struct Place<'a> {
+    cell: &'a CellFinding,
+    label: String,
+    run: String,
+}
+
+/// What one run has of a cell.
+struct Seen {
+    presence: Presence,
+    ns_per_op: Option<Estimate>,
+    baseline: bool,
+    /// The arm that it is held against in its run.
+    versus: Option<String>,
+    /// Over the baseline of its run, or why there is none.
+    speedup: Result<Estimate, String>,
+}
+
+impl Seen {
+    fn of((record, findings): Analyzed, number: Option<usize>) -> Seen {
+        let cell = number.and_then(|number| findings.cells.iter().find(|it| it.id.cell == number));
+        let comparison = number.and_then(|number| findings.comparisons.iter().find(|it| it.id.cell == number));
+        let usable = |it: &Comparison| it.speedup.filter(|_| it.pairs >= LEAST_PAIRS);
+        let speedup = comparison.and_then(usable).ok_or_else(|| {
+            let reason = comparison.and_then(|it| it.reason.clone());
+            reason.unwrap_or_else(|| "nothing was compared with it".to_string())
+        });
+        Seen {
+            presence: presence(cell),
+            ns_per_op: cell.and_then(|it| it.ns_per_op),
+            baseline: number.is_some_and(|number| record.cells[number].baseline),
+            versus: comparison.map(|it| it.baseline.clone()),
+            speedup,
+        }
+    }
+}
+
+fn judge(threshold: &Threshold, place: &Place, before: &[Seen], after: &[Seen], gate: &mut Gate) {
+    let (id, arm, condition) = (place.cell.id, place.cell.arm.name.clone(), place.cell.condition.clone());
+    let (label, run) = (place.label.clone(), place.run.clone());
+    let lacking = |side: &[Seen]| {
+        let lacks = side.iter().map(|it| &it.presence).find(|it| **it != Presence::Measured);
+        lacks.cloned().unwrap_or(Presence::Measured)
+    };
+    let (first, second) = (lacking(before), lacking(after));
+    if (&first, &second) != (&Presence::Measured, &Presence::Measured) {
         let cause = BreachCause::NotCompared { first, second };
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
+    }
+    let Some((speedup, basis)) = change(before, after) else {
+        let [first, second] = [before, after].map(no_baseline);
+        // A cell that lost its baseline on one side alone fails, like one that is gone.
+        if before.iter().chain(after).any(|it| it.baseline) || first.is_some() == second.is_some() {
+            let [first, second] = [before, after].map(|it| it.len() as u32);
+            let cause = NotJudgedCause::TooFewRuns { first, second, least: LEAST_RUNS as u32 };
+            gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
+        } else {
+            let [first, second] = [first, second].map(|it| it.unwrap_or(Presence::Measured));
+            let cause = BreachCause::NotCompared { first, second };
+            gate.breaches.push(Breach { id, run, arm, condition, label, cause });
+        }
+        return;
     };
     gate.checked += 1;
+    gate.absolute += u32::from(matches!(basis, Basis::Absolute { .. }));
     // How many times more than before: above 1 it went in the forbidden direction.
     let forbidden = |speedup: f64| match threshold.forbids {
         Direction::Slower => 1.0 / speedup,
@@ -53,15 +167,39 @@ fn judge(threshold: &Threshold, pair: &Pair, cell: &CellFinding, label: &str, ru
     };
     // Only the whole interval beyond the limit is a breach: noise alone must not fail a build.
     if least > limit {
-        let cause = BreachCause::Beyond { speedup };
+        let cause = BreachCause::Beyond { speedup, basis };
         let (run, arm, condition, label) = (run.clone(), arm.clone(), condition.clone(), label.clone());
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
     } else if most > limit {
         gate.unsure += 1;
     }
     if gate.largest.as_ref().is_none_or(|it| forbidden(speedup.median) > forbidden(it.speedup.median)) {
-        gate.largest = Some(Change { id, run, arm, condition, label, speedup });
+        gate.largest = Some(Change { id, run, arm, condition, label, speedup, basis });
     }
+}
+
+/// How many times faster the later side is, and by what that is judged; `None` where only its time could judge a cell and
+/// there are too few runs.
+fn change(before: &[Seen], after: &[Seen]) -> Option<(Estimate, Basis)> {
+    let (first_runs, second_runs) = (before.len() as u32, after.len() as u32);
+    let speedups = |side: &[Seen]| side.iter().map(|it| it.speedup.as_ref().ok().copied()).collect::<Option<Vec<_>>>();
+    let medians = |of: &[Estimate]| of.iter().map(|it| it.median).collect::<Vec<f64>>();
+    let same_baseline = before.iter().chain(after).all(|it| it.versus == before[0].versus);
+    if let (true, Some(before), Some(after)) = (same_baseline, speedups(before), speedups(after)) {
+        let change = match (&before[..], &after[..]) {
+            ([before], [after]) => ratio(*after, *before),
+            _ => ratio_of_groups(&medians(&after), &medians(&before)),
+        };
+        return change.map(|it| (it, Basis::AgainstBaseline { first_runs, second_runs }));
+    }
+    let times = |side: &[Seen]| side.iter().map(|it| it.ns_per_op).collect::<Option<Vec<_>>>();
+    let change = ratio_of_groups(&medians(&times(before)?), &medians(&times(after)?))?;
+    Some((change, Basis::Absolute { first_runs, second_runs }))
+}
+
+fn no_baseline(side: &[Seen]) -> Option<Presence> {
+    let reason = side.iter().find_map(|it| it.speedup.as_ref().err())?;
+    Some(Presence::NoBaseline { reason: reason.clone() })
 }
 
 fn presence(cell: Option<&CellFinding>) -> Presence {

@@ -42,7 +42,7 @@ use schema::{
 pub use compare::{MARGIN, verdict};
 pub use confirm::headlines;
 pub use cost::{Asked, fit, forecast};
-pub use gate::gate;
+pub use gate::{Analyzed, gate};
 pub use ledger::Claims;
 pub use precision::{PRECISION, is_precise};
 pub use runs::across;

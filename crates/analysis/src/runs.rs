@@ -70,11 +70,6 @@ impl<'a> Pair<'a> {
     pub(crate) fn any(&self) -> Option<&'a CellFinding> {
         self.first.or(self.second)
     }
-
-    /// How many times faster the second run is.
-    pub(crate) fn speedup(&self) -> Option<Estimate> {
-        ratio(self.first?.ns_per_op?, self.second?.ns_per_op?)
-    }
 }
 
 /// Every cell of two runs, measured or not, each with the one of the other run that asks the same and is most like it, in
@@ -202,7 +197,7 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
 /// The ratio of two independent medians with its 95 % interval: on the logarithmic scale the distances from each median
 /// to the end of its interval are squared and added (MOVER; Zou and Donner, Statistics in Medicine 27, 2008), which
 /// keeps intervals that are longer on one side as they are.
-fn ratio(above: Estimate, below: Estimate) -> Option<Estimate> {
+pub(crate) fn ratio(above: Estimate, below: Estimate) -> Option<Estimate> {
     let logs = |it: Estimate| [it.ci_low.ln(), it.median.ln(), it.ci_high.ln()];
     let ([a_low, a, a_high], [b_low, b, b_high]) = (logs(above), logs(below));
     let estimate = Estimate {

@@ -325,14 +325,16 @@ pub struct InspectArgs {
 
 #[derive(Args)]
 pub struct CompareArgs {
-    /// Run ids or their beginnings, `last`, or files of records; the first is the baseline
-    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    /// Run ids or their beginnings, `last`, or files of records; the first is the baseline. Several runs of one side are
+    /// separated by commas
+    #[arg(required = true, num_args = 2.., value_name = "RUN[,RUN…]")]
     pub runs: Vec<String>,
     /// Compare even when the runs' conditions differ
     #[arg(long)]
     pub anyway: bool,
     /// Exit with 5 when the whole interval of one of these cells is slower (or faster) than this, or when one of them
-    /// cannot be compared: 'native/mmap scan cached slower 10%'
+    /// cannot be compared: 'native/mmap scan cached slower 10%'. Arms are held against the baseline of their own run;
+    /// the baseline is judged with three runs or more on each side, and with fewer the exit code is 3
     #[arg(long, value_name = "CELLS slower N%")]
     pub fail_if: Vec<schema::gate::Threshold>,
     /// Print one JSON document instead of the tables

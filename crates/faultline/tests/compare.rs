@@ -14,9 +14,15 @@ fn record() -> Record {
 
 /// Every pass of the second run takes `percent` of the time.
 fn taking(percent: u64) -> String {
+    with_arms_taking(|_| true, percent)
+}
+
+/// The passes of some arms do.
+fn with_arms_taking(which: impl Fn(&str) -> bool, percent: u64) -> String {
     let mut record = record();
     record.id = "20261122T000000Z-aaaa".into();
-    for sample in &mut record.samples {
+    let slow: Vec<bool> = record.cells.iter().map(|it| which(&it.arm.name)).collect();
+    for sample in record.samples.iter_mut().filter(|it| slow[it.cell]) {
         if let schema::record::Outcome::Ok { phases, .. } = &mut sample.outcome {
             phases.work_ns = phases.work_ns * percent / 100;
             phases.open_ns = phases.open_ns.map(|it| it * percent / 100);
@@ -41,15 +47,42 @@ fn a_run_of_the_first_schema_version_opens_as_a_page() {
 fn a_threshold_is_breached_only_by_what_it_is_about() {
     let sandbox = Sandbox::new();
     let first = sandbox.write("first.json", SAVED);
-    let slow = sandbox.write("slow.json", taking(400));
+    let slow = sandbox.write("slow.json", with_arms_taking(|arm| arm == "native/mmap", 400));
     let exit = |limit: &str| sandbox.run(&["compare", &first, &slow, "--fail-if", limit]).code();
     assert_eq!(exit("native/mmap scan cached slower 10%"), Some(5));
     assert_eq!(exit("native/mmap scan cached slower 900%"), Some(0));
     assert_eq!(exit("native/mmap faster 10%"), Some(0));
     assert_eq!(exit("native/mmap cold slower 10%"), Some(2), "a threshold that looks at nothing is a mistake");
+}
+
+#[test]
+fn a_machine_that_is_slower_breaches_no_threshold_and_the_baseline_needs_three_runs_a_side() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.write("first.json", SAVED);
+    let slow = sandbox.write("slow.json", taking(400));
     let output = sandbox.run(&["compare", &first, &slow, "--json"]);
     let across: Across = serde_json::from_str(&output.stdout).unwrap();
     assert!(across.versus[0].cells.iter().all(|it| it.verdict == Verdict::Slower), "{output:#?}");
+    let exit = |limit: &str| sandbox.run(&["compare", &first, &slow, "--fail-if", limit]).code();
+    assert_eq!(exit("native/mmap scan cached slower 10%"), Some(0));
+    let baseline = record().cells.iter().find(|it| it.baseline).unwrap().arm.name.clone();
+    let limit = format!("{baseline} slower 10%");
+    assert_eq!(exit(&limit), Some(3));
+    let side = |name: &str, percent: u64| {
+        let runs = [0, 1, 2].map(|at| {
+            let mut record: Record = serde_json::from_str(&taking(percent + at)).unwrap();
+            record.id = format!("{name}-{at}");
+            sandbox.write(&format!("{name}-{at}.json"), serde_json::to_string(&record).unwrap())
+        });
+        runs.join(",")
+    };
+    let (before, after) = (side("before", 100), side("after", 400));
+    let output = sandbox.run(&["compare", &before, &after, "--json", "--fail-if", &limit]);
+    assert_eq!(output.code(), Some(5), "{output:#?}");
+    let across: Across = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((across.versus.len(), across.gates[0].checked == across.gates[0].absolute), (3, true));
+    let twice = format!("{first},{first}");
+    assert_eq!(sandbox.run(&["compare", &twice, &slow]).code(), Some(2), "a run counts once");
 }
 
 /// The second run, with its cells of an arm changed.

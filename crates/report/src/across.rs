@@ -6,7 +6,7 @@ use schema::{
     Condition, ConditionId, Labels,
     across::{Across, SharedAnswer, SharedCell, Versus},
     findings::{Estimate, Verdict},
-    gate::{Breach, BreachCause, Gate, Presence},
+    gate::{Basis, Breach, BreachCause, Gate, NotJudgedCause, Presence},
 };
 
 use crate::{
@@ -81,10 +81,14 @@ pub fn across_markdown(across: &Across) -> String {
         }
     }
     for gate in &across.gates {
-        let passed = if gate.is_breached() { "Breached" } else { "Kept" };
+        let passed = match () {
+            () if gate.is_breached() => "Breached",
+            () if gate.judged_nothing() => "Not judged",
+            () => "Kept",
+        };
         let _ = write!(out, "\n**{passed}: `--fail-if`** {}\n\n", escape(&gate_checked(gate)));
-        for breach in gate_breaches(gate) {
-            let _ = writeln!(out, "* {}", escape(&breach));
+        for line in gate_breaches(gate).iter().chain(&gate_not_judged(gate)) {
+            let _ = writeln!(out, "* {}", escape(line));
         }
     }
     number::plain(&out)
@@ -93,14 +97,22 @@ pub fn across_markdown(across: &Across) -> String {
 /// What a gate looked at: `"native/mmap slower 10%": 6 cells checked; furthest: …`.
 pub fn gate_checked(gate: &Gate) -> String {
     let mut text = format!("{:?}: {} cell{} checked", gate.threshold, gate.checked, plural(gate.checked as usize));
+    let relative = gate.checked - gate.absolute;
+    let by = [(relative, "against the baseline of the own run"), (gate.absolute, "by time over several runs a side")];
+    let by: Vec<String> =
+        by.iter().filter(|(count, _)| *count > 0).map(|(count, by)| format!("{count} {by}")).collect();
+    if !by.is_empty() {
+        let _ = write!(text, " ({})", by.join(", "));
+    }
     if let Some(it) = &gate.largest {
         let _ = write!(
             text,
-            "; the largest change: {} {} is {}, {}",
+            "; the largest change: {} {} is {}, {}, {}",
             it.label,
             it.arm,
             number::times_faster(it.speedup.median),
-            number::speedup_glued(&it.speedup)
+            number::speedup_glued(&it.speedup),
+            basis(it.basis)
         );
     }
     if gate.unsure > 0 {
@@ -118,15 +130,41 @@ pub fn gate_breaches(gate: &Gate) -> Vec<String> {
     gate.breaches.iter().map(|it| number::plain(&breach(it, &gate.threshold))).collect()
 }
 
+/// Every cell that was measured and not judged, with the reason.
+pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
+    let line = |it: &schema::gate::NotJudged| {
+        let NotJudgedCause::TooFewRuns { first, second, least } = it.cause;
+        format!(
+            "{} {} in run {} is not judged: it has no baseline to be held against, and its time needs {least} runs on each \
+             side; these are {first} and {second}",
+            it.label, it.arm, it.run
+        )
+    };
+    gate.not_judged.iter().map(|it| number::plain(&line(it))).collect()
+}
+
+fn basis(basis: Basis) -> String {
+    match basis {
+        Basis::AgainstBaseline { first_runs: 1, second_runs: 1 } => "against its baseline".to_string(),
+        Basis::AgainstBaseline { first_runs, second_runs } => {
+            format!("against its baseline over {second_runs} runs and {first_runs}")
+        }
+        Basis::Absolute { first_runs, second_runs } => {
+            format!("by its time over {second_runs} runs and {first_runs}")
+        }
+    }
+}
+
 fn breach(breach: &Breach, threshold: &str) -> String {
     let Breach { run, arm, label, cause, .. } = breach;
     let cell = format!("{label} {arm} in run {run}");
     match cause {
-        BreachCause::Beyond { speedup } => {
+        BreachCause::Beyond { speedup, basis: by } => {
             format!(
-                "{cell} is {}, {}: beyond {threshold:?}",
+                "{cell} is {}, {}, {}: beyond {threshold:?}",
                 number::times_faster(speedup.median),
-                number::speedup_glued(speedup)
+                number::speedup_glued(speedup),
+                basis(*by)
             )
         }
         BreachCause::NotCompared { first, second } if first == second => {
@@ -157,6 +195,7 @@ fn presence(presence: &Presence) -> String {
         Presence::Skipped { reason } => format!("was skipped: {reason}"),
         Presence::Invalid { reason } => format!("has no valid pass: {reason}"),
         Presence::Failed { reason } => format!("failed: {reason}"),
+        Presence::NoBaseline { reason } => format!("has no baseline to be held against: {reason}"),
         Presence::Absent => "is not there".into(),
     }
 }

@@ -38,7 +38,7 @@ mod timeline;
 
 use schema::{Findings, Record, SCHEMA_VERSION, across::Versus, findings::Document};
 
-pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked};
+pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked, gate_not_judged};
 pub use claim::variant;
 pub use costs::{forecast, forecast_json};
 pub use csv::csv;

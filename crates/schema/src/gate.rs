@@ -47,6 +47,17 @@ impl FromStr for Threshold {
     }
 }
 
+/// What a change is a change of. Two runs of one machine drift by more than most limits, so the time of a single run on
+/// each side is not held against another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Of the arm's speedup over the baseline of its own run.
+    AgainstBaseline { first_runs: u32, second_runs: u32 },
+    /// Of its time, over so many runs on each side.
+    Absolute { first_runs: u32, second_runs: u32 },
+}
+
 /// What one `--fail-if` came to, over all runs that were compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
@@ -54,14 +65,25 @@ pub struct Gate {
     pub threshold: String,
     /// Cells that both runs measured well enough to be judged.
     pub checked: u32,
-    /// Of those, cells whose interval lies on both sides of the limit.
+    /// Of those, cells that were judged by their time over several runs; the others against the baseline of their run.
+    #[serde(default)]
+    pub absolute: u32,
+    /// Of the checked, cells whose interval lies on both sides of the limit.
     pub unsure: u32,
     /// The checked cell that went furthest in the forbidden direction.
     pub largest: Option<Change>,
     pub breaches: Vec<Breach>,
+    /// Cells that were measured and about which these runs say nothing.
+    #[serde(default)]
+    pub not_judged: Vec<NotJudged>,
 }
 
 impl Gate {
+    /// It is about cells of these runs, and none of them could be judged.
+    pub fn judged_nothing(&self) -> bool {
+        self.checked == 0 && self.breaches.is_empty()
+    }
+
     pub fn is_breached(&self) -> bool {
         !self.breaches.is_empty()
     }
@@ -82,6 +104,29 @@ pub struct Change {
     pub label: String,
     /// How many times faster the later run is (above 1: faster).
     pub speedup: Estimate,
+    pub basis: Basis,
+}
+
+/// A cell that only its time can judge, and there are too few runs for that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotJudged {
+    /// As in `Change`.
+    #[serde(flatten)]
+    pub id: CellId,
+    /// The id of the later run.
+    pub run: String,
+    pub arm: String,
+    pub condition: Condition,
+    /// What that is called among all conditions of its run.
+    pub label: String,
+    pub cause: NotJudgedCause,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotJudgedCause {
+    /// There is no baseline to hold it against: it is one itself, or its work is another.
+    TooFewRuns { first: u32, second: u32, least: u32 },
 }
 
 /// A cell that fails the gate.
@@ -104,7 +149,7 @@ pub struct Breach {
 #[serde(rename_all = "kebab-case")]
 pub enum BreachCause {
     /// The whole interval lies beyond the limit.
-    Beyond { speedup: Estimate },
+    Beyond { speedup: Estimate, basis: Basis },
     /// There is nothing to compare: what each run has of the cell.
     NotCompared { first: Presence, second: Presence },
 }
@@ -126,6 +171,10 @@ pub enum Presence {
         reason: String,
     },
     Failed {
+        reason: String,
+    },
+    /// It was measured, but not comparable with the baseline of its run.
+    NoBaseline {
         reason: String,
     },
     /// The run has no such cell.

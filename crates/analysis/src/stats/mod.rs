@@ -1,5 +1,5 @@
 //! The statistics faultline uses, and no others: the median, with an interval that needs no model of the noise; and for
-//! what the kernel counts by ticks, the ratio of sums.
+//! what the kernel counts by ticks, the ratio of sums; for numbers of several runs, the ratio of groups.
 //!
 //! Threats, and what answers them:
 //!
@@ -14,10 +14,12 @@
 //! What remains: noise that depends on the arm and comes in spells longer than a round looks like a difference. The A/A
 //! control shows its size.
 
+mod groups;
 mod interval;
 mod sample;
 mod sums;
 
+pub use groups::{LEAST_RUNS, ratio_of_groups};
 pub use interval::{median, median_of_positive};
 pub use sample::Sample;
 pub use sums::ratio_of_sums;

@@ -33,7 +33,7 @@ pub fn ratio_of_sums(pairs: &[(f64, f64)], least_variance: f64) -> Option<Estima
 
 /// Student's t at 97.5 %, by the expansion of Cornish and Fisher in the normal quantile (Abramowitz and Stegun, 26.7.5):
 /// within half a per cent from four degrees of freedom on. Fewer rounds decide nothing anyway.
-fn student(freedom: f64) -> f64 {
+pub(super) fn student(freedom: f64) -> f64 {
     let z = NORMAL;
     z + (z.powi(3) + z) / (4.0 * freedom)
         + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * freedom.powi(2))

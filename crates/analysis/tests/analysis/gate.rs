@@ -1,8 +1,9 @@
 //! `compare --fail-if`: what is a breach, and that a gate which compares nothing is never kept.
 
+use analysis::Analyzed;
 use schema::{
     Findings, Record, State,
-    gate::{BreachCause, Gate, Presence, Threshold},
+    gate::{Basis, BreachCause, Gate, NotJudgedCause, Presence, Threshold},
 };
 
 use crate::support::{Lab, random, scan};
@@ -24,9 +25,17 @@ fn run(id: &str, mmap: f64) -> Lab {
 const SCAN_MMAP: usize = 1;
 
 fn gate(threshold: &str, first: &Record, others: &[&Record]) -> Option<Gate> {
-    let analyzed: Vec<(&Record, Findings)> = others.iter().map(|it| (*it, analysis::analyze(it))).collect();
-    let others: Vec<(&Record, &Findings)> = analyzed.iter().map(|(record, findings)| (*record, findings)).collect();
-    analysis::gate(&threshold.parse::<Threshold>().unwrap(), (first, &analysis::analyze(first)), &others)
+    let others: Vec<Vec<&Record>> = others.iter().map(|it| vec![*it]).collect();
+    gate_of_sides(threshold, &[first], &others)
+}
+
+fn gate_of_sides(threshold: &str, first: &[&Record], others: &[Vec<&Record>]) -> Option<Gate> {
+    let analyzed = |side: &[&Record]| -> Vec<Findings> { side.iter().map(|it| analysis::analyze(it)).collect() };
+    let (found, of_others) = (analyzed(first), others.iter().map(|it| analyzed(it)).collect::<Vec<_>>());
+    let others: Vec<Vec<Analyzed>> =
+        others.iter().zip(&of_others).map(|(side, found)| side.iter().copied().zip(found).collect()).collect();
+    let first: Vec<Analyzed> = first.iter().copied().zip(&found).collect();
+    analysis::gate(&threshold.parse::<Threshold>().unwrap(), &first, &others)
 }
 
 /// Of `mmap`, against a run in which one thing was done to the cell `scan 64 KiB cached mmap`.
@@ -77,7 +86,72 @@ fn a_difference_is_a_breach_only_beyond_the_limit_and_in_the_forbidden_direction
     assert_eq!(breaches("mmap slower 60%", &before, &after), 0);
     assert_eq!(breaches("mmap faster 10%", &before, &after), 0);
     assert_eq!(breaches("mmap faster 10%", &after, &before), 2);
-    assert_eq!(breaches("read slower 10%", &before, &after), 0);
+}
+
+/// A run in which the machine takes so many times as long for everything.
+fn on_a_machine(id: &str, drift: f64) -> Lab {
+    let mut lab = Lab::new();
+    lab.record.id = id.into();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
+    lab.measure(cells[0], 10, 1000.0 * drift, |_, _| {});
+    lab.measure(cells[1], 10, 2000.0 * drift, |_, _| {});
+    lab
+}
+
+#[test]
+fn a_machine_that_drifts_between_two_runs_breaches_nothing() {
+    let (before, after) = (on_a_machine("first", 1.0), on_a_machine("second", 1.3));
+    let kept = gate("mmap slower 10%", &before.record, &[&after.record]).unwrap();
+    assert_eq!((kept.checked, kept.absolute, kept.unsure, kept.is_breached()), (1, 0, 0, false));
+    let largest = kept.largest.unwrap();
+    assert_eq!(largest.basis, Basis::AgainstBaseline { first_runs: 1, second_runs: 1 });
+    assert!((largest.speedup.median - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_baseline_is_not_judged_with_fewer_than_three_runs_on_each_side() {
+    let runs = [1.0, 1.1, 0.95, 1.05].map(|drift| on_a_machine(&drift.to_string(), drift).record);
+    let [a, b, c, d] = &runs;
+    let two = gate_of_sides("read slower 10%", &[a, b], &[vec![c, d]]).unwrap();
+    assert!(two.judged_nothing() && two.not_judged.len() == 2);
+    assert_eq!(two.not_judged[0].cause, NotJudgedCause::TooFewRuns { first: 1, second: 1, least: 3 });
+    // Where it is no baseline it is judged.
+    let with_another = |drift: f64| {
+        let mut lab = on_a_machine(&format!("other {drift}"), drift);
+        let condition = lab.condition(random("4 KiB", State::Cached));
+        for arm in ["mmap", "read"] {
+            let cell = lab.cell(condition, arm);
+            lab.measure(cell, 10, 1000.0 * drift, |_, _| {});
+        }
+        lab.record
+    };
+    let both = gate("read slower 10%", &with_another(1.0), &[&with_another(1.2)]).unwrap();
+    assert_eq!((both.checked, both.not_judged.len(), both.is_breached()), (1, 1, false));
+}
+
+#[test]
+fn three_runs_a_side_judge_a_baseline_by_how_far_runs_drift() {
+    let side = |name: &str, factor: f64| [1.0, 1.04, 0.97].map(|it| on_a_machine(&format!("{name}{it}"), it * factor));
+    let judged = |factor: f64| {
+        let (before, after) = (side("a", 1.0), side("b", factor));
+        let [before, after] = [&before, &after].map(|it| it.iter().map(|it| &it.record).collect::<Vec<_>>());
+        gate_of_sides("read slower 10%", &before, &[after]).unwrap()
+    };
+    let kept = judged(1.05);
+    assert_eq!((kept.checked, kept.absolute, kept.is_breached()), (1, 1, false));
+    assert_eq!(kept.largest.unwrap().basis, Basis::Absolute { first_runs: 3, second_runs: 3 });
+    let BreachCause::Beyond { speedup, .. } = &judged(1.4).breaches[0].cause else { panic!() };
+    assert!((speedup.median - 1.0 / 1.4).abs() < 0.02, "{speedup:?}");
+}
+
+#[test]
+fn an_arm_that_lost_its_baseline_in_one_run_alone_is_a_breach() {
+    let (before, mut after) = (on_a_machine("first", 1.0), on_a_machine("second", 1.0));
+    after.record.samples.retain(|it| it.cell != 0);
+    let gate = gate("mmap slower 10%", &before.record, &[&after.record]).unwrap();
+    let BreachCause::NotCompared { first, second } = &gate.breaches[0].cause else { panic!("{gate:?}") };
+    assert!(matches!((first, second), (Presence::Measured, Presence::NoBaseline { .. })), "{gate:?}");
 }
 
 #[test]

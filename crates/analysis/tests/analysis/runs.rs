@@ -125,14 +125,15 @@ fn a_gate_calls_its_cells_what_tells_the_conditions_of_the_run_apart() {
         lab.record.id = id.into();
         for threads in [1, 4] {
             let condition = lab.condition(Condition { threads, ..scan("64 KiB", State::Cached) });
-            let cell = lab.cell(condition, "read");
-            lab.measure(cell, 10, ns, |_, _| {});
+            let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
+            lab.measure(cells[0], 10, 1_000.0, |_, _| {});
+            lab.measure(cells[1], 10, ns, |_, _| {});
         }
         lab.record
     };
     let (first, second) = (run("first", 1_000.0), run("second", 3_000.0));
     let (a, b) = (analysis::analyze(&first), analysis::analyze(&second));
-    let gate = analysis::gate(&"read slower 10%".parse().unwrap(), (&first, &a), &[(&second, &b)]).unwrap();
+    let gate = analysis::gate(&"mmap slower 10%".parse().unwrap(), &[(&first, &a)], &[vec![(&second, &b)]]).unwrap();
     let labels = Labels::of(&first);
     let told: Vec<String> = gate.breaches.iter().map(|it| it.label.clone()).collect();
     assert_eq!(told, [labels.label(0), labels.label(1)]);

@@ -1,5 +1,8 @@
 //! `faultline compare`: saved runs side by side, the first against each of the others.
 
+use std::path::Path;
+
+use analysis::Analyzed;
 use anyhow::{Context, Result};
 use schema::{Findings, Record, SCHEMA_VERSION, across::Across, gate::Gate};
 
@@ -11,16 +14,15 @@ use crate::{
 
 pub fn run(args: &CompareArgs) -> Result<Outcome> {
     let store = history::Store::open(None)?;
-    let mut runs = Vec::new();
-    for which in &args.runs {
-        let record = store.load(which)?;
-        let findings = analysis::analyze(&record);
-        runs.push((record, findings));
-    }
-    let runs: Vec<(&Record, &Findings)> = runs.iter().map(|(record, findings)| (record, findings)).collect();
-    let (first, others) = runs.split_first().context("there is no run to compare")?;
-    let versus: Vec<_> = others.iter().map(|other| analysis::across(*first, *other)).collect();
-    let gates: Vec<Option<Gate>> = args.fail_if.iter().map(|it| analysis::gate(it, *first, others)).collect();
+    let loaded: Vec<Vec<(Record, Findings)>> =
+        args.runs.iter().map(|side| load(&store, side)).collect::<Result<_>>()?;
+    let sides: Vec<Vec<Analyzed>> =
+        loaded.iter().map(|side| side.iter().map(|(record, findings)| (record, findings)).collect()).collect();
+    let (first, others) = sides.split_first().context("there is no run to compare")?;
+    // Each run beside the one in the same place of the first side.
+    let beside = others.iter().flat_map(|side| side.iter().zip(first.iter().cycle()));
+    let versus: Vec<_> = beside.map(|(second, first)| analysis::across(*first, *second)).collect();
+    let gates: Vec<Option<Gate>> = args.fail_if.iter().map(|it| analysis::gate(it, first, others)).collect();
     if let Some((threshold, _)) = args.fail_if.iter().zip(&gates).find(|(_, gate)| gate.is_none()) {
         return Err(Usage(format!("--fail-if {:?} matches no cell of these runs", threshold.text)).into());
     }
@@ -47,7 +49,7 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
         output::write(path, &report::across_html(&across), args.force)?;
     }
     for gate in &across.gates {
-        report::gate_breaches(gate).iter().for_each(|line| output::warn(line));
+        report::gate_breaches(gate).iter().chain(&report::gate_not_judged(gate)).for_each(|line| output::warn(line));
         output::note(&report::gate_checked(gate));
     }
     if args.json {
@@ -57,7 +59,23 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     }
     Ok(match () {
         () if across.gates.iter().any(Gate::is_breached) => Outcome::Breached,
+        () if across.gates.iter().any(Gate::judged_nothing) => Outcome::NothingDecided,
         () if across.versus.iter().all(|it| it.cells.is_empty()) => Outcome::NothingDecided,
         () => Outcome::Answered,
     })
+}
+
+/// The runs of one side: one, or several with commas between them. No run counts twice.
+fn load(store: &history::Store, side: &str) -> Result<Vec<(Record, Findings)>> {
+    let names: Vec<&str> = if Path::new(side).is_file() { vec![side] } else { side.split(',').collect() };
+    let mut runs: Vec<(Record, Findings)> = Vec::new();
+    for which in names {
+        let record = store.load(which)?;
+        if runs.iter().any(|(other, _)| *other == record) {
+            return Err(Usage(format!("{side:?} names the run {} twice", record.id)).into());
+        }
+        let findings = analysis::analyze(&record);
+        runs.push((record, findings));
+    }
+    Ok(runs)
 }

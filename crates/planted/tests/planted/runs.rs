@@ -15,7 +15,7 @@ use crate::{exact, near, plans};
 
 fn gate(threshold: &str, first: &Planted, second: &Planted) -> Gate {
     let [a, b] = [first, second].map(|it| analysis::analyze(&it.record));
-    analysis::gate(&threshold.parse().unwrap(), (&first.record, &a), &[(&second.record, &b)]).unwrap()
+    analysis::gate(&threshold.parse().unwrap(), &[(&first.record, &a)], &[vec![(&second.record, &b)]]).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_gate_is_breached_by_the_slower_cell_and_by_the_one_that_is_gone_and_by_no_o
             assert_eq!((&breach.arm, &breach.condition), (arm, condition));
             breach.cause
         };
-        let BreachCause::Beyond { speedup } = of(&first.with_slower(cell, 1.5)) else { panic!() };
+        let BreachCause::Beyond { speedup, .. } = of(&first.with_slower(cell, 1.5)) else { panic!() };
         near(speedup.median, 1.0 / 1.5);
         let BreachCause::NotCompared { first: before, second: after } = of(&first.without(cell)) else { panic!() };
         assert_eq!((before, matches!(after, Presence::Skipped { .. })), (Presence::Measured, true));
@@ -76,6 +76,32 @@ fn noise_alone_breaches_no_gate() {
             let gate = gate(&format!("{arm} slower 10%"), &first, &first.with_slower(0, 1.0));
             let beyond = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::Beyond { .. })).count();
             assert_eq!(beyond, 0, "{gate:?}");
+        }
+    }
+}
+
+/// The same run on a machine that takes so many times as long for everything.
+fn drifted(run: &Planted, factor: f64) -> Planted {
+    let cells = 0..run.truth.len();
+    cells.fold(run.clone(), |drifted, cell| drifted.with_slower(cell, factor))
+}
+
+#[test]
+fn a_machine_that_drifts_breaches_no_gate_and_hides_no_change() {
+    for first in plans() {
+        let cell = first.some_cell();
+        let arm = &first.record.cells[cell].arm.name;
+        let beyond = |gate: &Gate| {
+            let beyond = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::Beyond { .. }));
+            beyond.map(|it| it.id.cell).collect::<Vec<usize>>()
+        };
+        let threshold = format!("{arm} slower 10%");
+        for factor in [0.8, 1.2] {
+            let second = drifted(&first, factor);
+            let unchanged = gate(&threshold, &first, &second);
+            assert!(unchanged.checked > 0 && unchanged.absolute == 0);
+            assert_eq!(beyond(&unchanged), [0; 0]);
+            assert_eq!(beyond(&gate(&threshold, &first, &second.with_slower(cell, 1.5))), [cell]);
         }
     }
 }

@@ -19,7 +19,7 @@ use schema::{
         Crossover, Document, Estimate, FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine,
         NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointFinding, Safepoints, StateNoise, Status, Verdict,
     },
-    gate::{Breach, BreachCause, Change, Gate, Presence},
+    gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
@@ -354,8 +354,9 @@ makes! {
         SharedAnswer {
             first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict,
         }
-        Gate { threshold, checked, unsure, largest, breaches }
-        Change { id, run, arm, condition, label, speedup }
+        Gate { threshold, checked, absolute, unsure, largest, breaches, not_judged }
+        Change { id, run, arm, condition, label, speedup, basis }
+        NotJudged { id, run, arm, condition, label, cause }
         Breach { id, run, arm, condition, label, cause }
         History { schema_version, runs, cells, damaged }
         SavedRun {
@@ -422,10 +423,13 @@ makes! {
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }
         ClaimVerdict { Holds, Reversed, NoDifference, Undecided, NotTestableHere }
-        BreachCause { Beyond { speedup }, NotCompared { first, second } }
+        BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
+        Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
+        NotJudgedCause { TooFewRuns { first, second, least } }
         Presence {
             Measured,
             TooFewPasses { passes, least },
+            NoBaseline { reason },
             Skipped { reason },
             Invalid { reason },
             Failed { reason },
