@@ -1,7 +1,7 @@
 //! Everything that must hold before a change lands. Tests that could not run here are counted, with their reasons:
 //! a test says `skipped: why` and passes, and this shows it.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{collections::BTreeMap, process::Command, thread::available_parallelism};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -25,6 +25,8 @@ pub fn run() -> Result<()> {
 fn tests() -> Result<BTreeMap<String, usize>> {
     let output = Command::new("cargo")
         .args(["test", "--workspace", "--", "--show-output"])
+        // Many tests wait for processes, so twice as many as processors run at once.
+        .env("RUST_TEST_THREADS", (2 * available_parallelism().map_or(1, |it| it.get())).to_string())
         .current_dir(crate::root())
         .output()
         .context("cannot start cargo")?;

@@ -134,7 +134,8 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         }
     }
     experiment.comparisons.retain(|compare| !compare.workload.is_empty());
-    let fits = |it: &Compare| !is_for_fills(it) || args.state.is_empty() || args.state.iter().any(|it| it.is_filled());
+    // Who names states means them as they usually are; --fill names others.
+    let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it);
     if experiment.comparisons.iter().any(fits) {
         experiment.comparisons.retain(fits);
     }

@@ -87,7 +87,7 @@ fn combinations_that_leave_nothing_to_compare_are_refused() {
         "scans.toml",
         "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cold\"\narms = [\"read\"]\n",
     );
-    sandbox.run(&["run", &file, "-e", &experiment, "--workload=random"]).refused(2, &["no such workload"]);
+    sandbox.run(&["run", &file, "-e", &experiment, "--workload=random"]).refused(2, &["workload random"]);
     sandbox.run(&["run", &file, "--block=0"]).refused(2, &["block of 0 B"]);
     sandbox.run(&["run", &file, "--block=2GiB"]).refused(2, &["2 GiB"]);
 }

@@ -196,7 +196,7 @@ fn a_test_file_of_no_bytes_is_refused() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder");
     for more in [&["--size=0"][..], &["--size=0", "--dry-run"]] {
-        sandbox.run_short(&folder, more).expect(2).says(&["--size", "nothing in it"]);
+        sandbox.run_short(&folder, more).expect(2).says(&["--size"]);
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert_eq!(sandbox.noted(), 0);

@@ -62,6 +62,7 @@ each! {
     survey: "survey",
     crossover: "crossover",
     calibrate: "calibrate",
+    fills: "fills",
     write_back: "write-back",
     safepoints: "safepoints",
     threads: "threads",

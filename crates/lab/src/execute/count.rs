@@ -1,6 +1,6 @@
 //! Counted passes, after the timed ones.
 
-use schema::{Reading, Record, record::Outcome};
+use schema::{Fill, Reading, Record, record::Outcome};
 
 use super::{Bench, Hooks};
 use crate::{counted, link::Trouble, plan::Stage, writing};
@@ -25,9 +25,14 @@ impl Bench<'_> {
         }
         let mut left_out = 0;
         // In the order of stages, so that the page cache is not filled for each cell anew.
-        let mut cells: Vec<usize> = (0..self.record.cells.len())
+        let (found, mut cells): (Vec<usize>, Vec<usize>) = (0..self.record.cells.len())
             .filter(|&cell| !self.record.cells[cell].control && measured(cell, &self.record))
-            .collect();
+            .partition(|&cell| self.condition_of(cell).fill() == Some(Fill::Found));
+        if !found.is_empty() {
+            let reason =
+                "the file is not in the page cache any more as it was found: passes from there are not counted";
+            self.record.limits.push(reason.into());
+        }
         cells.sort_by_key(|&cell| Stage::of(&self.record.conditions[self.record.cells[cell].condition]));
         for cell in cells {
             if self.is_interrupted() {

@@ -58,6 +58,7 @@ pub(super) struct Slot {
     begun: Instant,
     time: Duration,
     is_last: bool,
+    calibrated_before_s: f64,
 }
 
 impl Bench<'_> {
@@ -113,7 +114,7 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
         let is_last = !self.measured_conditions().iter().any(|it| Stage::of(it) > stage);
-        let slot = Slot { stage, conditions, begun, time, is_last };
+        let slot = Slot { stage, conditions, begun, time, is_last, calibrated_before_s: self.calibrated_s() };
         self.rounds(&slot, hooks);
         if !self.is_interrupted() {
             self.leave_unreached(&slot.conditions, &failures);
@@ -413,12 +414,19 @@ impl Bench<'_> {
         if !self.clock.binds {
             return false;
         }
-        let spent = slot.begun.elapsed();
+        // What single calls cost was measured in this stage for all of them.
+        let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
+        let spent = slot.begun.elapsed().saturating_sub(calibrated);
         match round < ROUNDS_MIN {
             true if slot.is_last => self.clock.is_over(),
             true => spent > slot.time.mul_f64(OVERTIME),
             false => spent > slot.time,
         }
+    }
+
+    /// Seconds that the calibration has taken so far.
+    fn calibrated_s(&self) -> f64 {
+        self.record.calibration.value().map_or(0.0, |it| it.elapsed_s)
     }
 
     /// The budget ended the requested number of rounds early; the record says so.
