@@ -36,6 +36,8 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         major_faults: cell.reading("major_faults", Sample::median),
         device_read_bytes: cell.reading("device_read_bytes", Sample::median),
         device_write_bytes: cell.reading("device_write_bytes", Sample::median),
+        misses_per_block: cell.reading("misses_per_block", Sample::median),
+        device_bytes_per_byte: cell.reading("device_bytes_per_byte", Sample::median),
         peak_memory_bytes: cell.reading("peak_memory_bytes", Sample::median),
         peak_anonymous_bytes: cell.reading("peak_anonymous_bytes", Sample::median),
         peak_file_bytes: cell.reading("peak_file_bytes", Sample::median),

@@ -11,6 +11,7 @@ mod compare;
 mod confirm;
 mod cost;
 mod counted;
+mod cpu_cache;
 mod crossover;
 mod equal_work;
 mod explanation;
@@ -64,6 +65,8 @@ pub fn analyze(record: &Record) -> Findings {
     warnings.extend(traps::of_counts(&run, &counted));
     let splits = forks::splits(&run);
     warnings.extend(forks::warning(&splits));
+    let within_cpu_cache = cpu_cache::all(&run);
+    warnings.extend(cpu_cache::warning(&within_cpu_cache));
     let cells: Vec<CellFinding> = run.cells.iter().map(|cell| cells::finding(&run, cell)).collect();
     let (crossovers, map) = (crossover::all(&run, &compared), map::lines(&run, &compared));
     let comparisons: Vec<Comparison> = compared.into_iter().map(|compared| compared.finding).collect();
@@ -72,6 +75,7 @@ pub fn analyze(record: &Record) -> Findings {
         cells,
         crossovers,
         map,
+        within_cpu_cache,
         warnings,
         counted,
         mechanisms: mechanism::all(record),

@@ -1,8 +1,12 @@
 //! What this machine is, as far as it decides results. It reads; it sets nothing.
 
-use std::{collections::BTreeMap, fs, io};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
+};
 
-use schema::record::{Environment, Reading, ReclaimScheme};
+use schema::record::{CacheKind, CpuCache, Environment, Reading, ReclaimScheme};
 
 /// Reads everything that a record says of the machine.
 pub fn detect() -> Environment {
@@ -14,6 +18,7 @@ pub fn detect() -> Environment {
         architecture: text(uname.machine()),
         cpu: Reading::from(cpu()),
         cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        cpu_caches: Reading::from(cpu_caches(Path::new("/sys/devices/system/cpu"))),
         page_bytes: sys::page_bytes(),
         memory_bytes: meminfo("MemTotal:").unwrap_or(0),
         memory_available_bytes: meminfo("MemAvailable:").unwrap_or(0),
@@ -89,6 +94,37 @@ fn cpu() -> io::Result<String> {
     field("model name")
         .or_else(|| Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?)))
         .ok_or_else(|| io::Error::other("/proc/cpuinfo names no model"))
+}
+
+/// The caches of all processors, as cacheinfo in sysfs describes them (Documentation/ABI/testing/sysfs-devices-system-cpu).
+fn cpu_caches(processors: &Path) -> io::Result<Vec<CpuCache>> {
+    let mut seen = BTreeSet::new();
+    for processor in fs::read_dir(processors)?.flatten() {
+        for index in fs::read_dir(processor.path().join("cache")).into_iter().flatten().flatten() {
+            let text = |name: &str| fs::read_to_string(index.path().join(name)).ok().map(|it| it.trim().to_string());
+            let kind = match text("type").as_deref() {
+                Some("Data") => CacheKind::Data,
+                Some("Instruction") => CacheKind::Instruction,
+                Some("Unified") => CacheKind::Unified,
+                _ => continue,
+            };
+            let bytes = text("size").and_then(|it| it.strip_suffix('K')?.parse::<u64>().ok()).map(|it| it * 1024);
+            let level = text("level").and_then(|it| it.parse().ok());
+            if let (Some(level), Some(bytes), Some(shared)) = (level, bytes, text("shared_cpu_list")) {
+                seen.insert((level, kind, bytes, shared));
+            }
+        }
+    }
+    let mut caches: BTreeMap<(u32, CacheKind, u64), u32> = BTreeMap::new();
+    for (level, kind, bytes, _) in seen {
+        *caches.entry((level, kind, bytes)).or_default() += 1;
+    }
+    match caches.is_empty() {
+        true => Err(io::Error::other(format!("{} describes no cache", processors.display()))),
+        false => {
+            Ok(caches.into_iter().map(|((level, kind, bytes), count)| CpuCache { level, kind, bytes, count }).collect())
+        }
+    }
 }
 
 fn virtualisation() -> io::Result<String> {
@@ -171,6 +207,32 @@ mod tests {
         assert!(environment.memory_bytes > 0 && environment.cpus > 0);
         assert!(!environment.kernel.is_empty());
         assert_eq!(environment.root, rustix::process::geteuid().is_root());
+    }
+
+    #[test]
+    fn caches_of_all_processors_are_counted_once_however_many_share_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = |processor: u32, index: u32, [level, kind, size, shared]: [&str; 4]| {
+            let at = folder.path().join(format!("cpu{processor}/cache/index{index}"));
+            fs::create_dir_all(&at).unwrap();
+            for (name, text) in [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", shared)] {
+                fs::write(at.join(name), format!("{text}\n")).unwrap();
+            }
+        };
+        for (processor, own) in [(0, "0"), (1, "1")] {
+            cache(processor, 0, ["1", "Data", "48K", own]);
+            cache(processor, 1, ["1", "Instruction", "32K", own]);
+            cache(processor, 2, ["3", "Unified", "107520K", "0-1"]);
+        }
+        fs::create_dir_all(folder.path().join("cpufreq")).unwrap();
+        let of = |level, kind, kib: u64, count| CpuCache { level, kind, bytes: kib << 10, count };
+        let expected = [
+            of(1, CacheKind::Data, 48, 2),
+            of(1, CacheKind::Instruction, 32, 2),
+            of(3, CacheKind::Unified, 107_520, 1),
+        ];
+        assert_eq!(cpu_caches(folder.path()).unwrap(), expected);
+        assert!(cpu_caches(&folder.path().join("cpufreq")).is_err());
     }
 
     #[test]

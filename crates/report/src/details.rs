@@ -57,6 +57,8 @@ const PROBES: &[Probe] = &[
     probe("major faults", |cell| &cell.major_faults, number::count),
     probe("from device", |cell| &cell.device_read_bytes, number::bytes_glued),
     Probe { only_if_any: true, ..probe("to device", |cell| &cell.device_write_bytes, number::bytes_glued) },
+    Probe { only_if_any: true, ..probe("misses/op", |cell| &cell.misses_per_block, number::significant) },
+    Probe { only_if_any: true, ..probe("device bytes/byte", |cell| &cell.device_bytes_per_byte, number::significant) },
     probe("peak memory", |cell| &cell.peak_memory_bytes, number::bytes_glued),
     Probe { only_if_any: true, ..probe("anonymous", |cell| &cell.peak_anonymous_bytes, number::bytes_glued) },
     Probe { only_if_any: true, ..probe("file pages", |cell| &cell.peak_file_bytes, number::bytes_glued) },

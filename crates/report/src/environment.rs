@@ -1,6 +1,9 @@
 //! The machine, the target and the run, as label and value: what a reader needs to judge or repeat the numbers.
 
-use schema::{Bytes, Record, record::Reading};
+use schema::{
+    Bytes, Record,
+    record::{CacheKind, CpuCache, Reading},
+};
 
 use crate::number;
 
@@ -21,6 +24,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("host", environment.host.clone()),
         ("kernel", format!("{}, {}", environment.kernel, environment.architecture)),
         ("CPU", format!("{}; {} CPUs", said(&environment.cpu), environment.cpus)),
+        ("CPU caches", read(&environment.cpu_caches, |caches| caches.iter().map(cache).collect::<Vec<_>>().join(", "))),
         ("virtualisation", said(&environment.virtualisation)),
         (
             "memory",
@@ -100,6 +104,16 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
 
 fn measured(bytes: u64) -> String {
     number::bytes(bytes as f64)
+}
+
+/// `2 × L1 data 48 KiB`.
+fn cache(it: &CpuCache) -> String {
+    let kind = match it.kind {
+        CacheKind::Data => " data",
+        CacheKind::Instruction => " instruction",
+        CacheKind::Unified => "",
+    };
+    format!("{} × L{}{kind} {}", it.count, it.level, Bytes(it.bytes))
 }
 
 fn said(reading: &Reading<String>) -> String {

@@ -161,7 +161,7 @@ pub(crate) fn duration_unit(ns: f64) -> (f64, &'static str) {
     }
 }
 
-fn significant(amount: f64) -> String {
+pub(crate) fn significant(amount: f64) -> String {
     separated(amount, decimals(amount))
 }
 

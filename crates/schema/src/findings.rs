@@ -60,6 +60,9 @@ pub struct Findings {
     /// What the ways of filling the page cache do to mappings, where a run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fills: Vec<FillFinding>,
+    /// Conditions so small that the processor's caches may have answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within_cpu_cache: Vec<WithinCpuCache>,
     /// Things about the whole run that a reader must know before believing it.
     pub warnings: Vec<String>,
 }
@@ -176,6 +179,11 @@ pub struct CellFinding {
     pub major_faults: Reading<f64>,
     pub device_read_bytes: Reading<f64>,
     pub device_write_bytes: Reading<f64>,
+    /// In state `limited`: how often a pass missed the page cache (docs/FORMATS.md, "Readings").
+    #[serde(default = "not_observed")]
+    pub misses_per_block: Reading<f64>,
+    #[serde(default = "not_observed")]
+    pub device_bytes_per_byte: Reading<f64>,
     pub peak_memory_bytes: Reading<f64>,
     /// Of commands: the two kinds that peak is made of, each at its own peak.
     #[serde(default = "not_observed")]
@@ -188,6 +196,16 @@ pub struct CellFinding {
 
 fn not_observed() -> Reading<f64> {
     Reading::unavailable("not observed in this run")
+}
+
+/// A condition whose range fits into the last-level cache of the processor: where its pages are in memory before a pass, that
+/// cache may have answered instead.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct WithinCpuCache {
+    #[serde(flatten)]
+    pub id: ConditionId,
+    pub range_bytes: u64,
+    pub cache_bytes: u64,
 }
 
 /// Where the time of a command went, and what it needed beside.

@@ -215,6 +215,12 @@ impl Value for Ceiling {
     }
 }
 
+impl Value for CpuCache {
+    fn is_finite(&self) -> bool {
+        true
+    }
+}
+
 impl Value for ReclaimScheme {
     fn is_finite(&self) -> bool {
         self.idle_s.is_finite()
@@ -421,6 +427,9 @@ pub struct Environment {
     pub architecture: String,
     pub cpu: Reading<String>,
     pub cpus: u32,
+    /// Of all processors, those that are alike as one entry.
+    #[serde(default = "not_looked_at")]
+    pub cpu_caches: Reading<Vec<CpuCache>>,
     pub page_bytes: u64,
     pub memory_bytes: u64,
     pub memory_available_bytes: u64,
@@ -446,8 +455,35 @@ pub struct Environment {
     pub load: f64,
 }
 
-fn not_looked_at() -> Reading<Vec<ReclaimScheme>> {
+fn not_looked_at<T>() -> Reading<T> {
     Reading::unavailable("made by a version that does not look")
+}
+
+impl Environment {
+    /// The size of the last-level cache; of several the largest.
+    pub fn last_level_cache_bytes(&self) -> Option<u64> {
+        let of_data = || self.cpu_caches.value().into_iter().flatten().filter(|it| it.kind != CacheKind::Instruction);
+        let last = of_data().map(|it| it.level).max()?;
+        of_data().filter(|it| it.level == last).map(|it| it.bytes).max()
+    }
+}
+
+/// Caches of the processors that have the same level, kind and size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CpuCache {
+    pub level: u32,
+    pub kind: CacheKind,
+    pub bytes: u64,
+    /// How many there are; processors that share one count it once.
+    pub count: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheKind {
+    Data,
+    Instruction,
+    Unified,
 }
 
 /// A scheme of DAMON whose kernel thread was running when the run began.

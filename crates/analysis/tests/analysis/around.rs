@@ -2,7 +2,7 @@
 
 use schema::{
     Reading, State,
-    record::{ReclaimScheme, Resident},
+    record::{CacheKind, CpuCache, ReclaimScheme, Resident},
 };
 
 use crate::support::{Lab, MIB, random, scan};
@@ -110,4 +110,42 @@ fn a_kernel_that_pushes_pages_out_by_itself_is_named_with_its_pace() {
     let says = warned(&with("pageout"), "DAMON").unwrap();
     assert!(says.contains("for 60 s, up to 128 MiB/s") && says.contains("kdamond.3"), "{says}");
     assert_eq!(warned(&with("stat"), "DAMON"), None, "a scheme that only counts changes nothing");
+}
+
+#[test]
+fn a_range_that_fits_into_the_last_level_cache_is_named_where_it_is_in_memory_before_a_pass() {
+    let within = |state, cache_mib: u64| {
+        let nothing = |_: u32, _: &mut crate::support::Pass| {};
+        let mut lab = Lab::duel_with(scan("64 KiB", state), ("read", 90_000.0), nothing, ("mmap", 80_000.0), nothing);
+        let cache = |level, kind, bytes| CpuCache { level, kind, bytes, count: 2 };
+        lab.record.environment.cpu_caches = Reading::Value(vec![
+            cache(1, CacheKind::Data, 48 << 10),
+            cache(3, CacheKind::Unified, cache_mib * MIB),
+            cache(4, CacheKind::Instruction, u64::MAX),
+        ]);
+        let range_bytes = lab.record.conditions[0].range.bytes;
+        let findings = lab.analyze();
+        let warned = findings.warnings.iter().any(|it| it.contains("last-level cache"));
+        assert_eq!(warned, !findings.within_cpu_cache.is_empty(), "{:?}", findings.warnings);
+        (findings.within_cpu_cache, range_bytes)
+    };
+    let (found, range_bytes) = within(State::Cached, 1 << 20);
+    let [one] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((one.id.condition_index, one.range_bytes, one.cache_bytes), (0, range_bytes, (1 << 20) * MIB));
+    assert_eq!(within(State::Mapped, range_bytes / MIB).0.len(), 1, "it just fits");
+    assert_eq!(within(State::Cached, range_bytes / MIB - 1).0, [], "it does not");
+    assert_eq!(within(State::Cold, 1 << 20).0, [], "it comes from the device");
+    assert_eq!(Lab::new().analyze().within_cpu_cache, [], "sizes are not known");
+}
+
+#[test]
+fn misses_of_a_limited_pass_stand_in_its_cell() {
+    let with = |_: u32, pass: &mut crate::support::Pass| {
+        pass.reads("misses_per_block", 0.47);
+        pass.reads("device_bytes_per_byte", 0.9);
+        pass.reads("device_read_bytes", 1e6);
+    };
+    let lab = Lab::duel_with(random("4 KiB", State::Limited), ("pread", 90_000.0), with, ("mmap", 80_000.0), with);
+    let cell = &lab.analyze().cells[0];
+    assert_eq!((&cell.misses_per_block, &cell.device_bytes_per_byte), (&Reading::Value(0.47), &Reading::Value(0.9)));
 }

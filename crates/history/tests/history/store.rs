@@ -45,6 +45,7 @@ pub(crate) fn record(id: &str) -> Record {
             architecture: "x86_64".into(),
             cpu: text("some CPU"),
             cpus: 2,
+            cpu_caches: Reading::unavailable("sysfs describes no cache"),
             page_bytes: 4096,
             memory_bytes: 1 << 34,
             memory_available_bytes: 1 << 33,

@@ -82,6 +82,8 @@ impl Run {
                 Reading::unavailable("/proc/PID/io cannot be read (EACCES)")
             },
             device_write_bytes: Reading::Value(0.0),
+            misses_per_block: Reading::unavailable("not observed in this run"),
+            device_bytes_per_byte: Reading::unavailable("not observed in this run"),
             peak_memory_bytes: Reading::Value(3_400_000.0),
             peak_anonymous_bytes: Reading::unavailable("not observed in this run"),
             peak_file_bytes: Reading::unavailable("not observed in this run"),
@@ -499,6 +501,7 @@ fn record() -> Record {
             architecture: "x86_64".into(),
             cpu: Reading::Value("AMD EPYC 9B14".into()),
             cpus: 2,
+            cpu_caches: Reading::unavailable("sysfs describes no cache"),
             page_bytes: 4096,
             memory_bytes: 25_232_932_864,
             memory_available_bytes: 21_474_836_480,
@@ -603,6 +606,7 @@ fn findings() -> Findings {
         splits: vec![],
         costs: None,
         map: vec![],
+        within_cpu_cache: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
     }
 }

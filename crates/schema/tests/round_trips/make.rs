@@ -18,6 +18,7 @@ use schema::{
         CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed,
         Crossover, Document, Estimate, FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine,
         NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointFinding, Safepoints, StateNoise, Status, Verdict,
+        WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
@@ -26,8 +27,8 @@ use schema::{
     plan::{Plan, PlannedCell, PlannedCondition},
     protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
-        Ceiling, Cell, Confirmation, Device, Ending, Environment, Files, FilledRange, FolioOrder, NamedPath, Outcome,
-        ReclaimScheme, Resident, RoundsEnd, Sample, Target,
+        CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
+        NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
     saved::{Damaged, History, SavedCell, SavedRun},
     timeline::{Moment, Passing, Timeline},
@@ -209,10 +210,11 @@ makes! {
         FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault }
         FolioOrder { order, pages }
         Environment {
-            host, kernel, architecture, cpu, cpus, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
+            host, kernel, architecture, cpu, cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
             swap_bytes, virtualisation, mitigations, transparent_hugepage, fault_around_bytes, lru_gen, reclaim_schemes,
             clocksource, governor, c_library, root, steal_share, load,
         }
+        CpuCache { level, kind, bytes, count }
         ReclaimScheme { kdamond, action, idle_s, quota_bytes_per_s }
         Arm { runtime, method, options, name }
         Condition {
@@ -297,13 +299,14 @@ makes! {
         Document { schema_version, record, findings, across }
         Findings {
             cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, counted, runtimes, splits, safepoints,
-            commands, mechanisms, fills, warnings,
+            commands, mechanisms, fills, within_cpu_cache, warnings,
         }
         Estimate { median, ci_low, ci_high }
+        WithinCpuCache { id, range_bytes, cache_bytes }
         CellFinding {
             id, arm, condition, own_condition, control, status, reason, samples, invalid_samples, failed_samples, ns_per_op,
             bytes_per_s, bytes, distinct_bytes, user_ns_per_op, system_ns_per_op, minor_faults, major_faults,
-            device_read_bytes, device_write_bytes, peak_memory_bytes, peak_anonymous_bytes, peak_file_bytes, ceiling_share,
+            device_read_bytes, device_write_bytes, misses_per_block, device_bytes_per_byte, peak_memory_bytes, peak_anonymous_bytes, peak_file_bytes, ceiling_share,
         }
         CommandFinding {
             id, arm, condition, says, memory, time, amplification, cgroup_limit_bytes, cgroup_memory_bytes,
@@ -413,6 +416,7 @@ makes! {
         }
         Request { Hello { protocol }, Prepare(job), Go { pass, warm }, Bye {} }
         Reply { Hello(hello), Prepared { pass, pid }, Unavailable { pass, reason }, Done(done), Failed(failed) }
+        CacheKind { Data, Instruction, Unified }
         Hold { No, Rehearse, Open, Warm, Locked }
         Likeness { Identical, Different, Unknown }
         Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }
