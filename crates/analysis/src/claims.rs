@@ -11,7 +11,7 @@ use schema::{
 
 use crate::{
     compare::{LEAST_PAIRS, MARGIN, verdict},
-    equal_work, forks,
+    equal_work, fills, forks,
     measured::{Cell, Run, most_frequent},
     metric::{self, MetricResult},
     words::{digits, list, percent, size, thousands},
@@ -534,9 +534,8 @@ fn label(run: &Run, asked: &Asked) -> String {
 
 /// What decides how many pages a fault maps: the folios that the fill left, and the kernel's window around a fault.
 fn folios(run: &Run, condition: &Condition) -> Option<String> {
-    let (range, fills) = (condition.range, &run.record.fills);
-    let fill = fills.iter().find(|it| it.range.offset < range.end() && range.offset < it.range.end())?;
-    let most = fill.folio_orders.value()?.iter().max_by_key(|it| (it.pages, it.order))?;
+    let most =
+        fills::made_for(run.record, condition)?.folio_orders.value()?.iter().max_by_key(|it| (it.pages, it.order))?;
     let pages = 1u64.checked_shl(most.order)?;
     let of = if pages == 1 { "single pages".to_string() } else { format!("folios of {} pages", thousands(pages)) };
     let around = match run.record.environment.fault_around_bytes.value() {

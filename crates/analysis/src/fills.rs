@@ -1,7 +1,7 @@
 //! What the ways of filling the page cache do to mappings: the same comparisons, fill by fill.
 
 use schema::{
-    Condition, Fill, Reading, Record, State, Workload,
+    Condition, Fill, Reading, Record, Span, State, Workload,
     findings::{CellFinding, Comparison, FillFinding, FilledComparison, Refill},
     record::FilledRange,
 };
@@ -14,8 +14,11 @@ pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Compari
     if fills.len() < 2 {
         return Vec::new();
     }
-    let made = |fill: Fill| record.fills.iter().rev().find(|it| it.fill.unwrap_or(Fill::Sequential) == fill);
-    let with_rows = |fill: &Fill| made(*fill).map(|made| (*fill, made, rows(*fill, cells, comparisons)));
+    let with_rows = |fill: &Fill| {
+        let of_fill = |it: &&Comparison| it.condition.fill() == Some(*fill);
+        let made = comparisons.iter().filter(of_fill).find_map(|it| made_for(record, &it.condition))?;
+        Some((*fill, made, rows(*fill, cells, comparisons)))
+    };
     let rows: Vec<(Fill, &FilledRange, Vec<FilledComparison>)> = fills.iter().filter_map(with_rows).collect();
     let finding = |(fill, made, own): &(Fill, &FilledRange, Vec<FilledComparison>)| FillFinding {
         fill: *fill,
@@ -32,6 +35,15 @@ pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Compari
             .min_by(|a, b| a.ops.total_cmp(&b.ops)),
     };
     rows.iter().map(finding).collect()
+}
+
+/// The fill that the rounds of a condition were measured after: of those that cover its range the smallest, because passes
+/// at the size of the job had a larger one made.
+pub(crate) fn made_for<'a>(record: &'a Record, condition: &Condition) -> Option<&'a FilledRange> {
+    let (fill, range) = (condition.fill()?, condition.range);
+    let covers = |it: &Span| it.offset <= range.offset && range.end() <= it.end();
+    let made = record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill && covers(&it.range));
+    made.min_by_key(|it| it.range.bytes)
 }
 
 /// The plainest mapping of each condition of a fill: the first that was entered.

@@ -310,14 +310,18 @@ fn pages_per_fault_are_held_against_a_number() {
         }
     };
     let mut lab = duel(&claim("at-most = 1.5"), nothing, faults(1024.0));
-    lab.record.fills.push(FilledRange {
+    let made = FilledRange {
         fill: None,
         pages_per_fault: None,
         range: lab.record.conditions[0].range,
         method: "sequential read".into(),
         elapsed_ns: 1,
         folio_orders: Reading::Value(vec![FolioOrder { order: 0, pages: 64 }, FolioOrder { order: 9, pages: 16_320 }]),
-    });
+    };
+    let single_pages = Reading::Value(vec![FolioOrder { order: 0, pages: 16_384 }]);
+    // Another fill of the same range says nothing of this condition.
+    let other = FilledRange { fill: Some(schema::Fill::Random), folio_orders: single_pages, ..made.clone() };
+    lab.record.fills.extend([other, made]);
     lab.record.environment.fault_around_bytes = Reading::Value(65_536);
     check(
         &lab,

@@ -55,3 +55,20 @@ fn a_copy_and_what_was_found_are_no_advice_and_one_fill_is_no_table() {
     assert!(findings.fills.len() == 3 && findings.fills.iter().all(|it| it.refill.is_none()));
     assert!(lab(&[(Fill::Random, 500.0, 1500.0)]).analyze().fills.is_empty());
 }
+
+#[test]
+fn a_larger_fill_for_passes_at_the_size_of_the_job_is_not_what_the_rounds_were_measured_after() {
+    let mut lab = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]);
+    let larger = FilledRange {
+        range: Span { offset: 0, bytes: 1 << 30 },
+        elapsed_ns: 16_000_000_000,
+        pages_per_fault: Some(512.0),
+        ..lab.record.fills[1].clone()
+    };
+    let beside = FilledRange { range: Span { offset: 64 << 20, bytes: 1 << 20 }, ..larger.clone() };
+    lab.record.fills.extend([larger, beside]);
+    let findings = lab.analyze();
+    let sequential = &findings.fills[0];
+    assert_eq!((sequential.range_bytes, sequential.pages_per_fault), (64 << 20, Some(16.0)));
+    assert_eq!(findings.fills[1].refill.as_ref().unwrap().elapsed_ns, 1_000_000_000);
+}
