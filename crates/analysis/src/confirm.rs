@@ -68,8 +68,15 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison) {
         ));
         finding.speedup = Some(confirmed.speedup);
         finding.verdict = verdict;
+        // The counts are of the rounds, whose answer this is not.
+        finding.because = None;
     }
     finding.confirmed = Some(confirmed);
+}
+
+/// The answer is that of the job, and the rounds, with everything that was counted in them, said another.
+pub(crate) fn has_turned(finding: &Comparison) -> bool {
+    finding.confirmed.as_ref().is_some_and(|it| it.holds == Some(false))
 }
 
 /// All pairs must agree: of five pairs of equals that happens once in sixteen times.

@@ -7,6 +7,7 @@ use schema::{
 
 use crate::{
     compare::{Compared, LEAST_PAIRS, MARGIN, compare, direction},
+    confirm::has_turned,
     measured::{Cell, Run},
     words::{list, percent, thousands, times},
 };
@@ -143,7 +144,7 @@ impl Answer {
 /// arms that are not told apart does not flatter it.
 pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
     // Where one answer did not hold at the size of the job, others that were not measured there are no answers.
-    let turned = compared.iter().any(|it| it.finding.confirmed.as_ref().is_some_and(|it| it.holds == Some(false)));
+    let turned = compared.iter().any(|it| has_turned(&it.finding));
     let counts = |it: &&Compared| it.finding.verdict == Verdict::Faster && (!turned || it.finding.confirmed.is_some());
     let faster = || compared.iter().copied().filter(counts);
     let is_beaten = |it: &Compared| {

@@ -7,6 +7,7 @@ use schema::{
 
 use crate::{
     compare::Compared,
+    confirm::has_turned,
     measured::{Cell, Run},
     words::{product, rough_size, time},
 };
@@ -66,7 +67,7 @@ pub(crate) fn explain(
     arm: Option<&CostBreakdown>,
 ) {
     let (Some(baseline), Some(arm)) = (baseline, arm) else { return };
-    if compared.finding.verdict == Verdict::NotComparable {
+    if compared.finding.verdict == Verdict::NotComparable || has_turned(&compared.finding) {
         return;
     }
     let names = [compared.baseline, compared.arm].map(|cell| run.name(cell.arm()).to_string());

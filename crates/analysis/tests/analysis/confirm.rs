@@ -7,6 +7,9 @@ use crate::support::{Lab, MIB, scan};
 /// The rounds say that the mapping is 1.28 times faster; the job says this, pair by pair.
 fn job(ratios: &[f64]) -> Lab {
     let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 128.0), ("mmap", 100.0));
+    for sample in &mut lab.record.samples {
+        sample.readings.insert("read_calls".into(), schema::Reading::Value([64.0, 0.0][sample.cell]));
+    }
     let range = lab.record.conditions[0].range;
     lab.record.confirmations.push(Confirmation {
         condition: 0,
@@ -40,6 +43,8 @@ fn an_answer_that_does_not_hold_is_replaced_by_what_holds() {
     assert!((comparison.speedup.unwrap().median - 0.85).abs() < 1e-9);
     assert!(comparison.warnings.iter().any(|it| it.contains("size of the job")), "{:?}", comparison.warnings);
     assert_eq!((findings.map[0].winner.as_deref(), findings.map[0].confirmed), (Some("native/read"), true));
+    assert_eq!((&comparison.because, &findings.map[0].because), (&None, &None), "what was counted explains the rounds");
+    assert!(job(&[1.2, 1.3, 1.1]).analyze().comparisons[0].because.is_some());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use schema::{
     Condition, Consume, Findings, Reading, State, Workload,
     findings::Verdict,
     protocol::Phases,
+    record::Confirmation,
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Curve, Loop, Quantity, UnitCosts},
 };
 
@@ -242,6 +243,26 @@ fn what_is_not_explained_is_said_and_so_is_what_is_too_much() {
 }
 
 #[test]
+fn an_account_of_the_rounds_does_not_explain_another_answer_at_the_size_of_the_job() {
+    let mut lab = lab(&[scan("4 KiB", State::Mapped)], |_, ns| ns);
+    let said = lab.analyze().comparisons.remove(0);
+    let turned = if said.verdict == Verdict::Faster { 0.5 } else { 2.0 };
+    lab.record.confirmations.push(Confirmation {
+        condition: 0,
+        baseline_cell: said.baseline_cell,
+        arm_cell: said.id.cell,
+        range: said.condition.range,
+        ops: 8 * said.condition.ops,
+        pairs: vec![[1e9 * turned, 1e9]; 3],
+        invalid: vec![],
+    });
+    let comparison = lab.analyze().comparisons.remove(0);
+    assert_eq!(comparison.confirmed.unwrap().holds, Some(false));
+    assert_eq!((comparison.because, comparison.explained_share), (None, None));
+    assert!(said.because.is_some() && said.explained_share.is_some());
+}
+
+#[test]
 fn arms_that_are_the_same_have_no_difference_to_explain() {
     let mapped = WORLD.cell_ns("native/mmap", &scan("4 KiB", State::Mapped));
     let findings = lab(&[scan("4 KiB", State::Mapped)], |_, _| mapped).analyze();
@@ -252,11 +273,12 @@ fn arms_that_are_the_same_have_no_difference_to_explain() {
 
 #[test]
 fn what_was_not_calibrated_has_no_account_and_keeps_its_counted_facts() {
-    let changes: [fn(&mut Condition); 4] = [
+    let changes: [fn(&mut Condition); 5] = [
         |it| it.threads = 2,
         |it| it.consume = Consume::Lines,
         |it| it.state = State::AsIs,
         |it| it.consumed_percent = 25,
+        |it| it.fill = Some(schema::Fill::Random),
     ];
     for change in changes {
         let mut condition = scan("4 KiB", State::Mapped);
