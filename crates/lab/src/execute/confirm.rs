@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use schema::{
     Condition, Span, State,
+    protocol::Tally,
     record::{Confirmation, Outcome},
 };
 
@@ -62,8 +63,10 @@ impl Bench<'_> {
     /// The largest job of an answer whose fewest pairs fit into the time, and what a pair takes.
     fn job_of(&self, [baseline, arm]: [usize; 2], time: Duration) -> Option<(Confirmation, Duration)> {
         let measured = self.condition_of(baseline);
-        // In state limited the window is whole already, and what is written is another matter.
-        if self.condition_of(arm) != measured || measured.workload.writes() || measured.state == State::Limited {
+        // In state limited the window is whole already, what is written is another matter, and as-is the first pass over
+        // more would find what the later ones do not.
+        let is_asked_again = !measured.workload.writes() && !matches!(measured.state, State::Limited | State::AsIs);
+        if self.condition_of(arm) != measured || !is_asked_again {
             return None;
         }
         let environment = &self.record.environment;
@@ -121,11 +124,12 @@ impl Bench<'_> {
 
     /// One pass of both arms.
     fn confirm_once(&mut self, job: &mut Confirmation, arm_first: bool) {
-        let mut condition = Condition { range: job.range, ..self.record.conditions[job.condition].clone() };
+        // Both arms may do something else than their condition says, if they do the same.
+        let mut condition = Condition { range: job.range, ..self.condition_of(job.baseline_cell) };
         plan::cover(&mut condition, job.ops);
         let mut pair = [0.0; 2];
         let order = if arm_first { [1, 0] } else { [0, 1] };
-        let mut bytes = [0; 2];
+        let mut did = [None, None];
         for side in order {
             let cell = [job.baseline_cell, job.arm_cell][side];
             let arm = self.record.cells[cell].arm.clone();
@@ -136,7 +140,7 @@ impl Bench<'_> {
                         return;
                     }
                     pair[side] = pass.done.phases.total_ns() as f64;
-                    bytes[side] = pass.done.tally.bytes;
+                    did[side] = Some(pass.done.tally);
                 }
                 Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => {
                     job.invalid.push(reason);
@@ -145,9 +149,64 @@ impl Bench<'_> {
                 Err(Trouble::Interrupted) => return,
             }
         }
-        match bytes[0] == bytes[1] {
-            true => job.pairs.push(pair),
-            false => job.invalid.push(format!("the two arms read {} and {} bytes", bytes[0], bytes[1])),
+        if let [Some(baseline), Some(arm)] = did {
+            match equal_work(condition.ops, &baseline, &arm) {
+                Ok(()) => job.pairs.push(pair),
+                Err(reason) => job.invalid.push(reason),
+            }
         }
+    }
+}
+
+/// Whether both arms did the job, by what they say they did.
+///
+/// # Errors
+/// What differs.
+fn equal_work(ops: u64, baseline: &Tally, arm: &Tally) -> Result<(), String> {
+    let numbers = |of: &Tally| [of.ops, of.bytes, of.distinct_bytes, of.threads.into()];
+    let pages = baseline.distinct_pages.zip(arm.distinct_pages);
+    match () {
+        () if baseline.ops != ops || arm.ops != ops => {
+            Err(format!("the job has {ops} blocks, and the two arms read {} and {}", baseline.ops, arm.ops))
+        }
+        () if baseline.bytes != arm.bytes => {
+            Err(format!("the two arms read {} and {} bytes", baseline.bytes, arm.bytes))
+        }
+        () if baseline.checksum != arm.checksum => {
+            Err(format!("the two arms found other bytes: checksums {} and {}", baseline.checksum, arm.checksum))
+        }
+        () if numbers(baseline) != numbers(arm) || pages.is_some_and(|(a, b)| a != b) => {
+            Err("the two arms did not read the same places".into())
+        }
+        () => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_that_did_not_do_the_same_job_are_no_pair() {
+        let tally = Tally {
+            ops: 8,
+            bytes: 80,
+            distinct_bytes: 40,
+            distinct_pages: Some(4),
+            checksum: "a".into(),
+            threads: 1,
+            queue_depth: 1,
+        };
+        let with = |change: &dyn Fn(&mut Tally)| {
+            let mut other = tally.clone();
+            change(&mut other);
+            equal_work(8, &tally, &other).is_ok()
+        };
+        assert!(with(&|_| {}));
+        assert!(with(&|it| it.distinct_pages = None) && with(&|it| it.queue_depth = 32));
+        assert!(!with(&|it| it.ops = 9) && !with(&|it| it.bytes = 81) && !with(&|it| it.checksum = "b".into()));
+        assert!(!with(&|it| it.distinct_bytes = 41) && !with(&|it| it.distinct_pages = Some(5)));
+        assert!(!with(&|it| it.threads = 2));
+        assert!(equal_work(9, &tally, &tally).is_err(), "both stopped short of the job");
     }
 }
