@@ -15,8 +15,13 @@ const ALIKE: f64 = 1.25;
 /// How many of the differences are reported.
 const TOLD: usize = 3;
 
-/// The kernel splits user and system time by sampling at every tick (250 a second on most kernels).
-pub(crate) const TICK_NS: f64 = 4e6;
+/// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
+/// not say how often.
+const TICK_NS: f64 = 4e6;
+
+pub(crate) fn tick_ns(record: &schema::Record) -> f64 {
+    record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns.max(1) as f64)
+}
 
 pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
     let [a, b] = [baseline, arm].map(|cell| Counts::of(run, cell));
@@ -82,7 +87,7 @@ impl Counts {
             to_device_bytes: cell.count("disk_write_bytes").filter(|_| writes),
             flushes: cell.count("disk_flushes").filter(|_| writes),
             system_share: system_share.filter(|share| share.is_finite()),
-            ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / TICK_NS),
+            ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / tick_ns(run.record)),
             distinct_bytes: cell.distinct_bytes().unwrap_or(0.0),
             reached_pages: cell.distinct_pages().map(|pages| pages * run.page_bytes() as f64),
             ceiling_share: cell.ceiling_share(run),

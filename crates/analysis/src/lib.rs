@@ -9,6 +9,7 @@ mod cells;
 mod claims;
 mod compare;
 mod confirm;
+mod confounders;
 mod cost;
 mod counted;
 mod cpu_cache;

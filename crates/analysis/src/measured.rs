@@ -10,7 +10,7 @@ use schema::{
     record::{self, Outcome},
 };
 
-use crate::stats::Sample;
+use crate::{explanation, stats::Sample};
 
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,
@@ -28,6 +28,8 @@ pub(crate) struct Cell<'a> {
     /// What its arm does in fact.
     pub(crate) own: &'a Condition,
     pub(crate) passes: Vec<Pass<'a>>,
+    /// The grain of its user and system times.
+    pub(crate) tick_ns: f64,
     /// Reasons of passes that did not count.
     pub(crate) invalid: Vec<&'a str>,
     pub(crate) failed: Vec<&'a str>,
@@ -89,7 +91,16 @@ impl<'a> Cell<'a> {
     pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {
         let own = entry.own_condition.as_ref().unwrap_or(condition);
         let id = CellId { condition: record.condition_id(entry.condition), cell: index };
-        let mut cell = Cell { id, entry, condition, own, passes: Vec::new(), invalid: Vec::new(), failed: Vec::new() };
+        let mut cell = Cell {
+            id,
+            entry,
+            condition,
+            own,
+            passes: Vec::new(),
+            tick_ns: explanation::tick_ns(record),
+            invalid: Vec::new(),
+            failed: Vec::new(),
+        };
         for sample in record.samples.iter().filter(|sample| sample.cell == index) {
             match &sample.outcome {
                 Outcome::Ok { phases, tally } => cell.passes.push(Pass {

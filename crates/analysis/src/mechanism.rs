@@ -11,7 +11,11 @@ use schema::{
     observation::{Access, Calls, Likeness, MappingCount, MechanismFinding, Observation, Observed, Versus},
 };
 
-use crate::words;
+use crate::{
+    confounders,
+    measured::{Cell, Run},
+    words,
+};
 
 /// Calls and mappings below this share of an access are by the way.
 const BY_THE_WAY: f64 = 0.02;
@@ -39,6 +43,16 @@ pub(crate) fn all(record: &Record) -> Vec<MechanismFinding> {
     };
     let of_others = others.iter().map(|other| finding(other, Some(versus(first, other))));
     std::iter::once(finding(first, None)).chain(of_others).collect()
+}
+
+/// Whether one arm of a cell's condition copies what it reads, by calls alone, and one maps it.
+pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
+    let of_condition = run.of_condition(cell.entry.condition).filter(|it| !it.passes.is_empty());
+    let ways: Vec<(bool, bool)> = of_condition
+        .filter_map(|it| confounders::observation(run, it))
+        .map(|seen| (significant_calls(&seen.named).is_empty(), significant_mappings(&seen.named).is_empty()))
+        .collect();
+    ways.contains(&(false, true)) && ways.contains(&(true, false))
 }
 
 fn versus(first: &Observed, other: &Observed) -> Versus {

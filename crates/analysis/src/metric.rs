@@ -7,7 +7,6 @@ use schema::{
 
 use crate::{
     cells,
-    explanation::TICK_NS,
     measured::{Cell, Pass, Run},
     stats::{self, Sample},
     words::{count, rough_size, thousands},
@@ -62,7 +61,7 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
             totals = [totals[0] + total(a, names), totals[1] + total(b, names)];
         }
         let pairs: Vec<(f64, f64)> = values().collect();
-        return by_sums(metric, &pairs, totals, rounds);
+        return by_sums(metric, &pairs, totals, rounds, arm.tick_ns);
     }
     let (ratios, remark) = match (metric, values().any(|(a, b)| a == 0.0 || b == 0.0)) {
         (Metric::MinorFaults, true) => {
@@ -98,7 +97,7 @@ pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> MetricResult {
     if is_coarse(metric, cell) {
         let spent = seen.iter().map(|(pass, _)| total(pass, names)).sum();
         let pairs: Vec<(f64, f64)> = values().map(|value| (value, 1.0)).collect();
-        return by_sums(metric, &pairs, [spent, f64::INFINITY], rounds);
+        return by_sums(metric, &pairs, [spent, f64::INFINITY], rounds, cell.tick_ns);
     }
     let estimate = match metric {
         // Counts, and quotients of counts, stay what they are: logarithms would move a threshold by a rounding error.
@@ -140,9 +139,9 @@ fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
 }
 
 /// Time as the kernel's ticks tell it, in the mean of all passes: each pass as its time and what to divide it by.
-pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)]) -> MetricResult {
+pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)], tick_ns: f64) -> MetricResult {
     let spent = passes.iter().map(|(ns, _)| ns).sum();
-    by_sums(metric, passes, [spent, f64::INFINITY], passes.len())
+    by_sums(metric, passes, [spent, f64::INFINITY], passes.len(), tick_ns)
 }
 
 /// Why a cell gives no number; `None` when it has passes.
@@ -221,7 +220,7 @@ fn is_coarse(metric: Metric, cell: &Cell) -> bool {
         return false;
     }
     let times: Vec<f64> = cell.passes.iter().map(|pass| total(pass, readings(metric))).collect();
-    let short = |sample: Sample| sample.median() < FINE_TICKS * TICK_NS;
+    let short = |sample: Sample| sample.median() < FINE_TICKS * cell.tick_ns;
     times.contains(&0.0) || (is_split_by_ticks(metric) && Sample::new(times).is_none_or(short))
 }
 
@@ -251,8 +250,8 @@ fn ratios(values: impl Iterator<Item = (f64, f64)>, added: f64) -> Vec<f64> {
 
 /// The ratio of what all rounds took together. `totals` are in nanoseconds: what ticks saw of so little time is known no
 /// better than a count of them.
-fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize) -> MetricResult {
-    let ticks = |ns: f64| ns / TICK_NS;
+fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize, tick_ns: f64) -> MetricResult {
+    let ticks = |ns: f64| ns / tick_ns;
     let least = if is_split_by_ticks(metric) { totals.iter().map(|&ns| 1.0 / ticks(ns).max(1e-9)).sum() } else { 0.0 };
     match stats::ratio_of_sums(pairs, least) {
         Some(estimate) => {

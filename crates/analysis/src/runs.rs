@@ -302,6 +302,7 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
             ("governor", text(&environment.governor)),
             ("C library", text(&environment.c_library)),
             ("clock source", text(&environment.clocksource)),
+            ("timer tick, ns", text(&environment.tick_ns)),
             ("multi-generational LRU", text(&environment.lru_gen)),
             (
                 "schemes that push pages out",

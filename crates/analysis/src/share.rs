@@ -1,7 +1,7 @@
 //! The share that matters: where the time of a command went, and how much of it reading can be at most.
 //!
 //! A command's own work is its user time. Whatever it spends on getting bytes is system time or waiting, so what is
-//! neither bounds what any other way of reading could save: system time for other things, waiting for other things and
+//! neither bounds what another way of reading with this user time could save: system time for other things, waiting for other things and
 //! being descheduled are in it too, which makes it an upper bound and never an estimate. It says nothing of a switch
 //! that also changes what the program does with the bytes.
 //!
@@ -19,8 +19,9 @@ use schema::{
 
 use crate::{
     compare::compare,
-    explanation::TICK_NS,
+    confounders,
     measured::{Cell, Run},
+    mechanism,
     stats::Sample,
     words::{percent, size, times},
 };
@@ -39,6 +40,8 @@ pub struct Spent {
     pub system_ns: f64,
     /// Threads that were at work at once.
     pub at_once: f64,
+    /// Between two ticks of the kernel's timer.
+    pub tick_ns: f64,
 }
 
 impl Spent {
@@ -46,8 +49,8 @@ impl Spent {
     /// clock; how it divides, from so many ticks.
     pub fn own_ns(&self) -> f64 {
         let cpu = self.user_ns + self.system_ns;
-        let (ticks, share) = (cpu / TICK_NS, self.user_ns / cpu.max(1.0));
-        let doubt = TICK_DEVIATIONS * (ticks * share * (1.0 - share)).max(1.0).sqrt() * TICK_NS;
+        let (ticks, share) = (cpu / self.tick_ns, self.user_ns / cpu.max(1.0));
+        let doubt = TICK_DEVIATIONS * (ticks * share * (1.0 - share)).max(1.0).sqrt() * self.tick_ns;
         (self.user_ns - doubt).max(0.0)
     }
 
@@ -74,6 +77,7 @@ pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
 
 fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFinding {
     let time = time(run, cell, least);
+    let baseline = run.baseline(cell.entry.condition).filter(|it| !std::ptr::eq(*it, cell));
     let median = |name: &str| cell.reading(name, Sample::median);
     let amplification = match (median("device_read_bytes"), cell.own.state) {
         (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
@@ -87,6 +91,7 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
         says: says(run, cell, &time, &amplification),
         memory: in_group(run.name(cell.arm()), cell),
         time,
+        confounders: baseline.map_or_else(Vec::new, |baseline| confounders::of(run, baseline, cell)),
         amplification,
         cgroup_limit_bytes: median("cgroup_limit_bytes"),
         cgroup_memory_bytes: median("cgroup_memory_bytes"),
@@ -112,14 +117,14 @@ fn spent(run: &Run, cell: &Cell) -> Option<Spent> {
     let busy = (user_ns + system_ns) / wall_ns;
     // Not seen: as many as there are processors, which bounds least.
     let at_once = threads_seen(cell).map_or(cpus, |seen| seen.max((busy - 0.02).ceil()).clamp(1.0, cpus));
-    Some(Spent { wall_ns, user_ns, system_ns, at_once })
+    Some(Spent { wall_ns, user_ns, system_ns, at_once, tick_ns: cell.tick_ns })
 }
 
 fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<CommandTime> {
     let (Some(spent), Some((own_ns, whose))) = (spent(run, cell), least) else {
         return Reading::unavailable("the processor time of the command is unknown");
     };
-    let Spent { wall_ns, user_ns, system_ns, at_once } = spent;
+    let Spent { wall_ns, user_ns, system_ns, at_once, .. } = spent;
     let busy = (user_ns + system_ns) / wall_ns;
     let device = sum(cell, "disk_busy_ns").map(|busy| (busy / wall_ns).min(1.0));
     Reading::Value(CommandTime {
@@ -164,11 +169,14 @@ fn says(run: &Run, cell: &Cell, time: &Reading<CommandTime>, amplification: &Rea
     let by = rival.map_or(String::new(), |it| format!(", by the user time of {}", run.name(it)));
     says.push_str(&match most {
         ALL.. => "; all of it may be reading".to_string(),
-        _ => format!(
-            "; reading is at most {} of what it takes{by}: another way of reading makes it at most {} faster",
+        // Only where both ways were measured is it known what user time either of them has.
+        _ if mechanism::both_ways(run, cell) => format!(
+            "; reading is at most {} of what it takes{by}: among ways of reading with this user time, another one makes \
+             it at most {} faster",
             percent(most),
             times(1.0 / (1.0 - most))
         ),
+        _ => format!("; reading is at most {} of what it takes{by}, among ways of reading with this user time", percent(most)),
     });
     says
 }
@@ -195,7 +203,7 @@ mod tests {
     const S: f64 = 1e9;
 
     fn at_most(wall_s: f64, user_s: f64, system_s: f64, at_once: f64) -> f64 {
-        let spent = Spent { wall_ns: wall_s * S, user_ns: user_s * S, system_ns: system_s * S, at_once };
+        let spent = Spent { wall_ns: wall_s * S, user_ns: user_s * S, system_ns: system_s * S, at_once, tick_ns: 4e6 };
         spent.reading_at_most(spent.own_ns())
     }
 
@@ -222,8 +230,8 @@ mod tests {
     #[test]
     fn work_that_another_way_of_reading_does_in_less_user_time_is_not_the_commands_own() {
         // A mapping: hardly any system time, but its misses are user time. A copy in the kernel: 107 of 297 s.
-        let mapped = Spent { wall_ns: 190.0 * S, user_ns: 178.0 * S, system_ns: 7.0 * S, at_once: 1.0 };
-        let copied = Spent { wall_ns: 297.0 * S, user_ns: 107.0 * S, system_ns: 184.0 * S, at_once: 1.0 };
+        let mapped = Spent { wall_ns: 190.0 * S, user_ns: 178.0 * S, system_ns: 7.0 * S, at_once: 1.0, tick_ns: 4e6 };
+        let copied = Spent { wall_ns: 297.0 * S, user_ns: 107.0 * S, system_ns: 184.0 * S, at_once: 1.0, tick_ns: 4e6 };
         assert!(mapped.reading_at_most(mapped.own_ns()) < 0.07);
         let share = mapped.reading_at_most(copied.own_ns());
         assert!((share - 0.44).abs() < 0.01, "{share}");

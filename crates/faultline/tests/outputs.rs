@@ -233,7 +233,9 @@ fn an_error_that_nobody_reads_is_still_an_exit_code() {
 #[test]
 fn the_help_explains_every_exit_code() {
     let help = Sandbox::new().run(&["--help"]).expect(0).stdout;
-    for words in ["0 answered", "1 failed", "2 usage", "3 nothing decided", "4 a requested arm", "5 a", "130 interrupted"] {
+    for words in
+        ["0 answered", "1 failed", "2 usage", "3 nothing decided", "4 a requested arm", "5 a", "130 interrupted"]
+    {
         assert!(help.contains(words), "{words:?} is not in {help}");
     }
 }

@@ -34,11 +34,25 @@ pub fn detect() -> Environment {
         lru_gen: Reading::from(line("/sys/kernel/mm/lru_gen/enabled")),
         reclaim_schemes: Reading::from(reclaim_schemes()),
         clocksource: Reading::from(line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        tick_ns: Reading::from(tick_ns()),
         governor: Reading::from(line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         c_library: Reading::from(c_library()),
         root: rustix::process::geteuid().is_root(),
         steal_share: Reading::unavailable("read at the end of the run"),
         load: line("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(0.0),
+    }
+}
+
+/// The coarse clock is set at every tick, and its resolution is the time between two of them (clock_getres(2)): the
+/// kernel's CONFIG_HZ, where sysconf(_SC_CLK_TCK) is always 100.
+fn tick_ns() -> io::Result<u64> {
+    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    let ns = tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64;
+    // 24 to 1200 ticks a second are what kernels can be built with.
+    if (500_000..=50_000_000).contains(&ns) {
+        Ok(ns)
+    } else {
+        Err(io::Error::other(format!("odd resolution: {ns} ns")))
     }
 }
 
@@ -200,6 +214,16 @@ fn c_library() -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tick_is_one_that_kernels_can_be_built_with() {
+        let per_second = 1e9 / tick_ns().unwrap() as f64;
+        assert!(
+            [24, 32, 48, 64, 100, 128, 200, 250, 256, 300, 500, 512, 600, 900, 1000, 1024, 1200]
+                .iter()
+                .any(|hz| (per_second - f64::from(*hz)).abs() < 1.0)
+        );
+    }
 
     #[test]
     fn this_machine_is_described() {

@@ -52,6 +52,7 @@ pub fn empty_record() -> Record {
             lru_gen: unknown(),
             reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: unknown(),
+            tick_ns: Reading::unavailable("planted"),
             governor: unknown(),
             c_library: unknown(),
             root: false,

@@ -73,6 +73,12 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("fault-around", read(&environment.fault_around_bytes, |&around| Bytes(around).to_string())),
         ("lru_gen", said(&environment.lru_gen)),
         ("clock source", said(&environment.clocksource)),
+        (
+            "timer tick",
+            read(&environment.tick_ns, |&ns| {
+                format!("{} ms ({:.0} Hz)", number::count(ns as f64 / 1e6), 1e9 / ns as f64)
+            }),
+        ),
         ("governor", said(&environment.governor)),
         ("C library", said(&environment.c_library)),
         ("root", if environment.root { "yes" } else { "no" }.to_string()),

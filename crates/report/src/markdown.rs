@@ -33,6 +33,9 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
             push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
         }
     }
+    for text in summary::confounders(record, findings) {
+        push(&mut out, format_args!("> **Not only reading:** {}\n\n", escape(&text)));
+    }
     if is_study {
         the_figures(&mut out, findings);
     } else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Record, State,
-    findings::{Comparison, Crossover, NoiseFloor, Verdict},
+    findings::{Comparison, Confounder, ConfounderKind, Crossover, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Files, Outcome, Reading, RoundsEnd},
 };
@@ -223,6 +223,29 @@ fn mechanism(findings: &Findings) -> Vec<String> {
         says.into_iter().flatten()
     };
     findings.mechanisms.iter().flat_map(of_arm).collect()
+}
+
+/// What else than reading differs between commands, one sentence each: to be read before their times are.
+pub(crate) fn confounders(record: &Record, findings: &Findings) -> Vec<String> {
+    let names = Names::of(record, findings);
+    let sentence = |arm: &str, it: &Confounder| {
+        let (a, b) = (names.short(arm), names.short(&it.versus));
+        let each =
+            |what: &str, show: &dyn Fn(f64) -> String| format!("{a} {what} {}, {b} {}", show(it.own), show(it.other));
+        match it.what {
+            ConfounderKind::ThreadsAtWork => each("keeps so many threads at work:", &|it| format!("{it:.2}")),
+            ConfounderKind::UserTime => each("takes this user time:", &number::duration),
+            ConfounderKind::Processes => each("runs so many processes:", &number::count),
+            ConfounderKind::OutputBytes => each("prints", &number::bytes),
+        }
+    };
+    let mut all: Vec<String> = Vec::new();
+    for command in &findings.commands {
+        for it in &command.confounders {
+            all.push(format!("{}: {}", command.condition.state, sentence(&command.arm, it)));
+        }
+    }
+    all
 }
 
 fn noise_floor(findings: &Findings) -> String {

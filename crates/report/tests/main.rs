@@ -12,7 +12,7 @@ use report::Style;
 use schema::{
     Findings, Record, Skip, State,
     claims::{LaterRun, Ledger, LedgerEntry},
-    findings::{Document, Status, Verdict},
+    findings::{CommandFinding, Confounder, ConfounderKind, Document, Status, Verdict},
     plan::{Plan, PlannedCell, PlannedCondition},
     record::{Outcome, Reading, RoundsEnd},
 };
@@ -204,6 +204,41 @@ fn no_difference_is_said_only_of_arms_that_were_proved_the_same() {
     line.not_told_apart = std::mem::take(&mut line.ties);
     assert_eq!(said(&run), proved - 1);
     assert!(report::markdown(&run.record, &run.findings).contains("not told apart: mmap"));
+}
+
+#[test]
+fn what_else_differs_between_commands_is_said_before_their_times() {
+    let mut run = run();
+    let (cell, other) = (&run.findings.cells[2], &run.findings.cells[0]);
+    let unknown = || schema::Reading::unavailable("not looked at");
+    let confounder = Confounder {
+        versus: other.arm.name.clone(),
+        versus_cell: other.id.cell,
+        what: ConfounderKind::ThreadsAtWork,
+        own: 1.91,
+        other: 1.0,
+    };
+    run.findings.commands = vec![CommandFinding {
+        id: cell.id,
+        arm: cell.arm.name.clone(),
+        condition: cell.condition.clone(),
+        says: String::new(),
+        memory: None,
+        time: schema::Reading::unavailable("not looked at"),
+        confounders: vec![confounder],
+        amplification: unknown(),
+        cgroup_limit_bytes: unknown(),
+        cgroup_memory_bytes: unknown(),
+        cgroup_peak_bytes: unknown(),
+        cgroup_file_bytes: unknown(),
+        cgroup_anonymous_bytes: unknown(),
+    }];
+    let html = report::html(&run.record, &run.findings);
+    for text in [terminal(&run, 200), report::markdown(&run.record, &run.findings), html] {
+        let at = text.find("1.91").expect("it is named");
+        assert!(text.find("Not only reading").is_some_and(|it| it < at));
+        assert!(text.find("1.52x").is_some_and(|verdict| at < verdict), "before the map");
+    }
 }
 
 #[test]

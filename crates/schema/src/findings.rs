@@ -221,6 +221,10 @@ pub struct CommandFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     pub time: Reading<CommandTime>,
+    /// What else than reading is not the same as in the baseline of its condition: part of any difference in time may be
+    /// due to that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confounders: Vec<Confounder>,
     /// Bytes from the device over those of all named files; of states that begin without the pages.
     pub amplification: Reading<f64>,
     /// In state `limited`, as the kernel counts the group: page cache and all.
@@ -229,6 +233,29 @@ pub struct CommandFinding {
     pub cgroup_peak_bytes: Reading<f64>,
     pub cgroup_file_bytes: Reading<f64>,
     pub cgroup_anonymous_bytes: Reading<f64>,
+}
+
+/// One thing that is not the same in two commands, as it is in the command and in the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confounder {
+    pub versus: String,
+    pub versus_cell: usize,
+    pub what: ConfounderKind,
+    pub own: f64,
+    pub other: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfounderKind {
+    /// User and system time over the time that passed: how many threads were at work, in the mean.
+    ThreadsAtWork,
+    /// Nanoseconds of an execution, in the mean.
+    UserTime,
+    /// Processes of the execution that was observed.
+    Processes,
+    /// Bytes of standard output.
+    OutputBytes,
 }
 
 /// Shares of the time that passed; with several threads at work those of processor time may add up to more than all of it.

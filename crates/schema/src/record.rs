@@ -446,6 +446,10 @@ pub struct Environment {
     #[serde(default = "not_looked_at")]
     pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
     pub clocksource: Reading<String>,
+    /// Between two timer ticks (1 s / CONFIG_HZ), in nanoseconds: user and system time are told apart at ticks, so that is
+    /// the grain of either.
+    #[serde(default = "not_looked_at")]
+    pub tick_ns: Reading<u64>,
     pub governor: Reading<String>,
     pub c_library: Reading<String>,
     pub root: bool,

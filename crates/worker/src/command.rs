@@ -110,6 +110,9 @@ impl Session for Execution {
         let left = end_children(GRACE);
         let usage = usage::between(&before.0, &usage::of_children());
         let mut seen = tree.readings();
+        if let Ok(ended) = &ended {
+            seen.insert("output_bytes".to_string(), Reading::Value(ended.output.bytes as f64));
+        }
         seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
         let cleaned = self.clean_up();
         let ended = ended.map_err(|fault| ("work", fault))?;
@@ -354,7 +357,7 @@ impl Ended {
     fn sum(&self) -> u64 {
         let mut sum = self.output;
         sum.add(&self.status.code().unwrap_or(-1).to_le_bytes());
-        sum.0
+        sum.sum
     }
 
     fn judge(&self, spec: &Spec, left: &[String]) -> Result<(), Fault> {
@@ -389,17 +392,21 @@ impl Ended {
 
 /// FNV-1a, 64 bits.
 #[derive(Clone, Copy)]
-struct Fnv(u64);
+struct Fnv {
+    sum: u64,
+    bytes: u64,
+}
 
 impl Fnv {
     fn new() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
+        Fnv { sum: 0xcbf2_9ce4_8422_2325, bytes: 0 }
     }
 
     fn add(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            self.sum = (self.sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
+        self.bytes += bytes.len() as u64;
     }
 }
 

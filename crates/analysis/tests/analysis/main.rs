@@ -3,6 +3,7 @@
 mod around;
 mod claims;
 mod confirm;
+mod confounders;
 mod costs;
 mod counted;
 mod equal_work;

@@ -58,6 +58,7 @@ pub(crate) fn record(id: &str) -> Record {
             lru_gen: text("0x0007"),
             reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: text("tsc"),
+            tick_ns: Reading::Value(4_000_000),
             governor: text("performance"),
             c_library: text("glibc 2.39"),
             root: false,

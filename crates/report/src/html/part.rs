@@ -16,6 +16,9 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
             @for text in [summary::interrupted(record), summary::nothing_decided(record, findings)].into_iter().flatten() {
                 p.warning { (said(&text)) }
             }
+            @for text in summary::confounders(record, findings) {
+                p.warning { b { "Not only reading: " } (said(&text)) }
+            }
             @if study::is_one(record) {
                 h2 { "Published, and measured here" }
                 (figures(findings))

@@ -517,6 +517,7 @@ fn record() -> Record {
             lru_gen: Reading::Value("0x0007".into()),
             reclaim_schemes: Reading::Value(Vec::new()),
             clocksource: Reading::Value("kvm-clock".into()),
+            tick_ns: Reading::Value(4_000_000),
             governor: unknown(),
             c_library: Reading::Value("glibc 2.39".into()),
             root: false,

@@ -16,9 +16,9 @@ use schema::{
     },
     findings::{
         CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed,
-        Crossover, Document, Estimate, FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine,
-        NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointFinding, Safepoints, StateNoise, Status, Verdict,
-        WithinCpuCache,
+        Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding, FilledComparison, Fork,
+        ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointFinding, Safepoints,
+        StateNoise, Status, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
@@ -212,7 +212,7 @@ makes! {
         Environment {
             host, kernel, architecture, cpu, cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
             swap_bytes, virtualisation, mitigations, transparent_hugepage, fault_around_bytes, lru_gen, reclaim_schemes,
-            clocksource, governor, c_library, root, steal_share, load,
+            clocksource, tick_ns, governor, c_library, root, steal_share, load,
         }
         CpuCache { level, kind, bytes, count }
         ReclaimScheme { kdamond, action, idle_s, quota_bytes_per_s }
@@ -309,9 +309,10 @@ makes! {
             device_read_bytes, device_write_bytes, misses_per_block, device_bytes_per_byte, peak_memory_bytes, peak_anonymous_bytes, peak_file_bytes, ceiling_share,
         }
         CommandFinding {
-            id, arm, condition, says, memory, time, amplification, cgroup_limit_bytes, cgroup_memory_bytes,
+            id, arm, condition, says, memory, time, confounders, amplification, cgroup_limit_bytes, cgroup_memory_bytes,
             cgroup_peak_bytes, cgroup_file_bytes, cgroup_anonymous_bytes,
         }
+        Confounder { versus, versus_cell, what, own, other }
         CommandTime {
             threads_at_once, threads_seen, user_share, system_share, waited_share, device_busy_share, reading_at_most,
             own_work_of,
@@ -426,6 +427,7 @@ makes! {
         }
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }
+        ConfounderKind { ThreadsAtWork, UserTime, Processes, OutputBytes }
         ClaimVerdict { Holds, Reversed, NoDifference, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }

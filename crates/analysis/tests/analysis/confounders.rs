@@ -1,0 +1,127 @@
+//! What else than reading differs between two commands, and when a bound on reading is a number.
+
+use schema::{
+    Reading, Workload,
+    findings::{CommandFinding, ConfounderKind},
+    observation::{Access, MappingCount, Means, Observation, Observed},
+};
+
+use crate::support::{Lab, MIB, Pass};
+
+const ARMS: [&str; 2] = ["command/A", "command/B"];
+
+/// Two commands of 100 ms each.
+fn commands(adjust: [&dyn Fn(&mut Pass); 2]) -> Lab {
+    let mut lab = Lab::new();
+    let condition = schema::Condition { workload: Workload::Command, ops: 1, ..schema::Condition::plain(MIB) };
+    let condition = lab.condition(condition);
+    for (name, adjust) in ARMS.into_iter().zip(adjust) {
+        let cell = lab.cell(condition, "read");
+        lab.record.cells[cell].arm = schema::Arm {
+            runtime: "command".into(),
+            method: "command".into(),
+            name: name.into(),
+            ..lab.record.cells[cell].arm.clone()
+        };
+        lab.measure(cell, 20, 100e6, |_, pass| {
+            pass.reads("user_ns", 60e6).reads("system_ns", 30e6).reads("threads_at_once", 1.0);
+            pass.reads("output_bytes", 10.0);
+            adjust(pass);
+        });
+    }
+    lab
+}
+
+fn same(_: &mut Pass) {}
+
+fn observe(lab: &mut Lab, seen: [(u64, Access); 2]) {
+    lab.record.observations = ARMS
+        .into_iter()
+        .zip(seen)
+        .map(|(arm, (processes, named))| Observed {
+            arm: arm.into(),
+            seen: Reading::Value(Observation {
+                by: Means::Ptrace,
+                processes,
+                threads: processes,
+                readers_at_once: Some(1),
+                named_opened: 1,
+                named,
+                files: Vec::new(),
+                files_left_out: 0,
+                rings: 0,
+                incomplete: Vec::new(),
+                remarks: Vec::new(),
+            }),
+        })
+        .collect();
+}
+
+fn copies() -> Access {
+    let mut access = Access { opens: 1, ..Access::default() };
+    (0..16).for_each(|_| access.count_call("read", 65_536, 65_536, true));
+    access
+}
+
+fn maps() -> Access {
+    let mut access = Access { opens: 1, ..Access::default() };
+    access.count_mapping(&MappingCount { count: 1, bytes: MIB, ..MappingCount::default() });
+    access
+}
+
+/// Of the second command; the first has none.
+fn of_the_second(lab: &Lab) -> CommandFinding {
+    let [first, second] = <[CommandFinding; 2]>::try_from(lab.analyze().commands).unwrap();
+    assert_eq!(first.confounders, [], "it is the baseline");
+    second
+}
+
+#[test]
+fn commands_that_differ_in_nothing_else_have_no_confounder() {
+    let mut lab = commands([&same, &|pass| {
+        // More system time and waiting are what reading costs.
+        pass.reads("system_ns", 5e6);
+    }]);
+    observe(&mut lab, [(1, copies()), (1, maps())]);
+    assert_eq!(of_the_second(&lab).confounders, []);
+}
+
+#[test]
+fn more_threads_more_work_more_processes_and_more_output_are_named() {
+    let mut lab = commands([&same, &|pass| {
+        pass.reads("user_ns", 160e6).reads("output_bytes", 20.0);
+    }]);
+    observe(&mut lab, [(1, copies()), (3, copies())]);
+    let second = of_the_second(&lab);
+    let kinds: Vec<ConfounderKind> = second.confounders.iter().map(|it| it.what).collect();
+    use ConfounderKind::{OutputBytes, Processes, ThreadsAtWork, UserTime};
+    assert_eq!(kinds, [ThreadsAtWork, UserTime, Processes, OutputBytes]);
+    assert!(second.confounders.iter().all(|it| (it.versus.as_str(), it.versus_cell) == (ARMS[0], 0)));
+    let values: Vec<[f64; 2]> = second.confounders.iter().map(|it| [it.own, it.other]).collect();
+    assert!((values[0][0] - 1.9).abs() < 0.05 && (values[0][1] - 0.9).abs() < 0.05, "{values:?}");
+    assert_eq!(values[1..], [[160e6, 60e6], [3.0, 1.0], [20.0, 10.0]]);
+}
+
+#[test]
+fn how_much_faster_another_way_makes_it_is_a_number_only_where_one_copies_and_one_maps() {
+    let says = |seen: [Access; 2]| {
+        let mut lab = commands([&same, &same]);
+        let [a, b] = seen;
+        observe(&mut lab, [(1, a), (1, b)]);
+        of_the_second(&lab).says
+    };
+    assert!(says([copies(), maps()]).contains("x faster"));
+    let unknown = says([copies(), copies()]);
+    assert!(unknown.contains("with this user time") && !unknown.contains("x faster"), "{unknown}");
+    assert!(!commands([&same, &same]).analyze().commands[1].says.contains("x faster"), "nothing was observed");
+}
+
+#[test]
+fn user_time_is_as_coarse_as_the_ticks_of_the_machine() {
+    let bound = |tick_ns: u64| {
+        let mut lab = commands([&same, &same]);
+        lab.record.environment.tick_ns = Reading::Value(tick_ns);
+        lab.analyze().commands[0].time.value().unwrap().reading_at_most
+    };
+    assert!(bound(1_000_000) < bound(10_000_000));
+}
