@@ -123,7 +123,9 @@ impl Bench<'_> {
             self.complete_calibration(hooks);
         }
         if confirms {
-            self.confirm(&slot, begun + whole, ops_given, hooks);
+            let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
+            let until = begun + whole + calibrated;
+            self.confirm(&slot, until.min(Instant::now() + self.clock.left()), ops_given, hooks);
         }
     }
 
