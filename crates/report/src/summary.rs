@@ -36,6 +36,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     };
     add("Mechanism", mechanism(findings), false);
     add("Noise floor", vec![noise_floor(findings)], false);
+    add("Whole job", whole_job(findings), false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(record, findings), false);
     add("Accounted", costs::summary(record, findings), false);
@@ -262,6 +263,36 @@ fn noise_floor(findings: &Findings) -> String {
         ),
         None => "not known: no A/A control was measured often enough".into(),
     }
+}
+
+/// How many answers were measured again over the whole file or with many reads, and what came of it.
+fn whole_job(findings: &Findings) -> Vec<String> {
+    let tried: Vec<_> = findings.comparisons.iter().filter_map(|it| Some((it, it.confirmed.as_ref()?))).collect();
+    if tried.is_empty() {
+        return Vec::new();
+    }
+    let count = |holds: Option<bool>| tried.iter().filter(|(_, job)| job.holds == holds).count();
+    let mut says = vec![format!(
+        "{} answers were measured again, each over as much of the file or by as many reads as there was time for: {} held, {} \
+         did not and are replaced, {} stayed open",
+        tried.len(),
+        count(Some(true)),
+        count(Some(false)),
+        count(None)
+    )];
+    for (comparison, job) in tried.iter().filter(|(_, job)| job.holds == Some(false)) {
+        says.push(format!(
+            "{} against {}, {}: {} in the rounds, {} over {} in {} blocks",
+            comparison.arm,
+            comparison.baseline,
+            comparison.condition.label(),
+            job.rounds_speedup.map_or_else(|| "unknown".into(), |it| number::ratio_glued(it.median)),
+            number::ratio_glued(job.speedup.median),
+            number::bytes_glued(job.bytes as f64),
+            number::count(job.ops as f64)
+        ));
+    }
+    says
 }
 
 fn ceiling(record: &Record) -> String {
