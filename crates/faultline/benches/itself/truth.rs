@@ -95,7 +95,7 @@ fn is_here(comparison: &Comparison, survey: &Document) -> bool {
     };
     of_cell(comparison.baseline_cell)
         && of_cell(comparison.id.cell)
-        && comparison.condition.block_bytes % 8 == 0
+        && comparison.condition.block_bytes.is_multiple_of(8)
         && comparison.condition.fill() != Some(Fill::Found)
 }
 
