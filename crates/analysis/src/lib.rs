@@ -43,7 +43,7 @@ use schema::{
 
 pub use compare::{MARGIN, verdict};
 pub use confirm::headlines;
-pub use cost::{Asked, fit, forecast};
+pub use cost::{Asked, faults_on, fit, fit_fills, forecast};
 pub use gate::{Analyzed, gate};
 pub use ledger::Claims;
 pub use precision::{PRECISION, is_precise};

@@ -284,6 +284,8 @@ pub struct PredictArgs {
     /// State of the pages that fit into memory: cached or mapped; or cold, with none in memory
     #[arg(long, default_value = "cached")]
     pub state: State,
+    #[arg(long, value_name = "FILL", default_value = "sequential", help = fills())]
+    pub fill: Fill,
     /// What happens to each byte: sum or touch
     #[arg(long, default_value = "sum")]
     pub consume: Consume,

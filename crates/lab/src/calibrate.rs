@@ -11,12 +11,12 @@ use std::{
 };
 
 use schema::{
-    Bytes, Condition, Consume, Span, State, Workload,
+    Bytes, Condition, Consume, Fill, Span, State, Workload,
     record::Reading,
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Loop},
 };
 
-use crate::execute::Bench;
+use crate::{execute::Bench, fill};
 
 /// With a smaller budget the seconds that a calibration takes would be missed elsewhere.
 pub const BUDGET_MIN: Duration = Duration::from_secs(45);
@@ -35,7 +35,7 @@ const MIB: u64 = 1 << 20;
 
 /// Block, and how many of them make a pass of some milliseconds.
 const BLOCKS: [(u64, u64); 8] = [
-    (64, 131_072),
+    (32, 131_072),
     (2 * KIB, 16_384),
     (32 * KIB, 2048),
     // Where a buffer is about to share a second-level cache with what is copied into it, the curve bends.
@@ -52,22 +52,55 @@ const SPANS: [u64; 4] = [32 * KIB, 512 * KIB, 8 * MIB, 64 * MIB];
 /// Blocks that are read from the device through the page cache, at random places.
 const PAGED_IN: (u64, u64) = (640 * KIB, 16);
 /// Request sizes and depths for the device.
-const REQUESTS: [u64; 3] = [4 * KIB, 64 * KIB, MIB];
+const REQUESTS: [u64; 3] = [4 * KIB, 48 * KIB, 768 * KIB];
 const DEEP: u32 = 32;
+/// Random touches of a fresh mapping, a page each: so few that most of them are the first in what their fault maps.
+const TOUCHES: (u64, u64) = (2 * KIB, 4096);
+/// Where a fill is made for the calibration alone, it covers so much at most.
+pub const FILLED_BYTES_MAX: u64 = 64 * MIB;
 
-/// What is measured, with `range_bytes` as the largest span.
+/// The points of one window of the file.
+struct Points(Vec<CalibrationPoint>);
+
+impl Points {
+    fn add(
+        &mut self,
+        arm: &str,
+        workload: Workload,
+        consume: Consume,
+        state: State,
+        (block_bytes, ops): (u64, u64),
+        range_bytes: u64,
+    ) {
+        if block_bytes <= range_bytes && ops > 0 {
+            let (arm, passes) = (format!("native/{arm}"), Vec::new());
+            let fill = None;
+            self.0.push(CalibrationPoint {
+                arm,
+                workload,
+                consume,
+                state,
+                fill,
+                block_bytes,
+                range_bytes,
+                ops,
+                passes,
+            });
+        }
+    }
+}
+
+/// What is measured where the page cache was filled in ascending order, and of the device, with `range_bytes` as the largest
+/// span.
 fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
     use {
         Consume::{Sum, Touch},
         State::{AsIs, Cached, Cold, Mapped},
         Workload::{Random, Scan},
     };
-    let mut points: Vec<CalibrationPoint> = Vec::new();
-    let mut add = |arm: &str, workload, consume, state, (block_bytes, ops): (u64, u64), range_bytes: u64| {
-        if block_bytes <= range_bytes {
-            let (arm, passes) = (format!("native/{arm}"), Vec::new());
-            points.push(CalibrationPoint { arm, workload, consume, state, block_bytes, range_bytes, ops, passes });
-        }
+    let mut points = Points(Vec::new());
+    let mut add = |arm: &str, workload, consume, state, blocks, range| {
+        points.add(arm, workload, consume, state, blocks, range);
     };
     let whole = range_bytes;
     let [smallest, _, middle, ..] = BLOCKS;
@@ -100,7 +133,7 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
         add("mmap", Scan, Touch, Cached, (middle.0, part / middle.0), part);
         add("mmap+populate-read", Scan, Touch, Cached, (middle.0, part / middle.0), part);
     }
-    add("mmap", Random, Touch, Cached, (4 * KIB, 4096), whole);
+    add("mmap", Random, Touch, Cached, TOUCHES, whole);
     if on_a_device {
         // What the device gives through read-ahead, of the same first part of the file as cold cells.
         let stream = whole.min(16 * MIB);
@@ -114,12 +147,41 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
             add(&deep, Random, Touch, AsIs, (request, (64 * MIB / request).min(4096)), all);
         }
     }
-    points.retain(|point| point.ops > 0);
+    points.0
+}
+
+/// What is measured after another fill: all that depends on folios. What is read, summed and missed is compared with the same
+/// after the usual fill.
+fn points_of(fill: Fill, range_bytes: u64) -> Vec<CalibrationPoint> {
+    use {
+        Consume::{Sum, Touch},
+        State::{Cached, Mapped},
+        Workload::{Random, Scan},
+    };
+    let (whole, [smallest, _, middle, ..]) = (range_bytes, BLOCKS);
+    let mut points = Points(Vec::new());
+    let mut add = |arm: &str, workload, consume, state, blocks, range| {
+        points.add(arm, workload, consume, state, blocks, range);
+    };
+    for part in [whole / 8, whole] {
+        add("mmap", Scan, Touch, Cached, (middle.0, part / middle.0), part);
+    }
+    add("mmap+populate-read", Scan, Touch, Cached, (middle.0, whole / middle.0), whole);
+    // A fault maps 64 KiB at least.
+    add("mmap", Random, Touch, Cached, (TOUCHES.0, TOUCHES.1.min(whole / (256 * KIB))), whole);
+    add("mmap", Scan, Touch, Mapped, middle, whole);
+    for (arm, consume) in [("pread", Touch), ("mmap", Sum)] {
+        add(arm, Scan, consume, Mapped, middle, whole);
+        add(arm, Random, consume, Mapped, smallest, whole);
+        add(arm, Random, consume, Mapped, (smallest.0, FEW), whole);
+    }
+    let mut points = points.0;
+    points.iter_mut().for_each(|it| it.fill = Some(fill));
     points
 }
 
-/// What is to be measured on the first bytes of `range`, with no pass made yet.
-pub fn begin(bench: &Bench, range: Span, budget: Duration) -> Reading<Calibration> {
+/// Loops of the controller's, and no point yet, of the first bytes of a window that begins at `offset`.
+pub fn begin(offset: u64, budget: Duration) -> Reading<Calibration> {
     if budget < BUDGET_MIN {
         return Reading::unavailable(format!(
             "a budget of {} s leaves no time for it; --budget {}s does",
@@ -131,10 +193,22 @@ pub fn begin(bench: &Bench, range: Span, budget: Duration) -> Reading<Calibratio
         elapsed_s: 0.0,
         clock: many(100_000, Instant::now),
         bare_call: many(100_000, rustix::process::getppid),
-        offset: range.offset,
-        points: points(range.bytes, !bench.target.file_system.is_memory()),
+        offset,
+        points: Vec::new(),
         missing: Vec::new(),
     })
+}
+
+/// Adds the points of the stage of one fill, in the first `range_bytes` of the window.
+pub fn add_points(bench: &Bench, calibration: &mut Calibration, fill: Fill, range_bytes: u64) {
+    if fill == Fill::Sequential {
+        calibration.points.extend(points(range_bytes, !bench.target.file_system.is_memory()));
+        return;
+    }
+    match fill::possible(fill, bench.target, calibration.offset.saturating_add(range_bytes)) {
+        Ok(()) => calibration.points.extend(points_of(fill, range_bytes)),
+        Err(reason) => calibration.missing.push(reason),
+    }
 }
 
 /// Whether a point goes around the page cache.
@@ -147,34 +221,41 @@ fn evicts(point: &CalibrationPoint) -> bool {
     point.state == State::Cold
 }
 
-/// Some more passes, of the points that have fewest: between the rounds of a stage that lives in the page cache of any
-/// point, between others of the device alone.
-pub fn between_rounds(bench: &mut Bench, calibration: &mut Calibration, warm: bool, budget: Duration) {
+/// Some more passes, of the points that have fewest: between the rounds of a stage that lives in the page cache of the points
+/// of its fill and of the device, between others of the device alone.
+pub fn between_rounds(bench: &mut Bench, calibration: &mut Calibration, fill: Option<Fill>, budget: Duration) {
     let time_s = budget.as_secs_f64() * SHARE;
-    let wanted = |it: &CalibrationPoint| if warm { !evicts(it) } else { is_of_device(it) || evicts(it) };
+    let wanted = |it: &CalibrationPoint| match fill {
+        Some(fill) => it.fill() == Some(fill) || is_of_device(it),
+        None => is_of_device(it) || evicts(it),
+    };
     let some = (calibration.points.iter().filter(|it| wanted(it)).count() as f64 * PER_ROUND).ceil() as usize;
-    // Device points go on after the warm stage: what the device answers later is another matter.
-    let enough = if warm { PASSES.end } else { 2 * PASSES.end };
+    // Device points go on after the warm stages: what the device answers later is another matter.
+    let enough = if fill.is_some() { PASSES.end } else { 2 * PASSES.end };
     passes(bench, calibration, some, time_s, &|it| wanted(it) && it.passes.len() < enough);
 }
 
-/// The fewest passes of each point, where rounds were too few for them; those that evict the file come last.
-pub fn complete(bench: &mut Bench, calibration: &mut Calibration, budget: Duration) {
+/// The fewest passes of each point of a fill, where rounds were too few for them; with the usual fill also of the device, and
+/// those that evict the file come last.
+pub fn complete(bench: &mut Bench, calibration: &mut Calibration, fill: Fill, budget: Duration) {
     let time_s = budget.as_secs_f64() * SHARE_MOST;
+    let of_fill = |it: &CalibrationPoint| it.fill().unwrap_or(Fill::Sequential) == fill;
     for evicting in [false, true] {
         for _ in 0..PASSES.start {
             let all = calibration.points.len();
-            passes(bench, calibration, all, time_s, &|it| evicts(it) == evicting && it.passes.len() < PASSES.start);
+            let few = |it: &CalibrationPoint| it.passes.len() < PASSES.start;
+            passes(bench, calibration, all, time_s, &|it| of_fill(it) && evicts(it) == evicting && few(it));
         }
     }
     if !bench.is_interrupted() {
-        let without = calibration.points.extract_if(.., |it| it.passes.is_empty());
+        let without = calibration.points.extract_if(.., |it| of_fill(it) && it.passes.is_empty());
         calibration.missing.extend(without.map(|it| missing(&it, "there was no time left for it")));
     }
 }
 
 fn missing(point: &CalibrationPoint, reason: &str) -> String {
-    format!("{} {} {}: {reason}", point.arm, point.workload, Bytes(point.block_bytes))
+    let fill = point.fill.map_or_else(String::new, |it| format!(", fill {it}"));
+    format!("{} {} {}{fill}: {reason}", point.arm, point.workload, Bytes(point.block_bytes))
 }
 
 /// One pass more of the points that have fewest, as long as the calibration has taken less than its time.
@@ -212,12 +293,14 @@ fn one(bench: &mut Bench, point: &CalibrationPoint, offset: u64) -> Result<Calib
         consume: point.consume,
         block_bytes: point.block_bytes,
         state: point.state,
+        fill: point.fill,
         range: Span { offset, bytes: point.range_bytes },
         ops: point.ops,
         ..Condition::plain(bench.target.bytes)
     };
     let done = bench.observe(&point.arm.parse()?, &condition)?;
-    Ok(CalibrationPass { phases: done.phases, minor_faults: done.usage.minor_faults })
+    let cpu_ns = Some(done.usage.user_ns.saturating_add(done.usage.system_ns));
+    Ok(CalibrationPass { phases: done.phases, minor_faults: done.usage.minor_faults, cpu_ns })
 }
 
 fn many<T>(times: u64, mut what: impl FnMut() -> T) -> Loop {
@@ -235,24 +318,34 @@ mod tests {
     #[test]
     fn every_point_is_work_that_its_range_has_room_for() {
         for range in [1, 4096, 100_000, 3 * MIB + 5, 64 * MIB, 1 << 30] {
-            for on_a_device in [false, true] {
-                for point in points(range, on_a_device) {
-                    assert!(point.ops > 0 && point.block_bytes <= point.range_bytes, "{point:?}");
-                    assert!(point.range_bytes <= range, "{point:?}");
-                    point.arm.parse::<schema::Arm>().unwrap();
-                }
+            let of_fill = points_of(Fill::Random, range);
+            assert!(of_fill.iter().all(|it| it.fill() == Some(Fill::Random)));
+            for point in [points(range, false), points(range, true), of_fill].concat() {
+                assert!(point.ops > 0 && point.block_bytes <= point.range_bytes, "{point:?}");
+                assert!(point.range_bytes <= range, "{point:?}");
+                point.arm.parse::<schema::Arm>().unwrap();
             }
         }
         assert!(points(1 << 30, true).len() > points(1 << 30, false).len());
-        assert!(points(63, true).is_empty());
+        assert!(points(31, true).is_empty() && points_of(Fill::Random, 31).is_empty());
+    }
+
+    /// The costs of other folios are those of the usual ones, changed by what the same passes show.
+    #[test]
+    fn what_is_compared_between_fills_is_the_same_work() {
+        let work = |it: &CalibrationPoint| (it.arm.clone(), it.workload, it.consume, it.block_bytes, it.ops);
+        let usual: Vec<_> = points(1 << 30, false).iter().filter(|it| it.state == State::Mapped).map(work).collect();
+        let other = points_of(Fill::Random, 64 * MIB);
+        let other: Vec<_> = other.iter().filter(|it| it.state == State::Mapped).map(work).collect();
+        assert!(!other.is_empty() && other.iter().all(|it| usual.contains(it)), "{other:?}");
     }
 
     #[test]
-    fn no_block_above_the_smallest_is_one_that_the_built_in_experiments_measure() {
+    fn no_block_is_one_that_the_built_in_experiments_measure() {
         for name in ["survey", "crossover", "calibrate"] {
             let experiment = schema::Experiment::parse(name, schema::builtin::find(name).unwrap()).unwrap();
             let blocks = experiment.comparisons.iter().flat_map(|it| &it.block).map(|it| it.0);
-            assert!(blocks.into_iter().all(|block| BLOCKS[1..].iter().all(|it| it.0 != block)), "{name}");
+            assert!(blocks.into_iter().all(|block| BLOCKS.iter().all(|it| it.0 != block)), "{name}");
         }
     }
 }

@@ -11,7 +11,7 @@ use schema::{
 };
 use sys::cache::{self, Way};
 
-use crate::Target;
+use crate::{Target, fill};
 
 /// A file is shown in so many stretches at most.
 const STRETCHES: u64 = 48;
@@ -38,9 +38,22 @@ pub fn file(path: &Path) -> Result<FileView> {
             .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
             .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
             .into(),
+        pages_per_fault: match residency.reason() {
+            // Who is not told what is resident cannot keep from reading in the rest.
+            Some(reason) => Reading::unavailable(reason),
+            None => pages_per_fault(&target).into(),
+        },
+        faults: Reading::unavailable("no unit costs were asked for"),
         mapped_by: sys::process::mappers(&target.identity()),
         residency,
     })
+}
+
+/// The median over some places.
+fn pages_per_fault(target: &Target) -> Result<f64, String> {
+    let counts = sys::folio::pages_per_fault(&target.file, 0, target.bytes, fill::SAMPLES);
+    let counts = counts.map_err(|error| format!("what a fault maps cannot be seen: {error}"))?;
+    counts.get(counts.len() / 2).map(|&pages| pages as f64).ok_or_else(|| "no page of it is resident".into())
 }
 
 fn residency(target: &Target) -> Reading<Residency> {

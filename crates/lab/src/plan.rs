@@ -37,10 +37,19 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stages of some conditions, in order. The warm stage of the usual fill is always there: what single calls and
-    /// faults cost is measured in it.
+    /// The stages of some conditions, in order. The warm stages of the usual fill and of the smallest folios are always
+    /// there: what single calls and faults cost is measured in them.
     pub fn all(conditions: &[Condition]) -> BTreeSet<Stage> {
-        conditions.iter().map(Stage::of).chain([Stage::Warm(Fill::Sequential)]).collect()
+        let calibrated = [Fill::Sequential, Fill::Random].map(Stage::Warm);
+        conditions.iter().map(Stage::of).chain(calibrated).collect()
+    }
+
+    /// Of a stage that lives in the page cache.
+    pub fn fill(self) -> Option<Fill> {
+        match self {
+            Stage::Warm(fill) => Some(fill),
+            _ => None,
+        }
     }
 
     pub fn of(condition: &Condition) -> Stage {

@@ -41,12 +41,18 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
     }
     if let Some((median, worst)) = predictions.median.zip(predictions.worst) {
         let common = predictions.worst_have.as_ref().map(|it| format!("; the worst are mostly {it}"));
+        let counts = |it: &PredictedCell| it.not_counted.is_none();
+        let counted = predictions.cells.iter().filter(|it| counts(it)).count();
+        let left_out = match predictions.cells.len() - counted {
+            0 => String::new(),
+            some => format!(" ({some} more were calibrated or repeat a prediction, and do not count)"),
+        };
         lines.push(format!(
-            "{} that can be predicted: median error {}, at worst {}{}{}",
-            all_of(predictions.cells.len(), "cell", "cells"),
+            "{} that can be predicted{left_out}: median error {}, at worst {}{}{}",
+            all_of(counted, "cell", "cells"),
             number::percent(median),
             number::percent(worst),
-            worst_cell(record, &predictions.cells, |_| true),
+            worst_cell(record, &predictions.cells, counts),
             common.unwrap_or_default()
         ));
     }
@@ -107,6 +113,12 @@ pub(crate) fn facts(record: &Record, findings: &Findings) -> Result<Vec<(String,
     add("map", ns(costs.map_ns));
     add("populate", costs.populate.map(per_page));
     add("unmap", costs.unmap.map(per_page));
+    for fill in findings.costs.iter().flat_map(|it| &it.fills) {
+        let costs = &fill.costs;
+        add(&format!("fault, fill {}", fill.fill), fault(costs));
+        add(&format!("fault at a random place, fill {}", fill.fill), ns(costs.fault_random_ns));
+        add(&format!("unmap, fill {}", fill.fill), costs.unmap.map(per_page));
+    }
     for device in &costs.device {
         add(&format!("device, {} in flight", device.queue_depth), sizes(&device.request));
     }
@@ -185,7 +197,7 @@ pub fn forecast_json(forecast: &Forecast) -> String {
 fn question(forecast: &Forecast, arm: &ForecastArm) -> String {
     let condition = &arm.condition;
     format!(
-        "{} {} blocks of {} ({}), in a file of {}, {} of memory, {}{}",
+        "{} {} blocks of {} ({}), in a file of {}, {} of memory, {}{}{}",
         number::count(condition.ops as f64),
         condition.workload,
         Bytes(condition.block_bytes),
@@ -193,6 +205,7 @@ fn question(forecast: &Forecast, arm: &ForecastArm) -> String {
         Bytes(condition.file_bytes),
         Bytes(forecast.memory_bytes),
         condition.state,
+        condition.fill.map_or_else(String::new, |fill| format!(", fill {fill}")),
         if condition.threads > 1 { format!(", {} threads", condition.threads) } else { String::new() }
     )
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use schema::{
     Bytes, Reading,
-    inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
+    inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
+    unit_cost::FaultCost,
 };
 
 use crate::{
     Style, number,
     page::{Page, Paint, Piece},
+    summary::plural,
     table::{Cell, Column, Table},
 };
 
@@ -57,12 +59,48 @@ fn file(page: &mut Page, view: &FileView) {
         None if sizes.is_empty() => page.item(0, LABEL, "Folios", Paint::Heading, "none"),
         None => page.item(0, LABEL, "Folios", Paint::Heading, &sizes.join(", ")),
     }
+    if let (Reading::Unavailable { .. }, Reading::Value(pages)) = (&view.folio_orders, &view.pages_per_fault) {
+        let folios =
+            if *pages <= 16.0 { "64 KiB or less".into() } else { Bytes(view.page_bytes * *pages as u64).to_string() };
+        let text = format!("a fault maps {}: folios of {folios}", pages_of(*pages));
+        page.item(0, LABEL, "", Paint::Heading, &text);
+    }
     let mapped = if view.mapped_by.is_empty() {
         "no process that is visible from here".to_string()
     } else {
         view.mapped_by.join(", ")
     };
     page.item(0, LABEL, "Mapped by", Paint::Heading, &mapped);
+    match &view.faults {
+        Reading::Value(faults) => page.item(0, LABEL, "Mapping it", Paint::Heading, &sentence(faults)),
+        Reading::Unavailable { unavailable } => page.item(0, LABEL, "Mapping it", Paint::Unsure, unavailable),
+    }
+}
+
+/// Folios are worse than others where a page costs so many times as much.
+const WORSE: f64 = 1.25;
+
+fn sentence(faults: &FaultView) -> String {
+    let FaultView { run, like, here, in_order } = faults;
+    let per_page = |it: &FaultCost| it.ns / it.pages.max(1.0);
+    let better = if per_page(here) > WORSE * per_page(in_order) {
+        format!(
+            ". After one read in order a fault would map {} for {}: evict the file and read it once in order before mapping it",
+            number::count(in_order.pages.round()),
+            number::duration(in_order.ns)
+        )
+    } else {
+        ", and no read in order makes that cheaper".into()
+    };
+    format!(
+        "A fault maps {} here and costs {} with its unmapping (as after fill {like} in run {run}){better}.",
+        pages_of(here.pages),
+        number::duration(here.ns)
+    )
+}
+
+fn pages_of(pages: f64) -> String {
+    format!("{} page{}", number::count(pages.round()), plural(pages.round() as usize))
 }
 
 fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
@@ -194,6 +232,13 @@ mod tests {
                 FolioOrder { order: 0, pages: 10 },
                 FolioOrder { order: 9, pages: 5_120 },
             ]),
+            pages_per_fault: Reading::Value(16.0),
+            faults: Reading::Value(FaultView {
+                run: "a1".into(),
+                like: schema::Fill::Random,
+                here: FaultCost { pages: 16.0, ns: 9_900.0 },
+                in_order: FaultCost { pages: 420.0, ns: 1_700.0 },
+            }),
             mapped_by: vec!["4711 (mongod)".into()],
         }
     }
@@ -217,6 +262,11 @@ mod tests {
             Folios      10 pages in folios of 4 KiB, 5,120 pages in
                         folios of 2 MiB
             Mapped by   4711 (mongod)
+            Mapping it  A fault maps 16 pages here and costs 9.90 µs
+                        with its unmapping (as after fill random in run
+                        a1). After one read in order a fault would map
+                        420 for 1.70 µs: evict the file and read it once
+                        in order before mapping it.
         "#]]
         .assert_eq(&text(&Inspection::File(Box::new(seen()))));
     }
@@ -228,6 +278,8 @@ mod tests {
             residency: Reading::unavailable(why),
             stretches: Reading::unavailable(why),
             folio_orders: Reading::unavailable("folio sizes need root"),
+            pages_per_fault: Reading::unavailable(why),
+            faults: Reading::unavailable(why),
             mapped_by: Vec::new(),
             ..seen()
         };

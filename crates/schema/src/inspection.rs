@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{FolioOrder, Reading};
+use crate::{
+    Fill,
+    record::{FolioOrder, Reading},
+    unit_cost::FaultCost,
+};
 
 /// What `faultline inspect --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,8 +28,24 @@ pub struct FileView {
     pub stretches: Reading<Vec<f64>>,
     /// Resident pages by folio size, with root.
     pub folio_orders: Reading<Vec<FolioOrder>>,
+    /// Pages that one fault maps, in the middle of some places; for any user who is told the residency.
+    pub pages_per_fault: Reading<f64>,
+    /// What that means for mappings of it here, by the unit costs of a saved run.
+    pub faults: Reading<FaultView>,
     /// Processes that have it mapped, as far as this user may look: `4711 (mongod)`.
     pub mapped_by: Vec<String>,
+}
+
+/// A fault on the folios that a file has, and on those that it would have, with the unmapping of what it maps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultView {
+    /// The run whose unit costs these are.
+    pub run: String,
+    /// What it costs after this fill, whose faults map as much as here.
+    pub like: Fill,
+    pub here: FaultCost,
+    /// After the file was evicted and read once in ascending order.
+    pub in_order: FaultCost,
 }
 
 /// Pages of a file, by what the page cache says of them.

@@ -239,6 +239,12 @@ impl Value for crate::findings::CommandTime {
     }
 }
 
+impl Value for crate::inspection::FaultView {
+    fn is_finite(&self) -> bool {
+        [self.here, self.in_order].iter().all(|it| it.pages.is_finite() && it.ns.is_finite())
+    }
+}
+
 impl Value for u64 {}
 impl Value for bool {}
 impl Value for String {}

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CellId, Condition, Consume, State, Workload, findings::Estimate, protocol::Phases, record::Reading, record::Target,
+    CellId, Condition, Consume, Fill, State, Workload, findings::Estimate, protocol::Phases, record::Reading,
+    record::Target,
 };
 
 /// Short passes by the ordinary workers over the target, and two loops of the controller's: raw measurements.
@@ -44,16 +45,29 @@ pub struct CalibrationPoint {
     pub workload: Workload,
     pub consume: Consume,
     pub state: State,
+    /// As in a condition: `sequential` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Fill>,
     pub block_bytes: u64,
     pub range_bytes: u64,
     pub ops: u64,
     pub passes: Vec<CalibrationPass>,
 }
 
+impl CalibrationPoint {
+    /// How the page cache was filled; nothing where it was not.
+    pub fn fill(&self) -> Option<Fill> {
+        self.state.is_filled().then(|| self.fill.unwrap_or(Fill::Sequential))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationPass {
     pub phases: Phases,
     pub minor_faults: u64,
+    /// Processor time of the pass; unknown in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
 }
 
 /// Pages whose entries of the page table share a line of the cache.
@@ -142,6 +156,32 @@ pub struct UnitCosts {
     pub page_in_ns: Option<f64>,
     /// A byte that comes from the device through read-ahead, in ascending order, with the copying that goes on meanwhile.
     pub stream_byte_ns: Option<f64>,
+}
+
+/// What single things cost where the page cache was filled in another way than in ascending order, and so holds the file in
+/// folios of another size. What folios do not change is as there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FillCosts {
+    pub fill: Fill,
+    /// The window of the file that was filled so for the calibration.
+    pub calibrated_bytes: u64,
+    #[serde(flatten)]
+    pub costs: UnitCosts,
+}
+
+/// A fault at a random place of a fresh mapping, with what `munmap` takes for the pages that it mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FaultCost {
+    pub pages: f64,
+    pub ns: f64,
+}
+
+impl UnitCosts {
+    /// Absent where faults or unmapping were not calibrated.
+    pub fn fault_and_unmap(&self) -> Option<FaultCost> {
+        let pages = self.pages_per_fault?;
+        Some(FaultCost { pages, ns: self.fault_random_ns.or(self.fault_ns)? + pages * self.unmap?.page_ns })
+    }
 }
 
 /// What a term of an account is about.
@@ -252,6 +292,19 @@ pub struct PredictedCell {
     pub error: f64,
     /// Drawn by the run's seed to be the tenth that is spoken of.
     pub held_out: bool,
+    /// Why its error is none of those that are reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<NotCounted>,
+}
+
+/// Why a predicted cell says nothing about predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotCounted {
+    /// Blocks of this size, in this order and after this fill, were calibrated: it is looked up.
+    Calibrated,
+    /// The same prediction for the same condition stands in the list already, for another arm.
+    Repeated,
 }
 
 /// How well the run's own cells are predicted by its calibration.
@@ -261,7 +314,7 @@ pub struct Predictions {
     /// Median and largest absolute error of the held-out tenth.
     pub held_out_median: Option<f64>,
     pub held_out_worst: Option<f64>,
-    /// Of all cells that can be predicted.
+    /// Of all cells that are counted.
     pub median: Option<f64>,
     pub worst: Option<f64>,
     /// What most of the worst tenth have in common and others have not: `cold`, `mmap`, `random`.
@@ -272,6 +325,9 @@ pub struct Predictions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     pub unit_costs: UnitCosts,
+    /// The same after other fills than `sequential`, those that were calibrated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fills: Vec<FillCosts>,
     pub accounts: Vec<CostBreakdown>,
     pub predictions: Predictions,
     /// Of comparisons between two accounted cells, the share of the difference that is explained, in the middle.

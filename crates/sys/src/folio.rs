@@ -66,7 +66,8 @@ pub fn orders(file: &File, offset: u64, bytes: u64) -> io::Result<BTreeMap<u32, 
 
 /// How many pages one touch of a fresh mapping maps, at `samples` places of a part of a file that is resident:
 /// what any user can see of folio sizes. The kernel maps the whole folio, or `fault_around_bytes` (64 KiB) where that is
-/// more (mm/filemap.c, `filemap_map_pages`), so folios of 64 KiB and less look alike.
+/// more (mm/filemap.c, `filemap_map_pages`), so folios of 64 KiB and less look alike. Nothing is read in: a place that is not
+/// resident is left out.
 ///
 /// # Errors
 /// No mapping, or a /proc/self/pagemap that cannot be read.
@@ -87,6 +88,11 @@ pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> 
         // not lie across two folios.
         let length = AROUND;
         let mapping = ReadOnlyMapping::of(file, start, length)?;
+        if !mapping.resident()?.get(((at - start) / page) as usize).is_some_and(|it| *it) {
+            continue;
+        }
+        // No read-ahead, whatever mark the touch meets; pages around the fault are mapped all the same.
+        mapping.advise(0, mapping.bytes, libc::MADV_RANDOM)?;
         mapping.advise((at - start) as usize, page as usize, libc::MADV_POPULATE_READ)?;
         let mut entries = vec![0u8; length.div_ceil(page) as usize * 8];
         pagemap.read_exact_at(&mut entries, mapping.start as u64 / page * 8)?;

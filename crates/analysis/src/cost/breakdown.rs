@@ -2,7 +2,7 @@
 
 use schema::{
     findings::Verdict,
-    unit_cost::{CostBreakdown, CostComponent, Quantity, UnitCosts},
+    unit_cost::{CostBreakdown, CostComponent, Quantity},
 };
 
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
 };
 
 use super::{
+    fills::Known,
     model::{self, Counts, Pass},
     threads::Threads,
 };
@@ -20,13 +21,14 @@ use super::{
 /// What is a smaller share of the larger account is not worth a clause.
 const TOLD: f64 = 0.02;
 
-pub(crate) fn of_cell(run: &Run, costs: &UnitCosts, cell: &Cell) -> Result<CostBreakdown, String> {
+pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreakdown, String> {
     let measured_ns = measured_ns(cell).ok_or("no pass was measured")?;
     let counts = Counts {
         minor_faults: cell.count("minor_faults"),
         device_bytes: cell.count("device_read_bytes"),
         device_requests: cell.count("disk_read_requests"),
     };
+    let (costs, _) = known.under(cell.own)?;
     let terms = model::terms(costs, &pass(run, cell, counts))?;
     Ok(CostBreakdown {
         id: cell.id,

@@ -2,7 +2,7 @@
 //! No cost is negative: where noise makes a difference so, it is nothing.
 
 use schema::{
-    Consume, State, Workload,
+    Consume, Fill, State, Workload,
     unit_cost::{
         Calibration, CalibrationPass, CalibrationPoint, Curve, DeviceCost, NEIGHBOURHOOD_PAGES, PerPage, UnitCosts,
     },
@@ -10,18 +10,20 @@ use schema::{
 
 use crate::stats::Sample;
 
-const READ: &str = "native/pread";
+pub(super) const READ: &str = "native/pread";
 const STREAMED: &str = "native/read";
-const MAPPED: &str = "native/mmap";
+pub(super) const MAPPED: &str = "native/mmap";
 const POPULATED: &str = "native/mmap+populate-read";
 
 /// A page's worth of any doubt is not worth a curve: blocks of this size and more at random places cost what they cost
 /// in ascending order.
 const AS_A_SCAN: f64 = (8 << 20) as f64;
 
+/// The unit costs after the usual fill, and of the device.
 pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
-    let look = Look { points: &calibration.points, page: page_bytes.max(1) as f64 };
-    let whole = calibration.points.iter().map(|it| it.range_bytes).max().unwrap_or(0);
+    let calibration = running(calibration.clone());
+    let look = Look::usual(&calibration, page_bytes);
+    let whole = look.points.iter().map(|it| it.range_bytes).max().unwrap_or(0);
     let held = |arm, workload, consume| look.by_block(arm, workload, consume, whole);
     let read_scan = held(READ, Workload::Scan, Consume::Touch);
     let read_sum = held(READ, Workload::Scan, Consume::Sum);
@@ -32,7 +34,7 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     let least = |curve: &Curve| curve.points.first().map(|it| it.1);
     let read_call_ns = [least(&read_scan), least(&read_in)].into_iter().flatten().reduce(f64::min);
     let beyond = |curve: &Curve, ns: Option<f64>| rising(change(curve, |_, total| Some(total - ns?)));
-    let sum_buffer = in_proportion(&sum_mapped_in, look.middle_block(MAPPED));
+    let sum_buffer = in_proportion(&sum_mapped_in, look.middle_block(MAPPED) as f64);
     // Copying is in both; where blocks were summed as well, that is what most cells do, and summing alone is known.
     let copy = rising(change(&read_scan, |block, total| {
         let summed = read_sum.points.iter().find(|it| it.0 == block).zip(sum_buffer.at(block));
@@ -73,14 +75,41 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     }
 }
 
-struct Look<'a> {
-    points: &'a [CalibrationPoint],
+/// A pass in memory waits for nothing but a processor that others use, and that is no cost of what it does: its phases are
+/// cut to the share of the time in which it ran.
+pub(super) fn running(mut calibration: Calibration) -> Calibration {
+    for point in calibration.points.iter_mut().filter(|it| it.state.is_filled()) {
+        for pass in &mut point.passes {
+            let phases = &mut pass.phases;
+            let share = pass.cpu_ns.map_or(1.0, |cpu| cpu as f64 / phases.total_ns().max(1) as f64).min(1.0);
+            let cut = |ns: u64| (ns as f64 * share) as u64;
+            phases.work_ns = cut(phases.work_ns);
+            phases.open_ns = phases.open_ns.map(cut);
+            phases.close_ns = phases.close_ns.map(cut);
+        }
+    }
+    calibration
+}
+
+/// The points of one fill.
+pub(super) struct Look<'a> {
+    points: Vec<&'a CalibrationPoint>,
     page: f64,
 }
 
 impl<'a> Look<'a> {
+    /// Those after the usual fill, and of the device.
+    pub(super) fn usual(calibration: &'a Calibration, page_bytes: u64) -> Look<'a> {
+        let is_usual = |it: &&CalibrationPoint| it.fill().is_none_or(|fill| fill == Fill::Sequential);
+        Look::new(calibration.points.iter().filter(is_usual).collect(), page_bytes)
+    }
+
+    pub(super) fn new(points: Vec<&'a CalibrationPoint>, page_bytes: u64) -> Look<'a> {
+        Look { points, page: page_bytes.max(1) as f64 }
+    }
+
     fn all(&self, arm: &str, workload: Workload, state: State) -> impl Iterator<Item = &'a CalibrationPoint> {
-        self.points.iter().filter(move |it| it.arm == arm && it.workload == workload && it.state == state)
+        self.points.iter().copied().filter(move |it| it.arm == arm && it.workload == workload && it.state == state)
     }
 
     /// The points of the largest span, of each block the one with the most work.
@@ -100,7 +129,7 @@ impl<'a> Look<'a> {
 
     /// What a block at a random place costs beyond one in ascending order, once its neighbourhood was visited; and what
     /// the first visit costs beyond that, from the smallest block with many and with few operations.
-    fn random(&self, arm: &str, consume: Consume, scan: &Curve, whole: u64) -> (Curve, f64) {
+    pub(super) fn random(&self, arm: &str, consume: Consume, scan: &Curve, whole: u64) -> (Curve, f64) {
         let much = self.in_whole(arm, Workload::Random, consume, whole);
         let visits = |it: &CalibrationPoint| first_visits(whole as f64, self.page, it.ops as f64) / it.ops as f64;
         let first_ns = much.first().and_then(|most| {
@@ -132,20 +161,26 @@ impl<'a> Look<'a> {
     }
 
     /// The block that was scanned in most spans.
-    fn middle_block(&self, arm: &str) -> f64 {
-        self.spans_of(arm, Workload::Scan).1.unwrap_or(1) as f64
+    pub(super) fn middle_block(&self, arm: &str) -> u64 {
+        self.spans_of(arm, Workload::Scan).1.unwrap_or(1)
     }
 
     /// What a block takes, by the span; of the block that was tried in most spans, with the most work.
     fn by_span(&self, arm: &str, workload: Workload) -> Curve {
-        let (mut points, block) = self.spans_of(arm, workload);
-        points.retain(|it| Some(it.block_bytes) == block);
+        let block = self.spans_of(arm, workload).1;
+        block.map_or_else(Curve::default, |block| self.of_block_by_span(arm, workload, block))
+    }
+
+    /// What blocks of one size take, by the span.
+    pub(super) fn of_block_by_span(&self, arm: &str, workload: Workload, block: u64) -> Curve {
+        let (mut points, _) = self.spans_of(arm, workload);
+        points.retain(|it| it.block_bytes == block);
         points.sort_by_key(|it| (it.range_bytes, std::cmp::Reverse(it.ops)));
         points.dedup_by_key(|it| it.range_bytes);
         curve(points.into_iter().filter_map(|it| Some((it.range_bytes as f64, ns_per_op(it)?))))
     }
 
-    fn mapping(&self, whole: u64) -> UnitCosts {
+    pub(super) fn mapping(&self, whole: u64) -> UnitCosts {
         let cached = |arm| -> Vec<&CalibrationPoint> { self.all(arm, Workload::Scan, State::Cached).collect() };
         let (opened, mapped, populated) = (cached(READ), cached(MAPPED), cached(POPULATED));
         let open_of = |pass: &CalibrationPass| pass.phases.open_ns.map(|ns| ns as f64);
@@ -208,11 +243,11 @@ impl<'a> Look<'a> {
             Ok(arm) if arm.method == "uring" => arm.number("queue_depth"),
             _ => None,
         };
-        let mut depths: Vec<u32> = self.points.iter().filter_map(depth).collect();
+        let mut depths: Vec<u32> = self.points.iter().copied().filter_map(depth).collect();
         depths.sort_unstable();
         depths.dedup();
         let of = |wanted: u32| {
-            let points = self.points.iter().filter(move |it| depth(it) == Some(wanted));
+            let points = self.points.iter().copied().filter(move |it| depth(it) == Some(wanted));
             rising(curve(points.filter_map(|it| Some((it.block_bytes as f64, ns_per_op(it)?)))))
         };
         depths.into_iter().map(|queue_depth| DeviceCost { queue_depth, request: of(queue_depth) }).collect()
@@ -240,7 +275,7 @@ fn curve(points: impl Iterator<Item = (f64, f64)>) -> Curve {
     Curve { points }
 }
 
-fn change(of: &Curve, to: impl Fn(f64, f64) -> Option<f64>) -> Curve {
+pub(super) fn change(of: &Curve, to: impl Fn(f64, f64) -> Option<f64>) -> Curve {
     curve(of.points.iter().filter_map(|&(x, y)| Some((x, to(x, y)?.max(0.0)))))
 }
 
@@ -257,6 +292,14 @@ pub(super) fn first_visits(range: f64, page: f64, draws: f64) -> f64 {
     if places <= 1.0 { places.min(draws) } else { places * -(draws * (-1.0 / places).ln_1p()).exp_m1() }
 }
 
+/// How much more or less something costs in a span of `here` bytes than in one of `there`.
+pub(super) fn of_span(by_span: &Curve, here: f64, there: f64) -> f64 {
+    match by_span.level_at(here).zip(by_span.level_at(there)) {
+        Some((here, there)) if there > 0.0 => here / there,
+        _ => 1.0,
+    }
+}
+
 /// More bytes never cost less.
 fn rising(mut curve: Curve) -> Curve {
     let mut most = 0.0f64;
@@ -268,7 +311,7 @@ fn rising(mut curve: Curve) -> Curve {
 }
 
 /// Ends at nothing, where a random block is a scan of its own.
-fn fading(mut curve: Curve) -> Curve {
+pub(super) fn fading(mut curve: Curve) -> Curve {
     curve.points.retain(|it| it.0 < AS_A_SCAN);
     if !curve.points.is_empty() {
         curve.points.push((AS_A_SCAN, 0.0));

@@ -1,9 +1,9 @@
 //! The time of a pass that was not measured, from the unit costs of a saved run.
 
 use schema::{
-    Arm, Bytes, Condition, Consume, Reading, Record, SCHEMA_VERSION, State, Workload,
+    Arm, Bytes, Condition, Consume, Fill, Reading, Record, SCHEMA_VERSION, State, Workload,
     findings::Estimate,
-    unit_cost::{CostComponent, Forecast, ForecastArm, PredictedCell, UnitCosts},
+    unit_cost::{CostComponent, Forecast, ForecastArm, PredictedCell},
 };
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 use super::{
-    fit,
+    fills::Known,
     model::{self, Counts, Pass},
     predict,
     threads::Threads,
@@ -38,6 +38,8 @@ pub struct Asked {
     /// What there is for the page cache.
     pub memory_bytes: u64,
     pub state: State,
+    /// How the page cache was filled; `sequential` where nothing is said.
+    pub fill: Option<Fill>,
     pub threads: u32,
 }
 
@@ -51,9 +53,12 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
         }
     };
     let run = Run::new(record);
-    let costs = fit(calibration, run.page_bytes());
-    let own = predict::own_cells(&run, &costs).cells;
+    let known = Known::of(calibration, run.page_bytes());
+    let mut own = predict::own_cells(&run, &known).cells;
+    own.retain(|it| it.not_counted.is_none());
     let condition = condition(asked);
+    let costs = known.under(&condition);
+    let reached = costs.as_ref().map_or(known.usual.range_bytes, |it| it.1);
     let device = record.target.device.value();
     let pass = |arm| Pass {
         arm,
@@ -65,21 +70,21 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
         memory_bytes: asked.memory_bytes as f64,
         threads: Threads { count: asked.threads.max(1), cpus: record.environment.cpus },
     };
-    let beyond = (asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random) || asked.threads > 1;
+    let beyond = (asked.file_bytes > reached && asked.workload == Workload::Random) || asked.threads > 1;
     let (mut arms, mut resident_share, mut kinds) = (Vec::new(), 1.0, Vec::new());
     for arm in &asked.arms {
         let pass = pass(arm);
         resident_share = pass.resident_share();
-        let kind = Kind::of(arm, resident_share < 1.0);
+        let kind = Kind { waits: Waits::of(arm, resident_share < 1.0), fill: condition.fill() };
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
-        let terms = model::terms(&costs, &pass);
+        let terms = costs.clone().and_then(|(costs, _)| model::terms(costs, &pass));
         let seconds = terms.clone().map(|terms| interval(&terms, &own, kind, beyond)).into();
         let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
         arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() });
     }
-    let mut remarks = remarks(asked, &costs, &arms, resident_share, record);
+    let mut remarks = remarks(asked, reached, &arms, resident_share, record);
     remarks.extend(kinds.into_iter().map(|kind| basis(&own, kind)));
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
@@ -99,14 +104,22 @@ fn condition(asked: &Asked) -> Condition {
         consume: asked.consume,
         block_bytes,
         state: asked.state,
+        fill: asked.fill,
         ops: asked.ops,
         ..Condition::plain(asked.file_bytes)
     }
 }
 
-/// What a pass waits for: how far off unit costs are is another matter for each.
+/// Cells of one kind are alike in how far off unit costs are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+struct Kind {
+    waits: Waits,
+    fill: Option<Fill>,
+}
+
+/// What a pass waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Waits {
     Memory,
     /// The device, through the page cache.
     PageCache,
@@ -114,31 +127,36 @@ enum Kind {
     Around,
 }
 
-impl Kind {
-    fn of(arm: &Arm, misses: bool) -> Kind {
+impl Waits {
+    fn of(arm: &Arm, misses: bool) -> Waits {
         match misses {
-            _ if arm.is_direct() => Kind::Around,
-            true => Kind::PageCache,
-            false => Kind::Memory,
+            _ if arm.is_direct() => Waits::Around,
+            true => Waits::PageCache,
+            false => Waits::Memory,
         }
     }
 
-    fn of_cell(cell: &PredictedCell) -> Option<Kind> {
-        Some(Kind::of(&cell.arm.parse().ok()?, cell.condition.state == State::Cold))
+    fn of_cell(cell: &PredictedCell) -> Option<Waits> {
+        Some(Waits::of(&cell.arm.parse().ok()?, cell.condition.state == State::Cold))
     }
 }
 
-/// The run's own cells of the same kind.
-fn kin(own: &[PredictedCell], kind: Kind) -> Option<Sample> {
-    let of_kind = own.iter().filter(|it| Kind::of_cell(it) == Some(kind));
-    let sample = Sample::new(of_kind.map(|it| (it.measured_ns_per_op / it.predicted_ns_per_op).ln()).collect())?;
-    (sample.count() >= ENOUGH).then_some(sample)
+/// The run's own cells of the same kind; of all fills where those of one are too few.
+fn kin(own: &[PredictedCell], kind: Kind) -> Option<(Sample, bool)> {
+    let waits: Vec<&PredictedCell> = own.iter().filter(|it| Waits::of_cell(it) == Some(kind.waits)).collect();
+    let of = |fill: Option<Option<Fill>>| {
+        let cells = waits.iter().filter(|it| fill.is_none_or(|fill| it.condition.fill() == fill));
+        let sample = Sample::new(cells.map(|it| (it.measured_ns_per_op / it.predicted_ns_per_op).ln()).collect())?;
+        (sample.count() >= ENOUGH).then_some(sample)
+    };
+    let of_fill = if kind.waits == Waits::Memory { of(Some(kind.fill)) } else { None };
+    of_fill.map(|it| (it, true)).or_else(|| Some((of(None)?, false)))
 }
 
 fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: bool) -> Estimate {
     let seconds: f64 = terms.iter().map(|it| it.ns).sum::<f64>() / 1e9;
     let (low, high) = match kin(own, kind) {
-        Some(sample) => (sample.quantile(0.05).min(0.0), sample.quantile(0.95).max(0.0)),
+        Some((sample, _)) => (sample.quantile(0.05).min(0.0), sample.quantile(0.95).max(0.0)),
         None => (-UNKNOWN.ln(), UNKNOWN.ln()),
     };
     let power = if beyond { BEYOND } else { 1.0 };
@@ -148,29 +166,27 @@ fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: 
 }
 
 fn basis(own: &[PredictedCell], of: Kind) -> String {
-    let kind = match of {
-        Kind::Memory => "that stay in memory",
-        Kind::PageCache => "that wait for the device",
-        Kind::Around => "that read around the page cache",
+    let kind = match of.waits {
+        Waits::Memory => "that stay in memory",
+        Waits::PageCache => "that wait for the device",
+        Waits::Around => "that read around the page cache",
     };
     match kin(own, of) {
-        Some(sample) => format!(
-            "The interval is where 90 % of the run's own {} cells {kind} lay around what the same costs predict for them",
-            thousands(sample.count() as u64)
-        ),
+        Some((sample, alike)) => {
+            let fill = of.fill.filter(|_| alike).map_or_else(String::new, |fill| format!(" after fill {fill}"));
+            format!(
+                "The interval is where 90 % of the run's own {} cells {kind}{fill} lay around what the same costs predict for \
+                 them; cells whose block was calibrated are none of them",
+                thousands(sample.count() as u64)
+            )
+        }
         None => format!(
             "The run has too few cells {kind} to show how far off the costs are, so the interval is a factor of {UNKNOWN} either way"
         ),
     }
 }
 
-fn remarks(
-    asked: &Asked,
-    costs: &UnitCosts,
-    arms: &[ForecastArm],
-    resident_share: f64,
-    record: &Record,
-) -> Vec<String> {
+fn remarks(asked: &Asked, reached: u64, arms: &[ForecastArm], resident_share: f64, record: &Record) -> Vec<String> {
     let mut remarks = Vec::new();
     let (file, memory) = (Bytes(asked.file_bytes), Bytes(asked.memory_bytes));
     let answered = arms.iter().any(|it| it.seconds.value().is_some());
@@ -187,11 +203,11 @@ fn remarks(
             ),
         });
     }
-    if asked.file_bytes > costs.range_bytes && asked.workload == Workload::Random {
+    if asked.file_bytes > reached && asked.workload == Workload::Random {
         remarks.push(format!(
             "the calibration reached over {}; a file of {file} misses the TLB and the caches more often, so the interval \
              is widened",
-            Bytes(costs.range_bytes)
+            Bytes(reached)
         ));
     }
     if asked.threads > 1 {
@@ -226,6 +242,7 @@ mod tests {
             measured_ns_per_op,
             error: 0.0,
             held_out: false,
+            not_counted: None,
         };
         let of = |arm: &str, state, ratio: f64| vec![cell(arm, state, ratio); ENOUGH];
         let own = [
@@ -234,12 +251,14 @@ mod tests {
             of("native/read", State::Cold, 2.0),
         ]
         .concat();
-        let median =
-            |arm: &str, misses| kin(&own, Kind::of(&arm.parse().unwrap(), misses)).map(|it| it.median().exp().round());
+        let kind = |waits| Kind { waits, fill: Some(Fill::Sequential) };
+        let median = |arm: &str, misses| {
+            kin(&own, kind(Waits::of(&arm.parse().unwrap(), misses))).map(|it| it.0.median().exp().round())
+        };
         for misses in [false, true] {
             assert_eq!(median("native/direct", misses), Some(3.0));
         }
         assert_eq!((median("native/read", false), median("native/read", true)), (Some(1.0), Some(2.0)));
-        assert!(kin(&own[ENOUGH..], Kind::Around).is_none(), "no other kind stands in for it");
+        assert!(kin(&own[ENOUGH..], kind(Waits::Around)).is_none(), "no other kind stands in for it");
     }
 }

@@ -4,6 +4,7 @@
 //! A breakdown uses what was counted of the cell and nothing of its time; a prediction not even its counts.
 
 mod breakdown;
+mod fills;
 mod fit;
 mod forecast;
 mod model;
@@ -14,14 +15,16 @@ use schema::unit_cost::Costs;
 
 use crate::{compare::Compared, measured::Run, stats::Sample};
 
+use fills::Known;
+pub use fills::{faults_on, fit_fills};
 pub use fit::fit;
 pub use forecast::{Asked, forecast};
 
 /// All that follows from the record's calibration, if it has one; and the comparisons with their accounts in words.
 pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     let calibration = run.record.calibration.value()?;
-    let unit_costs = fit(calibration, run.page_bytes());
-    let accounts: Vec<_> = run.cells.iter().map(|cell| breakdown::of_cell(run, &unit_costs, cell)).collect();
+    let known = Known::of(calibration, run.page_bytes());
+    let accounts: Vec<_> = run.cells.iter().map(|cell| breakdown::of_cell(run, &known, cell)).collect();
     let of = |wanted: &crate::measured::Cell| {
         let at = run.cells.iter().position(|cell| std::ptr::eq(cell, wanted))?;
         accounts[at].as_ref().ok()
@@ -30,8 +33,9 @@ pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
         breakdown::explain(run, compared, of(compared.baseline), of(compared.arm));
     }
     let shares = compared.iter().filter_map(|it| it.finding.explained_share).collect();
-    let predictions = predict::own_cells(run, &unit_costs);
+    let predictions = predict::own_cells(run, &known);
     let accounts = accounts.into_iter().filter_map(Result::ok).collect();
     let explained_median = Sample::new(shares).map(|sample| sample.median());
-    Some(Costs { unit_costs, accounts, predictions, explained_median })
+    let Known { usual: unit_costs, fills } = known;
+    Some(Costs { unit_costs, fills, accounts, predictions, explained_median })
 }

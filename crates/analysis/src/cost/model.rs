@@ -4,7 +4,7 @@
 //! reaches a block are added up here. A method that is not here has no breakdown, with a reason.
 
 use schema::{
-    Arm, Condition, Consume, Fill, State, Workload,
+    Arm, Condition, Consume, State, Workload,
     unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
 };
 
@@ -65,9 +65,6 @@ pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<CostComponent>
     }
     if !matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked) {
         return Err(format!("in state {} it is not known where pages are", condition.state));
-    }
-    if let Some(fill) = condition.fill().filter(|it| *it != Fill::Sequential) {
-        return Err(format!("what reads and faults cost on the folios of fill {fill} was not calibrated"));
     }
     if condition.state == State::Locked && pass.capacity() < 1.0 {
         return Err("memory does not hold what would have to be locked in it".into());
@@ -446,10 +443,6 @@ impl Adding<'_> {
 
     /// How much more or less something costs in this range than in the one of the calibration.
     fn of_span(&self, by_span: &Curve) -> f64 {
-        let at = |span: f64| by_span.level_at(span);
-        match at(self.range()).zip(at(self.costs.range_bytes as f64)) {
-            Some((here, there)) if there > 0.0 => here / there,
-            _ => 1.0,
-        }
+        fit::of_span(by_span, self.range(), self.costs.range_bytes as f64)
     }
 }

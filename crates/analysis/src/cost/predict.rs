@@ -1,30 +1,44 @@
-//! How well a run's cells are predicted by its calibration alone. No cell of the run takes part in the fit, so all of
-//! them are held out; a tenth, drawn by the seed, is what a reader is shown first.
+//! How well a run's cells are predicted by its calibration alone. No cell of the run takes part in the fit; those whose block
+//! was calibrated are looked up all the same, and a prediction that several arms share is one. The others count, and a tenth of
+//! them, drawn by the seed, is what a reader is shown first.
+
+use std::collections::HashSet;
 
 use schema::{
-    Bytes,
-    unit_cost::{PredictedCell, Predictions, UnitCosts},
+    Bytes, Condition,
+    unit_cost::{Calibration, NotCounted, PredictedCell, Predictions},
 };
 
 use crate::{measured::Run, stats::Sample};
 
 use super::{
     breakdown,
+    fills::Known,
     model::{self, Counts},
 };
 
 /// One cell in so many is the one that is spoken of.
 const HELD_OUT: usize = 10;
 
-pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
+pub(crate) fn own_cells(run: &Run, known: &Known) -> Predictions {
     let measured = run.cells.iter().enumerate().filter(|(_, cell)| !cell.entry.control);
+    let mut seen: HashSet<(&Condition, u64)> = HashSet::new();
     let mut cells: Vec<(u64, PredictedCell)> = measured
         .filter_map(|(index, cell)| {
             let measured_ns_per_op = breakdown::measured_ns(cell)? / Some(cell.own.ops).filter(|&ops| ops > 0)? as f64;
+            let (costs, _) = known.under(cell.own).ok()?;
             let terms = model::terms(costs, &breakdown::pass(run, cell, Counts::default())).ok()?;
             let predicted_ns_per_op = terms.iter().map(|it| it.ns).sum::<f64>() / cell.own.ops as f64;
             let error = predicted_ns_per_op / measured_ns_per_op - 1.0;
+            let calibration = run.record.calibration.value();
             error.is_finite().then(|| {
+                let not_counted = if calibration.is_some_and(|it| is_calibrated(it, cell.own)) {
+                    Some(NotCounted::Calibrated)
+                } else if !seen.insert((cell.own, predicted_ns_per_op.to_bits())) {
+                    Some(NotCounted::Repeated)
+                } else {
+                    None
+                };
                 let cell = PredictedCell {
                     id: cell.id,
                     arm: cell.arm().name.clone(),
@@ -33,22 +47,24 @@ pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
                     measured_ns_per_op,
                     error,
                     held_out: false,
+                    not_counted,
                 };
                 (mixed(run.record.seed, index as u64), cell)
             })
         })
         .collect();
-    let mut drawn: Vec<u64> = cells.iter().map(|(lot, _)| *lot).collect();
+    let counts = |it: &PredictedCell| it.not_counted.is_none();
+    let mut drawn: Vec<u64> = cells.iter().filter(|(_, it)| counts(it)).map(|(lot, _)| *lot).collect();
     drawn.sort_unstable();
-    drawn.truncate(cells.len().div_ceil(HELD_OUT));
+    drawn.truncate(drawn.len().div_ceil(HELD_OUT));
     for (lot, cell) in &mut cells {
-        cell.held_out = drawn.contains(lot);
+        cell.held_out = counts(cell) && drawn.contains(lot);
     }
     let cells: Vec<PredictedCell> = cells.into_iter().map(|(_, cell)| cell).collect();
     let errors = |of: &dyn Fn(&PredictedCell) -> bool| {
         Sample::new(cells.iter().filter(|it| of(it)).map(|it| it.error.abs()).collect())
     };
-    let (held_out, all) = (errors(&|it| it.held_out), errors(&|_| true));
+    let (held_out, all) = (errors(&|it| it.held_out), errors(&counts));
     let worst = |sample: &Sample| sample.values().last().copied();
     Predictions {
         held_out_median: held_out.as_ref().map(Sample::median),
@@ -60,6 +76,13 @@ pub(crate) fn own_cells(run: &Run, costs: &UnitCosts) -> Predictions {
     }
 }
 
+/// Whether blocks of this size were calibrated in this order, after this fill or from the device.
+fn is_calibrated(calibration: &Calibration, condition: &Condition) -> bool {
+    calibration.points.iter().any(|it| {
+        it.block_bytes == condition.block_bytes && it.workload == condition.workload && it.fill() == condition.fill()
+    })
+}
+
 /// At least this many cells are examined for what they have in common.
 const WORST: usize = 3;
 /// At most this many common properties are reported.
@@ -68,9 +91,9 @@ const TOLD: usize = 3;
 /// What most of the worst tenth have and others have not: of state, workload, arm, block and sign, those that are more than
 /// half again as frequent among them as among all, the most frequent first.
 fn in_common(cells: &[PredictedCell]) -> Option<String> {
-    let mut by_error: Vec<&PredictedCell> = cells.iter().collect();
+    let mut by_error: Vec<&PredictedCell> = cells.iter().filter(|it| it.not_counted.is_none()).collect();
     by_error.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
-    let worst = &by_error[..cells.len().div_ceil(HELD_OUT).max(WORST).min(cells.len())];
+    let worst = &by_error[..by_error.len().div_ceil(HELD_OUT).max(WORST).min(by_error.len())];
     if worst.len() == by_error.len() {
         return None;
     }
@@ -120,6 +143,7 @@ mod tests {
             measured_ns_per_op: 1.0,
             error,
             held_out: false,
+            not_counted: None,
         }
     }
 

@@ -2,11 +2,11 @@
 
 use proptest::{collection::vec, prelude::*};
 use schema::{
-    Condition, Consume, Findings, Reading, State, Workload,
+    Condition, Consume, Fill, Findings, Reading, State, Workload,
     findings::Verdict,
     protocol::Phases,
     record::Confirmation,
-    unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Curve, Loop, Quantity, UnitCosts},
+    unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Curve, Loop, NotCounted, Quantity, UnitCosts},
 };
 
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
@@ -87,12 +87,13 @@ impl World {
             work_ns: work.round() as u64,
             close_ns: around.map(|it| it.1 as u64),
         };
-        let pass = CalibrationPass { phases, minor_faults: faults as u64 };
+        let pass = CalibrationPass { phases, minor_faults: faults as u64, cpu_ns: None };
         CalibrationPoint {
             arm: arm.into(),
             workload,
             consume,
             state,
+            fill: None,
             block_bytes: block,
             range_bytes: range,
             ops,
@@ -208,6 +209,191 @@ fn planted_costs_are_recovered() {
     close_to(costs.stream_byte_ns, WORLD.device_byte);
     close_to(costs.page_in_ns, WORLD.paged_in);
     assert_eq!((costs.bare_call_ns, costs.clock_ns, costs.range_bytes), (Some(90.0), Some(30.0), RANGE));
+}
+
+/// What folios of one size cost, by the line that was measured on folios of 4 KiB to 1 MiB, and by what a page takes to unmap.
+#[derive(Clone, Copy)]
+struct Folios {
+    fill: Fill,
+    pages: f64,
+    unmapped_page: f64,
+}
+
+/// Small folios, scattered and of 128 KiB.
+const FOLIOS: [Folios; 2] = [
+    Folios { fill: Fill::Random, pages: 1.0, unmapped_page: 340.0 },
+    Folios { fill: Fill::Written(128 << 10), pages: 32.0, unmapped_page: 36.0 },
+];
+
+impl Folios {
+    /// The kernel maps the folio, or 16 pages if that is more.
+    fn window(self) -> f64 {
+        self.pages.max(WINDOW)
+    }
+
+    fn fault(self) -> f64 {
+        2250.0 + 160.0 * self.window() / self.pages + 11.0 * self.window()
+    }
+
+    fn copy_share(self) -> f64 {
+        1.0 + 0.3 / self.pages
+    }
+
+    /// A place that the TLB does not know takes longer where pages are small.
+    fn random_place(self) -> f64 {
+        WORLD.random_place + 60.0
+    }
+
+    /// In this world a pass after this fill.
+    fn world(self) -> World {
+        World {
+            fault: self.fault(),
+            unmapped_page: self.unmapped_page,
+            copied_byte: WORLD.copied_byte * self.copy_share(),
+            random_place: self.random_place(),
+            ..WORLD
+        }
+    }
+
+    fn points(self) -> Vec<CalibrationPoint> {
+        use {
+            Consume::{Sum, Touch},
+            State::{Cached, Mapped},
+            Workload::{Random, Scan},
+        };
+        let (world, window, middle) = (self.world(), self.window(), 32 << 10);
+        let mut points = vec![
+            world.point("native/mmap", (Random, Touch, Cached), 2048, RANGE, 256),
+            world.point("native/mmap", (Scan, Touch, Mapped), middle, RANGE, 2048),
+            world.point("native/pread", (Scan, Touch, Mapped), middle, RANGE, 2048),
+            world.point("native/mmap", (Scan, Sum, Mapped), middle, RANGE, 2048),
+            world.point("native/pread", (Random, Touch, Mapped), 64, RANGE, 131_072),
+            world.point("native/mmap", (Random, Sum, Mapped), 64, RANGE, 131_072),
+            world.point("native/mmap+populate-read", (Scan, Touch, Cached), middle, RANGE, RANGE / middle),
+        ];
+        for range in [RANGE / 8, RANGE] {
+            points.push(world.point("native/mmap", (Scan, Touch, Cached), middle, range, range / middle));
+        }
+        for point in &mut points {
+            point.fill = Some(self.fill);
+            // The window of the other world is smaller.
+            for pass in &mut point.passes {
+                let faults = (pass.minor_faults as f64 * WINDOW / window) as u64;
+                pass.phases.work_ns -= ((pass.minor_faults - faults) as f64 * world.fault) as u64;
+                pass.minor_faults = faults;
+            }
+        }
+        points
+    }
+}
+
+/// The usual fill, and others in part of the window.
+fn calibration_of_fills() -> Calibration {
+    let mut calibration = WORLD.calibration();
+    calibration.points.extend(FOLIOS.iter().flat_map(|it| it.points()));
+    calibration
+}
+
+#[test]
+fn planted_costs_are_recovered_by_the_size_of_folios() {
+    let calibration = calibration_of_fills();
+    let usual = analysis::fit(&calibration, 4096);
+    assert_eq!(usual, analysis::fit(&WORLD.calibration(), 4096), "other fills do not change the usual costs");
+    let fills = analysis::fit_fills(&calibration, 4096, &usual);
+    assert_eq!(fills.iter().map(|it| it.fill).collect::<Vec<_>>(), FOLIOS.map(|it| it.fill));
+    for (found, planted) in fills.iter().zip(FOLIOS) {
+        let costs = &found.costs;
+        assert_eq!(found.calibrated_bytes, RANGE);
+        close_to(costs.fault_ns, planted.fault());
+        close_to(costs.fault_random_ns, planted.fault());
+        close_to(costs.pages_per_fault, planted.window());
+        close_to(costs.unmap.map(|it| it.page_ns), planted.unmapped_page);
+        close_to(costs.copy.at(65_536.0), 65_536.0 * WORLD.copied_byte * planted.copy_share());
+        close_to(costs.sum_mapped.at(65_536.0), 65_536.0 * WORLD.summed_byte);
+        close_to(costs.mapped_random.level_at(64.0), planted.random_place());
+        close_to(costs.read_random.level_at(64.0), WORLD.random_read);
+        close_to(costs.map_ns, WORLD.map);
+        let both = costs.fault_and_unmap().unwrap();
+        close_to(Some(both.ns), planted.fault() + planted.window() * planted.unmapped_page);
+    }
+}
+
+#[test]
+fn a_pass_that_waited_for_a_processor_costs_what_it_ran() {
+    let mut calibration = calibration_of_fills();
+    for pass in calibration.points.iter_mut().filter(|it| it.state.is_filled()).flat_map(|it| &mut it.passes) {
+        pass.cpu_ns = Some(pass.phases.total_ns());
+        let phases = &mut pass.phases;
+        for ns in [Some(&mut phases.work_ns), phases.open_ns.as_mut(), phases.close_ns.as_mut()].into_iter().flatten() {
+            *ns *= 3;
+        }
+    }
+    let (waited, ran) = (analysis::fit(&calibration, 4096), analysis::fit(&WORLD.calibration(), 4096));
+    close_to(waited.fault_ns, ran.fault_ns.unwrap());
+    close_to(waited.map_ns, WORLD.map);
+    let fills = analysis::fit_fills(&calibration, 4096, &waited);
+    close_to(fills[0].costs.unmap.map(|it| it.page_ns), FOLIOS[0].unmapped_page);
+}
+
+#[test]
+fn a_fill_that_was_not_calibrated_has_no_prediction_and_no_account() {
+    let mut lab = lab(&[Condition { fill: Some(Fill::Random), ..scan("4 KiB", State::Cached) }], |_, ns| ns);
+    let accounts = |lab: &Lab| lab.analyze().costs.unwrap().accounts.len();
+    let answer = |lab: &Lab, fill| {
+        let asked = analysis::Asked { fill: Some(fill), ..asked(RANGE, GIB) };
+        analysis::forecast(&lab.record, &asked).unwrap().arms.remove(1).seconds
+    };
+    assert_eq!(accounts(&lab), 0);
+    assert!(answer(&lab, Fill::Random).reason().is_some_and(|it| it.contains("--fill random")));
+    lab.record.calibration = Reading::Value(calibration_of_fills());
+    assert_eq!(accounts(&lab), 2);
+    let seconds = |fill| answer(&lab, fill).value().unwrap().median;
+    // Each window is met by a million reads.
+    let [small, usual] = [seconds(Fill::Random), seconds(Fill::Sequential)];
+    let pages = RANGE as f64 / PAGE;
+    let more = (FOLIOS[0].fault() - WORLD.fault) * pages / WINDOW
+        + (FOLIOS[0].unmapped_page - WORLD.unmapped_page) * pages
+        + 1e6 * (FOLIOS[0].random_place() - WORLD.random_place);
+    close_to(Some((small - usual) * 1e9), more);
+    assert!(answer(&lab, Fill::Written(4096)).value().is_none());
+}
+
+#[test]
+fn what_is_present_is_priced_as_the_fill_that_left_such_folios_and_otherwise_not() {
+    let mut record = lab(&[], |_, ns| ns).record;
+    record.calibration = Reading::Value(calibration_of_fills());
+    let like = |pages, folio| analysis::faults_on(&record, pages, folio).map(|it| it.like).ok();
+    assert_eq!(like(32.0, None), Some(Fill::Written(128 << 10)));
+    assert_eq!(like(16.0, None), Some(Fill::Random), "the dearest of those that look alike");
+    assert_eq!(like(16.0, Some(4096)), Some(Fill::Random));
+    assert_eq!(like(16.0, Some(64 << 10)), None, "64 KiB were not calibrated");
+    assert_eq!(like(512.0, None), None);
+    let found = analysis::faults_on(&record, 16.0, Some(4096)).unwrap();
+    close_to(Some(found.here.ns), FOLIOS[0].fault() + WINDOW * FOLIOS[0].unmapped_page);
+    close_to(Some(found.in_order.ns), WORLD.fault + WINDOW * WORLD.unmapped_page);
+    record.calibration = Reading::unavailable("not calibrated");
+    assert!(analysis::faults_on(&record, 16.0, None).is_err());
+}
+
+#[test]
+fn cells_that_were_calibrated_or_repeat_a_prediction_are_not_counted() {
+    let conditions = [scan("32 KiB", State::Cached), scan("4 KiB", State::Cached), scan("4 KiB", State::Cached)];
+    let predictions = lab(&conditions, |_, ns| ns).analyze().costs.unwrap().predictions;
+    let of = |index: usize| {
+        let cells = predictions.cells.iter().filter(move |it| it.id.condition.condition_index == index);
+        cells.map(|it| it.not_counted).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), [Some(NotCounted::Calibrated); 2]);
+    assert_eq!(of(1), [None; 2]);
+    assert_eq!(of(2), [Some(NotCounted::Repeated); 2]);
+    assert!(predictions.cells.iter().all(|it| !it.held_out || it.not_counted.is_none()));
+    assert_eq!(predictions.cells.iter().filter(|it| it.held_out).count(), 1);
+    // After another fill the same block was not calibrated.
+    let random = Condition { fill: Some(Fill::Random), ..scan("64 KiB", State::Cached) };
+    let mut other = lab(&[random], |_, ns| ns * 3.0);
+    other.record.calibration = Reading::Value(calibration_of_fills());
+    let predictions = other.analyze().costs.unwrap().predictions;
+    assert_eq!(predictions.cells.iter().filter(|it| it.not_counted.is_none()).count(), 2);
 }
 
 #[test]
@@ -327,6 +513,7 @@ fn asked(file_bytes: u64, memory_bytes: u64) -> analysis::Asked {
         file_bytes,
         memory_bytes,
         state: State::Cached,
+        fill: None,
         threads: 1,
     }
 }
@@ -379,7 +566,7 @@ fn of_a_measured_run_the_account_explains_most_and_its_cells_are_predicted() {
     assert_eq!(costs.accounts.len(), 88, "pread and mmap under 44 conditions");
     assert!(costs.explained_median.unwrap() > 0.85, "{:?}", costs.explained_median);
     let predictions = &costs.predictions;
-    assert_eq!((predictions.cells.len(), predictions.cells.iter().filter(|it| it.held_out).count()), (88, 9));
+    assert_eq!((predictions.cells.len(), predictions.cells.iter().filter(|it| it.held_out).count()), (88, 8));
     assert!(predictions.median.unwrap() < 0.15 && predictions.held_out_median.unwrap() < 0.15, "{predictions:?}");
     let accounted = findings.comparisons.iter().filter(|it| it.explained_share.is_some()).count();
     let decided = findings.comparisons.iter().filter(|it| matches!(it.verdict, Verdict::Faster | Verdict::Slower));
@@ -452,18 +639,25 @@ fn any_point() -> impl Strategy<Value = CalibrationPoint> {
         prop::sample::select(State::ALL),
     );
     let sizes = (any::<u64>(), any::<u64>(), any::<u64>());
-    let pass = (any::<Option<u64>>(), any::<u64>(), any::<u64>()).prop_map(|(around, work_ns, minor_faults)| {
-        CalibrationPass { phases: Phases { open_ns: around, work_ns, close_ns: around }, minor_faults }
+    let numbers = (any::<Option<u64>>(), any::<u64>(), any::<u64>(), any::<Option<u64>>());
+    let pass = numbers.prop_map(|(around, work_ns, minor_faults, cpu_ns)| CalibrationPass {
+        phases: Phases { open_ns: around, work_ns, close_ns: around },
+        minor_faults,
+        cpu_ns,
     });
-    (words, sizes, vec(pass, 0..3)).prop_map(|((arm, workload, consume, state), sizes, passes)| CalibrationPoint {
-        arm: arm.to_string(),
-        workload,
-        consume,
-        state,
-        block_bytes: sizes.0 >> (sizes.0 % 64),
-        range_bytes: sizes.1 >> (sizes.1 % 64),
-        ops: sizes.2 >> (sizes.2 % 64),
-        passes,
+    let fill = prop::sample::select(vec![None, Some(Fill::Sequential), Some(Fill::Random), Some(Fill::Written(4096))]);
+    (words, fill, sizes, vec(pass, 0..3)).prop_map(|((arm, workload, consume, state), fill, sizes, passes)| {
+        CalibrationPoint {
+            arm: arm.to_string(),
+            workload,
+            consume,
+            state,
+            fill,
+            block_bytes: sizes.0 >> (sizes.0 % 64),
+            range_bytes: sizes.1 >> (sizes.1 % 64),
+            ops: sizes.2 >> (sizes.2 % 64),
+            passes,
+        }
     })
 }
 
@@ -487,19 +681,26 @@ proptest! {
         let each = Loop { times: page % 7, ns: page };
         let calibration =
             Calibration { elapsed_s: 1.0, clock: each, bare_call: each, offset: 0, points, missing: vec![] };
-        let costs = analysis::fit(&calibration, page);
-        for curve in curves(&costs) {
+        let usual = analysis::fit(&calibration, page);
+        let fills = analysis::fit_fills(&calibration, page, &usual);
+        for costs in fills.iter().map(|it| &it.costs).chain([&usual]) {
+        for curve in curves(costs) {
             prop_assert!(curve.points.iter().all(|it| it.1 >= 0.0 && it.1.is_finite()), "{curve:?}");
             prop_assert!(curve.points.windows(2).all(|it| it[0].0 < it[1].0), "{curve:?}");
         }
-        prop_assert!(singles(&costs).iter().all(|it| *it >= 0.0 && it.is_finite()), "{costs:?}");
+        prop_assert!(singles(costs).iter().all(|it| *it >= 0.0 && it.is_finite()), "{costs:?}");
+        }
         // And whatever it is, it can be put to use.
-        let mut lab = lab(&[scan("4 KiB", State::Cached), random("64 B", State::Mapped), random("64 KiB", State::Cold)], |_, ns| ns);
+        let mut conditions = vec![scan("4 KiB", State::Cached), random("64 B", State::Mapped), random("64 KiB", State::Cold)];
+        conditions.push(Condition { fill: Some(Fill::Random), ..random("4 KiB", State::Cached) });
+        let mut lab = lab(&conditions, |_, ns| ns);
         lab.record.calibration = Reading::Value(calibration);
         let findings = lab.analyze();
         let json = serde_json::to_string(&findings).unwrap();
         serde_json::from_str::<Findings>(&json).unwrap();
-        let _ = analysis::forecast(&lab.record, &asked(page, page >> 1));
+        for fill in [None, Some(Fill::Random)] {
+            let _ = analysis::forecast(&lab.record, &analysis::Asked { fill, ..asked(page, page >> 1) });
+        }
     }
 }
 

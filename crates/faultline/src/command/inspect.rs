@@ -1,7 +1,10 @@
 //! `faultline inspect`: where the pages of a file are, or what a process has mapped. It reads; it changes nothing.
 
 use anyhow::{Context, Result};
-use schema::inspection::Inspection;
+use schema::{
+    Reading,
+    inspection::{FaultView, FileView, Inspection},
+};
 
 use crate::{cli::InspectArgs, exit::Outcome, output};
 
@@ -20,7 +23,40 @@ fn look(args: &InspectArgs) -> Result<Inspection> {
     match pid {
         Some(pid) => lab::inspect::process(pid).map(Inspection::Process),
         None => lab::inspect::file(&args.what)
-            .map(|it| Inspection::File(Box::new(it)))
+            .map(|mut it| {
+                it.faults = faults(&it).into();
+                Inspection::File(Box::new(it))
+            })
             .with_context(|| format!("cannot inspect {}", args.what.display())),
     }
+}
+
+/// Of the newest saved runs, so many are looked at.
+const LOOKED_AT: usize = 20;
+
+/// What the file's folios mean for mappings, by the newest saved run of this machine that knows such folios.
+fn faults(view: &FileView) -> Result<FaultView, String> {
+    let pages = match &view.pages_per_fault {
+        Reading::Value(pages) => *pages,
+        Reading::Unavailable { unavailable } => return Err(unavailable.clone()),
+    };
+    let orders = view.folio_orders.value();
+    let folio_bytes = orders.and_then(|it| Some(view.page_bytes << it.iter().max_by_key(|it| it.pages)?.order));
+    let saved = history::Store::open(None).and_then(|store| Ok((store.list()?, store)));
+    let (list, store) = saved.map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
+    let here = lab::host::detect();
+    let mut reason =
+        "no saved run of this machine has unit costs; `faultline run -e calibrate` measures them".to_string();
+    for (id, _) in list.into_iter().take(LOOKED_AT) {
+        let Ok(record) = store.load(&id) else { continue };
+        let environment = &record.environment;
+        if environment.host != here.host || environment.kernel != here.kernel || record.calibration.value().is_none() {
+            continue;
+        }
+        match analysis::faults_on(&record, pages, folio_bytes) {
+            Ok(found) => return Ok(found),
+            Err(why) => reason = why,
+        }
+    }
+    Err(reason)
 }

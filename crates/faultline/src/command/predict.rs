@@ -2,7 +2,7 @@
 
 use analysis::Asked;
 use anyhow::{Result, anyhow};
-use schema::{Condition, Experiment, Record, Skip, builtin};
+use schema::{Condition, Experiment, Fill, Record, Skip, builtin, unit_cost::CalibrationPoint};
 
 use crate::{
     cli::PredictArgs,
@@ -54,7 +54,7 @@ fn best(args: &PredictArgs) -> Result<Option<Record>> {
         if record.environment.host != here.host || record.partial.is_some() {
             continue;
         }
-        let worth = worth(&record, &here.kernel, device.as_deref(), args.file_size.0);
+        let worth = worth(&record, &here.kernel, device.as_deref(), args.file_size.0, args.fill);
         if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(most, _)| it > most)) {
             best = Some((worth, record));
         }
@@ -62,17 +62,19 @@ fn best(args: &PredictArgs) -> Result<Option<Record>> {
     Ok(best.map(|(_, record)| record))
 }
 
-/// What unit costs are worth for a question, the most telling first: the kernel and the device are the same, how much of
-/// the file the calibration reached over, and how many passes it rests on.
-type Worth = (bool, bool, u64, usize);
+/// What unit costs are worth for a question, the most telling first: the fill was calibrated, the kernel and the device are
+/// the same, how much of the file the calibration reached over, and how many passes it rests on.
+type Worth = (bool, bool, bool, u64, usize);
 
 /// Nothing without unit costs.
-fn worth(record: &Record, kernel: &str, device: Option<&str>, file_bytes: u64) -> Option<Worth> {
+fn worth(record: &Record, kernel: &str, device: Option<&str>, file_bytes: u64, fill: Fill) -> Option<Worth> {
     let calibration = record.calibration.value()?;
-    let reached = calibration.points.iter().map(|it| it.range_bytes).max()?;
+    let reached = |it: &mut dyn Iterator<Item = &CalibrationPoint>| it.map(|it| it.range_bytes).max();
+    let of_fill = reached(&mut calibration.points.iter().filter(|it| it.fill() == Some(fill)));
+    let reached = of_fill.or(reached(&mut calibration.points.iter()))?.min(file_bytes);
     let of_record = record.target.device.value().map(|it| it.name.as_str());
     let passes = calibration.points.iter().map(|it| it.passes.len()).sum();
-    Some((record.environment.kernel == kernel, of_record == device, reached.min(file_bytes), passes))
+    Some((of_fill.is_some(), record.environment.kernel == kernel, of_record == device, reached, passes))
 }
 
 fn calibrate(args: &PredictArgs) -> Result<Record> {
@@ -105,6 +107,11 @@ fn free(args: &PredictArgs) -> Result<u64> {
 
 fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
     let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
+    if args.fill != Fill::Sequential && !args.state.is_filled() {
+        return Err(
+            Usage(format!("--fill is for states that live in the page cache, and {} does not", args.state)).into()
+        );
+    }
     if file_bytes == 0 || block_bytes == 0 {
         return Err(Usage("a file and a block need at least one byte".into()).into());
     }
@@ -122,6 +129,7 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
         file_bytes,
         memory_bytes: args.memory.map_or(record.environment.memory_bytes, |it| it.0),
         state: args.state,
+        fill: Some(args.fill).filter(|it| *it != Fill::Sequential),
         threads: args.threads,
     })
 }
@@ -138,7 +146,7 @@ mod tests {
         let record: Record = serde_json::from_str(MEASURED).unwrap();
         let (kernel, file_bytes) = (record.environment.kernel.clone(), 40 << 30);
         let device = record.target.device.value().map(|it| it.name.clone());
-        let of = |record: &Record, kernel: &str| worth(record, kernel, device.as_deref(), file_bytes);
+        let of = |record: &Record, kernel: &str| worth(record, kernel, device.as_deref(), file_bytes, Fill::Sequential);
         let mut smaller = record.clone();
         let schema::Reading::Value(calibration) = &mut smaller.calibration else { panic!("it is calibrated") };
         calibration.points.iter_mut().for_each(|it| it.range_bytes = it.range_bytes.min(1 << 20));
@@ -148,7 +156,7 @@ mod tests {
         assert!(of(&record, &kernel) > of(&smaller, &kernel));
         assert!(of(&record, &kernel) > of(&fewer, &kernel));
         assert!(of(&smaller, &kernel) > of(&record, "another kernel"));
-        assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), file_bytes));
+        assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), file_bytes, Fill::Sequential));
         let none = Record { calibration: schema::Reading::unavailable("a budget of 5 s"), ..record };
         assert_eq!(of(&none, &kernel), None);
     }

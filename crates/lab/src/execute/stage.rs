@@ -48,9 +48,6 @@ const SHORT_PASS: u32 = 16;
 /// How far a stage may exceed its time for the fewest rounds that tell anything.
 const OVERTIME: f64 = 1.3;
 
-/// What single calls, faults and copies cost is measured in this stage.
-const CALIBRATED: Stage = Stage::Warm(Fill::Sequential);
-
 /// One stage's conditions and the time they have.
 pub(super) struct Slot {
     stage: Stage,
@@ -68,13 +65,11 @@ impl Bench<'_> {
         let mut conditions: Vec<usize> = (0..self.record.conditions.len())
             .filter(|&index| of_stage(&self.record.conditions[index]) && self.is_measured(index))
             .collect();
-        if stage == CALIBRATED {
-            self.begin_calibration();
+        if let Some(fill) = stage.fill() {
+            self.calibrate_fill(fill);
         }
         if conditions.is_empty() {
-            if stage == CALIBRATED {
-                self.complete_calibration(hooks);
-            }
+            self.complete_calibration(stage, hooks);
             return;
         }
         let whole = self.clock.time_for(stage, &self.measured_conditions());
@@ -119,9 +114,7 @@ impl Bench<'_> {
         if !self.is_interrupted() {
             self.leave_unreached(&slot.conditions, &failures);
         }
-        if stage == CALIBRATED {
-            self.complete_calibration(hooks);
-        }
+        self.complete_calibration(stage, hooks);
         if confirms {
             let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
             let until = begun + whole + calibrated;
@@ -147,27 +140,43 @@ impl Bench<'_> {
         }
     }
 
-    /// Where the warm stage begins: after what is there was looked at.
-    fn begin_calibration(&mut self) {
-        let touched = self.record.conditions.iter().filter(|it| it.state != State::AsIs);
-        let Some(widest) = touched.map(|it| it.range).max_by_key(|it| it.bytes) else {
-            self.record.calibration = Reading::unavailable("in state as-is nothing may be evicted or filled");
-            return;
+    /// Before the first stage: whether unit costs are measured at all.
+    pub(super) fn begin_calibration(&mut self) {
+        self.record.calibration = match self.calibrated_range() {
+            Ok(range) => calibrate::begin(range.offset, self.settings.budget),
+            Err(reason) => Reading::unavailable(reason),
         };
+    }
+
+    /// Where a warm stage begins: after what is there was looked at.
+    fn calibrate_fill(&mut self, fill: Fill) {
+        let Reading::Value(calibration) = &self.record.calibration else { return };
+        let mut calibration = calibration.clone();
+        let possible = state::possible(State::Mapped, self.target).and_then(|()| self.calibrated_range());
+        self.record.calibration = match possible {
+            Ok(range) => {
+                let of_fill = self.record.conditions.iter().filter(|it| it.fill() == Some(fill));
+                let widest = of_fill.map(|it| it.range.bytes).max().unwrap_or(calibrate::FILLED_BYTES_MAX);
+                let bytes = if fill == Fill::Sequential { range.bytes } else { range.bytes.min(widest) };
+                calibrate::add_points(self, &mut calibration, fill, bytes);
+                Reading::Value(calibration)
+            }
+            Err(reason) => Reading::unavailable(reason),
+        };
+    }
+
+    /// The part of the file that unit costs are measured on, or why none are.
+    fn calibrated_range(&self) -> Result<Span, String> {
+        let touched = self.record.conditions.iter().filter(|it| it.state != State::AsIs);
+        let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
+        let widest = widest.ok_or("in state as-is nothing may be evicted or filled")?;
         if self.record.conditions.iter().any(|it| it.workload == Workload::Command) {
-            self.record.calibration = Reading::unavailable("what a command does is not explained from unit costs");
-            return;
+            return Err("what a command does is not explained from unit costs".into());
         }
         if self.record.conditions.iter().any(|it| it.workload.writes()) {
-            self.record.calibration = Reading::unavailable("passes that write change the file under a calibration");
-            return;
+            return Err("passes that write change the file under a calibration".into());
         }
-        if let Err(reason) = state::possible(State::Mapped, self.target) {
-            self.record.calibration = Reading::unavailable(reason);
-            return;
-        }
-        let range = Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest };
-        self.record.calibration = calibrate::begin(self, range, self.settings.budget);
+        Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest })
     }
 
     /// Goes on with a calibration, if there is one.
@@ -179,9 +188,9 @@ impl Bench<'_> {
         }
     }
 
-    fn complete_calibration(&mut self, hooks: &mut Hooks) {
-        let budget = self.settings.budget;
-        self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration, budget));
+    fn complete_calibration(&mut self, stage: Stage, hooks: &mut Hooks) {
+        let (Some(fill), budget) = (stage.fill(), self.settings.budget) else { return };
+        self.calibrate(hooks, &|bench, calibration| calibrate::complete(bench, calibration, fill, budget));
     }
 
     /// Whether any cell of a condition is to be measured.
@@ -380,9 +389,9 @@ impl Bench<'_> {
                     self.sample(cell, round);
                 }
             }
-            let (budget, warm) = (self.settings.budget, slot.stage == CALIBRATED);
+            let (budget, fill) = (self.settings.budget, slot.stage.fill());
             self.calibrate(hooks, &|bench, calibration| {
-                calibrate::between_rounds(bench, calibration, warm, budget);
+                calibrate::between_rounds(bench, calibration, fill, budget);
             });
             if saved.elapsed() > Duration::from_secs(2) {
                 (hooks.checkpoint)(&self.record);

@@ -38,12 +38,14 @@ fn with_costs() -> Run {
         measured_ns_per_op: 100.0,
         error,
         held_out,
+        not_counted: None,
     };
     let cells = vec![predicted(0.02, false), predicted(-0.3, true), predicted(0.1, false)];
     let mut unit_costs = UnitCosts { read_call_ns: Some(310.0), ..UnitCosts::default() };
     unit_costs.copy = Curve { points: vec![(64.0, 10.0), (65_536.0, 9000.0)] };
     run.findings.costs = Some(Box::new(Costs {
         unit_costs,
+        fills: Vec::new(),
         accounts: vec![CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }],
         predictions: Predictions {
             cells,

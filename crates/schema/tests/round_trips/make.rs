@@ -21,7 +21,7 @@ use schema::{
         StateNoise, Status, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
-    inspection::{FileView, Inspection, MappingView, ProcessView, Residency},
+    inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
     plan::{Plan, PlannedCell, PlannedCondition},
@@ -34,7 +34,8 @@ use schema::{
     timeline::{Moment, Passing, Timeline},
     unit_cost::{
         Calibration, CalibrationPass, CalibrationPoint, Cause, CostBreakdown, CostComponent, Costs, Curve, DeviceCost,
-        Forecast, ForecastArm, Loop, PerPage, PredictedCell, Predictions, Quantity, UnitCosts,
+        FaultCost, FillCosts, Forecast, ForecastArm, Loop, NotCounted, PerPage, PredictedCell, Predictions, Quantity,
+        UnitCosts,
     },
 };
 
@@ -278,8 +279,8 @@ makes! {
         Passing { cell, from_s, to_s }
         Calibration { elapsed_s, clock, bare_call, offset, points, missing }
         Loop { times, ns }
-        CalibrationPoint { arm, workload, consume, state, block_bytes, range_bytes, ops, passes }
-        CalibrationPass { phases, minor_faults }
+        CalibrationPoint { arm, workload, consume, state, fill, block_bytes, range_bytes, ops, passes }
+        CalibrationPass { phases, minor_faults, cpu_ns }
         Curve { points }
         PerPage { fixed_ns, page_ns }
         DeviceCost { queue_depth, request }
@@ -289,11 +290,13 @@ makes! {
             open_ns, close_ns, map_ns, populate, unmap, faults, faults_ns, fault_ns, pages_per_fault, fault_pages_ns,
             fault_random_ns, device, page_in_ns, stream_byte_ns,
         }
+        FillCosts { fill, calibrated_bytes, costs }
+        FaultCost { pages, ns }
         CostComponent { cause, what, request_bytes, count, unit_ns, ns }
         CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }
-        PredictedCell { id, arm, condition, predicted_ns_per_op, measured_ns_per_op, error, held_out }
+        PredictedCell { id, arm, condition, predicted_ns_per_op, measured_ns_per_op, error, held_out, not_counted }
         Predictions { cells, held_out_median, held_out_worst, median, worst, worst_have }
-        Costs { unit_costs, accounts, predictions, explained_median }
+        Costs { unit_costs, fills, accounts, predictions, explained_median }
         Forecast { schema_version, run, target, memory_bytes, resident_share, arms, remarks }
         ForecastArm { arm, condition, seconds, terms }
         Document { schema_version, record, findings, across }
@@ -380,7 +383,8 @@ makes! {
         }
         PlannedCondition { condition, variant, cells }
         PlannedCell { arm, baseline, own_condition, skipped, reason }
-        FileView { path, bytes, page_bytes, file_system, residency, stretches, folio_orders, mapped_by }
+        FileView { path, bytes, page_bytes, file_system, residency, stretches, folio_orders, pages_per_fault, faults, mapped_by }
+        FaultView { run, like, here, in_order }
         Residency { asked, pages, resident, dirty, under_writeback, evicted, recently_evicted }
         ProcessView { pid, command, mappings }
         MappingView {
@@ -389,6 +393,7 @@ makes! {
         }
     }
     enums {
+        NotCounted { Calibrated, Repeated }
         Later { Undecided, NarrowerAgrees, NarrowerContradicts }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }

@@ -1,0 +1,168 @@
+//! Unit costs after other fills than the usual one. The page cache then holds the file in folios of another size: faults map
+//! other numbers of pages, unmapping takes them away one by one or all at once, and copies and lookups go from folio to
+//! folio. All of that is measured by a few points of each fill; the rest is as after the usual fill.
+
+use schema::{
+    Bytes, Condition, Consume, Fill, Record, Workload,
+    inspection::FaultView,
+    unit_cost::{Calibration, CalibrationPoint, Curve, FaultCost, FillCosts, UnitCosts},
+};
+
+use crate::measured::Run;
+
+use super::fit::{self, Look, MAPPED, READ};
+
+/// What single things cost, by fill.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    pub(crate) usual: UnitCosts,
+    pub(crate) fills: Vec<FillCosts>,
+}
+
+impl Known {
+    pub(crate) fn of(calibration: &Calibration, page_bytes: u64) -> Known {
+        let usual = fit::fit(calibration, page_bytes);
+        let fills = fit_fills(calibration, page_bytes, &usual);
+        Known { usual, fills }
+    }
+
+    /// The costs of a condition, and the window that they were measured in.
+    ///
+    /// # Errors
+    /// Its fill was not calibrated.
+    pub(crate) fn under(&self, condition: &Condition) -> Result<(&UnitCosts, u64), String> {
+        match condition.fill() {
+            None | Some(Fill::Sequential) => Ok((&self.usual, self.usual.range_bytes)),
+            Some(fill) => match self.fills.iter().find(|it| it.fill == fill) {
+                Some(it) => Ok((&it.costs, it.calibrated_bytes)),
+                None => Err(format!(
+                    "the folios of fill {fill} were not calibrated; `faultline run -e calibrate --fill {}` does it",
+                    fill.to_string().replace(' ', "")
+                )),
+            },
+        }
+    }
+}
+
+/// The unit costs after each calibrated fill but the usual one, which `usual` holds.
+pub fn fit_fills(calibration: &Calibration, page_bytes: u64, usual: &UnitCosts) -> Vec<FillCosts> {
+    let calibration = &fit::running(calibration.clone());
+    let mut fills: Vec<Fill> = calibration.points.iter().filter_map(CalibrationPoint::fill).collect();
+    fills.retain(|it| *it != Fill::Sequential);
+    fills.sort_unstable();
+    fills.dedup();
+    let usual_look = Look::usual(calibration, page_bytes);
+    let of = |fill| {
+        let points: Vec<&CalibrationPoint> = calibration.points.iter().filter(|it| it.fill() == Some(fill)).collect();
+        let calibrated_bytes = points.iter().map(|it| it.range_bytes).max().unwrap_or(0);
+        let costs = changed(usual, &usual_look, &Look::new(points, page_bytes), calibrated_bytes);
+        FillCosts { fill, calibrated_bytes, costs }
+    };
+    fills.into_iter().map(of).collect()
+}
+
+/// The usual costs, as the points of another fill change them. Nothing about faults is taken over.
+fn changed(usual: &UnitCosts, usual_look: &Look, look: &Look, whole: u64) -> UnitCosts {
+    let of_faults = look.mapping(whole);
+    let span = whole as f64;
+    // Of the same pass after both fills, less the call.
+    let share = |arm, call: f64| {
+        let block = look.middle_block(arm);
+        let at = |look: &Look| Some(look.of_block_by_span(arm, Workload::Scan, block).level_at(span)? - call);
+        share(at(look), at(usual_look))
+    };
+    let copy_share = share(READ, usual.read_call_ns.unwrap_or(0.0));
+    let sum_share = share(MAPPED, 0.0);
+    let scaled =
+        |curve: &Curve, share: f64| Curve { points: curve.points.iter().map(|it| (it.0, it.1 * share)).collect() };
+    // A block within a page is in one folio, whatever its size.
+    let read_scan = fit::change(&usual.copy, |_, ns| Some(ns + usual.read_call_ns?));
+    let (read, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);
+    let (mapped, mapped_first_ns) = look.random(MAPPED, Consume::Sum, &usual.sum_mapped, whole);
+    let moved = |usual_extra: &Curve, found: &Curve, by_span: &Curve| {
+        let Some((found, usual_least)) = found.points.first().zip(usual_extra.points.first()) else {
+            return usual_extra.clone();
+        };
+        let beyond = found.1 - usual_least.1 * fit::of_span(by_span, span, usual.range_bytes as f64);
+        fit::fading(fit::change(usual_extra, |_, ns| Some(ns + beyond)))
+    };
+    UnitCosts {
+        copy: scaled(&usual.copy, copy_share),
+        read_random: moved(&usual.read_random, &read, &usual.read_random_in),
+        read_first_ns: if read.points.is_empty() { usual.read_first_ns } else { read_first_ns },
+        sum_mapped: scaled(&usual.sum_mapped, sum_share),
+        mapped_random: moved(&usual.mapped_random, &mapped, &usual.mapped_random_in),
+        mapped_first_ns: if mapped.points.is_empty() { usual.mapped_first_ns } else { mapped_first_ns },
+        touch_mapped_page_ns: of_faults.touch_mapped_page_ns.or(usual.touch_mapped_page_ns),
+        populate: of_faults.populate,
+        unmap: of_faults.unmap,
+        faults: of_faults.faults,
+        faults_ns: of_faults.faults_ns,
+        fault_ns: of_faults.fault_ns,
+        pages_per_fault: of_faults.pages_per_fault,
+        fault_pages_ns: of_faults.fault_pages_ns,
+        fault_random_ns: of_faults.fault_random_ns,
+        ..usual.clone()
+    }
+}
+
+/// How much more or less it is than usual: as much, where one of both is not known.
+fn share(found: Option<f64>, usual: Option<f64>) -> f64 {
+    let share = found.zip(usual).map_or(1.0, |(found, usual)| found / usual);
+    // More than a factor of a hundred is no matter of folios.
+    if share.is_finite() { share.clamp(0.01, 100.0) } else { 1.0 }
+}
+
+/// Folios, and numbers of pages that a fault maps, are alike within this factor.
+const ALIKE: f64 = 1.5;
+/// Pages of 4 KiB that the kernel maps around a fault whatever the folios are (`fault_around_bytes`, 64 KiB).
+const AROUND_A_FAULT: f64 = 16.0;
+
+/// What faults on a file's present folios cost, by the unit costs of a run: those after the fill whose faults map as many
+/// pages. Where that says nothing, because the kernel maps more than a folio, `folio_bytes` decides; and where that is not
+/// known, the dearest.
+///
+/// # Errors
+/// The run has no costs of such folios.
+pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>) -> Result<FaultView, String> {
+    let calibration = record.calibration.value().ok_or("it has no unit costs")?;
+    let page_bytes = Run::new(record).page_bytes();
+    let known = Known::of(calibration, page_bytes);
+    let in_order = known.usual.fault_and_unmap().ok_or("its unit costs have no faults")?;
+    let looks_alike = pages_per_fault <= AROUND_A_FAULT;
+    let is_of_size = |fill: Fill| match (folio_bytes.filter(|_| looks_alike), folio_bytes_of(fill, page_bytes)) {
+        (Some(here), Some(there)) => alike(here as f64, there as f64),
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    let usual = [(Fill::Sequential, &known.usual)];
+    let of_fills = known.fills.iter().map(|it| (it.fill, &it.costs));
+    let costs = usual.into_iter().chain(of_fills).filter_map(|(fill, costs)| {
+        let there = costs.fault_and_unmap().filter(|it| alike(it.pages, pages_per_fault) && is_of_size(fill))?;
+        let unmap = costs.unmap?.page_ns;
+        Some((fill, FaultCost { pages: pages_per_fault, ns: there.ns + (pages_per_fault - there.pages) * unmap }))
+    });
+    let dearest = costs.max_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
+    let (like, here) = dearest.ok_or_else(|| {
+        let bytes = folio_bytes.unwrap_or((pages_per_fault * page_bytes as f64) as u64);
+        format!(
+            "folios of {0} were not calibrated; `faultline run -e calibrate --fill written={1}` does it",
+            Bytes(bytes),
+            Bytes(bytes).exact().replace(' ', "")
+        )
+    })?;
+    Ok(FaultView { run: record.id.clone(), like, here, in_order })
+}
+
+fn alike(a: f64, b: f64) -> bool {
+    a <= b * ALIKE && b <= a * ALIKE
+}
+
+/// The folios that a fill makes, where it is the fill that decides.
+fn folio_bytes_of(fill: Fill, page_bytes: u64) -> Option<u64> {
+    match fill {
+        Fill::Random => Some(page_bytes),
+        Fill::Written(bytes) | Fill::ReadAhead(bytes) => Some(bytes.max(page_bytes)),
+        Fill::Found | Fill::Sequential | Fill::Faults | Fill::HugePages => None,
+    }
+}
