@@ -96,3 +96,35 @@ fn a_file_that_was_not_in_the_page_cache_is_not_measured_as_found() {
         }
     }
 }
+
+#[test]
+fn a_file_that_is_written_with_a_fill_holds_the_folios_of_that_fill_before_each_pass() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("here");
+    let text = r#"
+title = "Writing"
+[[compare]]
+workload = "overwrite"
+block = "4 KiB"
+state = "cached"
+fill = "written=4KiB"
+range = { bytes = "1 MiB" }
+ops = 256
+arms = ["pwrite", "mmap"]
+"#;
+    let experiment = sandbox.write("writes.toml", text);
+    let output = sandbox.run(&["run", &folder, "-e", &experiment, "--size=2MiB", "--rounds=2", "--json", "--quiet"]);
+    let Document { record, .. } = output.document();
+    let fill = Fill::Written(4096);
+    let made = record.fills.iter().filter(|it| it.fill == Some(fill));
+    if record.cells.iter().any(|it| matches!(it.skipped, Some(Skip::Impossible(_)))) {
+        println!("skipped: files in the temporary folder cannot be evicted");
+        return;
+    }
+    assert!(record.cells.iter().all(|it| it.skipped.is_none()), "{:?}", record.cells);
+    // Reading back, after each pass, leaves larger folios, and writing to pages that are there would keep them.
+    assert!(made.clone().count() >= record.samples.len(), "one for each pass");
+    for orders in made.filter_map(|it| it.folio_orders.value()) {
+        assert!(orders.iter().all(|it| it.order == 0), "{orders:?}");
+    }
+}

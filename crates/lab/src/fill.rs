@@ -82,6 +82,20 @@ pub(crate) enum Order {
     Requests,
 }
 
+impl Order {
+    /// What is done, in a sentence.
+    pub(crate) fn method(self, fill: Fill) -> String {
+        match (fill, self) {
+            (Fill::Random, Order::Requests) => {
+                "evicted, then read under POSIX_FADV_RANDOM in requests of 1 MiB, in random order: folios of one page; page \
+                 by page would have taken a large part of the budget"
+                    .into()
+            }
+            _ => fill.about().into(),
+        }
+    }
+}
+
 /// Reads, or touches, a part of an evicted file.
 ///
 /// # Errors
@@ -356,6 +370,13 @@ mod tests {
         let in_memory = Target::open(memory.path(), false).unwrap();
         assert_eq!(possible(Fill::Sequential, &in_memory, 9), Ok(()));
         assert!(possible(Fill::Random, &in_memory, 9).is_err());
+    }
+
+    #[test]
+    fn a_fill_that_took_a_shorter_way_says_so() {
+        assert_eq!(Order::Pages.method(Fill::Random), Fill::Random.about());
+        assert_ne!(Order::Requests.method(Fill::Random), Fill::Random.about());
+        assert_eq!(Order::Requests.method(Fill::Faults), Fill::Faults.about());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rustix::fs::FallocateFlags;
 use schema::{Bytes, Condition, Fill, Layout, Span, Workload};
 
 use crate::{
-    Target, fixture,
+    Target, cold, fixture,
     link::{NO_PAGE, Trouble},
 };
 
@@ -37,7 +37,12 @@ pub(crate) fn create(target: &Target, condition: &Condition, seed: u64) -> Resul
     match condition.layout.unwrap_or(Layout::Written) {
         Layout::Written => {
             file.set_len(target.bytes).map_err(failed)?;
-            let block_bytes = condition.fill().and_then(Fill::copied_by).unwrap_or(fixture::CHUNK);
+            let block_bytes = condition.fill().and_then(Fill::copied_by);
+            // Writing to pages that are in the page cache already leaves their folios as they are.
+            if block_bytes.is_some() {
+                cold::evict(target)?;
+            }
+            let block_bytes = block_bytes.unwrap_or(fixture::CHUNK);
             fixture::write(file, condition.range, seed, block_bytes, |_| Ok(())).map_err(failed)?;
         }
         Layout::Preallocated => {

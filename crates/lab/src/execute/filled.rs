@@ -3,7 +3,7 @@
 use std::{rc::Rc, time::Instant};
 
 use schema::{
-    Condition, Fill, Span,
+    Condition, Fill, Span, State,
     record::{FilledRange, FolioOrder},
 };
 
@@ -12,6 +12,7 @@ use crate::{
     Target, cold,
     fill::{self, Folios, Order},
     link::Trouble,
+    state,
 };
 
 /// A fill that was made and verified, and nothing has disturbed since.
@@ -33,7 +34,9 @@ impl Bench<'_> {
     pub(super) fn fill(&mut self, fill: Fill, condition: &Condition) -> Result<Option<Rc<Target>>, Trouble> {
         let range = condition.range;
         if condition.workload.writes() && fill.copied_by().is_some() {
-            // The file was just written that way.
+            // The file was just written that way (`writing::create`).
+            let method = "the file itself, written by write(2) in blocks of that size, synced, not evicted".to_string();
+            self.look_at_fill(Filled { fill, range, copy: None }, method, 0)?;
             return Ok(None);
         }
         let holds = |it: &Filled| it.fill == fill && it.range.offset <= range.offset && range.end() <= it.range.end();
@@ -49,13 +52,13 @@ impl Bench<'_> {
         let alike = self.record.conditions.iter().filter(|it| it.fill() == Some(fill)).map(|it| it.range);
         let range = alike.chain([range]).reduce(union).expect("at least the range itself");
         let began = Instant::now();
+        let order = self.order(range.bytes);
         let copy = match fill.copied_by() {
             Some(block) => Some(Rc::new(fill::copy(self.target, range.end(), block, self.interrupted)?)),
             None => {
                 if !self.target.file_system.is_memory() {
                     cold::evict(self.target).map_err(Trouble::Failed)?;
                 }
-                let order = self.order(range.bytes);
                 match &self.target.named {
                     Some(named) => named.fill(fill, order, self.interrupted)?,
                     None => fill::bring_in(&self.target.file, range, fill, order, self.interrupted)?,
@@ -64,7 +67,7 @@ impl Bench<'_> {
             }
         };
         let elapsed_ns = began.elapsed().as_nanos() as u64;
-        self.look_at_fill(Filled { fill, range, copy: copy.clone() }, elapsed_ns)?;
+        self.look_at_fill(Filled { fill, range, copy: copy.clone() }, order.method(fill), elapsed_ns)?;
         Ok(copy)
     }
 
@@ -84,11 +87,13 @@ impl Bench<'_> {
             return Ok(());
         }
         let range = Span { offset: 0, bytes: self.target.bytes };
-        self.look_at_fill(Filled { fill: Fill::Found, range, copy: None }, 0)
+        // It was looked at when it was opened. What left the page cache since must not be brought back by looking at folios.
+        state::verify_before(State::Cached, &state::residency(self.target, range)).map_err(Trouble::Unavailable)?;
+        self.look_at_fill(Filled { fill: Fill::Found, range, copy: None }, Fill::Found.about().into(), 0)
     }
 
     /// Verifies a fill and notes it.
-    fn look_at_fill(&mut self, filled: Filled, elapsed_ns: u64) -> Result<(), Trouble> {
+    fn look_at_fill(&mut self, filled: Filled, method: String, elapsed_ns: u64) -> Result<(), Trouble> {
         let Filled { fill, range, ref copy } = filled;
         let target = copy.as_deref().unwrap_or(self.target);
         // Of several files, the largest stands for all.
@@ -104,7 +109,7 @@ impl Bench<'_> {
         self.record.fills.push(FilledRange {
             range,
             fill: Some(fill),
-            method: fill.about().into(),
+            method,
             elapsed_ns,
             folio_orders: orders
                 .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
