@@ -2,6 +2,7 @@
 
 use schema::{
     Bytes, Condition, Fill, Labels, Record,
+    fields::{self, Field},
     findings::{FillFinding, FilledComparison, Findings, Refill, Verdict},
 };
 
@@ -27,7 +28,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     let jobs = jobs(&findings.fills);
     let mut columns = vec![Column::left("fill"), Column::left("folios")];
     columns.extend(["pages/fault", "made in"].map(Column::right));
-    columns.extend(jobs.iter().map(|job| Column::right(name(job))));
+    columns.extend(jobs.iter().map(|job| Column::right(name(job, &jobs))));
     let rows = findings.fills.iter().map(|it| {
         let mut row = vec![Cell::plain(it.fill.to_string()), Cell::plain(folios(record, it))];
         row.push(it.pages_per_fault.map_or_else(absent, |pages| Cell::plain(number::count(pages.round()))));
@@ -36,7 +37,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
             ns => Cell::plain(number::duration_glued(ns as f64)),
         });
         row.extend(jobs.iter().map(|job| {
-            let of_job = it.comparisons.iter().find(|it| same_job(&it.condition, job));
+            let of_job = it.comparisons.iter().find(|it| same_job(it, job));
             of_job.map_or_else(absent, ratio)
         }));
         row
@@ -68,25 +69,31 @@ pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
 }
 
 /// The conditions without their fill, each once.
-fn jobs(fills: &[FillFinding]) -> Vec<Condition> {
-    let mut jobs: Vec<Condition> = Vec::new();
+fn jobs(fills: &[FillFinding]) -> Vec<&FilledComparison> {
+    let mut jobs: Vec<&FilledComparison> = Vec::new();
     for comparison in fills.iter().flat_map(|it| &it.comparisons) {
-        if !jobs.iter().any(|it| same_job(it, &comparison.condition)) {
-            jobs.push(comparison.condition.clone());
+        if !jobs.iter().any(|it| same_job(it, comparison)) {
+            jobs.push(comparison);
         }
     }
     jobs
 }
 
-/// The question is the same but for the fill; how much a pass covers was the planner's choice.
-fn same_job(a: &Condition, b: &Condition) -> bool {
+/// The question is the same but for the fill. How much a pass covers is the planner's choice, or the comparison's.
+fn same_job(a: &FilledComparison, b: &FilledComparison) -> bool {
     let plain =
         |it: &Condition| Condition { fill: None, ops: 0, range: schema::Span { offset: 0, bytes: 0 }, ..it.clone() };
-    plain(a) == plain(b)
+    let comparison = |it: &FilledComparison| it.id.condition.comparison_index;
+    plain(&a.condition) == plain(&b.condition) && comparison(a) == comparison(b)
 }
 
-fn name(job: &Condition) -> String {
-    format!("{} {}", job.workload, Bytes(job.block_bytes).exact())
+/// With what tells it from the other jobs.
+fn name(job: &FilledComparison, jobs: &[&FilledComparison]) -> String {
+    let core = |it: &FilledComparison| format!("{} {}", it.condition.workload, Bytes(it.condition.block_bytes).exact());
+    let others = || jobs.iter().filter(|it| core(it) == core(job) && !same_job(it, job));
+    let differs = |it: &&Field| it.name != "fill" && others().any(|other| !(it.same)(&other.condition, &job.condition));
+    let differing = fields::of(&job.condition).filter(differs).map(|it| (it.words)(&job.condition));
+    [core(job)].into_iter().chain(differing).collect::<Vec<String>>().join(", ")
 }
 
 fn ratio(it: &FilledComparison) -> Cell {
@@ -114,4 +121,45 @@ fn folios(record: &Record, it: &FillFinding) -> String {
 
 fn absent() -> Cell {
     Cell::new("–", Paint::Quiet)
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{CellId, ConditionId, Reading, State, Workload};
+
+    use super::*;
+
+    fn job(comparison: usize, fill: Fill, ops: u64) -> FilledComparison {
+        let core = Condition { workload: Workload::Random, block_bytes: 64, ..Condition::plain(1 << 20) };
+        let condition_index = comparison;
+        FilledComparison {
+            id: CellId { condition: ConditionId { condition_index, comparison_index: Some(comparison) }, cell: 0 },
+            condition: Condition { state: State::Cached, fill: Some(fill), ops, ..core },
+            baseline: "native/pread".into(),
+            arm: "native/mmap".into(),
+            speedup: None,
+            verdict: Verdict::Undecided,
+            minor_faults: Reading::unavailable("not counted"),
+            system_ns_per_fault: None,
+        }
+    }
+
+    #[test]
+    fn two_comparisons_of_one_experiment_are_two_jobs_whose_names_say_what_differs() {
+        let fill = |fill: Fill, comparisons: Vec<FilledComparison>| FillFinding {
+            fill,
+            elapsed_ns: 1,
+            range_bytes: 1 << 20,
+            folio_orders: Reading::unavailable("not root"),
+            pages_per_fault: None,
+            comparisons,
+            refill: None,
+        };
+        let of = |it: Fill| fill(it, vec![job(0, it, 30_000), job(1, it, 2000)]);
+        let fills = [of(Fill::Random), of(Fill::Sequential)];
+        let jobs = jobs(&fills);
+        let names: Vec<String> = jobs.iter().map(|it| name(it, &jobs)).collect();
+        assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
+        assert_eq!(name(jobs[0], &jobs[..1]), "random 64 B");
+    }
 }
