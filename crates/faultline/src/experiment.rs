@@ -138,6 +138,12 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it);
     if experiment.comparisons.iter().any(fits) {
         experiment.comparisons.retain(fits);
+    } else if !experiment.comparisons.is_empty() && !args.state.iter().any(|it| it.is_filled()) {
+        return Err(format!(
+            "experiment {:?} compares ways of filling the page cache, and --state {} is not filled",
+            experiment.name,
+            args.state.iter().map(|it| it.word()).collect::<Vec<&str>>().join(",")
+        ));
     }
     if experiment.comparisons.is_empty() {
         let wanted: Vec<&str> = args.workload.iter().map(|it| it.word()).collect();

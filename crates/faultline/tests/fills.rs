@@ -37,6 +37,9 @@ fn a_fill_without_a_state_that_lives_in_the_page_cache_is_refused() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 4096);
     sandbox.run_short(&file, &["--fill=random", "--state=cold"]).refused(2, &["--fill"]);
+    // No other state than the one that was asked for is measured in its place.
+    let asked = ["run", &file, "-e", "fills", "--block=64B", "--budget=1s"];
+    sandbox.run(&[&asked[..], &["--state=cold"]].concat()).refused(2, &["\"fills\"", "--state cold"]);
     for (wrong, hint) in [("--fill=randum", "\"random\""), ("--fill=written", "written=128KiB")] {
         let output = sandbox.run_short(&file, &[wrong]).expect(2);
         assert!(output.stderr.contains(hint), "{}", output.stderr);
