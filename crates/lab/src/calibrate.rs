@@ -25,6 +25,8 @@ const SHARE: f64 = 0.12;
 /// Of the budget, for the fewest passes too: where each call is slow, as under strace(1) or in a sandbox that answers
 /// them itself, they could take all of it.
 const SHARE_MOST: f64 = 0.3;
+/// Of that, for the usual fill and the device: what is left is for other fills, which come later and have fewer points.
+const SHARE_OF_USUAL: f64 = 0.75;
 /// Fewer passes of a point tell little, and more are not worth their time.
 const PASSES: std::ops::Range<usize> = 2..4;
 /// Of the points, after each round of the run: the costs see the same drift and the same neighbours as the cells.
@@ -238,7 +240,8 @@ pub fn between_rounds(bench: &mut Bench, calibration: &mut Calibration, fill: Op
 /// The fewest passes of each point of a fill, where rounds were too few for them; with the usual fill also of the device, and
 /// those that evict the file come last.
 pub fn complete(bench: &mut Bench, calibration: &mut Calibration, fill: Fill, budget: Duration) {
-    let time_s = budget.as_secs_f64() * SHARE_MOST;
+    let share = if fill == Fill::Sequential { SHARE_OF_USUAL } else { 1.0 };
+    let time_s = budget.as_secs_f64() * SHARE_MOST * share;
     let of_fill = |it: &CalibrationPoint| it.fill().unwrap_or(Fill::Sequential) == fill;
     for evicting in [false, true] {
         for _ in 0..PASSES.start {
