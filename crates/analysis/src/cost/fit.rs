@@ -82,10 +82,8 @@ pub(super) fn running(mut calibration: Calibration) -> Calibration {
         for pass in &mut point.passes {
             let phases = &mut pass.phases;
             let share = pass.cpu_ns.map_or(1.0, |cpu| cpu as f64 / phases.total_ns().max(1) as f64).min(1.0);
-            let cut = |ns: u64| (ns as f64 * share) as u64;
-            phases.work_ns = cut(phases.work_ns);
-            phases.open_ns = phases.open_ns.map(cut);
-            phases.close_ns = phases.close_ns.map(cut);
+            let all = [Some(&mut phases.work_ns), phases.open_ns.as_mut(), phases.close_ns.as_mut()];
+            all.into_iter().flatten().for_each(|ns| *ns = (*ns as f64 * share) as u64);
         }
     }
     calibration
