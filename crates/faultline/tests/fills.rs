@@ -131,3 +131,20 @@ arms = ["pwrite", "mmap"]
         assert!(orders.iter().all(|it| it.order == 0), "{orders:?}");
     }
 }
+
+#[test]
+fn a_file_of_somebody_else_that_is_not_in_the_page_cache_is_not_measured_as_found() {
+    if !crate::support::is_root() {
+        println!("skipped: only root can make a file that belongs to somebody else");
+        return;
+    }
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let file = sandbox.file("file", 1 << 20);
+    std::os::unix::fs::chown(&file, Some(0), Some(0)).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    sys::cache::evict(&std::fs::File::open(&file).unwrap(), 0, 0).unwrap();
+    // To this user mincore(2) calls every page resident.
+    let Document { record, .. } = sandbox.run_short(&file, &["--fill=found", "--json"]).document();
+    assert!(record.samples.is_empty(), "{:?}", record.samples);
+    assert!(record.cells.iter().all(|it| matches!(it.skipped, Some(Skip::Impossible(_)))), "{:?}", record.cells);
+}

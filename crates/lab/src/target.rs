@@ -323,8 +323,12 @@ pub(crate) fn measurable(path: &Path) -> Result<()> {
 pub(crate) fn believe(file: &File) -> Result<Way, String> {
     Way::ALL
         .into_iter()
-        .find(|way| *way != Way::Nowait && way.resident_pages(file, 0, 1).is_ok())
-        .ok_or_else(|| "neither cachestat nor mincore answers for this file".to_string())
+        .find(|way| *way != Way::Nowait && way.shows(file))
+        .ok_or_else(|| {
+            "what of this file is in the page cache is shown only to its owner and to users who may write to it (cachestat, \
+             mincore)"
+                .to_string()
+        })
 }
 
 pub(crate) fn prove(file: &File) -> Result<Way, String> {

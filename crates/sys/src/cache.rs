@@ -53,6 +53,15 @@ impl Way {
         }
     }
 
+    /// Whether the way shows what of this file is resident, as far as that is seen without evicting anything. mincore(2)
+    /// calls every page resident for a process that neither owns the file nor may write to it (mm/mincore.c,
+    /// `can_do_mincore`), also a page beyond the file's end, where there is none.
+    pub fn shows(self, file: &File) -> bool {
+        let Ok(metadata) = file.metadata() else { return false };
+        let beyond = metadata.len().next_multiple_of(page_bytes());
+        self.resident_pages(file, 0, 1).is_ok() && self.resident_pages(file, beyond, 1).is_ok_and(|pages| pages == 0)
+    }
+
     /// Tests the way on this file: a page just read must be reported resident, and not resident after the file was
     /// evicted.
     ///
