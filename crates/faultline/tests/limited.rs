@@ -38,14 +38,18 @@ fn assert_steady(record: &Record, sample: &Sample) {
     assert!((after / before - 1.0).abs() < 0.03, "{name}: from {before} to {after} pages: {sample:?}");
     let absent = 1.0 - (before + after) / 2.0 * sys::page_bytes() as f64 / FILE_BYTES as f64;
     assert!((0.3..0.6).contains(&absent), "{name}: {absent} of the file is not in the page cache");
+    // Major faults are counted one by one. A call that misses is counted when it waits, and on a busy machine the device may
+    // have answered before the call gets to wait.
+    let least = if name.contains("mmap") { 0.9 } else { 0.0 };
     for misses in ["misses_per_block", "warm_misses_per_block"].map(|it| reading(sample, it)) {
-        assert!((misses / absent - 1.0).abs() < 0.1, "{name}: {misses} misses a block, {absent} absent: {sample:?}");
+        let share = misses / absent;
+        assert!(share > least && share < 1.1, "{name}: {misses} misses a block, {absent} absent: {sample:?}");
     }
     assert!(reading(sample, "warm_passes") >= 2.0);
     let from_device = reading(sample, "device_bytes_per_byte");
     let blocks_alone = name.contains("random");
     let asked_for = reading(sample, "misses_per_block");
-    assert!(from_device > 0.9 * asked_for, "{name}: {from_device} {asked_for}");
+    assert!(from_device > 0.9 * absent.min(asked_for), "{name}: {from_device} {asked_for}");
     assert!(!blocks_alone || from_device < 1.1 * asked_for, "{name}: {from_device} {asked_for}");
 }
 
