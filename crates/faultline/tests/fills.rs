@@ -148,3 +148,18 @@ fn a_file_of_somebody_else_that_is_not_in_the_page_cache_is_not_measured_as_foun
     assert!(record.samples.is_empty(), "{:?}", record.samples);
     assert!(record.cells.iter().all(|it| matches!(it.skipped, Some(Skip::Impossible(_)))), "{:?}", record.cells);
 }
+
+#[test]
+fn a_file_in_memory_is_not_said_to_have_been_evicted() {
+    let memory = std::path::Path::new("/dev/shm");
+    if tempfile::tempdir_in(memory).is_err() {
+        println!("skipped: there is no /dev/shm to write to");
+        return;
+    }
+    let sandbox = Sandbox::on(memory);
+    let file = sandbox.file("file", 1 << 20);
+    let Document { record, .. } = sandbox.run_short(&file, &["--state=cached", "--json"]).document();
+    let made: Vec<&str> =
+        record.fills.iter().filter(|it| it.fill == Some(Fill::Sequential)).map(|it| it.method.as_str()).collect();
+    assert!(!made.is_empty() && made.iter().all(|it| *it != Fill::Sequential.about()), "{made:?}");
+}
