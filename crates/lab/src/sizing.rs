@@ -131,7 +131,7 @@ fn bounds(condition: &Condition) -> (u64, u64) {
         }
         false => {
             let (least, least_bytes): (u64, u64) =
-                if condition.state == State::Cold { (32, 16 << 20) } else { (1024, 64 << 20) };
+                if condition.state == State::Cold { (32, 16 << 20) } else { (8192, 64 << 20) };
             let floor = least.min((least_bytes / block).max(8)).max(threads).max(filling_ops(condition));
             (floor, floor.max(1 << 24))
         }
