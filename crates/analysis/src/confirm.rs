@@ -1,7 +1,7 @@
 //! Answers at the size of the job: what was measured again there, and whether it says the same.
 
 use schema::{
-    Record,
+    Record, State, Workload,
     findings::{Comparison, Confirmed, Estimate, Verdict},
     record::Confirmation,
 };
@@ -10,7 +10,7 @@ use crate::{
     compare::{Compared, MARGIN, against_baselines},
     map,
     measured::Run,
-    words::{count, thousands, times},
+    words::{amount, count, thousands, times},
 };
 
 /// With fewer pairs nothing is said.
@@ -78,6 +78,32 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison) {
 pub(crate) fn has_turned(finding: &Comparison) -> bool {
     finding.confirmed.as_ref().is_some_and(|it| it.holds == Some(false))
 }
+
+/// A cold scan of a few read-ahead windows answers another question than one of the whole file: independent programs
+/// contradicted its verdict. Where the planner chose so small a pass and the job was not measured, nothing is decided.
+pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Comparison) {
+    let condition = &finding.condition;
+    let compare = finding.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
+    let is_planned = compare.is_some_and(|it| it.ops.is_none() && it.range.is_none());
+    let window = record.target.device.value().and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(0);
+    let is_small = condition.state == State::Cold
+        && condition.workload == Workload::Scan
+        && condition.range.bytes < condition.file_bytes
+        && condition.range.bytes < WINDOWS_LEAST * window;
+    let answered = finding.confirmed.as_ref().is_some_and(|it| it.verdict == finding.verdict);
+    if is_planned && is_small && finding.verdict.is_decided() && !answered {
+        finding.verdict = Verdict::Undecided;
+        finding.reason = Some(format!(
+            "a pass covered {}, and read-ahead fetches {} at a time: fewer than {WINDOWS_LEAST} windows do not answer for the \
+             whole file (--budget)",
+            amount(condition.range.bytes),
+            amount(window)
+        ));
+    }
+}
+
+/// Read-ahead windows in a cold scan that answers for more than itself.
+const WINDOWS_LEAST: u64 = 20;
 
 /// All pairs must agree: of five pairs of equals that happens once in sixteen times.
 fn verdict(low: f64, median: f64, high: f64) -> Verdict {

@@ -74,3 +74,25 @@ fn the_answer_to_be_measured_again_is_the_winner_against_the_baseline() {
     let lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 300.0));
     assert_eq!(analysis::headlines(&lab.record), [[0, 1]], "where the baseline wins, the arm that comes closest");
 }
+
+#[test]
+fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_was_measured() {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n";
+    let small = |file_bytes: u64, confirmed: bool| {
+        let mut lab = if confirmed { job(&[1.2, 1.3, 1.1]) } else { job(&[]) };
+        lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
+        lab.record.origins = vec![0];
+        lab.record.conditions[0].file_bytes = file_bytes;
+        lab.record.target.device = schema::Reading::Value(schema::record::Device {
+            name: "vda".into(),
+            read_ahead_bytes: schema::Reading::Value(8 << 20),
+            scheduler: schema::Reading::unavailable("none"),
+            rotational: schema::Reading::unavailable("none"),
+        });
+        lab.analyze().comparisons[0].verdict
+    };
+    let whole = scan("1 MiB", State::Cold).file_bytes;
+    assert_eq!(small(whole, false), Verdict::Faster, "the whole file is the job");
+    assert_eq!(small(1 << 30, false), Verdict::Undecided);
+    assert_eq!(small(1 << 30, true), Verdict::Faster);
+}
