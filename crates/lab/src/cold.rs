@@ -8,21 +8,18 @@
 //! already, so each method fetches what it would of a file that is exactly as large as the window. What remains: files
 //! whose residency cannot be asked for get their guard anew before each pass, unverified.
 
-use std::{os::fd::AsFd, time::Duration};
+use std::time::Duration;
 
-use rustix::fs::Advice;
 use schema::{
     Span,
     record::{Reading, Resident},
 };
 use sys::cache::{self, Way};
 
-use crate::{Target, state};
+use crate::{Target, fill, state};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
-/// The guard is read in requests of this size.
-const REQUEST: usize = 1 << 20;
 
 /// Drops every page of the file, or of all that were named.
 ///
@@ -52,7 +49,8 @@ pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
     // A folio may lie across the window's edge, left by whoever read the file before.
     evict(target)?;
     for part in &guard {
-        read_exactly(target, *part).map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
+        fill::read_exactly(&target.file, *part)
+            .map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
     }
     if !may_ask {
         return Ok(());
@@ -142,24 +140,6 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
             format!("{stayed} pages of the file stay in the page cache: it is mapped by process {}", holders.join(", "))
         }
     })
-}
-
-/// Reads a part of the file into the page cache and nothing beside it: with POSIX_FADV_RANDOM the kernel reads what
-/// was asked for (mm/readahead.c, `page_cache_sync_ra`).
-fn read_exactly(target: &Target, part: Span) -> std::io::Result<()> {
-    let file = target.file.as_fd();
-    rustix::fs::fadvise(file, 0, None, Advice::Random)?;
-    let mut buffer = vec![0u8; REQUEST];
-    let mut at = part.offset;
-    while at < part.end() {
-        let want = (part.end() - at).min(REQUEST as u64) as usize;
-        match rustix::io::pread(file, &mut buffer[..want], at)? {
-            0 => break,
-            read => at += read as u64,
-        }
-    }
-    rustix::fs::fadvise(file, 0, None, Advice::Normal)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -128,22 +128,53 @@ pub(crate) fn bring_in(
     if fill != Fill::Random {
         return (0..pieces).try_for_each(|piece| go_on().and_then(|()| bring(piece, &mut buffer).map_err(cannot)));
     }
-    let advise = |advice, piece: Option<u64>| {
-        let (offset, bytes) = piece.map_or((0, None), |piece| (at(piece), NonZero::new(length(piece))));
-        rustix::fs::fadvise(file.as_fd(), offset, bytes, advice).map_err(|errno| cannot(errno.into()))
+    let will_need = |piece: u64| {
+        let bytes = NonZero::new(length(piece));
+        rustix::fs::fadvise(file.as_fd(), at(piece), bytes, Advice::WillNeed).map_err(|errno| cannot(errno.into()))
     };
     let mut pieces: Vec<u64> = (0..pieces).collect();
     fastrand::shuffle(&mut pieces);
-    advise(Advice::Random, None)?;
-    for batch in pieces.chunks(QUEUED) {
-        go_on()?;
-        if order == Order::Pages {
-            // Many requests at once; one after the other took three to seven times as long.
-            batch.iter().try_for_each(|piece| advise(Advice::WillNeed, Some(*piece)))?;
-        }
-        batch.iter().try_for_each(|piece| bring(*piece, &mut buffer).map_err(cannot))?;
-    }
-    advise(Advice::Normal, None)
+    without_read_ahead(file, cannot, || {
+        pieces.chunks(QUEUED).try_for_each(|batch| {
+            go_on()?;
+            if order == Order::Pages {
+                // Many requests at once; one after the other took three to seven times as long.
+                batch.iter().try_for_each(|piece| will_need(*piece))?;
+            }
+            batch.iter().try_for_each(|piece| bring(*piece, &mut buffer).map_err(cannot))
+        })
+    })
+}
+
+/// Reads a part of the file into the page cache and nothing beside it, in ascending order.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn read_exactly(file: &File, part: Span) -> std::io::Result<()> {
+    let mut buffer = vec![0; REQUEST as usize];
+    let starts = (part.offset..part.end()).step_by(REQUEST as usize);
+    without_read_ahead(
+        file,
+        |error| error,
+        || {
+            starts
+                .map(|at| (at, (part.end() - at).min(REQUEST) as usize))
+                .try_for_each(|(at, length)| read_at(file, &mut buffer[..length], at))
+        },
+    )
+}
+
+/// With POSIX_FADV_RANDOM the kernel reads what was asked for (mm/readahead.c, `page_cache_sync_ra`). The advice is that of
+/// the open file, so it is taken back however the reads end: later fills use the same descriptor.
+fn without_read_ahead<E>(
+    file: &File,
+    cannot: impl Fn(std::io::Error) -> E,
+    reads: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let advise = |advice| rustix::fs::fadvise(file.as_fd(), 0, None, advice).map_err(|errno| cannot(errno.into()));
+    advise(Advice::Random)?;
+    let done = reads();
+    advise(Advice::Normal).and(done)
 }
 
 /// All of a part, unless the file has become shorter.
@@ -377,6 +408,20 @@ mod tests {
         assert_eq!(Order::Pages.method(Fill::Random), Fill::Random.about());
         assert_ne!(Order::Requests.method(Fill::Random), Fill::Random.about());
         assert_eq!(Order::Requests.method(Fill::Faults), Fill::Faults.about());
+    }
+
+    #[test]
+    fn a_random_fill_that_is_interrupted_leaves_read_ahead_to_those_that_follow() {
+        let Some((_file, target)) = target() else { return };
+        if target.read_ahead_bytes().unwrap_or(0) <= sys::page_bytes() {
+            println!("skipped: the device under the temporary folder has no read-ahead, or does not show it");
+            return;
+        }
+        let whole = Span { offset: 0, bytes: BYTES };
+        drop(bring_in(&target.file, whole, Fill::Random, Order::Requests, &AtomicBool::new(true)));
+        crate::cold::evict(&target).unwrap();
+        target.file.read_exact_at(&mut [0; 1], 0).unwrap();
+        assert!(resident(&target).0 > 1);
     }
 
     #[test]
