@@ -13,9 +13,6 @@ use crate::{
     words::{amount, count, thousands, times},
 };
 
-/// With fewer pairs nothing is said.
-const PAIRS_LEAST: usize = 3;
-
 /// The two cells, baseline and arm, that decide the answer to each condition: the winner, or where the baseline wins the
 /// arm that comes closest.
 pub fn headlines(record: &Record) -> Vec<[usize; 2]> {
@@ -40,7 +37,7 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison) {
     let Some(job) = record.confirmations.iter().find(job) else { return };
     let mut ratios: Vec<f64> = job.pairs.iter().map(|[baseline, arm]| baseline / arm).collect();
     ratios.retain(|it| it.is_finite() && *it > 0.0);
-    if ratios.len() < PAIRS_LEAST || finding.verdict == Verdict::NotComparable {
+    if ratios.len() < Confirmation::PAIRS_LEAST as usize || finding.verdict == Verdict::NotComparable {
         return;
     }
     ratios.sort_by(f64::total_cmp);

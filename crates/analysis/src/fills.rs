@@ -1,7 +1,7 @@
 //! What the ways of filling the page cache do to mappings: the same comparisons, fill by fill.
 
 use schema::{
-    Condition, Fill, Reading, Record, Span, State, Workload,
+    Condition, Fill, Reading, Record, State, Workload,
     findings::{CellFinding, Comparison, FillFinding, FilledComparison, Refill},
     record::FilledRange,
 };
@@ -41,8 +41,7 @@ pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Compari
 /// at the size of the job had a larger one made.
 pub(crate) fn made_for<'a>(record: &'a Record, condition: &Condition) -> Option<&'a FilledRange> {
     let (fill, range) = (condition.fill()?, condition.range);
-    let covers = |it: &Span| it.offset <= range.offset && range.end() <= it.end();
-    let made = record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill && covers(&it.range));
+    let made = record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill && it.range.covers(&range));
     made.min_by_key(|it| it.range.bytes)
 }
 

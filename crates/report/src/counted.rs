@@ -8,7 +8,6 @@ use schema::{
 
 use crate::{
     number,
-    page::Paint,
     table::{Cell, Column, Table},
 };
 
@@ -45,12 +44,8 @@ fn row(record: &Record, labels: &Labels, it: &CountedFinding) -> Option<Vec<Cell
     ])
 }
 
-fn absent() -> Cell {
-    Cell::new("–", Paint::Quiet)
-}
-
 fn amount(reading: &Reading<f64>) -> Cell {
-    reading.value().map_or_else(absent, |&value| {
+    reading.value().map_or_else(Cell::absent, |&value| {
         Cell::plain(match value {
             value if value >= 100.0 => format!("{value:.0}"),
             value if value >= 1.0 => format!("{value:.1}"),
@@ -80,7 +75,7 @@ fn requests(it: &CountedFinding) -> Cell {
 /// The three most frequent values.
 fn spread(reading: &Reading<Histogram>, show: impl Fn(u64) -> String) -> Cell {
     const SHOWN: usize = 3;
-    let Some(histogram) = reading.value().filter(|it| !it.bins.is_empty()) else { return absent() };
+    let Some(histogram) = reading.value().filter(|it| !it.bins.is_empty()) else { return Cell::absent() };
     let mut bins = histogram.bins.clone();
     bins.sort_by_key(|bin| std::cmp::Reverse(bin.events));
     let shown: Vec<String> = bins.iter().take(SHOWN).map(|bin| format!("{}×{}", show(bin.value), bin.events)).collect();

@@ -31,14 +31,14 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     columns.extend(jobs.iter().map(|job| Column::right(name(job, &jobs))));
     let rows = findings.fills.iter().map(|it| {
         let mut row = vec![Cell::plain(it.fill.to_string()), Cell::plain(folios(record, it))];
-        row.push(it.pages_per_fault.map_or_else(absent, |pages| Cell::plain(number::count(pages.round()))));
+        row.push(it.pages_per_fault.map_or_else(Cell::absent, |pages| Cell::plain(number::count(pages.round()))));
         row.push(match it.elapsed_ns {
-            0 => absent(),
+            0 => Cell::absent(),
             ns => Cell::plain(number::duration_glued(ns as f64)),
         });
         row.extend(jobs.iter().map(|job| {
             let of_job = it.comparisons.iter().find(|it| same_job(it, job));
-            of_job.map_or_else(absent, ratio)
+            of_job.map_or_else(Cell::absent, ratio)
         }));
         row
     });
@@ -117,10 +117,6 @@ fn folios(record: &Record, it: &FillFinding) -> String {
         format!("{} of {size}", number::plain(&number::percent(share(it.pages))))
     });
     shown.collect::<Vec<String>>().join(", ")
-}
-
-fn absent() -> Cell {
-    Cell::new("–", Paint::Quiet)
 }
 
 #[cfg(test)]

@@ -30,18 +30,18 @@ pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
     columns
         .extend(["the loop alone", "cold", "compiling", "collections", "collecting", "not quiet"].map(Column::right));
     let rows = findings.runtimes.iter().map(|it| {
-        let share = |share: Option<f64>| share.map_or_else(absent, |it| Cell::plain(number::percent(it)));
+        let share = |share: Option<f64>| share.map_or_else(Cell::absent, |it| Cell::plain(number::percent(it)));
         vec![
             Cell::plain(&it.arm),
             Cell::plain(it.consume.word()),
-            it.loop_bytes_per_s.map_or_else(absent, |rate| Cell::plain(number::throughput_glued(rate))),
-            it.first_pass.map_or_else(absent, |times| Cell::plain(format!("{times:.1}x"))),
+            it.loop_bytes_per_s.map_or_else(Cell::absent, |rate| Cell::plain(number::throughput_glued(rate))),
+            it.first_pass.map_or_else(Cell::absent, |times| Cell::plain(format!("{times:.1}x"))),
             share(it.compile_share),
-            it.collections.map_or_else(absent, |count| Cell::plain(number::count(count))),
+            it.collections.map_or_else(Cell::absent, |count| Cell::plain(number::count(count))),
             share(it.collection_share),
             match it.first_pass {
                 Some(_) => Cell::plain(format!("{} of {}", it.not_quiet, it.passes)),
-                None => absent(),
+                None => Cell::absent(),
             },
         ]
     });
@@ -60,8 +60,8 @@ fn forks(split: &ForkSplit) -> Table {
         vec![
             Cell::new(name, paint),
             Cell::new(number::duration_glued(it.ns_per_op), paint),
-            it.warm_pass_ns_per_op.map_or_else(absent, |ns| Cell::new(number::duration_glued(ns), paint)),
-            it.loop_bytes_per_s.map_or_else(absent, |rate| Cell::new(number::throughput_glued(rate), paint)),
+            it.warm_pass_ns_per_op.map_or_else(Cell::absent, |ns| Cell::new(number::duration_glued(ns), paint)),
+            it.loop_bytes_per_s.map_or_else(Cell::absent, |rate| Cell::new(number::throughput_glued(rate), paint)),
         ]
     });
     Table { columns, rows: rows.collect() }
@@ -74,8 +74,4 @@ pub(crate) fn used(record: &Record) -> Vec<String> {
         format!("{name}, {}, in {}; {}", known("vm"), known("home"), known("flags"))
     };
     record.runtimes.iter().map(line).collect()
-}
-
-fn absent() -> Cell {
-    Cell::new("–", Paint::Quiet)
 }

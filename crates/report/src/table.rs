@@ -36,6 +36,11 @@ impl Cell {
         Cell { text: text.into(), paint }
     }
 
+    /// Where there is no value.
+    pub(crate) fn absent() -> Cell {
+        Cell::new("–", Paint::Quiet)
+    }
+
     pub(crate) fn plain(text: impl Into<String>) -> Cell {
         Cell::new(text, Paint::Plain)
     }

@@ -155,6 +155,11 @@ impl Span {
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.bytes)
     }
+
+    /// Whether all of another window lies in this one.
+    pub fn covers(&self, other: &Span) -> bool {
+        self.offset <= other.offset && other.end() <= self.end()
+    }
 }
 
 /// Emulated storage: what the block I/O cgroup lets the worker read from the disk under the file.

@@ -400,6 +400,11 @@ pub struct Confirmation {
     pub invalid: Vec<String>,
 }
 
+impl Confirmation {
+    /// With fewer pairs nothing is said.
+    pub const PAIRS_LEAST: u32 = 3;
+}
+
 /// A fill that was made: how the page cache came to hold a window of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FilledRange {

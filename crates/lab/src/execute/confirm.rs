@@ -18,8 +18,6 @@ use crate::{link::Trouble, plan};
 
 /// So many pairs of passes, of each answer.
 const PAIRS: usize = 5;
-/// Fewer tell nothing.
-const PAIRS_LEAST: u32 = 3;
 /// A pass that is not so much larger than those of the rounds asks the same question.
 const LARGER: u64 = 2;
 /// Of the memory that is available, at most this is filled.
@@ -39,7 +37,7 @@ impl Bench<'_> {
             .collect();
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
         for (index, &cells) in headlines.iter().enumerate() {
-            let planned: Duration = wanted.iter().map(|it| it.1 * PAIRS_LEAST).sum();
+            let planned: Duration = wanted.iter().map(|it| it.1 * Confirmation::PAIRS_LEAST).sum();
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
             wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
         }
@@ -88,7 +86,7 @@ impl Bench<'_> {
             let bytes = if measured.workload.is_ascending() { ops * measured.block_bytes } else { window.bytes };
             let pair_ns = twice * (pass_ns(baseline, ops)? + pass_ns(arm, ops)?);
             let fill_ns = self.fill_ns(&measured, bytes);
-            if (pair_ns * f64::from(PAIRS_LEAST) + fill_ns) <= time.as_nanos() as f64 {
+            if (pair_ns * f64::from(Confirmation::PAIRS_LEAST) + fill_ns) <= time.as_nanos() as f64 {
                 let range = if measured.workload.is_ascending() {
                     Span { bytes: bytes.min(window.bytes), ..window }
                 } else {

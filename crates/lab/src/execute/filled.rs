@@ -39,7 +39,7 @@ impl Bench<'_> {
             self.look_at_fill(Filled { fill, range, copy: None }, method, 0)?;
             return Ok(None);
         }
-        let holds = |it: &Filled| it.fill == fill && it.range.offset <= range.offset && range.end() <= it.range.end();
+        let holds = |it: &Filled| it.fill == fill && it.range.covers(&range);
         if let Some(filled) = self.filled.as_ref().filter(|it| holds(it)) {
             return Ok(filled.copy.clone());
         }
