@@ -2,6 +2,7 @@
 
 use schema::{
     Record, State, Workload,
+    condition::WINDOWS_LEAST,
     findings::{Comparison, Confirmed, Estimate, Verdict},
     record::Confirmation,
 };
@@ -98,9 +99,6 @@ pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Compar
         ));
     }
 }
-
-/// Read-ahead windows in a cold scan that answers for more than itself.
-const WINDOWS_LEAST: u64 = 20;
 
 /// All pairs must agree: of five pairs of equals that happens once in sixteen times.
 fn verdict(low: f64, median: f64, high: f64) -> Verdict {

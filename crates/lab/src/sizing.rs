@@ -17,6 +17,14 @@ pub const ROUNDS_WANTED: u32 = 14;
 /// Fewer rounds than this do not give a 95 % interval: with six pairs the exact signed-rank interval first has one.
 pub const ROUNDS_MIN: u32 = 6;
 
+/// The fastest arm's pass takes this long at least: what starts and stops the clock, an interrupt or a change of the
+/// processor's frequency is then a small part of it. Half as much again as the least that a decided cell may rest on, as
+/// the rounds may be faster than the trial.
+const PASS_LEAST_NS: f64 = 3e6;
+
+/// An arm whose pass takes up to this many times as long as the baseline's has rounds in any budget.
+const SLOWER_MOST: f64 = 8.0;
+
 /// A short pass that was made to learn how long one takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
@@ -37,9 +45,8 @@ impl Trial {
 
     /// Which of two trials of a cell to go by. What disturbs a trial makes it longer, and the first blocks pay for what
     /// the others use; so the one by which a useful pass takes less.
-    pub fn or_faster(self, other: Trial, condition: &Condition) -> Trial {
-        let least = least_ops(condition) as f64;
-        if other.pass_ns(least) < self.pass_ns(least) { other } else { self }
+    pub fn or_faster(self, other: Trial, useful: u64) -> Trial {
+        if other.pass_ns(useful as f64) < self.pass_ns(useful as f64) { other } else { self }
     }
 
     /// Expected time of a pass, all in all.
@@ -64,14 +71,13 @@ pub struct Sizing {
 }
 
 /// Chooses the blocks per pass of one condition from trials of its arms. `share_ns` is the condition's part of the
-/// budget; `baseline` names the cells that are never left out.
-pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[usize]) -> Sizing {
-    let (floor, cap) = bounds(condition);
-    // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share.
-    let longest_ns = share_ns / 2.0 / f64::from(ROUNDS_MIN);
-    // The baseline is measured however long it takes, and then what takes no longer is, too.
-    let of_baseline = trials.iter().filter(|it| baseline.contains(&it.cell)).map(|it| it.pass_ns(floor as f64));
-    let longest_ns = of_baseline.fold(longest_ns, f64::max);
+/// budget; `baseline` names the cells that are never left out; `window` is how much the device reads ahead.
+pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[usize], window: u64) -> Sizing {
+    let (floor, cap) = useful(condition, trials, window);
+    // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
+    // measured however long it takes, and then so is what loses to it by no more than people ask about.
+    let of_baseline = baseline_ns(trials, baseline, floor);
+    let longest_ns = (share_ns / 2.0 / f64::from(ROUNDS_MIN)).max(SLOWER_MOST * of_baseline.unwrap_or(0.0));
     let (fitting, slow): (Vec<&Trial>, Vec<&Trial>) =
         trials.iter().partition(|trial| trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns));
     let per_round_ns = share_ns / f64::from(ROUNDS_WANTED);
@@ -99,13 +105,43 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
     Sizing { ops, too_slow, round_ns }
 }
 
-/// The fewest blocks of a useful pass.
-pub fn least_ops(condition: &Condition) -> u64 {
-    bounds(condition).0
+/// Shares out the time of a stage: to each condition what its fewest rounds take, and of the rest the same to all.
+/// `needs_ns` and the result are in the order of the conditions.
+pub fn shares(time_ns: f64, needs_ns: &[f64]) -> Vec<f64> {
+    let needed: f64 = needs_ns.iter().sum();
+    let rest = (time_ns - needed) / needs_ns.len() as f64;
+    needs_ns.iter().map(|need| if rest >= 0.0 { need + rest } else { need * time_ns / needed }).collect()
+}
+
+/// What the fewest rounds of useful passes take, without the arms that may be left out.
+pub fn need_ns(condition: &Condition, trials: &[Trial], baseline: &[usize], window: u64) -> f64 {
+    let (floor, _) = useful(condition, trials, window);
+    let longest_ns = baseline_ns(trials, baseline, floor).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
+    let passes_ns = trials.iter().map(|it| it.pass_ns(floor as f64)).filter(|it| *it <= longest_ns);
+    f64::from(ROUNDS_MIN) * passes_ns.sum::<f64>()
+}
+
+/// The longest pass of the cells that are never left out.
+fn baseline_ns(trials: &[Trial], baseline: &[usize], ops: u64) -> Option<f64> {
+    let of_baseline = trials.iter().filter(|it| baseline.contains(&it.cell)).map(|it| it.pass_ns(ops as f64));
+    of_baseline.reduce(f64::max)
+}
+
+/// The fewest blocks of a useful pass, as far as that is known without a trial.
+pub fn least_ops(condition: &Condition, window: u64) -> u64 {
+    bounds(condition, window).0
+}
+
+/// The least and the most blocks of a useful pass, where trials show what a block takes.
+fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
+    let (floor, cap) = bounds(condition, window);
+    let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
+    let long_enough = (PASS_LEAST_NS / fastest_ns.max(1.0)) as u64;
+    (floor.max(long_enough).min(cap), cap)
 }
 
 /// The least and the most blocks of a useful pass.
-fn bounds(condition: &Condition) -> (u64, u64) {
+fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
     let block = condition.block_bytes;
     let threads = u64::from(condition.threads);
     if condition.workload.writes() {
@@ -119,9 +155,12 @@ fn bounds(condition: &Condition) -> (u64, u64) {
     }
     match condition.workload.is_ascending() {
         true => {
-            // Twice a common last-level cache slice when the data is in memory; two of the largest read-ahead windows
-            // seen when it comes from the device.
-            let least_bytes: u64 = if condition.state == State::Cold { 16 << 20 } else { 64 << 20 };
+            // Twice a common last-level cache slice when the data is in memory; when it comes from the device as many
+            // read-ahead windows as answer for the whole file.
+            let least_bytes: u64 = match condition.state {
+                State::Cold => (schema::condition::WINDOWS_LEAST * window).max(16 << 20),
+                _ => 64 << 20,
+            };
             let cap = blocks_in(condition);
             // A part of a file that is larger than its memory may fit into it.
             if condition.state == State::Limited {
@@ -171,6 +210,8 @@ pub fn trial_ops(condition: &Condition) -> u64 {
 mod tests {
     use super::*;
 
+    const WINDOW: u64 = 8 << 20;
+
     fn condition(workload: Workload, state: State, block_bytes: u64, file_bytes: u64) -> Condition {
         Condition { workload, block_bytes, state, ..Condition::plain(file_bytes) }
     }
@@ -182,7 +223,7 @@ mod tests {
     #[test]
     fn equal_work_of_all_arms_fits_the_share() {
         let condition = condition(Workload::Random, State::Cached, 4096, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 300.0)], 2.5e9, &[0]);
+        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 300.0)], 2.5e9, &[0], WINDOW);
         assert_eq!(sizing.too_slow, []);
         assert!(sizing.round_ns * f64::from(ROUNDS_WANTED) <= 2.5e9 * 1.01, "{sizing:?}");
         assert!(sizing.ops > 100_000, "{sizing:?}");
@@ -191,7 +232,7 @@ mod tests {
     #[test]
     fn a_file_of_ten_kilobytes_is_scanned_whole() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 10_000);
-        assert_eq!(size(&condition, &[trial(0, 500.0)], 2.5e9, &[0]).ops, 3);
+        assert_eq!(size(&condition, &[trial(0, 500.0)], 2.5e9, &[0], WINDOW).ops, 3);
         assert_eq!(trial_ops(&condition), 3);
     }
 
@@ -199,7 +240,7 @@ mod tests {
     fn an_arm_that_would_shrink_all_others_is_left_out_and_the_baseline_never() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
         let trials = [trial(0, 500.0), trial(1, 100_000.0)];
-        let sizing = size(&condition, &trials, 2.5e9, &[0]);
+        let sizing = size(&condition, &trials, 2.5e9, &[0], WINDOW);
         assert_eq!(sizing.too_slow.len(), 1);
         let Skip::TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, .. } = sizing.too_slow[0].1 else {
             panic!("{sizing:?}")
@@ -208,30 +249,61 @@ mod tests {
         let times = if twice { 2.0 } else { 1.0 };
         assert_eq!(pass_ns, times * blocks as f64 * ns_per_block + around_ns, "what is shown comes out");
         assert!(sizing.ops * 4096 >= 64 << 20);
-        assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1]).too_slow, []);
+        assert_eq!(size(&condition, &trials, 2.5e9, &[0, 1], WINDOW).too_slow, []);
     }
 
     #[test]
-    fn an_arm_that_is_faster_than_a_slow_baseline_is_never_left_out() {
+    fn an_arm_that_is_not_much_slower_than_a_slow_baseline_is_never_left_out() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 100_000.0), trial(1, 60_000.0), trial(2, 150_000.0)], 2.5e9, &[0]);
+        let sizing =
+            size(&condition, &[trial(0, 100_000.0), trial(1, 700_000.0), trial(2, 900_000.0)], 2.5e9, &[0], WINDOW);
         let slow: Vec<usize> = sizing.too_slow.iter().map(|it| it.0).collect();
         assert_eq!(slow, [2]);
     }
 
     #[test]
     fn of_two_trials_the_one_with_the_shorter_useful_pass_counts() {
-        let condition = condition(Workload::Random, State::Cold, 4096, 4 << 20);
         // The first read fetches the whole file: 10 ms, whatever the number of blocks.
         let of = |ops: u64| Trial { cell: 1, ops, elapsed_ns: 10e6, overhead_ns: 3e6, doubled: false };
-        assert_eq!(of(16).or_faster(of(32), &condition).ops, 32);
-        assert_eq!(of(32).or_faster(of(16), &condition).ops, 32);
+        assert_eq!(of(16).or_faster(of(32), 32).ops, 32);
+        assert_eq!(of(32).or_faster(of(16), 32).ops, 32);
     }
 
     #[test]
     fn the_same_arm_stays_when_the_budget_is_large() {
         let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
-        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 100_000.0)], 60e9, &[0]);
+        let sizing = size(&condition, &[trial(0, 500.0), trial(1, 100_000.0)], 60e9, &[0], WINDOW);
         assert_eq!(sizing.too_slow, []);
+    }
+
+    #[test]
+    fn the_pass_of_the_fastest_arm_is_long_enough_to_time() {
+        let condition = condition(Workload::Random, State::Mapped, 64, 1 << 30);
+        let sizing = size(&condition, &[trial(0, 800.0), trial(1, 40.0)], 0.5e9, &[0], WINDOW);
+        assert_eq!(sizing.ops, (PASS_LEAST_NS / 40.0) as u64, "{sizing:?}");
+        assert_eq!(sizing.too_slow, []);
+    }
+
+    #[test]
+    fn a_cold_scan_covers_as_many_read_ahead_windows_as_answer_for_the_file() {
+        let condition = condition(Workload::Scan, State::Cold, 64 << 10, 1 << 30);
+        let bytes = |window: u64| size(&condition, &[trial(0, 40e3)], 0.1e9, &[0], window).ops * condition.block_bytes;
+        assert_eq!(bytes(8 << 20), schema::condition::WINDOWS_LEAST * (8 << 20));
+        assert_eq!(bytes(128 << 10), 16 << 20);
+        assert_eq!(bytes(1 << 30), 1 << 30, "the whole file, where it has fewer");
+    }
+
+    #[test]
+    fn time_goes_first_where_the_fewest_rounds_need_it() {
+        assert_eq!(shares(100.0, &[10.0, 50.0]), [30.0, 70.0]);
+        assert_eq!(shares(30.0, &[10.0, 50.0]), [5.0, 25.0]);
+        let condition = condition(Workload::Scan, State::Cold, 64 << 10, 1 << 30);
+        let of = |others: &[f64]| {
+            let trials: Vec<Trial> =
+                [40e3].iter().chain(others).enumerate().map(|(cell, &ns)| trial(cell, ns)).collect();
+            need_ns(&condition, &trials, &[0], WINDOW)
+        };
+        assert_eq!(of(&[1e9]), of(&[]), "an arm that is left out needs no time of its own");
+        assert!(of(&[40e3]) < of(&[60e3]));
     }
 }

@@ -171,6 +171,10 @@ pub struct Storage {
     pub read_ops_per_s: Option<u64>,
 }
 
+/// A cold scan of fewer read-ahead windows does not answer for a whole file: what the first windows cost is a large part of
+/// it, and independent programs contradicted such verdicts.
+pub const WINDOWS_LEAST: u64 = 20;
+
 /// Everything but the arm. `range` is the window the pass may touch and whose residency is set and verified;
 /// `ops` blocks of it are read in one pass.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

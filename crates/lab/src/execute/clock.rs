@@ -9,10 +9,6 @@ use crate::plan::Stage;
 
 /// What is left of the budget after this share has gone is for the last round to end in.
 const SOFT_SHARE: f64 = 0.94;
-/// Conditions that are not warm need more time than others: passes wait for the device, and each is preceded by an
-/// eviction, or by laying out what it writes.
-const COLD_NEEDS: f64 = 1.5;
-
 /// How far the whole run may exceed its budget, for the fewest rounds that tell anything.
 const OVERTIME: f64 = 1.15;
 
@@ -33,16 +29,21 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A stage's part of the time that is left, by what the conditions need that are measured; at least half of what it
-    /// would have had if all stages before had kept to theirs.
-    pub(super) fn time_for(&self, stage: Stage, conditions: &[&Condition]) -> Duration {
-        let need = |it: &Condition| if Stage::of(it) >= Stage::Limited { COLD_NEEDS } else { 1.0 };
+    /// A stage's part of the time that is left after what is `reserved`, by what the conditions need that are measured; at
+    /// least half of what it would have had if all stages before had kept to theirs.
+    pub(super) fn time_for(
+        &self,
+        stage: Stage,
+        conditions: &[&Condition],
+        reserved: Duration,
+        need: &dyn Fn(&Condition) -> f64,
+    ) -> Duration {
         let sum = |wanted: &dyn Fn(Stage) -> bool| -> f64 {
             conditions.iter().filter(|it| wanted(Stage::of(it))).map(|it| need(it)).sum()
         };
         let own = sum(&|it| it == stage);
         let whole = self.budget.mul_f64(SOFT_SHARE);
-        let left = whole.saturating_sub(self.started.elapsed());
+        let left = whole.saturating_sub(self.started.elapsed()).saturating_sub(reserved);
         left.mul_f64(own / sum(&|it| it >= stage)).max(whole.mul_f64(own / sum(&|_| true) / 2.0))
     }
 
@@ -56,6 +57,11 @@ impl Clock {
             true => self.budget.mul_f64(OVERTIME).saturating_sub(self.started.elapsed()),
             false => UNLIMITED,
         }
+    }
+
+    /// When the budget is spent; with none, far away.
+    pub(super) fn end(&self) -> Instant {
+        self.started + if self.binds { self.budget } else { UNLIMITED }
     }
 
     /// How long to wait for a pass that has begun.
@@ -88,8 +94,11 @@ mod tests {
     fn conditions_that_are_not_measured_have_no_share_of_the_budget() {
         let under = |state| Condition { state, ..Condition::plain(1 << 20) };
         let (cached, cold) = (under(State::Cached), under(State::Cold));
+        let need = |it: &Condition| if it.state == State::Cold { 1.5 } else { 1.0 };
         let share = |conditions: &[&Condition]| {
-            clock(100, true).time_for(Stage::of(&cached), conditions).as_secs_f64() / 100.0 / SOFT_SHARE
+            clock(100, true).time_for(Stage::of(&cached), conditions, Duration::ZERO, &need).as_secs_f64()
+                / 100.0
+                / SOFT_SHARE
         };
         assert!(share(&[&cached]) > 0.99, "the only stage has all of it");
         assert!(share(&[&cached, &cold]) < 0.5);

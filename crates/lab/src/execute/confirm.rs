@@ -18,6 +18,8 @@ use crate::{link::Trouble, plan};
 
 /// So many pairs of passes, of each answer.
 const PAIRS: usize = 5;
+/// After so many passes that did not count, the answer is left as it is.
+const INVALID_MOST: usize = 2;
 /// A pass that is not so much larger than those of the rounds asks the same question.
 const LARGER: u64 = 2;
 /// Of the memory that is available, at most this is filled.
@@ -41,12 +43,15 @@ impl Bench<'_> {
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
             wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
         }
-        for pair in 0..PAIRS {
+        // Enough pairs of one answer before the next is begun, and then more of all.
+        let least = Confirmation::PAIRS_LEAST as usize;
+        for pairs in [0..least, least..PAIRS] {
             for (confirmation, pair_time) in &mut wanted {
-                if self.is_interrupted() {
-                    break;
-                }
-                if Instant::now() + *pair_time <= until && confirmation.invalid.len() < 2 {
+                for pair in pairs.clone() {
+                    let fits = Instant::now() + *pair_time <= until;
+                    if self.is_interrupted() || !fits || confirmation.invalid.len() >= INVALID_MOST {
+                        break;
+                    }
                     let label = self.record.conditions[confirmation.condition].label();
                     (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
                     self.round = ROUND + pair as u32;
@@ -84,7 +89,8 @@ impl Bench<'_> {
             }
             let twice = if measured.state.is_held() { 2.0 } else { 1.0 };
             let bytes = if measured.workload.is_ascending() { ops * measured.block_bytes } else { window.bytes };
-            let pair_ns = twice * (pass_ns(baseline, ops)? + pass_ns(arm, ops)?);
+            let around_ns = self.around_ns(baseline) + self.around_ns(arm);
+            let pair_ns = twice * (pass_ns(baseline, ops)? + pass_ns(arm, ops)?) + around_ns;
             let fill_ns = self.fill_ns(&measured, bytes);
             if (pair_ns * f64::from(Confirmation::PAIRS_LEAST) + fill_ns) <= time.as_nanos() as f64 {
                 let range = if measured.workload.is_ascending() {
@@ -109,6 +115,12 @@ impl Bench<'_> {
             Outcome::Ok { phases, .. } => Some(phases.total_ns() as f64),
             _ => None,
         })
+    }
+
+    /// What the last pass of a cell took beside its work.
+    fn around_ns(&self, cell: usize) -> f64 {
+        let all = self.expected.get(&cell).map_or(0.0, |it| it.as_nanos() as f64);
+        self.pass_ns(cell).map_or(0.0, |work| (all - work).max(0.0))
     }
 
     /// What it takes to fill the page cache with more than it holds.

@@ -40,6 +40,12 @@ const SHARE_OF_ROUNDS: f64 = 0.8;
 const SHARE_OF_TRIALS: f64 = 0.5;
 /// Of a stage's time, for its answers at the size of the job.
 const SHARE_OF_CONFIRMATION: f64 = 0.2;
+/// Of the budget: what unit costs take in a survey.
+const SHARE_OF_CALIBRATION: f64 = 0.15;
+/// A warm pass with what it takes around it, in seconds.
+const WARM_PASS_S: f64 = 0.02;
+/// How much more time a condition needs whose passes wait for the device.
+const COLD_NEEDS: f64 = 1.5;
 /// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
 /// seems to take no more than that one.
 const TRIAL_GROWTH: u64 = 8;
@@ -79,7 +85,7 @@ impl Bench<'_> {
             (hooks.progress)(&self.clock.progress(format!("filling the page cache: {fill}")));
             let _ = self.fill(fill, &first);
         }
-        let whole = self.clock.time_for(stage, &self.measured_conditions());
+        let whole = self.time_for(stage);
         let begun = Instant::now();
         // Rounds that were asked for by number are all there is; passes of a size that was asked for are that size.
         let confirms = self.settings.rounds.is_none() && conditions.iter().any(|&it| !ops_given[it]);
@@ -101,17 +107,18 @@ impl Bench<'_> {
         }
         // What is left out leaves its time to the others: so first all that is slow, then the sizes of what stays.
         plan::leave_lone_baselines(&mut self.record.cells);
-        let share_ns = |conditions: &[usize]| time.as_nanos() as f64 * SHARE_OF_ROUNDS / conditions.len() as f64;
         conditions.retain(|&it| self.is_measured(it));
-        for condition in conditions.iter().filter(|&&it| !ops_given[it]) {
-            let trials = trials.entry(*condition).or_default();
-            self.leave_slow(*condition, trials, share_ns(&conditions));
+        let shares = self.shares(time, &conditions, &trials);
+        for (&condition, share_ns) in conditions.iter().zip(shares).filter(|(it, _)| !ops_given[**it]) {
+            let trials = trials.entry(condition).or_default();
+            self.leave_slow(condition, trials, share_ns);
         }
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
-        for &condition in &conditions {
+        let shares = self.shares(time, &conditions, &trials);
+        for (&condition, share_ns) in conditions.iter().zip(shares) {
             let trials = trials.remove(&condition).unwrap_or_default();
-            self.fix_sizes(condition, ops_given[condition], &trials, share_ns(&conditions));
+            self.fix_sizes(condition, ops_given[condition], &trials, share_ns);
         }
         plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
@@ -125,8 +132,57 @@ impl Bench<'_> {
         if confirms {
             let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
             let until = begun + whole + calibrated;
-            self.confirm(&slot, until.min(Instant::now() + self.clock.left()), ops_given, hooks);
+            self.confirm(&slot, until.min(self.clock.end()), ops_given, hooks);
         }
+    }
+
+    /// A stage's part of the time that is left once unit costs are known.
+    fn time_for(&self, stage: Stage) -> Duration {
+        let calibration = match &self.record.calibration {
+            Reading::Value(it) => {
+                let expected = self.settings.budget.mul_f64(SHARE_OF_CALIBRATION);
+                expected.saturating_sub(Duration::from_secs_f64(it.elapsed_s))
+            }
+            Reading::Unavailable { .. } => Duration::ZERO,
+        };
+        self.clock.time_for(stage, &self.measured_conditions(), calibration, &|it| self.need(it))
+    }
+
+    /// How much time a condition needs, where a warm one needs 1. Other passes wait for the device, and each is preceded
+    /// by an eviction, or by creating what it overwrites; a cold scan waits for all that it covers.
+    fn need(&self, condition: &Condition) -> f64 {
+        let stage = Stage::of(condition);
+        let per_s = self.record.ceiling.value().map(|it| it.bytes_per_s);
+        match (stage, condition.workload, per_s) {
+            (Stage::Cold, Workload::Scan, Some(per_s)) => {
+                let ops = match condition.ops {
+                    0 => sizing::least_ops(condition, self.window()),
+                    given => given,
+                };
+                let bytes = ops.saturating_mul(condition.block_bytes).min(condition.range.bytes);
+                (bytes as f64 / per_s / WARM_PASS_S).max(COLD_NEEDS)
+            }
+            (stage, ..) if stage >= Stage::Limited => COLD_NEEDS,
+            _ => 1.0,
+        }
+    }
+
+    /// How much the device reads ahead, in bytes.
+    fn window(&self) -> u64 {
+        self.target.read_ahead_bytes().unwrap_or(0)
+    }
+
+    /// The parts of a stage's time that its conditions have for their rounds, in nanoseconds.
+    fn shares(&self, time: Duration, conditions: &[usize], trials: &BTreeMap<usize, Vec<Trial>>) -> Vec<f64> {
+        let window = self.window();
+        let need = |condition: &usize| {
+            let trials: &[Trial] = trials.get(condition).map_or(&[], |it| it);
+            let measured = trials.iter().filter(|it| self.record.cells[it.cell].skipped.is_none()).cloned();
+            let under = &self.record.conditions[*condition];
+            sizing::need_ns(under, &measured.collect::<Vec<_>>(), &self.baseline_of(*condition), window)
+        };
+        let needs: Vec<f64> = conditions.iter().map(need).collect();
+        sizing::shares(time.as_nanos() as f64 * SHARE_OF_ROUNDS, &needs)
     }
 
     /// Proves how residency is verified, where that had to wait because it evicts the file; what cannot be had after all
@@ -260,19 +316,20 @@ impl Bench<'_> {
     fn leave_slow(&mut self, condition: usize, trials: &mut Vec<Trial>, share_ns: f64) {
         let keep = self.baseline_of(condition);
         let under = self.record.conditions[condition].clone();
-        for (cell, _) in sizing::size(&under, trials, share_ns, &keep).too_slow {
+        let window = self.window();
+        for (cell, _) in sizing::size(&under, trials, share_ns, &keep, window).too_slow {
             if self.is_interrupted() || self.clock.is_over() {
                 break;
             }
             let own = self.condition_of(cell);
             let Some(first) = trials.iter_mut().find(|it| it.cell == cell) else { continue };
-            let useful = sizing::least_ops(&own).max(first.ops);
+            let useful = sizing::least_ops(&own, window).max(first.ops);
             let fits = first.pass_time(useful).as_nanos() as f64 <= share_ns / 2.0;
             if let Ok(second) = self.try_blocks(cell, if fits { useful } else { first.ops }) {
-                *first = first.clone().or_faster(second, &own);
+                *first = first.clone().or_faster(second, useful);
             }
         }
-        for (cell, reason) in sizing::size(&under, trials, share_ns, &keep).too_slow {
+        for (cell, reason) in sizing::size(&under, trials, share_ns, &keep, window).too_slow {
             self.record.cells[cell].leave_out(reason);
         }
         trials.retain(|it| self.record.cells[it.cell].skipped.is_none());
@@ -315,7 +372,7 @@ impl Bench<'_> {
             let under = &self.record.conditions[condition];
             let ops = match trials.is_empty() {
                 true => sizing::trial_ops(under),
-                false => sizing::size(under, trials, share_ns, &self.baseline_of(condition)).ops,
+                false => sizing::size(under, trials, share_ns, &self.baseline_of(condition), self.window()).ops,
             };
             self.cover(condition, ops);
         }
