@@ -6,11 +6,11 @@
 use schema::{
     CellId, Condition, Labels,
     experiment::{Claim, Compare, Expect, Metric, Variant},
-    findings::{ClaimFinding, ClaimMeasured, ClaimVerdict, Estimate, PublishedClaim, Verdict},
+    findings::{AnswerOf, ClaimFinding, ClaimMeasured, ClaimVerdict, Estimate, PublishedClaim, Verdict},
 };
 
 use crate::{
-    compare::{LEAST_PAIRS, MARGIN, verdict},
+    compare::{LEAST_PAIRS, MARGIN, compare, verdict},
     equal_work, fills, forks,
     measured::{Cell, Run, most_frequent},
     metric::{self, MetricResult},
@@ -94,6 +94,7 @@ fn answer(run: &Run, claim: &Claim) -> Answer {
             variant: it.variant,
             value: it.estimate?,
             rounds: it.rounds,
+            answer_of: it.answer_of,
             verdict: it.verdict,
             decides: it.decides,
         })
@@ -155,6 +156,8 @@ struct Outcome<'a> {
     than: Option<&'a str>,
     estimate: Option<Estimate>,
     rounds: u32,
+    /// What the comparison of the two says after it was measured again, where the claim is about their times.
+    answer_of: AnswerOf,
     verdict: ClaimVerdict,
     /// It has no passes, and time is all that was lacking: another run may test it here.
     only_unmeasured: bool,
@@ -231,6 +234,7 @@ impl<'a> Question<'a> {
             than: asked.than.map(|than| run.name(than.arm())),
             estimate: None,
             rounds: 0,
+            answer_of: AnswerOf::Rounds,
             verdict: ClaimVerdict::NotTestableHere,
             only_unmeasured: false,
             why: None,
@@ -266,12 +270,21 @@ impl<'a> Question<'a> {
             outcome.why = if (1..LEAST_PAIRS).contains(&rounds) { verdict(None, rounds).1 } else { remark };
             return outcome;
         };
-        let (verdict, why) = judge(self.expect, estimate, rounds);
+        let said = asked.than.filter(|_| self.claim.metric == Metric::Time).map(|than| compare(run, than, asked.arm));
+        let answer_of = said.as_ref().map_or(AnswerOf::Rounds, |it| it.answer_of);
+        let (estimate, rounds) = match said.as_ref().map(|it| (it.answer_of, it.speedup, &it.confirmed)) {
+            Some((AnswerOf::Job, Some(speedup), Some(job))) => (speedup, job.pairs),
+            _ => (estimate, rounds),
+        };
+        let (verdict, why) = match said {
+            Some(said) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, said.reason),
+            _ => judge(self.expect, estimate, rounds),
+        };
         let (verdict, why) = match self.depends_on_fork(run, asked).filter(|_| DECIDED.contains(&verdict)) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
             None => (verdict, why),
         };
-        Outcome { estimate: Some(estimate), verdict, why, remark, ..outcome }
+        Outcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
     /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
@@ -364,8 +377,13 @@ impl<'a> Question<'a> {
         let remark =
             most_frequent(testable.iter().filter_map(|it| it.remark.as_deref())).map(|(remark, _)| remark.to_string());
         let folios = (self.claim.metric == Metric::PagesPerFault).then(|| folios(run, testable[0].condition)).flatten();
-        let parts =
-            [spread, self.numbers(&testable, verdict), why(&open), unmeasured, left_out, published, remark, folios];
+        let of_job: Vec<&Outcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
+        let sizes = (!of_job.is_empty()).then(|| match of_job.len() == testable.len() {
+            true => "by passes at the size of the job".to_string(),
+            false => format!("by passes at the size of the job in {}, by smaller ones elsewhere", named(&of_job)),
+        });
+        let numbers = self.numbers(&testable, verdict);
+        let parts = [spread, numbers, sizes, why(&open), unmeasured, left_out, published, remark, folios];
         (verdict, parts.into_iter().flatten().collect::<Vec<String>>().join("; "))
     }
 

@@ -1,6 +1,6 @@
 //! Two arms under one condition, round by round.
 
-use schema::findings::{Comparison, Estimate, Verdict};
+use schema::findings::{AnswerOf, Comparison, Estimate, Verdict};
 
 use crate::{
     confirm, equal_work, explanation, forks,
@@ -24,14 +24,14 @@ pub(crate) struct Compared<'a, 'r> {
 
 /// Every arm against the baseline of its condition, in the order of the record. The A/A controls are not among them.
 pub(crate) fn against_baselines<'a, 'r>(run: &'r Run<'a>) -> Vec<Compared<'a, 'r>> {
-    (0..run.record.conditions.len())
-        .filter_map(|condition| run.baseline(condition).map(|baseline| (condition, baseline)))
-        .flat_map(|(condition, baseline)| {
-            let others =
-                run.of_condition(condition).filter(move |cell| !std::ptr::eq(*cell, baseline) && !cell.entry.control);
-            others.map(move |arm| Compared { baseline, arm, finding: compare(run, baseline, arm) })
-        })
-        .collect()
+    (0..run.record.conditions.len()).flat_map(|condition| against_baseline(run, condition)).collect()
+}
+
+/// The same for one condition.
+pub(crate) fn against_baseline<'a, 'r>(run: &'r Run<'a>, condition: usize) -> Vec<Compared<'a, 'r>> {
+    let Some(baseline) = run.baseline(condition) else { return Vec::new() };
+    let others = run.of_condition(condition).filter(|cell| !std::ptr::eq(*cell, baseline) && !cell.entry.control);
+    others.map(|arm| Compared { baseline, arm, finding: compare(run, baseline, arm) }).collect()
 }
 
 pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
@@ -53,6 +53,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
     let mut warnings = work.warnings;
     let (split, undecided) = forks::judge(run, baseline, arm);
     warnings.extend(split);
+    let depends_on_fork = undecided.is_some();
     let (verdict, reason) = match undecided {
         Some(why) if verdict.is_decided() => (Verdict::Undecided, Some(why)),
         _ => (verdict, reason),
@@ -70,9 +71,10 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         reason,
         warnings,
         explained_share: None,
+        answer_of: AnswerOf::Rounds,
         confirmed: None,
     };
-    confirm::confirm(run.record, &mut finding);
+    confirm::confirm(run.record, &mut finding, depends_on_fork);
     confirm::leave_open_what_is_too_small(run.record, &mut finding);
     finding
 }

@@ -3,10 +3,13 @@
 //! Speedups are interpolated between measured sizes, log on log. A change counts when both its sides are decided: a
 //! curve that wavers around 1 inside the margin crosses nothing. The interval of a crossover is what the bands leave
 //! open: it begins where the lower end of the speedup's interval first touches 1, and ends where the upper one last does.
+//!
+//! A point is what its comparison says after it was measured again. Where one answer is of passes at the size of the job
+//! and its neighbour's of smaller ones, the size of the pass may be what turns it: then no place is named.
 
 use schema::{
     CellId, Condition, Span,
-    findings::{Crossover, Estimate, Verdict},
+    findings::{AnswerOf, Crossover, Estimate, Verdict},
 };
 
 use crate::{
@@ -34,12 +37,12 @@ pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         let point = Point {
             id: it.arm.id,
             block_bytes: it.baseline.condition.block_bytes as f64,
-            log_speedup: it.finding.speedup.map(|speedup| Estimate {
-                median: speedup.median.ln(),
-                ci_low: speedup.ci_low.ln(),
-                ci_high: speedup.ci_high.ln(),
+            // What does not stand for the job is no point of a curve.
+            log_speedup: it.finding.speedup.filter(|_| it.finding.answer_of != AnswerOf::Neither).map(|speedup| {
+                Estimate { median: speedup.median.ln(), ci_low: speedup.ci_low.ln(), ci_high: speedup.ci_high.ln() }
             }),
             verdict: it.finding.verdict,
+            of_job: it.finding.answer_of == AnswerOf::Job,
         };
         // One size twice (two ranges of one file): the first stands for both.
         if curves[at].points.iter().all(|other| other.block_bytes != point.block_bytes) {
@@ -75,12 +78,16 @@ struct Point {
     /// Of the second arm over the first; above 0 the second is faster.
     log_speedup: Option<Estimate>,
     verdict: Verdict,
+    /// Its speedup is of passes at the size of the job.
+    of_job: bool,
 }
 
 impl Curve<'_> {
     fn crossovers(mut self) -> Vec<Crossover> {
         self.points.sort_by(|a, b| a.block_bytes.total_cmp(&b.block_bytes));
         let changes = self.changes();
+        let of_job: Vec<&Point> = self.points.iter().filter(|it| it.of_job).collect();
+        let of_two_sizes = !of_job.is_empty() && of_job.len() < self.points.len();
         let finding = |at: Option<Estimate>, statement: String| Crossover {
             arms: self.key.arms.map(str::to_string),
             cells: self.points.iter().map(|it| it.id).collect(),
@@ -88,8 +95,16 @@ impl Curve<'_> {
             consume: self.key.condition.consume,
             state: self.key.condition.state,
             axis: "block_bytes".to_string(),
+            changes: !changes.is_empty(),
             at,
-            statement,
+            of_job: if of_two_sizes { of_job.iter().map(|it| it.id.cell).collect() } else { Vec::new() },
+            statement: match of_two_sizes {
+                true => format!(
+                    "{statement}; at {} by passes at the size of the job, elsewhere by smaller ones",
+                    list(&of_job.iter().map(|it| size(it.block_bytes)).collect::<Vec<String>>())
+                ),
+                false => statement,
+            },
         };
         if changes.is_empty() {
             return vec![finding(None, self.says())];
@@ -118,8 +133,13 @@ impl Curve<'_> {
         decided.windows(2).filter_map(change).collect()
     }
 
-    /// Between two decided points, by interpolation along those that have a speedup.
+    /// Between two decided points, by interpolation along those that have a speedup; nowhere where some of them are of
+    /// passes at the size of the job and some of smaller ones.
     fn crossing(&self, from: usize, to: usize) -> Option<Estimate> {
+        let placed = || self.points[from..=to].iter().filter(|it| it.log_speedup.is_some());
+        if placed().any(|it| it.of_job != self.points[from].of_job) {
+            return None;
+        }
         let sign = if self.points[from].verdict == Verdict::Faster { 1.0 } else { -1.0 };
         let between = || {
             let points = self.points[from..=to].iter();

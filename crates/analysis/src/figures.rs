@@ -2,7 +2,7 @@
 
 use schema::{
     experiment::{Figure, Metric, Unit, Variant},
-    findings::{Estimate, FigureFinding, Verdict},
+    findings::{AnswerOf, Estimate, FigureFinding, Verdict},
 };
 
 use crate::{
@@ -133,6 +133,12 @@ fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<E
         let comparison = compare(run, baseline, cell);
         if comparison.verdict == Verdict::NotComparable {
             return Err(comparison.reason.unwrap_or_default());
+        }
+        // The published number is of the job.
+        match (comparison.answer_of, comparison.speedup) {
+            (AnswerOf::Job, Some(speedup)) if metric == Metric::Time => return Ok(speedup),
+            (AnswerOf::Neither, _) if metric == Metric::Time => return Err(comparison.reason.unwrap_or_default()),
+            _ => {}
         }
     }
     let measured = metric::times_lower(run, metric, baseline, cell);

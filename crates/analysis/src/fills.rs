@@ -59,6 +59,7 @@ fn rows(fill: Fill, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<Fi
                 arm: comparison.arm.clone(),
                 speedup: comparison.speedup,
                 verdict: comparison.verdict,
+                answer_of: comparison.answer_of,
                 minor_faults: cell.minor_faults.clone(),
                 system_ns_per_fault: system_ns_per_fault(cell),
             });

@@ -111,7 +111,13 @@ impl Seen {
     fn of((record, findings): Analyzed, number: Option<usize>) -> Seen {
         let cell = number.and_then(|number| findings.cells.iter().find(|it| it.id.cell == number));
         let comparison = number.and_then(|number| findings.comparisons.iter().find(|it| it.id.cell == number));
-        let usable = |it: &Comparison| it.speedup.filter(|_| it.pairs >= LEAST_PAIRS);
+        // Of the rounds in every run: one that was measured again at the size of the job is no regression of one that was
+        // not.
+        let of_rounds = |it: &Comparison| match &it.confirmed {
+            Some(job) => job.rounds_speedup,
+            None => it.speedup,
+        };
+        let usable = |it: &Comparison| of_rounds(it).filter(|_| it.pairs >= LEAST_PAIRS);
         let speedup = comparison.and_then(usable).ok_or_else(|| {
             let reason = comparison.and_then(|it| it.reason.clone());
             reason.unwrap_or_else(|| "nothing was compared with it".to_string())

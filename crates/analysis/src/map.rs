@@ -2,12 +2,11 @@
 
 use schema::{
     Condition,
-    findings::{Estimate, MapLine, Verdict},
+    findings::{AnswerOf, Estimate, MapLine, Verdict},
 };
 
 use crate::{
     compare::{Compared, LEAST_PAIRS, MARGIN, compare, direction},
-    confirm::has_turned,
     measured::{Cell, Run},
     words::{list, percent, thousands, times},
 };
@@ -61,7 +60,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         same_work_cells,
         margin: answer.margin,
         verdict: answer.verdict,
-        confirmed: answer.confirmed,
+        answer_of: answer.answer_of,
         says: answer.says + &also + &left_out(run, answer.verdict, compared),
         because: answer.because,
     }
@@ -121,7 +120,7 @@ struct Answer {
     verdict: Verdict,
     says: String,
     because: Option<String>,
-    confirmed: bool,
+    answer_of: AnswerOf,
 }
 
 impl Answer {
@@ -134,7 +133,7 @@ impl Answer {
             verdict,
             says: says.to_string(),
             because: None,
-            confirmed: false,
+            answer_of: AnswerOf::Rounds,
         }
     }
 }
@@ -143,10 +142,7 @@ impl Answer {
 /// plainest: no hint is worth naming that was not shown to do anything. Its margin is its own, so that the choice among
 /// arms that are not told apart does not flatter it.
 pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
-    // Where one answer did not hold at the size of the job, others that were not measured there are no answers.
-    let turned = compared.iter().any(|it| has_turned(&it.finding));
-    let counts = |it: &&Compared| it.finding.verdict == Verdict::Faster && (!turned || it.finding.confirmed.is_some());
-    let faster = || compared.iter().copied().filter(counts);
+    let faster = || compared.iter().copied().filter(|it| it.finding.verdict == Verdict::Faster && counts(it, compared));
     let is_beaten = |it: &Compared| {
         faster().any(|other| !std::ptr::eq(other, it) && compare(run, it.arm, other.arm).verdict == Verdict::Faster)
     };
@@ -156,9 +152,17 @@ pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) 
     plainest.or_else(|| faster().max_by(|a, b| median(a).total_cmp(&median(b))))
 }
 
-/// Passes at the size of the job said what the comparison says now.
-fn is_confirmed(compared: &Compared) -> bool {
-    compared.finding.confirmed.as_ref().is_some_and(|it| it.verdict == compared.finding.verdict)
+/// Where the job contradicts the rounds in one comparison, the rounds answer none of the others.
+fn counts(one: &Compared, all: &[&Compared]) -> bool {
+    let contradicts = |it: &Compared| {
+        it.finding.confirmed.is_some() && matches!(it.finding.answer_of, AnswerOf::Job | AnswerOf::Neither)
+    };
+    one.finding.answer_of.is_confirmed() || !all.iter().any(|it| contradicts(it))
+}
+
+/// Of a sentence whose figures are not of the rounds.
+fn of_job(compared: &Compared) -> &'static str {
+    if compared.finding.answer_of == AnswerOf::Job { " at the size of the job" } else { "" }
 }
 
 fn median(compared: &Compared) -> f64 {
@@ -183,14 +187,18 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
         let comparable = matches!(it.finding.verdict, Verdict::Faster | Verdict::Same | Verdict::Undecided);
         !std::ptr::eq(*it, winner) && comparable && it.finding.speedup.is_some()
     });
-    let direct: Vec<(&Compared, Verdict)> = direct
-        .map(|it| (it, compare(run, winner.arm, it.arm)))
-        .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(direct.speedup))
-        .map(|(it, direct)| (it, direct.verdict))
-        .collect();
+    let direct: Vec<(&Compared, Verdict)> = match winner.finding.answer_of {
+        // Beside the winner, the others were measured in smaller passes alone.
+        AnswerOf::Job => direct.map(|it| (it, Verdict::Undecided)).collect(),
+        _ => direct
+            .map(|it| (it, compare(run, winner.arm, it.arm)))
+            .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(direct.speedup))
+            .map(|(it, direct)| (it, direct.verdict))
+            .collect(),
+    };
     let (ties, others): (Vec<_>, Vec<_>) = direct.into_iter().partition(|(_, verdict)| *verdict == Verdict::Same);
     let [ties, not_told_apart] = [ties, others].map(|it| it.into_iter().map(|(it, _)| it).collect::<Vec<&Compared>>());
-    let mut says = format!("{name} is {} faster than {baseline}", times(median(winner)));
+    let mut says = format!("{name} is {} faster than {baseline}{}", times(median(winner)), of_job(winner));
     says.push_str(&deeper_queue(winner, baseline));
     says.push_str(&tie_words(run, &ties, " with it"));
     says.push_str(&apart_words(run, &not_told_apart));
@@ -202,7 +210,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
         verdict: Verdict::Faster,
         says,
         because: winner.finding.because.clone(),
-        confirmed: is_confirmed(winner),
+        answer_of: winner.finding.answer_of,
     }
 }
 
@@ -219,6 +227,27 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
     if same.is_empty() && undecided.is_empty() && slower.is_empty() {
         let reason = compared.first().and_then(|it| it.finding.reason.as_deref()).unwrap_or("different work");
         return Answer::open(Verdict::NotComparable, &format!("nothing can be compared with {name}: {reason}"));
+    }
+    let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
+    let doubted = compared.iter().copied().find(|it| it.finding.answer_of == AnswerOf::Neither);
+    if let (None, Some(doubted)) = (confirmed, doubted) {
+        let reason = doubted.finding.reason.clone().unwrap_or_default();
+        return Answer {
+            answer_of: AnswerOf::Neither,
+            ..Answer::open(Verdict::Undecided, &format!("undecided: {reason}"))
+        };
+    }
+    let is_ahead =
+        |it: &&&Compared| matches!(it.finding.verdict, Verdict::Faster | Verdict::Same) && !counts(it, compared);
+    let ahead: Vec<&str> = compared.iter().filter(is_ahead).map(|it| run.name(it.arm.arm())).collect();
+    if let (Some(confirmed), false) = (confirmed, ahead.is_empty()) {
+        let says = format!(
+            "undecided: {} was {} than {name} at the size of the job, where {} was not measured",
+            run.name(confirmed.arm.arm()),
+            direction(median(confirmed)),
+            list(&ahead)
+        );
+        return Answer { answer_of: AnswerOf::Neither, ..Answer::open(Verdict::Undecided, &says) };
     }
     let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(it.finding.speedup);
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
@@ -244,16 +273,16 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
             ..Answer::open(Verdict::Undecided, &says)
         };
     }
-    let Some(next) = best(&same).or_else(|| best(&undecided)).or_else(|| best(&slower)) else {
+    let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(|| closest(&slower)) else {
         let reason = compared.iter().find_map(|it| it.finding.reason.as_deref()).unwrap_or("no valid pass");
         return Answer::open(Verdict::Undecided, &format!("undecided: {reason}"));
     };
     let (verdict, says) = if same.is_empty() && undecided.is_empty() {
         let factor = times(1.0 / median(next));
-        let next = run.name(next.arm.arm());
+        let (next, of_job) = (run.name(next.arm.arm()), of_job(next));
         let says = match compared.len() {
-            1 => format!("{name} is {factor} faster than {next}"),
-            _ => format!("nothing beats {name}; it is {factor} faster than {next}, the next"),
+            1 => format!("{name} is {factor} faster than {next}{of_job}"),
+            _ => format!("nothing beats {name}; it is {factor} faster than {next}, the next{of_job}"),
         };
         (Verdict::Faster, says)
     } else {
@@ -268,7 +297,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         verdict,
         says,
         because: next.finding.because.clone(),
-        confirmed: is_confirmed(next),
+        answer_of: next.finding.answer_of,
     }
 }
 
@@ -292,6 +321,11 @@ fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> String {
         _ => named(&|it| it.arm.passes.is_empty(), "not measured"),
     };
     unequal + &unmeasured
+}
+
+/// What was measured at the size of the job, or else what comes closest by the rounds.
+fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
+    compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed()).or_else(|| best(compared))
 }
 
 fn best<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {

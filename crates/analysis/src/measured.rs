@@ -48,10 +48,15 @@ pub(crate) struct Pass<'a> {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(record: &'a Record) -> Run<'a> {
+        Run::of(record, |_| true)
+    }
+
+    /// As far as some cells go.
+    pub(crate) fn of(record: &'a Record, wanted: impl Fn(&record::Cell) -> bool) -> Run<'a> {
         let mut runtimes: Vec<&str> = record.cells.iter().map(|cell| cell.arm.runtime.as_str()).collect();
         runtimes.sort_unstable();
         runtimes.dedup();
-        let cells = record.cells.iter().enumerate().filter_map(|(index, entry)| {
+        let cells = record.cells.iter().enumerate().filter(|(_, entry)| wanted(entry)).filter_map(|(index, entry)| {
             let condition = record.conditions.get(entry.condition)?;
             Some(Cell::new(record, index, entry, condition))
         });

@@ -166,6 +166,8 @@ fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAns
             second: b.speedup,
             first_verdict: a.verdict,
             second_verdict: b.verdict,
+            first_of: a.answer_of,
+            second_of: b.answer_of,
         })
     });
     shared.collect()

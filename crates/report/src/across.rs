@@ -255,7 +255,15 @@ pub(crate) fn counted(versus: &Versus) -> String {
 
 /// What the arms are to each other in both runs: the question that outlives a machine's drift.
 pub(crate) fn answered(versus: &Versus) -> String {
-    let decided = versus.answers.iter().filter(|it| it.is_decided()).count();
+    let decided = versus.answers.iter().filter(|it| it.is_decided() && it.is_of_one_size()).count();
+    let of_two_sizes = versus.answers.iter().filter(|it| it.is_decided() && !it.is_of_one_size()).count();
+    let apart = match of_two_sizes {
+        0 => String::new(),
+        count => format!(
+            "Left out {}: decided by passes at the size of the job in one run and by smaller ones in the other. ",
+            number::count(count as f64)
+        ),
+    };
     let is_one_sided = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
     let drift = versus.drift.filter(|_| versus.drift_ends.is_some_and(is_one_sided)).map_or(String::new(), |it| {
         format!("On the whole the second run was {} (median of the shared cells). ", number::times_faster(it))
@@ -263,10 +271,11 @@ pub(crate) fn answered(versus: &Versus) -> String {
     let changed = changed(versus).len();
     let same = decided - changed;
     match decided {
-        0 => format!("{drift}No comparison between arms was decided in both runs."),
+        0 if of_two_sizes == 0 => format!("{drift}No comparison between arms was decided in both runs."),
+        0 => format!("{drift}{apart}No other comparison between arms was decided in both runs."),
         _ => format!(
-            "{drift}Comparisons between arms that were decided in both runs: {decided}, of which {same} ({:.1} %) have the \
-             same verdict{}",
+            "{drift}{apart}Comparisons between arms that were decided in both runs: {decided}, of which {same} ({:.1} %) have \
+             the same verdict{}",
             100.0 * same as f64 / decided as f64,
             if changed == 0 { "." } else { ":" }
         ),
@@ -288,7 +297,10 @@ pub(crate) fn labels(versus: &Versus) -> BTreeMap<ConditionId, String> {
 /// Verdicts that are not the same.
 pub(crate) fn changed(versus: &Versus) -> Vec<String> {
     let said = |speedup: &Option<Estimate>| speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued);
-    let differ = versus.answers.iter().filter(|it| it.is_decided() && it.first_verdict != it.second_verdict);
+    let differ = versus
+        .answers
+        .iter()
+        .filter(|it| it.is_decided() && it.is_of_one_size() && it.first_verdict != it.second_verdict);
     let labels = labels(versus);
     let line = |it: &SharedAnswer| {
         let (first, second) = (it.first_verdict.words(), it.second_verdict.words());

@@ -3,7 +3,7 @@
 use schema::{
     Bytes, Condition, Fill, Labels, Record,
     fields::{self, Field},
-    findings::{FillFinding, FilledComparison, Findings, Refill, Verdict},
+    findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, Verdict},
 };
 
 use crate::{
@@ -15,7 +15,8 @@ use crate::{
 pub(crate) const TITLE: &str = "Fills";
 
 pub(crate) const ABOUT: &str = "Every page is in the page cache in every row; what differs is how it came there, and so the \
-    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided.";
+    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided, job: by passes at the size of \
+    the job.";
 
 /// A folio size that holds less than this share of the pages is not named.
 const SHARE_SHOWN: f64 = 0.1;
@@ -97,7 +98,8 @@ fn name(job: &FilledComparison, jobs: &[&FilledComparison]) -> String {
 }
 
 fn ratio(it: &FilledComparison) -> Cell {
-    let text = it.speedup.map_or_else(String::new, |it| number::ratio_glued(it.median));
+    let ratio = it.speedup.map_or_else(String::new, |it| number::ratio_glued(it.median));
+    let text = if it.answer_of == AnswerOf::Job { format!("{ratio} job") } else { ratio };
     match it.verdict {
         Verdict::Faster | Verdict::Slower => Cell::plain(text),
         Verdict::Same => Cell::new(format!("= {text}"), Paint::Quiet),
@@ -135,6 +137,7 @@ mod tests {
             arm: "native/mmap".into(),
             speedup: None,
             verdict: Verdict::Undecided,
+            answer_of: AnswerOf::Rounds,
             minor_faults: Reading::unavailable("not counted"),
             system_ns_per_fault: None,
         }

@@ -3,7 +3,7 @@
 
 use schema::{
     Condition, ConditionId, Findings, Labels, Record, State,
-    findings::{Estimate, MapLine, Verdict},
+    findings::{AnswerOf, Estimate, MapLine, Verdict},
 };
 
 use crate::{
@@ -97,6 +97,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         let says = line.says.strip_prefix(fastest.as_str()).unwrap_or(&line.says);
         why.push(says.trim_start_matches([':', ' ']).to_string());
     }
+    why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
     why.extend(line.because.clone());
     Row {
         workload: line.condition.workload.to_string(),
@@ -119,6 +120,8 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
         // A winner is measured against those it beat; without one, the closest is what matters.
         .filter(|other| line.verdict != Verdict::Faster || !line.tie_cells.contains(&other.id.cell))
         .filter(|other| !line.same_work_cells.contains(&other.id.cell))
+        // Where the job decides, the rounds of other arms do not.
+        .filter(|other| line.answer_of != AnswerOf::Job || other.answer_of == AnswerOf::Job)
         .filter_map(|other| Some((other.speedup?, &other.arm)))
         .max_by(|a, b| a.0.median.total_cmp(&b.0.median));
     match best {

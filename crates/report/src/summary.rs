@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Record, State,
-    findings::{Comparison, Confounder, ConfounderKind, Crossover, NoiseFloor, Verdict},
+    findings::{AnswerOf, Comparison, Confounder, ConfounderKind, Crossover, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Files, Outcome, Reading, RoundsEnd},
 };
@@ -271,16 +271,17 @@ fn whole_job(findings: &Findings) -> Vec<String> {
     if tried.is_empty() {
         return Vec::new();
     }
-    let count = |holds: Option<bool>| tried.iter().filter(|(_, job)| job.holds == holds).count();
+    let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of).count();
     let mut says = vec![format!(
         "{} answers were measured again, each over as much of the file or by as many reads as there was time for: {} held, {} \
-         did not and are replaced, {} stayed open",
+         are replaced by what came out there, {} are open now, {} could not be told",
         tried.len(),
-        count(Some(true)),
-        count(Some(false)),
-        count(None)
+        count(AnswerOf::RoundsAndJob),
+        count(AnswerOf::Job),
+        count(AnswerOf::Neither),
+        count(AnswerOf::Rounds)
     )];
-    for (comparison, job) in tried.iter().filter(|(_, job)| job.holds == Some(false)) {
+    for (comparison, job) in tried.iter().filter(|(it, _)| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither)) {
         says.push(format!(
             "{} against {}, {}: {} in the rounds, {} over {} in {} blocks",
             comparison.arm,
@@ -331,7 +332,7 @@ fn with_crossover(record: &Record, findings: &Findings, is_there: bool) -> Vec<S
         let also = also.map_or_else(String::new, |also| format!(", {also}"));
         format!("{} {}{also}: {}", it.workload, it.state, it.statement)
     };
-    findings.crossovers.iter().filter(|it| it.at.is_some() == is_there).map(line).collect()
+    findings.crossovers.iter().filter(|it| it.changes == is_there).map(line).collect()
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {

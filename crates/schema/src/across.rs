@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arm, CellId, Condition,
-    findings::{Estimate, Verdict},
+    findings::{AnswerOf, Estimate, Verdict},
     gate::Gate,
 };
 
@@ -85,9 +85,22 @@ pub struct SharedAnswer {
     pub second: Option<Estimate>,
     pub first_verdict: Verdict,
     pub second_verdict: Verdict,
+    /// Which passes they are of.
+    #[serde(default)]
+    pub first_of: AnswerOf,
+    #[serde(default)]
+    pub second_of: AnswerOf,
 }
 
 impl SharedAnswer {
+    /// Neither is of passes at the size of the job where the other is of smaller ones alone: those are two questions.
+    pub fn is_of_one_size(&self) -> bool {
+        !matches!(
+            (self.first_of, self.second_of),
+            (AnswerOf::Rounds, AnswerOf::Job) | (AnswerOf::Job, AnswerOf::Rounds)
+        )
+    }
+
     pub fn is_decided(&self) -> bool {
         self.first_verdict.is_decided() && self.second_verdict.is_decided()
     }

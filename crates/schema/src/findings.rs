@@ -94,6 +94,9 @@ pub struct FilledComparison {
     pub arm: String,
     pub speedup: Option<Estimate>,
     pub verdict: Verdict,
+    /// Which passes they are of.
+    #[serde(default)]
+    pub answer_of: AnswerOf,
     /// Of the mapping, in a pass.
     pub minor_faults: Reading<f64>,
     /// Of the mapping: time in the kernel for each of them, unmapping included.
@@ -329,9 +332,42 @@ pub struct Comparison {
     pub because: Option<String>,
     /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
     pub explained_share: Option<f64>,
-    /// What passes at the size of the job said. Where they contradict, `speedup` and `verdict` are theirs.
+    /// Which passes `speedup` and `verdict` are of.
+    #[serde(default)]
+    pub answer_of: AnswerOf,
+    /// What passes at the size of the job said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Confirmed>,
+}
+
+/// The passes that a comparison's answer comes from. Passes of the rounds are as large as the budget allows; those at the
+/// size of the job cover as much of the file, or as many reads, as there was time for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerOf {
+    /// The rounds alone: it was not measured again, or the pairs decide nothing and lie on the same side.
+    #[default]
+    Rounds,
+    /// The rounds, and the pairs at the size of the job decide the same.
+    RoundsAndJob,
+    /// The pairs at the size of the job: the rounds had decided otherwise, or nothing.
+    Job,
+    /// Neither: the rounds decided something that does not stand for the job, and the pairs decide nothing.
+    Neither,
+}
+
+impl AnswerOf {
+    /// Passes at the size of the job decided what the comparison says.
+    pub fn is_confirmed(self) -> bool {
+        matches!(self, AnswerOf::RoundsAndJob | AnswerOf::Job)
+    }
+}
+
+impl Comparison {
+    /// The job decided otherwise than the rounds had.
+    pub fn has_turned(&self) -> bool {
+        self.answer_of == AnswerOf::Job && self.confirmed.as_ref().is_some_and(|it| it.rounds_verdict.is_decided())
+    }
 }
 
 /// A comparison measured again, over as much of the file or by as many reads as there was time for.
@@ -340,12 +376,10 @@ pub struct Confirmed {
     /// The range, in bytes.
     pub bytes: u64,
     pub ops: u64,
-    /// The median of the pairs, the lowest and the highest.
+    /// Of the pairs, and what follows from it, by the rule of all comparisons.
     pub speedup: Estimate,
     pub pairs: u32,
     pub verdict: Verdict,
-    /// Whether the rounds had said the same; null where the pairs do not agree with each other.
-    pub holds: Option<bool>,
     /// What the rounds had said.
     pub rounds_speedup: Option<Estimate>,
     pub rounds_verdict: Verdict,
@@ -439,8 +473,15 @@ pub struct Crossover {
     pub consume: crate::Consume,
     pub state: crate::State,
     pub axis: String,
-    /// Null when the faster arm does not change within the measured sizes.
+    /// Whether the faster arm changes within the measured sizes.
+    #[serde(default)]
+    pub changes: bool,
+    /// Where; null where it does not change, and where the points around the change are of passes of two sizes, the rounds'
+    /// and the job's.
     pub at: Option<Estimate>,
+    /// Cells of the points that are answered by passes at the size of the job, where others are not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_job: Vec<usize>,
     pub statement: String,
 }
 
@@ -499,9 +540,9 @@ pub struct MapLine {
     /// `faster`: the winner is faster than the baseline, or the baseline than an arm; `same`: no arm beats the baseline by
     /// the margin, and none was proved slower without one that ties or is not told apart.
     pub verdict: Verdict,
-    /// The answer was measured at the size of the job too, and is what came out there.
+    /// The passes that the answer comes from: those of the comparison that decides it.
     #[serde(default)]
-    pub confirmed: bool,
+    pub answer_of: AnswerOf,
     /// `mmap+sequential is 1.8x faster than read`: the line in words.
     pub says: String,
     pub because: Option<String>,
@@ -548,6 +589,9 @@ pub struct ClaimMeasured {
     /// Rounds, or passes, that the value comes from.
     #[serde(default)]
     pub rounds: u32,
+    /// Which passes it is of; what is not a time is always of the rounds.
+    #[serde(default)]
+    pub answer_of: AnswerOf,
     pub verdict: ClaimVerdict,
     /// The variant that decides the claim.
     pub decides: bool,

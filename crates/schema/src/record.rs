@@ -401,8 +401,8 @@ pub struct Confirmation {
 }
 
 impl Confirmation {
-    /// With fewer pairs nothing is said.
-    pub const PAIRS_LEAST: u32 = 3;
+    /// So many pairs are made, and fewer decide nothing: of equal arms, three pairs agree once in four times.
+    pub const PAIRS: u32 = 5;
 }
 
 /// A fill that was made: how the page cache came to hold a window of the file.

@@ -1,13 +1,12 @@
 //! The cost breakdown of a cell, and how much of a comparison's difference it explains.
 
 use schema::{
-    findings::Verdict,
+    findings::{AnswerOf, Verdict},
     unit_cost::{CostBreakdown, CostComponent, Quantity},
 };
 
 use crate::{
     compare::Compared,
-    confirm::has_turned,
     measured::{Cell, Run},
     words::{product, rough_size, time},
 };
@@ -69,7 +68,7 @@ pub(crate) fn explain(
     arm: Option<&CostBreakdown>,
 ) {
     let (Some(baseline), Some(arm)) = (baseline, arm) else { return };
-    if compared.finding.verdict == Verdict::NotComparable || has_turned(&compared.finding) {
+    if compared.finding.verdict == Verdict::NotComparable || compared.finding.answer_of == AnswerOf::Job {
         return;
     }
     let names = [compared.baseline, compared.arm].map(|cell| run.name(cell.arm()).to_string());

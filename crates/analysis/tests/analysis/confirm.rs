@@ -1,6 +1,10 @@
 //! Answers that were measured again at the size of the job.
 
-use schema::{State, findings::Verdict, record::Confirmation};
+use schema::{
+    State,
+    findings::{AnswerOf, ClaimVerdict, Verdict},
+    record::Confirmation,
+};
 
 use crate::support::{Lab, MIB, scan};
 
@@ -25,44 +29,160 @@ fn job(ratios: &[f64]) -> Lab {
 
 #[test]
 fn an_answer_that_holds_at_the_size_of_the_job_is_confirmed() {
-    let findings = job(&[1.2, 1.3, 1.1]).analyze();
+    let findings = job(&[1.2, 1.3, 1.15, 1.25, 1.2]).analyze();
     let comparison = &findings.comparisons[0];
-    assert_eq!((comparison.verdict, comparison.confirmed.as_ref().unwrap().holds), (Verdict::Faster, Some(true)));
+    assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Faster, AnswerOf::RoundsAndJob));
     assert!((1.25..1.31).contains(&comparison.speedup.unwrap().median), "the rounds' own figure stays");
-    assert!(findings.map[0].confirmed);
+    assert_eq!(findings.map[0].answer_of, AnswerOf::RoundsAndJob);
     assert_eq!(findings.map[0].winner.as_deref(), Some("native/mmap"));
 }
 
 #[test]
 fn an_answer_that_does_not_hold_is_replaced_by_what_holds() {
-    let findings = job(&[0.8, 0.85, 0.9]).analyze();
+    let findings = job(&[0.8, 0.85, 0.9, 0.84, 0.86]).analyze();
     let comparison = &findings.comparisons[0];
     let confirmed = comparison.confirmed.as_ref().unwrap();
-    assert_eq!((comparison.verdict, confirmed.holds), (Verdict::Slower, Some(false)));
-    assert_eq!(confirmed.rounds_verdict, Verdict::Faster);
+    assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Slower, AnswerOf::Job));
+    assert!(comparison.has_turned() && confirmed.rounds_verdict == Verdict::Faster);
     assert!((comparison.speedup.unwrap().median - 0.85).abs() < 1e-9);
     assert!(comparison.warnings.iter().any(|it| it.contains("size of the job")), "{:?}", comparison.warnings);
-    assert_eq!((findings.map[0].winner.as_deref(), findings.map[0].confirmed), (Some("native/read"), true));
+    assert_eq!((findings.map[0].winner.as_deref(), findings.map[0].answer_of), (Some("native/read"), AnswerOf::Job));
     assert_eq!((&comparison.because, &findings.map[0].because), (&None, &None), "what was counted explains the rounds");
-    assert!(job(&[1.2, 1.3, 1.1]).analyze().comparisons[0].because.is_some());
+    assert!(job(&[1.2, 1.3, 1.15, 1.25, 1.2]).analyze().comparisons[0].because.is_some());
 }
 
 #[test]
-fn pairs_that_contradict_each_other_and_too_few_of_them_confirm_nothing() {
-    for ratios in [&[0.8, 1.3, 1.2][..], &[0.8, 0.8], &[0.8, f64::NAN, f64::INFINITY, 0.8]] {
+fn pairs_that_lie_elsewhere_and_decide_nothing_leave_the_answer_open() {
+    // Fewer than five, and five whose interval reaches across the margin.
+    for ratios in [&[0.8, 0.85, 0.9][..], &[0.8, 0.8], &[0.8, f64::NAN, f64::INFINITY, 0.8], &[0.8, 0.9, 1.0, 0.7, 1.2]]
+    {
         let findings = job(ratios).analyze();
-        assert_eq!(findings.comparisons[0].verdict, Verdict::Faster, "{ratios:?}");
-        assert!(!findings.map[0].confirmed, "{ratios:?}");
+        let comparison = &findings.comparisons[0];
+        assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Undecided, AnswerOf::Neither), "{ratios:?}");
+        assert!(comparison.reason.is_some());
+        let line = &findings.map[0];
+        assert_eq!((line.verdict, &line.winner, line.answer_of), (Verdict::Undecided, &None, AnswerOf::Neither));
     }
 }
 
 #[test]
-fn where_an_answer_turned_an_arm_that_was_not_measured_at_that_size_does_not_win() {
-    let mut lab = job(&[0.8, 0.85, 0.9]);
-    let third = lab.cell(0, "mmap+sequential");
-    lab.measure(third, 10, 110.0, |_, _| {});
+fn pairs_that_decide_nothing_on_the_side_of_the_rounds_confirm_nothing() {
+    for ratios in [&[0.8, 1.3, 1.2][..], &[1.2, 1.3, 1.1, 1.2], &[1.2], &[]] {
+        let findings = job(ratios).analyze();
+        assert_eq!(
+            (findings.comparisons[0].verdict, findings.comparisons[0].answer_of),
+            (Verdict::Faster, AnswerOf::Rounds),
+            "{ratios:?}"
+        );
+        assert_eq!(findings.map[0].answer_of, AnswerOf::Rounds);
+    }
+}
+
+#[test]
+fn what_the_rounds_left_open_the_job_may_decide() {
+    let mut lab = job(&[1.2, 1.3, 1.15, 1.25, 1.2]);
+    for sample in lab.record.samples.iter_mut().filter(|it| it.cell == 0) {
+        if let schema::record::Outcome::Ok { phases, .. } = &mut sample.outcome {
+            phases.work_ns = (phases.work_ns as f64 * if sample.round % 2 == 0 { 0.7 } else { 1.1 }) as u64;
+        }
+    }
+    let findings = lab.analyze();
+    let comparison = &findings.comparisons[0];
+    assert_eq!(comparison.confirmed.as_ref().unwrap().rounds_verdict, Verdict::Undecided);
+    assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Faster, AnswerOf::Job));
+    assert!(!comparison.has_turned() && findings.map[0].winner.as_deref() == Some("native/mmap"));
+}
+
+#[test]
+fn where_an_answer_turned_arms_that_were_not_measured_at_that_size_neither_win_nor_lose() {
+    for (third_ns, verdict) in [(110.0, Verdict::Undecided), (128.0, Verdict::Undecided), (500.0, Verdict::Faster)] {
+        let mut lab = job(&[0.8, 0.85, 0.9, 0.84, 0.86]);
+        let third = lab.cell(0, "mmap+sequential");
+        lab.measure(third, 10, third_ns, |_, _| {});
+        let map = &lab.analyze().map[0];
+        assert_eq!(map.verdict, verdict, "{}", map.says);
+        assert_eq!(map.winner.as_deref().filter(|it| it.contains("mmap")), None, "{}", map.says);
+    }
+}
+
+#[test]
+fn beside_an_arm_that_wins_at_the_size_of_the_job_alone_no_other_ties_by_its_rounds() {
+    let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 128.0));
+    let third = lab.cell(0, "direct");
+    lab.measure(third, 10, 100.0, |_, _| {});
+    lab.record.confirmations = job(&[1.2, 1.3, 1.15, 1.25, 1.2]).record.confirmations;
     let map = &lab.analyze().map[0];
-    assert_eq!(map.winner.as_deref().filter(|it| it.contains("mmap")), None, "{}", map.says);
+    assert_eq!((map.winner.as_deref(), map.answer_of), (Some("native/mmap"), AnswerOf::Job), "{}", map.says);
+    assert_eq!((&map.ties[..], &map.not_told_apart[..]), (&[][..], &["native/direct".to_string()][..]));
+}
+
+#[test]
+fn a_claim_says_what_its_comparison_says_after_it_was_measured_again_whichever_arm_is_the_baseline() {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n\
+                [[claim]]\nid = \"mapping\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"read\"\nexpect = \"lower\"\n\
+                [[claim]]\nid = \"reading\"\nsays = \"s\"\narm = \"read\"\nthan = \"mmap\"\nexpect = \"lower\"\n";
+    let verdicts = |ratios: &[f64]| {
+        let mut lab = job(ratios);
+        lab.record.experiment = schema::Experiment::parse("t", text).unwrap_or_else(|it| panic!("{}", it.at("t")));
+        lab.record.origins = vec![0];
+        let claims = lab.analyze().claims;
+        assert!(claims.iter().all(|it| it.measured[0].answer_of == claims[0].measured[0].answer_of));
+        ([claims[0].verdict, claims[1].verdict], claims[0].measured[0].answer_of, claims[1].measured[0].value.median)
+    };
+    use ClaimVerdict::{Holds, Reversed, Undecided};
+    let (held, of, _) = verdicts(&[1.2, 1.3, 1.15, 1.25, 1.2]);
+    assert_eq!((held, of), ([Holds, Reversed], AnswerOf::RoundsAndJob));
+    let (turned, of, value) = verdicts(&[0.8, 0.85, 0.9, 0.84, 0.86]);
+    assert_eq!((turned, of), ([Reversed, Holds], AnswerOf::Job));
+    assert!((value * 0.85 - 1.0).abs() < 1e-9, "{value}");
+    let (open, of, _) = verdicts(&[0.8, 0.85, 0.9]);
+    assert_eq!((open, of), ([Undecided; 2], AnswerOf::Neither));
+}
+
+/// Speedups of a mapping over blocks of 4 KiB, 8 KiB … by the rounds, and of some sizes by the job.
+fn curve(rounds: &[f64], of_job: &[(usize, &[f64])]) -> Lab {
+    let mut lab = Lab::new();
+    for (at, speedup) in rounds.iter().enumerate() {
+        let condition = lab.condition(scan(&format!("{} KiB", 4 << at), State::Cached));
+        for (arm, ns) in [("pread", 1000.0 * speedup), ("mmap", 1000.0)] {
+            let cell = lab.cell(condition, arm);
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+    }
+    for (at, ratios) in of_job {
+        let condition = &lab.record.conditions[*at];
+        lab.record.confirmations.push(Confirmation {
+            condition: *at,
+            baseline_cell: 2 * at,
+            arm_cell: 2 * at + 1,
+            range: condition.range,
+            ops: 8 * condition.ops,
+            pairs: ratios.iter().map(|ratio| [1e9 * ratio, 1e9]).collect(),
+            invalid: vec![],
+        });
+    }
+    lab
+}
+
+#[test]
+fn a_crossover_lies_between_points_of_one_size_of_pass_alone() {
+    let crossing = |lab: Lab| {
+        let crossovers = lab.analyze().crossovers;
+        assert_eq!(crossovers.len(), 1, "{crossovers:?}");
+        (crossovers[0].changes, crossovers[0].at.is_some(), crossovers[0].of_job.clone())
+    };
+    let (fast, slow) = (&[2.0; 5][..], &[0.5; 5][..]);
+    assert_eq!(crossing(curve(&[2.0, 1.5, 0.5], &[])), (true, true, vec![]));
+    // Held: the figures are the rounds'.
+    assert_eq!(crossing(curve(&[2.0, 1.5, 0.5], &[(0, fast), (2, slow)])), (true, true, vec![]));
+    // Turned at one end of the change, so that it may be the size of the pass that turns it.
+    assert_eq!(crossing(curve(&[2.0, 1.5, 2.0], &[(2, slow)])), (true, false, vec![5]));
+    // Turned away from the change.
+    assert_eq!(crossing(curve(&[0.5, 1.5, 0.7, 0.6], &[(0, fast)])), (true, true, vec![1]));
+    // Turned everywhere: one size again.
+    assert_eq!(crossing(curve(&[0.5, 0.5, 2.0], &[(0, fast), (1, fast), (2, slow)])), (true, true, vec![]));
+    // Doubted: no point at all, and nothing changes beside it.
+    assert_eq!(crossing(curve(&[2.0, 1.5, 0.5], &[(2, &[2.0, 2.0])])), (false, false, vec![]));
 }
 
 #[test]
@@ -70,16 +190,24 @@ fn the_answer_to_be_measured_again_is_the_winner_against_the_baseline() {
     let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 128.0), ("mmap", 100.0));
     let slow = lab.cell(0, "direct");
     lab.measure(slow, 10, 500.0, |_, _| {});
-    assert_eq!(analysis::headlines(&lab.record), [[0, 1]]);
+    assert_eq!(analysis::headlines(&lab.record, &[0]), [[0, 1]]);
     let lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 300.0));
-    assert_eq!(analysis::headlines(&lab.record), [[0, 1]], "where the baseline wins, the arm that comes closest");
+    assert_eq!(analysis::headlines(&lab.record, &[0]), [[0, 1]], "where the baseline wins, the arm that comes closest");
+}
+
+#[test]
+fn only_the_conditions_that_are_asked_about_have_an_answer_to_be_measured_again() {
+    let lab = curve(&[2.0, 0.5, 1.5], &[]);
+    assert_eq!(analysis::headlines(&lab.record, &[2, 0]), [[4, 5], [0, 1]]);
+    assert_eq!(analysis::headlines(&lab.record, &[]), [[0; 2]; 0]);
 }
 
 #[test]
 fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_was_measured() {
     let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n";
-    let small = |file_bytes: u64, confirmed: bool| {
-        let mut lab = if confirmed { job(&[1.2, 1.3, 1.1]) } else { job(&[]) };
+    let small = |file_bytes: u64, job_bytes: Option<u64>| {
+        let mut lab = if job_bytes.is_some() { job(&[1.2, 1.3, 1.15, 1.25, 1.2]) } else { job(&[]) };
+        lab.record.confirmations[0].range.bytes = job_bytes.unwrap_or(0);
         lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
         lab.record.origins = vec![0];
         lab.record.conditions[0].file_bytes = file_bytes;
@@ -92,7 +220,8 @@ fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_wa
         lab.analyze().comparisons[0].verdict
     };
     let whole = scan("1 MiB", State::Cold).file_bytes;
-    assert_eq!(small(whole, false), Verdict::Faster, "the whole file is the job");
-    assert_eq!(small(1 << 30, false), Verdict::Undecided);
-    assert_eq!(small(1 << 30, true), Verdict::Faster);
+    assert_eq!(small(whole, None), Verdict::Faster, "the whole file is the job");
+    assert_eq!(small(1 << 30, None), Verdict::Undecided);
+    assert_eq!(small(1 << 30, Some(512 * MIB)), Verdict::Faster);
+    assert_eq!(small(1 << 30, Some(128 * MIB)), Verdict::Undecided, "of sixteen windows the job says no more");
 }

@@ -72,7 +72,7 @@ fn of_file(programs: &mut Programs, file: &Path, bytes: u64, survey: &Document, 
             said.median,
             said.ci_low,
             said.ci_high,
-            if comparison.confirmed.as_ref().is_some_and(|it| it.holds.is_some()) { ", whole job" } else { "" },
+            if comparison.answer_of.is_confirmed() { ", whole job" } else { "" },
             match (is_turned, is_near) {
                 (true, _) => "**the other sign**",
                 (false, true) => "",

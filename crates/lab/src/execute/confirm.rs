@@ -16,8 +16,6 @@ use schema::{
 use super::{Bench, Hooks, stage::Slot};
 use crate::{link::Trouble, plan};
 
-/// So many pairs of passes, of each answer.
-const PAIRS: usize = 5;
 /// After so many passes that did not count, the answer is left as it is.
 const INVALID_MOST: usize = 2;
 /// A pass that is not so much larger than those of the rounds asks the same question.
@@ -30,40 +28,33 @@ const ROUND: u32 = 1 << 20;
 impl Bench<'_> {
     /// The answers of a stage, until its time is over.
     pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, ops_given: &[bool], hooks: &mut Hooks) {
-        let headlines: Vec<[usize; 2]> = (hooks.headlines)(&self.record)
-            .into_iter()
-            .filter(|[baseline, _]| {
-                let condition = self.record.cells[*baseline].condition;
-                slot.conditions.contains(&condition) && !ops_given[condition]
-            })
-            .collect();
+        let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| !ops_given[it]).collect();
+        let headlines = (hooks.headlines)(&self.record, &open);
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
         for (index, &cells) in headlines.iter().enumerate() {
-            let planned: Duration = wanted.iter().map(|it| it.1 * Confirmation::PAIRS_LEAST).sum();
+            let planned: Duration = wanted.iter().map(|it| it.1 * Confirmation::PAIRS).sum();
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(planned);
             wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
         }
-        // Enough pairs of one answer before the next is begun, and then more of all.
-        let least = Confirmation::PAIRS_LEAST as usize;
-        for pairs in [0..least, least..PAIRS] {
-            for (confirmation, pair_time) in &mut wanted {
-                for pair in pairs.clone() {
-                    let fits = Instant::now() + *pair_time <= until;
-                    if self.is_interrupted() || !fits || confirmation.invalid.len() >= INVALID_MOST {
-                        break;
-                    }
-                    let label = self.record.conditions[confirmation.condition].label();
-                    (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
-                    self.round = ROUND + pair as u32;
-                    self.confirm_once(confirmation, pair % 2 == 1);
+        // All pairs of one answer before the next is begun: fewer decide nothing.
+        for (confirmation, pair_time) in &mut wanted {
+            for pair in 0.. {
+                let is_done = confirmation.pairs.len() == Confirmation::PAIRS as usize;
+                let fits = Instant::now() + *pair_time <= until;
+                if self.is_interrupted() || is_done || !fits || confirmation.invalid.len() >= INVALID_MOST {
+                    break;
                 }
+                let label = self.record.conditions[confirmation.condition].label();
+                (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
+                self.round = ROUND + pair;
+                self.confirm_once(confirmation, pair % 2 == 1);
             }
         }
         let tried = wanted.into_iter().map(|it| it.0).filter(|it| !it.pairs.is_empty() || !it.invalid.is_empty());
         self.record.confirmations.extend(tried);
     }
 
-    /// The largest job of an answer whose fewest pairs fit into the time, and what a pair takes.
+    /// The largest job of an answer whose pairs fit into the time, and what a pair takes.
     fn job_of(&self, [baseline, arm]: [usize; 2], time: Duration) -> Option<(Confirmation, Duration)> {
         let measured = self.condition_of(baseline);
         // In state limited the window is whole already, what is written is another matter, and as-is the first pass over
@@ -92,7 +83,7 @@ impl Bench<'_> {
             let around_ns = self.around_ns(baseline) + self.around_ns(arm);
             let pair_ns = twice * (pass_ns(baseline, ops)? + pass_ns(arm, ops)?) + around_ns;
             let fill_ns = self.fill_ns(&measured, bytes);
-            if (pair_ns * f64::from(Confirmation::PAIRS_LEAST) + fill_ns) <= time.as_nanos() as f64 {
+            if (pair_ns * f64::from(Confirmation::PAIRS) + fill_ns) <= time.as_nanos() as f64 {
                 let range = if measured.workload.is_ascending() {
                     Span { bytes: bytes.min(window.bytes), ..window }
                 } else {

@@ -42,8 +42,8 @@ pub struct Hooks<'a> {
     pub checkpoint: &'a mut dyn FnMut(&Record),
     /// Whether a cell's comparison with its baseline is precise enough; asked of the analysis, after every round.
     pub is_precise: &'a dyn Fn(&Record, usize) -> bool,
-    /// The two cells, baseline and arm, that decide the answer to each condition as it is now.
-    pub headlines: &'a dyn Fn(&Record) -> Vec<[usize; 2]>,
+    /// The two cells, baseline and arm, that decide the answer to each of some conditions as it is now.
+    pub headlines: &'a dyn Fn(&Record, &[usize]) -> Vec<[usize; 2]>,
 }
 
 /// Where a run is.

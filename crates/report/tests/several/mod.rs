@@ -63,6 +63,8 @@ pub(crate) fn beside(run: &Run) -> Across {
                 first: it.speedup,
                 second: it.speedup,
                 first_verdict: it.verdict,
+                first_of: it.answer_of,
+                second_of: it.answer_of,
                 second_verdict: if it.verdict == Verdict::Faster && at < 3 { Verdict::Same } else { it.verdict },
             })
             .collect(),

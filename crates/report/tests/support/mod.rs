@@ -112,6 +112,7 @@ impl Run {
             warnings: vec![],
             because: None,
             explained_share: None,
+            answer_of: schema::findings::AnswerOf::Rounds,
             confirmed: None,
         });
         self.findings.comparisons.last_mut().unwrap()
@@ -179,7 +180,7 @@ impl Run {
             verdict,
             says: says.into(),
             because: because.map(str::to_string),
-            confirmed: false,
+            answer_of: schema::findings::AnswerOf::Rounds,
         });
     }
 }
@@ -585,7 +586,9 @@ fn findings() -> Findings {
                 consume: Consume::Sum,
                 state: State::Cached,
                 axis: "block_bytes".into(),
+                changes: true,
                 at: Some(estimate(12_288.0, 0.1)),
+                of_job: vec![],
                 statement: "mmap is faster up to 12 KiB [11 KiB, 14 KiB], pread above".into(),
             },
             Crossover {
@@ -595,7 +598,9 @@ fn findings() -> Findings {
                 consume: Consume::Sum,
                 state: State::Cold,
                 axis: "block_bytes".into(),
+                changes: false,
                 at: None,
+                of_job: vec![],
                 statement: "read is faster than mmap at every block from 4 KiB to 1 MiB".into(),
             },
         ],

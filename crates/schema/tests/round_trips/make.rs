@@ -15,10 +15,10 @@ use schema::{
         Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, Study, Throttle, Unit, Variant, Where,
     },
     findings::{
-        CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison, Confirmed,
-        Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding, FilledComparison, Fork,
-        ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding, SafepointFinding, Safepoints,
-        StateNoise, Status, Verdict, WithinCpuCache,
+        AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison,
+        Confirmed, Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding,
+        FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding,
+        SafepointFinding, Safepoints, StateNoise, Status, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
@@ -322,7 +322,7 @@ makes! {
         }
         Comparison {
             id, baseline_cell, condition, baseline, arm, speedup, pairs, verdict, reason, warnings, because,
-            explained_share, confirmed,
+            explained_share, answer_of, confirmed,
         }
         RuntimeFinding {
             arm, cells, consume, passes, loop_bytes_per_s, first_pass, compile_share, collections, collection_share, not_quiet,
@@ -333,22 +333,22 @@ makes! {
         SafepointFinding {
             id, arm, name, condition, passes, asked, median_ns, p99_ns, max_ns, stopped_share, through_calls,
         }
-        Crossover { arms, cells, workload, consume, state, axis, at, statement }
+        Crossover { arms, cells, workload, consume, state, axis, changes, at, of_job, statement }
         NoiseFloor { half_width, pairs, rejected }
         StateNoise { state, floor }
         FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill }
         FilledComparison {
-            id, condition, baseline, arm, speedup, verdict, minor_faults, system_ns_per_fault,
+            id, condition, baseline, arm, speedup, verdict, answer_of, minor_faults, system_ns_per_fault,
         }
         Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, ops }
-        Confirmed { bytes, ops, speedup, pairs, verdict, holds, rounds_speedup, rounds_verdict }
+        Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
-            same_work_cells, margin, verdict, confirmed, says, because,
+            same_work_cells, margin, verdict, answer_of, says, because,
         }
         ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
         PublishedClaim { words, ratio }
-        ClaimMeasured { id, than_cell, condition, variant, value, rounds, verdict, decides }
+        ClaimMeasured { id, than_cell, condition, variant, value, rounds, answer_of, verdict, decides }
         FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
         schema::across::Versus {
@@ -359,7 +359,7 @@ makes! {
             first_id, second_id, comparison, arm, condition, first, second, speedup, verdict, reason,
         }
         SharedAnswer {
-            first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict,
+            first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict, first_of, second_of,
         }
         Gate { threshold, checked, absolute, unsure, largest, breaches, not_judged }
         Change { id, run, arm, condition, label, speedup, basis }
@@ -430,6 +430,7 @@ makes! {
             Reads, Seeks, BytesCopied, RandomPlaces, BytesSummed, BytesSummedInPlace, PagesTouched, OpenAndClose,
             MapAndUnmap, PagesPopulated, PagesUnmapped, Faults, BytesFromDevice, Requests, PagesBroughtIn,
         }
+        AnswerOf { Rounds, RoundsAndJob, Job, Neither }
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }
         ConfounderKind { ThreadsAtWork, UserTime, Processes, OutputBytes }
