@@ -10,7 +10,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use schema::{Record, SCHEMA_VERSION, units::nearest};
+use schema::{
+    Bytes, Record, SCHEMA_VERSION,
+    loaded::{Holder, Versions, is_id},
+    units::nearest,
+};
 
 use crate::{
     atomic::{self, Taken},
@@ -19,6 +23,9 @@ use crate::{
 
 /// Larger than any record; larger files are refused.
 const LARGEST_BYTES: u64 = 1 << 30;
+/// More values than any record of that size has. A list of zeros or of empty texts takes up to sixteen times its bytes in
+/// memory, and this bounds it.
+const VALUES_MAX: usize = 1 << 25;
 
 /// A folder of records.
 #[derive(Debug)]
@@ -48,7 +55,9 @@ impl Store {
     /// # Errors
     /// What happened, to which file, and what to try. What was saved before is untouched.
     pub fn save(&self, record: &Record) -> Result<PathBuf> {
-        check_id(&record.id)?;
+        if !is_id(&record.id) {
+            bail!("{:?} is no id for a run: 1 to 100 letters, digits, - or _", record.id);
+        }
         let advice = || {
             format!(
                 "the run {} was not saved in {}; try `--json=FILE` to keep it elsewhere, or set {} to a folder with room",
@@ -181,15 +190,6 @@ fn goes_on(earlier: &Record, later: &Record) -> bool {
         && later.samples.starts_with(&earlier.samples)
 }
 
-/// An id becomes a file name, so it must be valid and stay in its folder.
-fn check_id(id: &str) -> Result<()> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if id.is_empty() || id.len() > 100 || id == "last" || !id.chars().all(plain) {
-        bail!("{id:?} is no id for a run: 1 to 100 letters, digits, - or _");
-    }
-    Ok(())
-}
-
 fn hint(which: &str, runs: &[(String, PathBuf)]) -> String {
     match nearest(which, runs.iter().map(|(id, _)| id.as_str())) {
         Some(id) => format!("; did you mean {id:?}?"),
@@ -209,32 +209,42 @@ fn parse(path: &Path) -> Result<Record> {
         bail!("it is a folder; a record is one JSON file");
     }
     let mut content = Vec::new();
-    file.take(LARGEST_BYTES).read_to_end(&mut content)?;
+    // One byte more shows that there are more. The size that the system gives may be wrong: of a pipe it is 0.
+    file.take(LARGEST_BYTES + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > LARGEST_BYTES {
+        bail!("it has more than {}, and no record is that large", Bytes(LARGEST_BYTES));
+    }
     if content.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty");
     }
+    // Every value but the first of a list or an object follows a comma.
+    if content.iter().filter(|&&byte| byte == b',').count() > VALUES_MAX {
+        bail!("it has more than {VALUES_MAX} values, and no record has that many");
+    }
     let record: Record = match serde_json::from_slice(&content) {
         Ok(record) => record,
-        // A newer record may differ in anything, and what `--json` prints has the record inside.
-        Err(error) => match serde_json::from_slice::<serde_json::Value>(&content) {
-            Ok(mut document) => {
-                check_version(document.get("schema_version").and_then(serde_json::Value::as_u64))?;
-                match document.get_mut("record").map(serde_json::Value::take) {
-                    Some(record) => {
-                        check_version(record.get("schema_version").and_then(serde_json::Value::as_u64))?;
-                        serde_json::from_value(record).context("its record is none that faultline writes")?
-                    }
-                    None => return Err(error).context("it is no record of faultline"),
-                }
-            }
-            Err(error) if error.is_eof() => {
-                return Err(error).context("it ends too early: half a copy, or a disk that was full");
-            }
-            Err(error) => return Err(error).context("it is not JSON"),
-        },
+        Err(error) => held(&content, error)?,
     };
     check_version(Some(record.schema_version.into()))?;
+    record.check().map_err(|why| anyhow!("no run has measured this: {why}"))?;
     Ok(record)
+}
+
+/// The record in what `--json` prints, or why there is none; `error` is what kept the whole from being a record.
+fn held(content: &[u8], error: serde_json::Error) -> Result<Record> {
+    match serde_json::from_slice::<Versions>(content) {
+        // A newer record may differ in anything, so versions come first.
+        Ok(versions) => {
+            check_version(versions.schema_version)?;
+            let Some(record) = versions.record else { return Err(error).context("it is no record of faultline") };
+            check_version(record.schema_version)?;
+            let holder: Holder = serde_json::from_slice(content).context("its record is none that faultline writes")?;
+            Ok(*holder.record)
+        }
+        Err(error) if error.is_eof() => Err(error).context("it ends too early: half a copy, or a disk that was full"),
+        Err(error) if error.is_data() => Err(error).context("it is no record of faultline"),
+        Err(error) => Err(error).context("it is not JSON"),
+    }
 }
 
 fn check_version(version: Option<u64>) -> Result<()> {

@@ -18,6 +18,7 @@ pub mod identity;
 pub mod inspection;
 pub mod label;
 pub mod leftover;
+pub mod loaded;
 pub mod observation;
 pub mod plan;
 pub mod protocol;

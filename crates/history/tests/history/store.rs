@@ -6,7 +6,7 @@ use std::{
 
 use history::Store;
 use schema::{
-    Experiment, Reading, Record, SCHEMA_VERSION,
+    Condition, Experiment, Reading, Record, SCHEMA_VERSION, Span,
     record::{Environment, Outcome, Sample, Target},
 };
 use tempfile::TempDir;
@@ -221,18 +221,19 @@ fn a_damaged_file_is_named_and_does_not_hide_the_others() {
     let store = store(folder.path());
     let good = store.save(&record("20261120T225104Z-3f9a")).unwrap();
     let whole = fs::read(&good).unwrap();
-    let cases: [(&str, &[u8], &str); 6] = [
+    let cases: [(&str, &[u8], &str); 7] = [
         ("20261120T225105Z-half", &whole[..whole.len() / 2], "it ends too early"),
         ("20261120T225106Z-none", b"", "it is empty"),
         ("20261120T225107Z-bits", b"\x00\xff\x1b[2J", "it is not JSON"),
         ("20261120T225108Z-else", b"{\"name\":\"something else\"}", "it is no record of faultline"),
-        ("20261120T225109Z-deep", &[b'['; 100_000], "it is not JSON"),
+        ("20261120T225109Z-deep", &[b'['; 100_000], "it is no record of faultline"),
         ("20261120T225110Z-list", b"[1,2,3]", "it is no record of faultline"),
+        ("20261120T225111Z-zero", b"[0,0,0,0]", "it is no record of faultline"),
     ];
     for (id, content, _) in &cases {
         fs::write(store.folder().join(format!("{id}.json")), content).unwrap();
     }
-    assert_eq!(ids(&store).len(), 7);
+    assert_eq!(ids(&store).len(), 8);
     for (id, _, expected) in cases {
         let error = error_of(store.load(id));
         assert!(error.contains(&format!("{id}.json cannot be used: {expected}")), "{error}");
@@ -271,6 +272,41 @@ fn a_folder_that_cannot_be_written_to_says_what_to_try() {
     assert!(error.contains("--json=FILE") && error.contains("FAULTLINE_DATA_DIR"), "{error}");
     assert!(error.contains("Not a directory"), "{error}");
     assert!(error_of(store.list()).contains("cannot be listed"));
+}
+
+/// What a stranger may send: read as JSON of any shape it would take sixteen times its size in memory, and its numbers would
+/// be divided by and multiplied.
+#[test]
+fn a_record_that_no_run_can_have_measured_is_refused_in_words() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let path = folder.path().join("record.json");
+    let refused = |content: &[u8], words: &str| {
+        fs::write(&path, content).unwrap();
+        let error = error_of(store.load(path.to_str().unwrap()));
+        assert!(error.contains("record.json cannot be used") && error.contains(words), "{error}");
+    };
+    let plain = record("20261120T225104Z-3f9a");
+    let json = |record: &Record| serde_json::to_vec(record).unwrap();
+    refused(&[b"{\"limits\":[0".as_slice(), &b",0".repeat((1 << 25) + 1), b"]}"].concat(), "values");
+    for id in ["../x", "x; y", "-x", "--run-commands", "last", ""] {
+        refused(&json(&Record { id: id.into(), ..plain.clone() }), "is no id for a run");
+    }
+    let condition = Condition::plain(1 << 20);
+    for hostile in [
+        Condition { block_bytes: 0, ..condition.clone() },
+        Condition { block_bytes: u64::MAX, ..condition.clone() },
+        Condition { ops: u64::MAX, ..condition.clone() },
+        Condition { threads: 0, ..condition.clone() },
+        Condition { threads: u32::MAX, ..condition.clone() },
+        Condition { consumed_percent: 0, ..condition.clone() },
+        Condition { file_bytes: u64::MAX, ..condition.clone() },
+        Condition { range: Span { offset: u64::MAX, bytes: u64::MAX }, ..condition.clone() },
+    ] {
+        refused(&json(&Record { conditions: vec![hostile], ..plain.clone() }), "no run has measured this");
+    }
+    let many = Record { conditions: vec![condition; 10_001], ..plain };
+    refused(&json(&many), "10001 conditions");
 }
 
 #[test]

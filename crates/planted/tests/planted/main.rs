@@ -1,6 +1,7 @@
 //! Whether everything that is said of a record is what was planted in it.
 
 mod findings;
+mod hostile;
 mod rendered;
 mod runs;
 

@@ -167,7 +167,7 @@ impl Range {
     }
 }
 
-fn possible_block(block: Bytes) -> Result<(), String> {
+pub(crate) fn possible_block(block: Bytes) -> Result<(), String> {
     match block.0 {
         1..=BLOCK_MAX => Ok(()),
         _ => Err(format!("a block of {block} is not possible; it lies between 1 B and 1 GiB")),
@@ -177,7 +177,7 @@ fn possible_block(block: Bytes) -> Result<(), String> {
 const BLOCK_MAX: u64 = 1 << 30;
 
 /// All bytes of a pass can be counted in an `i64`, so that no product of the two overflows anywhere.
-fn possible_ops(ops: u64, block_bytes: u64) -> Result<(), String> {
+pub(crate) fn possible_ops(ops: u64, block_bytes: u64) -> Result<(), String> {
     if ops == 0 {
         return Err("a pass has at least one op".into());
     }

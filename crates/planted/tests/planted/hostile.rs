@@ -1,0 +1,87 @@
+//! A record comes from anywhere, and no number in it ends a report: it is refused when the record is loaded, or shown.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use planted::Plan;
+use report::Style;
+use schema::{Record, across::Across};
+use serde_json::{Number, Value};
+
+/// What a number is exchanged for: the ends of its types, and what becomes 0 or too large when it is multiplied.
+const EXTREMES: [f64; 10] = [0.0, 1.0, 7.0, -1.0, u32::MAX as f64, 1_099_511_627_776.0, 9.2e18, 1.8e19, 1e300, 1e-300];
+const ENDS: [u64; 3] = [i64::MAX as u64, u64::MAX - 1, u64::MAX];
+
+/// Every number of a document, by where it lies. Entries of a list are alike, so three of them stand for all.
+fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Number(_) => found.push(at.to_string()),
+        Value::Array(all) => {
+            let some = std::collections::BTreeSet::from([0, 1, all.len().saturating_sub(1)]);
+            some.into_iter()
+                .filter(|&it| it < all.len())
+                .for_each(|it| numbers(&all[it], &format!("{at}/{it}"), found));
+        }
+        Value::Object(all) => all.iter().for_each(|(key, it)| {
+            numbers(it, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), found);
+        }),
+        _ => {}
+    }
+}
+
+fn extremes() -> impl Iterator<Item = Number> {
+    let whole = EXTREMES.iter().filter(|it| it.fract() == 0.0 && it.abs() < 1e19 && **it >= 0.0).map(|&it| it as u64);
+    let whole = whole.chain(ENDS).map(Number::from);
+    whole.chain(EXTREMES.into_iter().filter_map(Number::from_f64))
+}
+
+/// Everything that is said of a record.
+fn say_everything(record: &Record) {
+    let findings = analysis::analyze(record);
+    report::json(record, &findings, None);
+    report::markdown(record, &findings);
+    report::csv(record);
+    report::html(record, &findings);
+    report::terminal(record, &findings, Style { details: true, ..Style::default() }, Some("saved"));
+    let versus = analysis::across((record, &findings), (record, &findings));
+    let across = Across { schema_version: schema::SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
+    report::across(&across, Style::default());
+    report::across_html(&across);
+    analysis::saved_cells(record);
+}
+
+/// Records with everything in them that a record can have.
+fn records() -> impl Iterator<Item = Value> {
+    let texts = [
+        include_str!("../../../schema/tests/records/version-1.json"),
+        include_str!("../../../analysis/tests/records/crossover.json"),
+    ];
+    let planted = serde_json::to_value(Plan { rounds: 2, ..Plan::default() }.plant().record).unwrap();
+    texts.into_iter().map(|it| serde_json::from_str(it).unwrap()).chain([planted])
+}
+
+/// Of so many cases one is looked at: all of them take minutes.
+const EVERY: usize = 211;
+
+#[test]
+fn no_number_in_a_record_ends_a_report() {
+    let mut failed = Vec::new();
+    for (which, whole) in records().enumerate() {
+        serde_json::from_value::<Record>(whole.clone()).unwrap().check().unwrap();
+        let mut places = Vec::new();
+        numbers(&whole, "", &mut places);
+        let values: Vec<Number> = extremes().collect();
+        let cases = places.iter().flat_map(|place| values.iter().map(move |value| (place, value)));
+        for (place, value) in cases.step_by(EVERY) {
+            let mut document = whole.clone();
+            *document.pointer_mut(place).unwrap() = Value::Number(value.clone());
+            let Ok(record) = serde_json::from_value::<Record>(document) else { continue };
+            if record.check().is_err() {
+                continue;
+            }
+            if catch_unwind(AssertUnwindSafe(|| say_everything(&record))).is_err() {
+                failed.push(format!("record {which}: {place} = {value}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} panics: {failed:#?}", failed.len());
+}

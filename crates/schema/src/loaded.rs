@@ -1,0 +1,85 @@
+//! What a record must be to be used. It may come from anywhere: everything that is saved here passes, and what no run can
+//! have measured is refused when it is loaded, so that nothing behind it has to ask.
+
+use serde::Deserialize;
+
+use crate::{
+    Condition, Record,
+    experiment::{CELLS_MAX, possible_block, possible_ops},
+};
+
+/// Longer ids are no file names.
+const ID_BYTES_MAX: usize = 100;
+/// As of `--threads` and of a prediction.
+const THREADS_MAX: u32 = 4096;
+
+/// Whether a text can be a run's id. It becomes a file name and a word of a command line, so it is no path, no option and
+/// nothing else than itself to a shell.
+pub fn is_id(id: &str) -> bool {
+    let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_');
+    let begins = id.starts_with(|it: char| it.is_ascii_alphanumeric());
+    begins && id.len() <= ID_BYTES_MAX && id != "last" && id.chars().all(plain)
+}
+
+/// A document that may hold a record, as `--json` prints it. Read without the record first: a newer one may differ in
+/// anything.
+#[derive(Debug, Deserialize)]
+pub struct Versions {
+    pub schema_version: Option<u64>,
+    pub record: Option<VersionOfRecord>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct VersionOfRecord {
+    pub schema_version: Option<u64>,
+}
+
+/// The record in such a document.
+#[derive(Debug, Deserialize)]
+pub struct Holder {
+    pub record: Box<Record>,
+}
+
+impl Record {
+    /// Whether a run can have measured it.
+    ///
+    /// # Errors
+    /// What cannot be, in a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        if !is_id(&self.id) {
+            return Err(format!("{:?} is no id for a run: it has letters, digits, - and _", shortened(&self.id)));
+        }
+        for (what, count) in [("cells", self.cells.len()), ("conditions", self.conditions.len())] {
+            if count > CELLS_MAX {
+                return Err(format!("it has {count} {what}, and a run has at most {CELLS_MAX}"));
+            }
+        }
+        let own = self.cells.iter().filter_map(|it| it.own_condition.as_ref());
+        self.conditions.iter().chain(own).try_for_each(Condition::check)
+    }
+}
+
+impl Condition {
+    /// All bytes that it is about can be counted, and each of its divisors is more than 0.
+    fn check(&self) -> Result<(), String> {
+        possible_block(crate::Bytes(self.block_bytes))?;
+        if self.ops > 0 {
+            possible_ops(self.ops, self.block_bytes)?;
+        }
+        if !(1..=THREADS_MAX).contains(&self.threads) {
+            return Err(format!("{} threads are not possible", self.threads));
+        }
+        if !(1..=100).contains(&self.consumed_percent) {
+            return Err(format!("{} % of a block cannot be consumed", self.consumed_percent));
+        }
+        let largest = i64::MAX as u64;
+        match self.range.offset.checked_add(self.range.bytes) {
+            Some(end) if end.max(self.file_bytes) <= largest => Ok(()),
+            _ => Err("its file is larger than any file can be".into()),
+        }
+    }
+}
+
+fn shortened(id: &str) -> String {
+    id.chars().take(ID_BYTES_MAX).collect()
+}
