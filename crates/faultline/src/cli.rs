@@ -385,6 +385,9 @@ pub struct RerunArgs {
     /// Another file, or a folder for a test file [default: the run's own target]
     #[arg(long)]
     pub target: Option<PathBuf>,
+    /// Size of the test file [default: the run's own, if that is at most half of the free space]
+    #[arg(long, value_parser = size)]
+    pub size: Option<Bytes>,
     /// Make exactly this many rounds instead of stopping on precision or the run's budget
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,

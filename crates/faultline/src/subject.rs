@@ -116,6 +116,14 @@ pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
     }
 }
 
+/// Why a size that was asked for means nothing.
+pub fn not_made(file: &Path) -> Usage {
+    let file = file.display();
+    Usage(format!(
+        "--size is for the test file that is made in a folder, and {file} is a file, which is measured as it is"
+    ))
+}
+
 /// What is measured as it is, or as it was found, must not be evicted before; what else there is waits for that.
 pub fn keeps_cache(experiment: &Experiment) -> bool {
     let as_it_is = |compare: &Compare| {

@@ -101,3 +101,21 @@ fn what_was_measured_elsewhere_needs_a_target() {
     let saved = sandbox.write("saved.json", serde_json::to_string(&record).unwrap());
     sandbox.run(&["rerun", &saved, "--target", &file]).refused(2, &["threads", "1024"]);
 }
+
+#[test]
+fn a_record_does_not_fill_a_disk_by_what_it_says() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let mut record: schema::Record = serde_json::from_str(SAVED).unwrap();
+    record.target.made_here = true;
+    let free = rustix::fs::statvfs(sandbox.path()).unwrap();
+    record.target.bytes = free.f_bavail * free.f_frsize / 10 * 7;
+    let saved = sandbox.write("saved.json", serde_json::to_string(&record).unwrap());
+    sandbox.run(&["rerun", &saved, "--target", &folder]).refused(2, &["are free", "--size"]);
+    let file = sandbox.file("input", 300_000);
+    sandbox.run(&["rerun", &saved, "--target", &file, "--size=1MiB"]).refused(2, &["--size"]);
+    let output = sandbox.run(&["rerun", &saved, "--target", &folder, "--size=1MiB", "--rounds=1"]);
+    output.sane();
+    assert_eq!(sandbox.record().target.bytes, 1 << 20);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}

@@ -37,7 +37,7 @@ pub fn default_bytes(folder: &Path) -> Result<u64> {
 /// The folder does not exist or cannot be looked at.
 pub fn free_bytes(folder: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(folder).with_context(|| format!("cannot look at {}", folder.display()))?;
-    Ok(stat.f_bavail * stat.f_frsize)
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Whether a test file of this size can be written to a folder.

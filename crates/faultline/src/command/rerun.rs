@@ -1,9 +1,14 @@
 //! `faultline rerun`: a saved run once more, here, and the two beside each other.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Result;
-use schema::{Experiment, Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
+use lab::fixture;
+use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
 
 use crate::{
     cli::RerunArgs,
@@ -123,17 +128,39 @@ fn watched(before: &Record) -> Option<&'static [Means]> {
 
 /// The file that was measured, or a folder for one of our own of the same size.
 fn target(before: &Record, args: &RerunArgs) -> Result<(PathBuf, Option<u64>)> {
-    let size = Some(before.target.bytes);
+    let in_folder = |folder: PathBuf| size(before, args, &folder).map(|size| (folder, size));
     let was = PathBuf::from(&before.target.path);
-    match &args.target {
-        Some(target) => Ok((target.clone(), size)),
-        None if before.target.made_here => Ok((PathBuf::from("."), size)),
+    let target = match &args.target {
+        Some(folder) if folder.is_dir() => in_folder(folder.clone()),
+        Some(file) => Ok((file.clone(), None)),
+        None if before.target.made_here => in_folder(PathBuf::from(".")),
         None if was.is_file() => Ok((was, None)),
         None => Err(Usage(format!(
             "the run {} measured {}, which is not here; --target names a file to measure instead, or a folder for a test file of {}",
             before.id,
             before.target.path,
-            schema::Bytes(before.target.bytes)
+            Bytes(before.target.bytes)
+        ))
+        .into()),
+    };
+    match target {
+        Ok((file, None)) if args.size.is_some() => Err(subject::not_made(&file).into()),
+        target => target,
+    }
+}
+
+/// Of a test file. A record may come from anywhere, and does not fill a disk by what it says.
+fn size(before: &Record, args: &RerunArgs, folder: &Path) -> Result<Option<u64>> {
+    let (said, free) = (Bytes(before.target.bytes), fixture::free_bytes(folder)?);
+    match args.size {
+        Some(size) => Ok(Some(size.0)),
+        None if said.0 <= free / 2 => Ok(Some(said.0)),
+        None => Err(Usage(format!(
+            "the run {} had a file of {said}, and {} are free in {}: more than half of that is written only when --size \
+             says so, or try another folder with --target",
+            before.id,
+            Bytes(free),
+            folder.display()
         ))
         .into()),
     }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     cli::RunArgs,
     dry_run::{self, Planned},
-    exit::{Outcome, Usage},
+    exit::Outcome,
     experiment,
     measure::{self, How, RunResult},
     output,
@@ -19,11 +19,7 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let size = args.size.map(|size| size.0);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     if size.is_some() && args.target.is_file() {
-        let file = args.target.display();
-        return Err(Usage(format!(
-            "--size is for the test file that is made in a folder, and {file} is a file, which is measured as it is"
-        ))
-        .into());
+        return Err(subject::not_made(&args.target).into());
     }
     args.output.spare(&args.target)?;
     if args.dry_run {
