@@ -1,4 +1,5 @@
-//! One row per sample, for spreadsheets and data frames. Quoted as RFC 4180 says, lines end in a line feed.
+//! One row per sample, for spreadsheets and data frames. Quoted as RFC 4180 says, lines end in a line feed; no text is a
+//! formula to a spreadsheet.
 //! A reading that is absent is an empty cell; so is everything that an invalid or failed pass has no number for.
 //! Cells that were skipped have no samples and so no rows; the JSON document has them.
 //!
@@ -127,8 +128,19 @@ fn optional(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
+/// What a spreadsheet takes for the beginning of a formula; the wide forms too, as some do.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// A text that would be a formula is marked as text, by the apostrophe that spreadsheets have for that. A number stays one.
+fn inert(field: String) -> String {
+    match field.starts_with(FORMULA) && field.parse::<f64>().is_err() {
+        true => format!("'{field}"),
+        false => field,
+    }
+}
+
 fn line(text: &mut String, fields: impl Iterator<Item = String>) {
-    for (i, field) in fields.enumerate() {
+    for (i, field) in fields.map(inert).enumerate() {
         if i > 0 {
             text.push(',');
         }

@@ -5,6 +5,7 @@ use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 use crate::{
     Style, claim,
     page::{Page, Paint},
+    shell,
     summary::plural,
 };
 
@@ -40,7 +41,7 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
     for (name, title) in &ledger.not_run {
         page.blank();
         page.labelled(0, name, Paint::Heading, title);
-        page.run_in(2, "not run yet:", Paint::Unsure, &format!("faultline reproduce {name}"));
+        page.run_in(2, "not run yet:", Paint::Unsure, &shell::command("reproduce", name));
     }
     page.blank();
     page.paragraph(0, Paint::Heading, &counts(ledger));
@@ -56,7 +57,13 @@ fn heading(page: &mut Page, entry: &LedgerEntry, goes_on: bool) {
         }
     }
     let LedgerEntry { when, host, kernel, run, .. } = entry;
-    page.item(2, 6, "run", Paint::Quiet, &format!("{when} on {host}, Linux {kernel} (faultline report {run})"));
+    page.item(
+        2,
+        6,
+        "run",
+        Paint::Quiet,
+        &format!("{when} on {host}, Linux {kernel} ({})", shell::command("report", run)),
+    );
 }
 
 fn counts(ledger: &Ledger) -> String {

@@ -29,6 +29,7 @@ mod plan;
 mod runtimes;
 mod safepoints;
 mod saved;
+mod shell;
 mod study;
 mod summary;
 mod table;

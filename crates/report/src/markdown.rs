@@ -6,7 +6,7 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, costs, counted, details, environment, fills, map, number, runtimes, safepoints,
+    claim, costs, counted, details, environment, fills, map, number, runtimes, safepoints, shell,
     study::{self, Intervals},
     summary,
     table::Table,
@@ -71,7 +71,7 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         push(&mut out, format_args!("| {label} | {} |\n", escape(&value)));
     }
     push(&mut out, format_args!("\n</details>\n\nMeasured by faultline {}; ", escape(&record.tool_version)));
-    push(&mut out, format_args!("see it again with `faultline report {}`.\n", code(&record.id)));
+    push(&mut out, format_args!("see it again with `{}`.\n", shell::command("report", &code(&record.id))));
     number::plain(&out)
 }
 

@@ -6,7 +6,7 @@ use crate::{
     Style, claim, costs, counted, details, environment, fills,
     map::{self, Section},
     page::{Page, Paint},
-    runtimes, safepoints, study, summary, timeline,
+    runtimes, safepoints, shell, study, summary, timeline,
 };
 
 /// The report as text. `saved` is where the record lies, if it was saved.
@@ -43,7 +43,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     // What is not saved cannot be shown again.
     if let Some(saved) = saved {
         page.blank();
-        page.labelled(0, "Again:", Paint::Quiet, &format!("faultline report {}", record.id));
+        page.labelled(0, "Again:", Paint::Quiet, &shell::command("report", &record.id));
         page.labelled(0, "Saved:", Paint::Quiet, saved);
     }
     page.finish()

@@ -684,6 +684,21 @@ fn the_csv_has_a_row_per_sample_and_reads_back() {
 }
 
 #[test]
+fn no_text_of_a_record_is_a_formula_to_a_spreadsheet_and_numbers_stay_numbers() {
+    let mut run = run();
+    for evil in ["=HYPERLINK(1)", "+1+1|x", "-2-cmd", "@SUM(1)", "\t=1", "\u{ff1d}1", "=1\"x"] {
+        run.record.samples[0].host = evil.into();
+        run.record.samples[0].readings.insert("=1+1".into(), schema::Reading::Value(-7.5));
+        let rows = parse_csv(&report::csv(&run.record));
+        for field in rows.iter().flatten().filter(|it| it.parse::<f64>().is_err()) {
+            assert!(!field.starts_with(['=', '+', '-', '@', '\t', '\r', '\u{ff1d}']), "{field:?}");
+        }
+        let column = rows[0].iter().position(|it| it == "'=1+1").expect("the reading has a column");
+        assert_eq!(rows[1][column], "-7.5");
+    }
+}
+
+#[test]
 fn the_json_document_reads_back_as_what_it_was() {
     let run = run();
     let text = report::json(&run.record, &run.findings, None);

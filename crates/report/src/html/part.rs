@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use schema::{Condition, Findings, Labels, Record, findings::Status};
 
 use crate::{
-    claim, costs, counted, details, fills, map, page::Paint, runtimes, safepoints, study, study::Intervals, summary,
-    table::Table,
+    claim, costs, counted, details, fills, map, page::Paint, runtimes, safepoints, shell, study, study::Intervals,
+    summary, table::Table,
 };
 
 use super::said;
@@ -205,20 +205,14 @@ pub(super) fn again(record: &Record) -> Markup {
     html! {
         section id="again" {
             h2 { "The experiment, and how to run it again" }
-            pre.command { code { (again_command(record)) } }
+            pre.command { code { (shell::command("rerun", &record.id)) } }
             p.about { "On the machine that has the record; the target must be what it was. Seed " (record.seed) ", budget " (record.budget_s) " s." }
+            @if record.conditions.iter().any(Condition::is_of_commands) {
+                p.about { "It executes the commands of this run only with an option that it names, after it has shown them." }
+            }
             details { summary { "The experiment with every default filled in" } pre { (experiment) } }
         }
     }
-}
-
-/// An id from a file may be any text; quoted, it is one word to a shell.
-fn again_command(record: &Record) -> String {
-    let id = said(&record.id).replace('\'', "'\\''");
-    let plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    let id = if plain && !id.starts_with('-') { id } else { format!("'{id}'") };
-    let commands = record.conditions.iter().any(Condition::is_of_commands);
-    format!("faultline rerun {id}{}", if commands { " --run-commands" } else { "" })
 }
 
 pub(super) fn table(table: &Table) -> Markup {

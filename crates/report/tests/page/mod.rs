@@ -105,6 +105,23 @@ fn markup_in_a_record_comes_out_as_text() {
 }
 
 #[test]
+fn a_command_to_paste_has_the_id_as_one_word_and_permits_nothing() {
+    for id in ["x; touch y", "$(touch y)", "--run-commands", "a'b"] {
+        let mut run = run();
+        run.record.id = id.into();
+        for condition in &mut run.record.conditions {
+            condition.workload = schema::Workload::Command;
+        }
+        let page = page(&run);
+        let pasted = &page[page.find("<pre class=\"command\">").unwrap()..];
+        let pasted = &pasted[..pasted.find("</pre>").unwrap()];
+        let pasted = pasted.replace("rerun -- --run-commands", "rerun");
+        assert!(pasted.contains("faultline rerun") && !pasted.contains("--run-commands"), "{pasted}");
+        assert!(!pasted.contains("rerun x;") && !pasted.contains("rerun $("), "{pasted}");
+    }
+}
+
+#[test]
 fn a_text_of_a_megabyte_in_every_place_is_shortened() {
     let page = page(&hostile(&"x".repeat(1 << 20)));
     assert!(page.len() < 1_000_000, "{}", page.len());

@@ -1,0 +1,44 @@
+//! Commands that a report prints to be pasted into a shell.
+
+use crate::text::visible;
+
+/// A command of faultline with one word from a record. That word is quoted, so it is one word of a POSIX shell and nothing
+/// else, and it is no option. What a terminal would not show is spelled out: then it names nothing.
+pub(crate) fn command(words: &str, word: &str) -> String {
+    let options_end = if word.starts_with('-') { " --" } else { "" };
+    format!("faultline {words}{options_end} {}", quoted(word))
+}
+
+fn quoted(word: &str) -> String {
+    let word = visible(word);
+    let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a shell is asked what it takes the words for; the crate itself does no I/O"
+    )]
+    fn a_word_of_a_record_is_one_word_to_a_shell_and_no_option() {
+        assert_eq!(command("rerun", "20261120T225104Z-3f9a"), "faultline rerun 20261120T225104Z-3f9a");
+        for evil in
+            ["x; touch y", "$(touch y)", "`touch y`", "a'; touch y; '", "~", "a\nb", "\u{1b}[2J", "", "*", "a b"]
+        {
+            let command = command("report", evil);
+            let output = std::process::Command::new("sh")
+                .args(["-c", &command.replacen("faultline", "printf '%s|'", 1)])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("report|{}|", visible(evil)), "{command}");
+        }
+        assert_eq!(command("rerun", "--run-commands"), "faultline rerun -- --run-commands");
+    }
+}
