@@ -138,11 +138,15 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it);
     if experiment.comparisons.iter().any(fits) {
         experiment.comparisons.retain(fits);
-    } else if !experiment.comparisons.is_empty() && !args.state.iter().any(|it| it.is_filled()) {
+    }
+    // Every state that was asked for is measured, or none.
+    let has = |state: &State| experiment.comparisons.iter().any(|it| it.state.contains(state));
+    let lacking: Vec<&str> = args.state.iter().filter(|it| !has(it)).map(|it| it.word()).collect();
+    if !experiment.comparisons.is_empty() && !lacking.is_empty() {
         return Err(format!(
             "experiment {:?} compares ways of filling the page cache, and --state {} is not filled",
             experiment.name,
-            args.state.iter().map(|it| it.word()).collect::<Vec<&str>>().join(",")
+            lacking.join(",")
         ));
     }
     if experiment.comparisons.is_empty() {

@@ -40,6 +40,10 @@ fn a_fill_without_a_state_that_lives_in_the_page_cache_is_refused() {
     // No other state than the one that was asked for is measured in its place.
     let asked = ["run", &file, "-e", "fills", "--block=64B", "--budget=1s"];
     sandbox.run(&[&asked[..], &["--state=cold"]].concat()).refused(2, &["\"fills\"", "--state cold"]);
+    // Nor is a part of what was asked for.
+    sandbox
+        .run(&[&asked[..], &["--state=cached,cold,as-is"]].concat())
+        .refused(2, &["\"fills\"", "--state cold,as-is"]);
     for (wrong, hint) in [("--fill=randum", "\"random\""), ("--fill=written", "written=128KiB")] {
         let output = sandbox.run_short(&file, &[wrong]).expect(2);
         assert!(output.stderr.contains(hint), "{}", output.stderr);

@@ -21,8 +21,9 @@ pub enum Role {
 pub struct Field {
     pub name: &'static str,
     pub role: Role,
-    /// Of a condition of commands too: those have no blocks, threads or offsets.
-    pub of_commands: bool,
+    /// Which conditions have it: those of commands have no blocks, threads or offsets, and only what lives in the page
+    /// cache was filled.
+    pub of: fn(&Condition) -> bool,
     pub same: fn(&Condition, &Condition) -> bool,
     /// As labels show it: the whole value, so that different values never read the same. Empty where there is none.
     pub words: fn(&Condition) -> String,
@@ -43,7 +44,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "workload",
         role: Role::Asked,
-        of_commands: true,
+        of: |_| true,
         same: |a, b| a.workload == b.workload,
         words: |it| it.workload.to_string(),
         read: |it, text| set(&mut it.workload, text.parse().ok()),
@@ -52,7 +53,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "consume",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.consume == b.consume,
         words: |it| it.consume.to_string(),
         read: |it, text| set(&mut it.consume, text.parse().ok()),
@@ -61,7 +62,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "block",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.block_bytes == b.block_bytes,
         words: |it| Bytes(it.block_bytes).exact(),
         read: |it, text| set(&mut it.block_bytes, size(text)),
@@ -70,7 +71,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "state",
         role: Role::Asked,
-        of_commands: true,
+        of: |_| true,
         same: |a, b| a.state == b.state,
         words: |it| it.state.to_string(),
         read: |it, text| set(&mut it.state, text.parse().ok()),
@@ -79,7 +80,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "file",
         role: Role::Subject,
-        of_commands: true,
+        of: |_| true,
         same: |a, b| a.file_bytes == b.file_bytes,
         words: |it| format!("file of {}", Bytes(it.file_bytes).exact()),
         read: |it, text| set(&mut it.file_bytes, text.strip_prefix("file of ").and_then(size)),
@@ -88,7 +89,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "threads",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.threads == b.threads,
         words: |it| if it.threads == 1 { "1 thread".into() } else { format!("{} threads", it.threads) },
         read: |it, text| set(&mut it.threads, number(text, &[" threads", " thread"])),
@@ -97,7 +98,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "descriptor",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.descriptor == b.descriptor,
         words: |it| format!("{} descriptor", it.descriptor),
         read: |it, text| set(&mut it.descriptor, text.trim_end_matches(" descriptor").parse::<Descriptor>().ok()),
@@ -106,7 +107,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "durability",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.durability == b.durability,
         words: |it| match it.durability {
             Durability::None => "not synced".into(),
@@ -121,7 +122,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "storage",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| limits(a) == limits(b),
         words: |it| match limits(it) {
             (None, None) => "storage as it is".into(),
@@ -140,7 +141,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "range",
         role: Role::Size,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.range == b.range,
         words: |it| format!("range of {} at {}", Bytes(it.range.bytes).exact(), Bytes(it.range.offset).exact()),
         read: |it, text| {
@@ -158,7 +159,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "aligned",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.aligned == b.aligned,
         words: |it| if it.aligned { "aligned" } else { "unaligned" }.into(),
         read: |it, text| {
@@ -170,7 +171,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "ops",
         role: Role::Size,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.ops == b.ops,
         words: |it| format!("{} ops", it.ops),
         read: |it, text| set(&mut it.ops, number(text, &[" ops"])),
@@ -179,7 +180,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "consumed",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| !it.is_of_commands(),
         same: |a, b| a.consumed_percent == b.consumed_percent,
         words: |it| format!("{} % of each block", it.consumed_percent),
         read: |it, text| set(&mut it.consumed_percent, number(text, &[" % of each block", "% of each block"])),
@@ -188,7 +189,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "layout",
         role: Role::Asked,
-        of_commands: false,
+        of: |it| it.workload.writes(),
         same: |a, b| layout(a) == layout(b),
         words: |it| layout(it).map_or(String::new(), |it| it.to_string()),
         read: |it, text| text.parse().is_ok_and(|layout| set(&mut it.layout, Some(Some(layout)))),
@@ -197,7 +198,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "memory",
         role: Role::Subject,
-        of_commands: true,
+        of: |it| it.memory_bytes.is_some(),
         same: |a, b| a.memory_bytes == b.memory_bytes,
         words: |it| it.memory_bytes.map_or(String::new(), |it| format!("{} of memory", Bytes(it).exact())),
         read: |it, text| {
@@ -210,7 +211,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "fill",
         role: Role::Asked,
-        of_commands: true,
+        of: |it| it.state.is_filled(),
         same: |a, b| a.fill.unwrap_or(Fill::Sequential) == b.fill.unwrap_or(Fill::Sequential),
         words: |it| it.fill().map_or(String::new(), |it| format!("fill {it}")),
         read: |it, text| {
@@ -225,16 +226,11 @@ impl Field {
     pub fn is_core(&self) -> bool {
         CORE.contains(&self.name)
     }
-
-    fn is_of(&self, condition: &Condition) -> bool {
-        self.of_commands || !condition.is_of_commands()
-    }
 }
 
-/// The fields that conditions of this one's kind have.
+/// The fields that a condition has.
 pub fn of(condition: &Condition) -> impl Iterator<Item = &'static Field> {
-    let commands = condition.is_of_commands();
-    FIELDS.iter().filter(move |it| it.of_commands || !commands)
+    FIELDS.iter().filter(|it| (it.of)(condition))
 }
 
 /// Whether two conditions agree in every field of a role.
@@ -244,14 +240,14 @@ pub fn agree(role: Role, a: &Condition, b: &Condition) -> bool {
 
 /// In which fields of a role two conditions differ, in the words of both.
 pub fn differences(role: Role, a: &Condition, b: &Condition) -> Vec<(&'static Field, String, String)> {
-    let differ = FIELDS.iter().filter(|it| it.role == role && (it.is_of(a) || it.is_of(b)) && !(it.same)(a, b));
+    let differ = FIELDS.iter().filter(|it| it.role == role && ((it.of)(a) || (it.of)(b)) && !(it.same)(a, b));
     differ.map(|it| (it, (it.words)(a), (it.words)(b))).collect()
 }
 
 /// `scan 4 KiB cached`
 pub fn core(condition: &Condition) -> String {
     let fields = CORE.iter().filter_map(|name| FIELDS.iter().find(|it| it.name == *name));
-    fields.filter(|it| it.is_of(condition)).map(|it| (it.words)(condition)).collect::<Vec<String>>().join(" ")
+    fields.filter(|it| (it.of)(condition)).map(|it| (it.words)(condition)).collect::<Vec<String>>().join(" ")
 }
 
 /// What a question has that few questions have: fields that are not as in `Condition::plain`.
@@ -299,7 +295,7 @@ impl Filter {
     }
 
     pub fn selects(&self, condition: &Condition) -> bool {
-        self.fields.iter().all(|it| (it.same)(&self.like, condition))
+        self.fields.iter().all(|it| (it.of)(condition) && (it.same)(&self.like, condition))
     }
 }
 
@@ -382,4 +378,35 @@ fn layout(condition: &Condition) -> Option<Layout> {
 
 fn optional(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+
+    fn filter(text: &str) -> Filter {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (filter, rest) = Filter::parse(&words);
+        assert!(rest.is_empty(), "{rest:?}");
+        filter
+    }
+
+    #[test]
+    fn what_is_said_of_a_field_selects_no_condition_that_lacks_the_field() {
+        let under = |state, fill| Condition { state, fill, ..Condition::plain(1 << 20) };
+        let sequential = filter("fill sequential");
+        for state in State::ALL {
+            let plain = under(*state, None);
+            assert_eq!(sequential.selects(&plain), state.is_filled(), "{state}");
+            // A label is read back as a filter.
+            assert_eq!(filter(&core(&plain)).selects(&plain), true, "{state}");
+        }
+        assert!(sequential.selects(&under(State::Mapped, Some(Fill::Sequential))));
+        assert!(!sequential.selects(&under(State::Mapped, Some(Fill::Random))));
+        assert!(!filter("fill random").selects(&under(State::Cold, Some(Fill::Random))), "a cold file has no fill");
+        let command = Condition { workload: Workload::Command, ..Condition::plain(1 << 20) };
+        assert!(!filter("1 thread").selects(&command) && !filter("written").selects(&command));
+        assert!(filter("command as-is").selects(&command));
+    }
 }
