@@ -1,13 +1,15 @@
 //! Where results go: the store, stdout, and the files that the user named.
 
 use std::{
-    fs::OpenOptions,
-    io::{IsTerminal, Write},
+    fs,
+    io::{self, IsTerminal, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use schema::{Findings, Record, across::Versus};
+use sys::whole::{Access, Taken, Whole};
 
 use crate::{cli::OutputArgs, exit::Usage};
 
@@ -54,13 +56,15 @@ impl OutputArgs {
         self.check()
     }
 
-    /// Whether none of the files is the one that is measured: that is never changed, not even with `--force`.
+    /// Whether none of the files is the one that is measured, under any of its names: that is never changed, not even with
+    /// `--force`.
     ///
     /// # Errors
     /// Which one.
     pub fn spare(&self, target: &Path) -> Result<()> {
-        let Ok(target) = target.canonicalize() else { return Ok(()) };
-        self.spare_all(|path| path.canonicalize().is_ok_and(|it| it == target))
+        let Ok(target) = fs::metadata(target) else { return Ok(()) };
+        let is_it = |it: fs::Metadata| (it.dev(), it.ino()) == (target.dev(), target.ino());
+        self.spare_all(|path| fs::metadata(path).is_ok_and(is_it))
     }
 
     /// As `spare`, of several.
@@ -196,7 +200,7 @@ pub fn emit_plan(plan: &schema::plan::Plan, args: &OutputArgs) -> Result<()> {
     print(&if args.json_on_stdout() { report::plan_json(plan) } else { report::plan(plan, style(true)) })
 }
 
-/// A file that the user named.
+/// A file that the user named; what was there stays until all of it is written.
 ///
 /// # Errors
 /// It is there already and is not to be overwritten, or it cannot be written.
@@ -204,16 +208,26 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<()> {
     if is_stdout(path) {
         return print(text);
     }
-    let mut options = OpenOptions::new();
-    options.write(true);
-    // A device such as /dev/stdout is there already and is not overwritten by being written to.
-    if force || (path.exists() && !path.is_file()) {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
+    put(path, text, force).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
+    let there = fs::metadata(path).ok();
+    // A device, a pipe or a descriptor that is open is there already and is not overwritten by being written to.
+    let is_open =
+        ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|it| path.starts_with(it));
+    if there.as_ref().is_some_and(|it| !it.is_file() || is_open) {
+        return fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(text.as_bytes());
+    }
+    let (taken, access) = match there {
+        Some(there) if force => (Taken::Replace, Access::of(&there)),
+        _ => (Taken::Refuse, Access::Usual),
     };
-    let mut file = options.open(path).with_context(|| format!("cannot write {}", path.display()))?;
-    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    // The file that a link leads to is replaced, and the link stays.
+    let path = if taken == Taken::Replace { fs::canonicalize(path)? } else { path.to_path_buf() };
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));
+    Whole::write(folder, &temporary, text.as_bytes(), access)?.name(&path, taken).map(drop)
 }
 
 /// `-` is stdout, as for other programs.

@@ -1,6 +1,10 @@
 //! Where results go, and where they cannot go.
 
-use std::{fs, os::fd::OwnedFd, process::Stdio};
+use std::{
+    fs,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt},
+    process::Stdio,
+};
 
 use schema::{Consume, State, Workload};
 
@@ -79,6 +83,63 @@ fn the_measured_file_is_never_overwritten_not_even_when_forced() {
         sandbox.run_short(&file, &[option, "--force"]).refused(2, &["never changed"]);
     }
     assert!(fs::read(&file).unwrap() == before);
+}
+
+#[test]
+fn another_name_of_the_measured_file_is_never_overwritten_either() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    fs::hard_link(&file, sandbox.path().join("other")).unwrap();
+    let before = fs::read(&file).unwrap();
+    for option in ["--json=other", "--csv=other", "--markdown=./other", "--html=other"] {
+        sandbox.run_short(&file, &[option, "--force"]).refused(2, &["never changed"]);
+    }
+    let folder = sandbox.folder("folder");
+    fs::hard_link(&file, sandbox.path().join("folder/inside")).unwrap();
+    sandbox.run(&["ab", "true", "true", "--dir", &folder, "--csv=other", "--force"]).refused(2, &["never changed"]);
+    assert!(fs::read(&file).unwrap() == before);
+}
+
+#[test]
+fn what_was_there_stays_until_all_of_the_new_is_written() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    let (page, other) = (sandbox.write("page.html", "old"), sandbox.at("other.html"));
+    fs::hard_link(&page, &other).unwrap();
+    std::os::unix::fs::symlink(&page, sandbox.path().join("link")).unwrap();
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o640)).unwrap();
+    // As on a full disk: no file may grow beyond a page.
+    let mut command = sandbox.command(&["report", "--html", &page, "--force"]);
+    crate::support::limit(&mut command, rustix::process::Resource::Fsize, 4096);
+    Running::new(command).end().expect(1).says(&["page.html"]);
+    assert_eq!(fs::read_to_string(&page).unwrap(), "old");
+    assert_eq!(sandbox.left(), ["file", "link", "other.html", "page.html"]);
+    sandbox.run(&["report", "--html", &sandbox.at("link"), "--force"]).expect(0);
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!DOCTYPE html>"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "old");
+    assert!(fs::symlink_metadata(sandbox.at("link")).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(sandbox.left(), ["file", "link", "other.html", "page.html"]);
+}
+
+#[test]
+fn records_the_index_and_notes_are_for_their_user_alone() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    sandbox.run(&["history"]).expect(0);
+    let mut open = vec![sandbox.data()];
+    let mut seen = 0;
+    while let Some(path) = open.pop() {
+        let about = fs::symlink_metadata(&path).unwrap();
+        assert_eq!(about.permissions().mode() & 0o077, 0, "{}", path.display());
+        seen += 1;
+        if about.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()));
+        }
+    }
+    assert!(seen >= 4, "the folder, its runs, a record and the index");
 }
 
 #[test]

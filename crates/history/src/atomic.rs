@@ -1,69 +1,33 @@
-//! Atomic files: written under another name, synced, then renamed.
+//! Files of the data folder: whole or not there, and for their user alone.
 //!
-//! The temporary name begins with a dot and contains the pid and start time of its writer, so that it is not listed as a
+//! Where a file needs a temporary name, that begins with a dot and contains the pid and start time of its writer, so that it is not listed as a
 //! document, two writers never share one, and files of dead processes can be recognised.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
 
 use anyhow::{Context, Result};
+use sys::whole::{Access, Taken, Whole};
 
 use crate::process::{self, Owner};
 
-/// What happens if the name exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
-    Replace,
-    /// `ErrorKind::AlreadyExists`, and the file stays what it is.
-    Refuse,
-}
-
-/// Puts `content` under `folder/name`. On an error nothing is left behind and what was there is untouched.
+/// Puts `content` under `folder/name`, for this user alone. On an error nothing is left behind and what was there is
+/// untouched.
 pub(crate) fn write(folder: &Path, name: &str, content: &[u8], taken: Taken) -> io::Result<PathBuf> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let me = process::this();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!(".{name}.{}.{}.{number}.tmp", me.pid, me.started_ticks));
     let target = folder.join(name);
-    let result = fill(&temporary, content).and_then(|()| publish(&temporary, &target, taken));
-    if result.is_err() || taken == Taken::Refuse {
-        // Gone already after a rename; the error that matters is the one above.
-        let _ = fs::remove_file(&temporary);
-    }
-    result?;
-    // The name is on the disk only when its folder is. Some file systems cannot sync a folder; they order it themselves.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
+    written(folder, name, content)?.name(&target, taken)?;
     Ok(target)
 }
 
-fn fill(temporary: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
-    file.write_all(content)?;
-    file.sync_all()
-}
-
-fn publish(temporary: &Path, target: &Path, taken: Taken) -> io::Result<()> {
-    match taken {
-        Taken::Replace => fs::rename(temporary, target),
-        // link(2) is the portable way to create a name only if it does not exist.
-        Taken::Refuse => match fs::hard_link(temporary, target) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
-                // No hard links here (FAT, some network file systems): the moment between look and rename remains.
-                if fs::exists(target)? {
-                    Err(io::ErrorKind::AlreadyExists.into())
-                } else {
-                    fs::rename(temporary, target)
-                }
-            }
-            other => other,
-        },
-    }
+/// The file without its name.
+pub(crate) fn written(folder: &Path, name: &str, content: &[u8]) -> io::Result<Whole> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let me = process::this();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    Whole::write(folder, &format!(".{name}.{}.{}.{number}.tmp", me.pid, me.started_ticks), content, Access::Private)
 }
 
 /// Temporary files in `folder` whose process is gone.

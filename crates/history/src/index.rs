@@ -4,6 +4,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fs, io,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::{Duration, Instant, UNIX_EPOCH},
 };
@@ -273,8 +274,11 @@ fn is(error: &rusqlite::Error, code: ErrorCode) -> bool {
 
 fn on_disk(path: &Path) -> Result<Connection, Unusable> {
     if let Some(folder) = path.parent() {
-        // If that fails, opening says why.
-        let _ = fs::create_dir_all(folder);
+        // If that fails, opening says why. SQLite takes an empty file for a new database, and keeps who may read it.
+        let _ = sys::whole::make_folder(folder);
+        if let Ok(made) = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            let _ = sys::whole::give(&made, folder);
+        }
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     // A link in the last part of the path is refused, one above it is followed.

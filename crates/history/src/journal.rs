@@ -17,13 +17,13 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FileType, Stat};
 use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
-use sys::folder::{Folder, Identity};
+use sys::{
+    folder::{Folder, Identity},
+    whole::Taken,
+};
 
 pub use crate::process::Owner;
-use crate::{
-    atomic::{self, Taken},
-    places, process,
-};
+use crate::{atomic, places, process};
 
 /// A folder of entries.
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ impl CleanupJournal {
                 places::VARIABLE
             )
         };
-        fs::create_dir_all(&self.folder).with_context(advice)?;
+        sys::whole::make_folder(&self.folder).with_context(advice)?;
         let content = serde_json::to_vec(&leftover)?;
         let file = atomic::write(&self.folder, &name, &content, Taken::Refuse).with_context(advice)?;
         Ok(Entry { file, leftover })

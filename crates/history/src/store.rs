@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
+    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Mutex,
@@ -16,10 +16,9 @@ use schema::{
     units::nearest,
 };
 
-use crate::{
-    atomic::{self, Taken},
-    places,
-};
+use sys::whole::Taken;
+
+use crate::{atomic, places};
 
 /// Larger than any record; larger files are refused.
 const LARGEST_BYTES: u64 = 1 << 30;
@@ -66,7 +65,7 @@ impl Store {
                 places::VARIABLE
             )
         };
-        fs::create_dir_all(&self.folder).with_context(advice)?;
+        sys::whole::make_folder(&self.folder).with_context(advice)?;
         let mut names = self.names.lock().expect("no save panics while it holds the lock");
         if let Some(name) = names.get(&record.id) {
             return self.write(record, name, Taken::Replace).with_context(advice);

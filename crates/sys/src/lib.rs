@@ -15,6 +15,7 @@ pub mod pages;
 pub mod perf;
 pub mod process;
 pub mod read_ahead;
+pub mod whole;
 
 /// The size of a page of memory, in bytes.
 pub fn page_bytes() -> u64 {

@@ -1,0 +1,257 @@
+//! Files that appear whole or not at all: written and synced without a name, or under another one, and then named. A full
+//! disk, or an end in between, leaves what was there before.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{MetadataExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Gid, Mode, OFlags, Uid},
+    process::geteuid,
+};
+
+/// What happens if the name exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    Replace,
+    /// `ErrorKind::AlreadyExists`, and the file stays what it is.
+    Refuse,
+}
+
+/// Who may read and write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// This user alone. What root puts into a folder of another user (`sudo`) belongs to that user.
+    Private,
+    /// Whoever the umask lets.
+    Usual,
+    /// Whoever could the file that it replaces.
+    As { mode: u32, owner: (u32, u32) },
+}
+
+impl Access {
+    /// Of a file that is there.
+    pub fn of(metadata: &fs::Metadata) -> Access {
+        Access::As { mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }
+    }
+}
+
+/// A file that is written and synced and has no name yet, or a temporary one, which goes when this is dropped.
+#[derive(Debug)]
+pub struct Whole {
+    file: File,
+    temporary: PathBuf,
+    is_named: bool,
+}
+
+impl Whole {
+    /// In the folder that it will have its name in. `temporary` is a name that no other process uses.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or has no room; nothing is left then.
+    pub fn write(folder: &Path, temporary: &str, content: &[u8], access: Access) -> io::Result<Whole> {
+        let temporary = folder.join(temporary);
+        let (file, is_named) = match unnamed(folder) {
+            Some(file) => (file, false),
+            None => (OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?, true),
+        };
+        let mut whole = Whole { file, temporary, is_named };
+        whole.file.write_all(content)?;
+        whole.admit(folder, access)?;
+        whole.file.sync_all()?;
+        Ok(whole)
+    }
+
+    /// Written, and without its name: to be locked before another process can see it.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives it its name, and the name to the disk; the file stays open.
+    ///
+    /// # Errors
+    /// The name is taken, or the folder cannot be written; what had the name before has it still.
+    pub fn name(mut self, target: &Path, taken: Taken) -> io::Result<File> {
+        match taken {
+            Taken::Replace => {
+                if !self.is_named {
+                    self.link(&self.temporary)?;
+                    self.is_named = true;
+                }
+                fs::rename(&self.temporary, target)?;
+                self.is_named = false;
+            }
+            Taken::Refuse if !self.is_named => self.link(target)?,
+            // link(2) is the portable way to create a name only if it does not exist.
+            Taken::Refuse => match fs::hard_link(&self.temporary, target) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+                    // No hard links here (FAT, some network file systems): the moment between look and rename remains.
+                    if fs::exists(target)? {
+                        return Err(io::ErrorKind::AlreadyExists.into());
+                    }
+                    fs::rename(&self.temporary, target)?;
+                    self.is_named = false;
+                }
+                other => other?,
+            },
+        }
+        // Some file systems cannot sync a folder; they order it themselves.
+        let folder = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Ok(folder) = File::open(folder) {
+            let _ = folder.sync_all();
+        }
+        self.file.try_clone()
+    }
+
+    /// open(2): a file of O_TMPFILE gets its name through /proc.
+    fn link(&self, name: &Path) -> io::Result<()> {
+        let itself = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        Ok(rustix::fs::linkat(CWD, itself, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    fn admit(&self, folder: &Path, access: Access) -> io::Result<()> {
+        match access {
+            Access::Private => give(&self.file, folder),
+            Access::Usual => Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(0o666 & !umask()))?),
+            Access::As { mode, owner } => {
+                // Only root may, and for another user the file is then their own, as a new one would be.
+                let _ = rustix::fs::fchown(&self.file, Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)));
+                Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o777))?)
+            }
+        }
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        if self.is_named {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Nothing where the file system has no files without a name, or where they could not get one.
+fn unnamed(folder: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    fs::exists("/proc/self/fd").is_ok_and(|it| it).then(|| file.into())
+}
+
+/// Reading it sets it, for all threads of this process; so it comes from /proc (Linux 4.7).
+fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|it| it.strip_prefix("Umask:"));
+    line.and_then(|it| u32::from_str_radix(it.trim(), 8).ok()).unwrap_or(0o022)
+}
+
+/// A folder for files that are private, made where it is missing, for this user alone.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let missing: Vec<&Path> = path.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists()).collect();
+    for folder in missing.into_iter().rev() {
+        match fs::DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => continue,
+            other => other?,
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made: File = rustix::fs::open(folder, flags, Mode::empty())?.into();
+        // Its parent's owner may have put another one in its place by now; one that is empty is worth nothing.
+        if fs::read_dir(format!("/proc/self/fd/{}", made.as_raw_fd())).is_ok_and(|mut it| it.next().is_none()) {
+            give(&made, folder.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        }
+    }
+    // Also says why a file that is in the way is no folder.
+    fs::read_dir(path).map(drop)
+}
+
+/// What root made in a folder of another user belongs to that user from then on.
+///
+/// # Errors
+/// The folder cannot be looked at, or fchown(2) fails.
+pub fn give(made: &File, folder: &Path) -> io::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    let (about, folder) = (made.metadata()?, fs::metadata(folder)?);
+    if about.uid() == 0 && folder.uid() != 0 {
+        rustix::fs::fchown(made, Some(Uid::from_raw(folder.uid())), Some(Gid::from_raw(folder.gid())))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    fn write(folder: &Path, name: &str, content: &str, access: Access, taken: Taken) -> io::Result<File> {
+        Whole::write(folder, ".temporary", content.as_bytes(), access)?.name(&folder.join(name), taken)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole_and_a_name_that_is_taken_stays_what_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let whole = Whole::write(path, ".temporary", b"one", Access::Private).unwrap();
+        assert!(!path.join("file").exists());
+        whole.name(&path.join("file"), Taken::Refuse).unwrap();
+        let taken = write(path, "file", "two", Access::Private, Taken::Refuse).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "one");
+        // Another name of the file keeps what it had.
+        fs::hard_link(path.join("file"), path.join("other")).unwrap();
+        write(path, "file", "two", Access::Private, Taken::Replace).unwrap();
+        assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "two");
+        assert_eq!(fs::read_to_string(path.join("other")).unwrap(), "one");
+        drop(Whole::write(path, ".temporary", b"never named", Access::Private).unwrap());
+        assert_eq!(names(path), ["file", "other"]);
+    }
+
+    #[test]
+    fn a_private_file_is_for_its_owner_alone_and_a_replaced_one_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;
+        write(folder.path(), "private", "", Access::Private, Taken::Refuse).unwrap();
+        write(folder.path(), "usual", "", Access::Usual, Taken::Refuse).unwrap();
+        assert_eq!((mode("private"), mode("usual")), (0o600, 0o666 & !umask()));
+        fs::set_permissions(folder.path().join("usual"), fs::Permissions::from_mode(0o640)).unwrap();
+        let before = Access::of(&fs::metadata(folder.path().join("usual")).unwrap());
+        write(folder.path(), "usual", "more", before, Taken::Replace).unwrap();
+        assert_eq!(mode("usual"), 0o640);
+        make_folder(&folder.path().join("a/b")).unwrap();
+        assert_eq!((mode("a"), mode("a/b")), (0o700, 0o700));
+    }
+
+    #[test]
+    fn what_root_makes_in_a_folder_of_another_user_is_theirs() {
+        if !geteuid().is_root() {
+            println!("skipped: only root makes files for others");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        chown(folder.path(), Some(65_534), Some(65_534)).unwrap();
+        make_folder(&folder.path().join("a/b")).unwrap();
+        write(&folder.path().join("a/b"), "file", "", Access::Private, Taken::Refuse).unwrap();
+        for name in ["a", "a/b", "a/b/file"] {
+            let about = fs::metadata(folder.path().join(name)).unwrap();
+            assert_eq!((about.uid(), about.gid()), (65_534, 65_534), "{name}");
+        }
+    }
+}
