@@ -2,7 +2,10 @@
 
 use schema::{
     Condition, Fill, Reading, Record, State, Workload,
-    findings::{CellFinding, Comparison, FillFinding, FilledComparison, Refill},
+    fields::{self, Role},
+    findings::{
+        CellFinding, Comparison, FillFinding, FilledComparison, Refill, UnjudgedCause, UnjudgedRefill, Verdict,
+    },
     record::FilledRange,
 };
 
@@ -20,19 +23,22 @@ pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Compari
         Some((*fill, made, rows(*fill, cells, comparisons)))
     };
     let rows: Vec<(Fill, &FilledRange, Vec<FilledComparison>)> = fills.iter().filter_map(with_rows).collect();
-    let finding = |(fill, made, own): &(Fill, &FilledRange, Vec<FilledComparison>)| FillFinding {
-        fill: *fill,
-        elapsed_ns: made.elapsed_ns,
-        range_bytes: made.range.bytes,
-        folio_orders: made.folio_orders.clone(),
-        pages_per_fault: made.pages_per_fault,
-        comparisons: own.clone(),
-        refill: rows
-            .iter()
-            // A copy is another file, and what was found cannot be made.
-            .filter(|(other, ..)| other != fill && other.copied_by().is_none() && *other != Fill::Found)
-            .flat_map(|(other, made, others)| refills(cells, own, *other, made.elapsed_ns, others))
-            .min_by(|a, b| a.ops.total_cmp(&b.ops)),
+    let finding = |(fill, made, own): &(Fill, &FilledRange, Vec<FilledComparison>)| {
+        // A copy is another file, and what was found cannot be made.
+        let others =
+            rows.iter().filter(|(other, ..)| other != fill && other.copied_by().is_none() && *other != Fill::Found);
+        let judged = others.flat_map(|(other, made, others)| refills(cells, own, *other, made.elapsed_ns, others));
+        let (refills, not_judged): (Vec<_>, Vec<_>) = judged.partition(Result::is_ok);
+        FillFinding {
+            fill: *fill,
+            elapsed_ns: made.elapsed_ns,
+            range_bytes: made.range.bytes,
+            folio_orders: made.folio_orders.clone(),
+            pages_per_fault: made.pages_per_fault,
+            comparisons: own.clone(),
+            refill: refills.into_iter().flatten().min_by(|a, b| a.ops.total_cmp(&b.ops)),
+            not_judged: not_judged.into_iter().filter_map(Result::err).collect(),
+        }
     };
     rows.iter().map(finding).collect()
 }
@@ -76,33 +82,44 @@ fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
     (*faults >= 100.0).then(|| system * cell.condition.ops as f64 / faults)
 }
 
-/// What another fill would bring random reads: the time that it saves on each, and how many pay for making it.
+/// What another fill would bring random reads: the time that it saves on each, and how many pay for making it. Costs of
+/// unequal work say nothing of that.
 fn refills(
     cells: &[CellFinding],
     now: &[FilledComparison],
     fill: Fill,
     elapsed_ns: u64,
     then: &[FilledComparison],
-) -> Vec<Refill> {
-    let is_alike = |a: &Condition, b: &Condition| {
-        let b = Condition { fill: a.fill, ..b.clone() };
-        *a == b && a.workload == Workload::Random
-    };
+) -> Vec<Result<Refill, UnjudgedRefill>> {
     let ns = |of: &dyn Fn(&CellFinding) -> bool| {
         cells
             .iter()
-            .filter(|it| of(it) && !it.control)
+            .filter(|it| of(it) && !it.control && it.own_condition.is_none())
             .filter_map(|it| it.ns_per_op.map(|it| it.median))
             .reduce(f64::min)
     };
-    now.iter()
-        .filter_map(|now| {
-            let then = then.iter().find(|it| is_alike(&now.condition, &it.condition))?;
-            let now_ns =
-                ns(&|it| it.id.condition == now.id.condition && [&now.baseline, &now.arm].contains(&&it.arm.name))?;
-            let then_ns = ns(&|it| it.id == then.id)?;
-            // Less than the margin of all verdicts is no saving.
-            (now_ns > then_ns * (1.0 + crate::MARGIN)).then(|| Refill {
+    let judged = |now: &FilledComparison| {
+        let asked = then.iter().filter(|it| asks_the_same(&now.condition, &it.condition)).collect::<Vec<_>>();
+        let same_passes = |it: &&&FilledComparison| fields::agree(Role::Size, &now.condition, &it.condition);
+        let unjudged = |cause| Some(Err(UnjudgedRefill { fill, condition: now.condition.clone(), cause }));
+        let Some(then) = asked.iter().find(same_passes) else {
+            let (now, then) = (&now.condition, &asked.first()?.condition);
+            return unjudged(UnjudgedCause::OtherPasses {
+                now_ops: now.ops,
+                then_ops: then.ops,
+                now_bytes: now.range.bytes,
+                then_bytes: then.range.bytes,
+            });
+        };
+        if [now.verdict, then.verdict].contains(&Verdict::NotComparable) {
+            return unjudged(UnjudgedCause::UnequalWork);
+        }
+        let now_ns =
+            ns(&|it| it.id.condition == now.id.condition && [&now.baseline, &now.arm].contains(&&it.arm.name))?;
+        let then_ns = ns(&|it| it.id == then.id)?;
+        // Less than the margin of all verdicts is no saving.
+        (now_ns > then_ns * (1.0 + crate::MARGIN)).then(|| {
+            Ok(Refill {
                 fill,
                 elapsed_ns,
                 condition: now.condition.clone(),
@@ -112,5 +129,12 @@ fn refills(
                 ops: elapsed_ns as f64 / (now_ns - then_ns),
             })
         })
-        .collect()
+    };
+    now.iter().filter_map(judged).collect()
+}
+
+/// Random reads of the same question but for their fill.
+fn asks_the_same(a: &Condition, b: &Condition) -> bool {
+    let b = Condition { fill: a.fill, ..b.clone() };
+    a.workload == Workload::Random && [Role::Asked, Role::Subject].into_iter().all(|role| fields::agree(role, a, &b))
 }

@@ -3,7 +3,7 @@
 use schema::{
     Bytes, Condition, Fill, Labels, Record,
     fields::{self, Field},
-    findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, Verdict},
+    findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict},
 };
 
 use crate::{
@@ -46,27 +46,55 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     Some(Table { columns, rows: rows.collect() })
 }
 
-/// What follows for a program: which fill pays, and after how many reads.
+/// What follows for a program: which fill pays, and after how many reads; and where that cannot be said.
 pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
+    let label = |it: &Condition| record.conditions.iter().position(|other| other == it).map(|at| labels.label(at));
     let says = |it: &FillFinding| {
         let Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, ops } = it.refill.as_ref()?;
-        let index = record.conditions.iter().position(|it| it == condition)?;
-        let before = match it.fill {
-            Fill::Found => "As it was found".to_string(),
-            fill => format!("After fill {fill}"),
-        };
         Some(number::plain(&format!(
-            "{before}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings {arm} from {} to {} a \
+            "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings {arm} from {} to {} a \
              read. It pays back after {} reads.",
-            labels.label(index),
+            before(it.fill),
+            label(condition)?,
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*now_ns_per_op),
             number::duration_glued(*then_ns_per_op),
             number::count(ops.ceil()),
         )))
     };
-    findings.fills.iter().filter_map(says).collect()
+    let silent = |it: &FillFinding, unjudged: &UnjudgedRefill| {
+        let why = match unjudged.cause {
+            UnjudgedCause::OtherPasses { now_ops, then_ops, now_bytes, then_bytes } if now_ops != then_ops => format!(
+                "its passes made {} reads over {}, and these {} over {}",
+                number::count(then_ops as f64),
+                number::bytes_glued(then_bytes as f64),
+                number::count(now_ops as f64),
+                number::bytes_glued(now_bytes as f64)
+            ),
+            UnjudgedCause::OtherPasses { now_bytes, then_bytes, .. } => format!(
+                "its passes read in {}, and these in {}",
+                number::bytes_glued(then_bytes as f64),
+                number::bytes_glued(now_bytes as f64)
+            ),
+            UnjudgedCause::UnequalWork => "the arms did different work".to_string(),
+        };
+        Some(number::plain(&format!(
+            "{}, {}: whether filling the page cache anew ({}) pays back is not known: {why}.",
+            before(it.fill),
+            label(&unjudged.condition)?,
+            unjudged.fill
+        )))
+    };
+    let unjudged = findings.fills.iter().flat_map(|it| it.not_judged.iter().filter_map(move |why| silent(it, why)));
+    findings.fills.iter().filter_map(says).chain(unjudged).collect()
+}
+
+fn before(fill: Fill) -> String {
+    match fill {
+        Fill::Found => "As it was found".to_string(),
+        fill => format!("After fill {fill}"),
+    }
 }
 
 /// The conditions without their fill, each once.
@@ -153,6 +181,7 @@ mod tests {
             pages_per_fault: None,
             comparisons,
             refill: None,
+            not_judged: Vec::new(),
         };
         let of = |it: Fill| fill(it, vec![job(0, it, 30_000), job(1, it, 2000)]);
         let fills = [of(Fill::Random), of(Fill::Sequential)];

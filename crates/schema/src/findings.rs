@@ -82,6 +82,28 @@ pub struct FillFinding {
     pub comparisons: Vec<FilledComparison>,
     /// Whether it pays to evict the file and to fill the page cache otherwise; the answer that pays back soonest.
     pub refill: Option<Refill>,
+    /// Other fills of which that cannot be said, one entry for each condition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_judged: Vec<UnjudgedRefill>,
+}
+
+/// A fill whose reads cannot be held against those of another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UnjudgedRefill {
+    pub fill: Fill,
+    /// Of the reads as they are now.
+    pub condition: Condition,
+    pub cause: UnjudgedCause,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnjudgedCause {
+    /// Passes after the two fills made other numbers of reads, or in ranges of other sizes. What a read costs a mapping
+    /// depends on how many of them share a fault.
+    OtherPasses { now_ops: u64, then_ops: u64, now_bytes: u64, then_bytes: u64 },
+    /// After one of the fills, the two arms did different work.
+    UnequalWork,
 }
 
 /// A mapping on the folios of a fill.

@@ -1,6 +1,10 @@
 //! The same comparisons, fill by fill.
 
-use schema::{Fill, Reading, Span, State, findings::Verdict, record::FilledRange};
+use schema::{
+    Fill, Reading, Span, State,
+    findings::{UnjudgedCause, Verdict},
+    record::FilledRange,
+};
 
 use crate::support::{Lab, random};
 
@@ -71,4 +75,32 @@ fn a_larger_fill_for_passes_at_the_size_of_the_job_is_not_what_the_rounds_were_m
     let sequential = &findings.fills[0];
     assert_eq!((sequential.range_bytes, sequential.pages_per_fault), (64 << 20, Some(16.0)));
     assert_eq!(findings.fills[1].refill.as_ref().unwrap().elapsed_ns, 1_000_000_000);
+}
+
+#[test]
+fn what_another_fill_saves_is_said_of_equal_work_alone() {
+    let of = |change: &dyn Fn(&mut Lab)| {
+        let mut lab = lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Sequential, 500.0, 100.0)]);
+        change(&mut lab);
+        let finding = lab.analyze().fills.remove(1);
+        assert_eq!(finding.fill, Fill::Random);
+        let causes: Vec<UnjudgedCause> = finding.not_judged.into_iter().map(|it| it.cause).collect();
+        (finding.refill.is_some(), causes)
+    };
+    assert_eq!(of(&|_| {}), (true, vec![]));
+    let (ops, bytes) = ((64 << 20) / 64, 64 << 20);
+    let other =
+        |then_ops, then_bytes| UnjudgedCause::OtherPasses { now_ops: ops, then_ops, now_bytes: bytes, then_bytes };
+    assert_eq!(of(&|lab| lab.record.conditions[1].ops = 7), (false, vec![other(7, bytes)]));
+    assert_eq!(of(&|lab| lab.record.conditions[1].range.bytes = 4096), (false, vec![other(ops, 4096)]));
+    let unequal = |lab: &mut Lab| {
+        for sample in lab.record.samples.iter_mut().filter(|it| it.cell == 3) {
+            if let schema::record::Outcome::Ok { tally, .. } = &mut sample.outcome {
+                tally.bytes /= 2;
+            }
+        }
+    };
+    assert_eq!(of(&unequal), (false, vec![UnjudgedCause::UnequalWork]));
+    // Another question is none of the same: nothing to be said of it.
+    assert_eq!(of(&|lab| lab.record.conditions[1].block_bytes = 4096), (false, vec![]));
 }

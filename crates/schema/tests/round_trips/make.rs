@@ -18,7 +18,7 @@ use schema::{
         AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison,
         Confirmed, Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding,
         FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding,
-        SafepointFinding, Safepoints, StateNoise, Status, Verdict, WithinCpuCache,
+        SafepointFinding, Safepoints, StateNoise, Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
@@ -336,7 +336,8 @@ makes! {
         Crossover { arms, cells, workload, consume, state, axis, changes, at, of_job, statement }
         NoiseFloor { half_width, pairs, rejected }
         StateNoise { state, floor }
-        FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill }
+        FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill, not_judged }
+        UnjudgedRefill { fill, condition, cause }
         FilledComparison {
             id, condition, baseline, arm, speedup, verdict, answer_of, minor_faults, system_ns_per_fault,
         }
@@ -430,6 +431,7 @@ makes! {
             Reads, Seeks, BytesCopied, RandomPlaces, BytesSummed, BytesSummedInPlace, PagesTouched, OpenAndClose,
             MapAndUnmap, PagesPopulated, PagesUnmapped, Faults, BytesFromDevice, Requests, PagesBroughtIn,
         }
+        UnjudgedCause { OtherPasses { now_ops, then_ops, now_bytes, then_bytes }, UnequalWork }
         AnswerOf { Rounds, RoundsAndJob, Job, Neither }
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }
