@@ -2,6 +2,7 @@
 //! Thin and stateless; no code here depends on experiments. The controller's `unsafe` code is here.
 
 pub mod bpf;
+mod bus;
 pub mod cache;
 pub mod cgroup;
 pub mod damon;

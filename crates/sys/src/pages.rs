@@ -12,6 +12,8 @@ use std::{
 
 use rustix::mm::{Advice, MapFlags, MlockFlags, MsyncFlags, ProtFlags};
 
+use crate::bus;
+
 /// Where a store is visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
@@ -42,24 +44,34 @@ impl Pages {
         Ok(Pages { start: start.cast(), bytes })
     }
 
-    /// Stores one byte. The file must be as long as the mapping, or this is a SIGBUS.
+    /// Stores one byte.
+    ///
+    /// # Errors
+    /// Its page cannot be had: the disk is full or fails, or the file is shorter than the mapping.
     ///
     /// # Panics
     /// The byte lies outside the mapping.
-    pub fn store(&mut self, offset: u64, byte: u8) {
+    pub fn store(&mut self, offset: u64, byte: u8) -> io::Result<()> {
         assert!((offset as usize) < self.bytes, "a store outside the mapping");
         // SAFETY: the byte lies within the mapping, which lives as long as `self`; volatile, so that it is made.
-        unsafe { self.start.add(offset as usize).write_volatile(byte) }
+        bus::attempt(&self.addresses(), || unsafe { self.start.add(offset as usize).write_volatile(byte) })
     }
 
-    /// Loads one byte, as `store`.
+    /// Loads one byte.
+    ///
+    /// # Errors
+    /// As `store`.
     ///
     /// # Panics
     /// The byte lies outside the mapping.
-    pub fn load(&self, offset: u64) -> u8 {
+    pub fn load(&self, offset: u64) -> io::Result<u8> {
         assert!((offset as usize) < self.bytes, "a load outside the mapping");
         // SAFETY: as in `store`.
-        unsafe { self.start.add(offset as usize).read_volatile() }
+        bus::attempt(&self.addresses(), || unsafe { self.start.add(offset as usize).read_volatile() })
+    }
+
+    fn addresses(&self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.bytes
     }
 
     /// msync(2) with MS_SYNC: returns when the file has it all.
@@ -158,5 +170,26 @@ fn usage_of_this_thread() -> libc::rusage {
     unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_had_is_an_error_and_not_the_end_of_the_process() {
+        let file = tempfile::tempfile().unwrap();
+        let page = crate::page_bytes();
+        file.set_len(3 * page).unwrap();
+        let mut mapping = Pages::map(&file, 3 * page, Sharing::Shared).unwrap();
+        mapping.store(2 * page, b'x').unwrap();
+        assert_eq!(mapping.load(2 * page).unwrap(), b'x');
+        file.set_len(page).unwrap();
+        mapping.store(2 * page, b'x').unwrap_err();
+        mapping.load(page).unwrap_err();
+        mapping.store(0, b'x').unwrap();
+        drop(mapping);
+        assert_eq!(file.metadata().unwrap().len(), page);
     }
 }

@@ -5,7 +5,7 @@ use sys::pages::{Pages, Sharing};
 
 use super::{
     Scenario, Scene,
-    scratch::{NEW, OLD, Scratch},
+    scratch::{NEW, OLD, Scratch, no_store},
 };
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -21,8 +21,8 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let scratch = Scratch::beside(scene.target, PAGES)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Private).map_err(|error| error.to_string())?;
     let at = 3 * page;
-    mapping.store(at, NEW);
-    let here = mapping.load(at);
+    mapping.store(at, NEW).map_err(no_store)?;
+    let here = mapping.load(at).map_err(no_store)?;
     let others = scratch.read(at)?;
     let smaps = sys::process::mappings(std::process::id()).map_err(|error| format!("/proc/self/smaps: {error}"))?;
     let ours = smaps.iter().find(|it| it.addresses.starts_with(&mapping.address()));

@@ -21,6 +21,11 @@ pub(super) const OLD: u8 = b'o';
 /// What is stored.
 pub(super) const NEW: u8 = b'n';
 
+/// Why a store did not happen: the device's own write errors come later, where they are asked for.
+pub(super) fn no_store(error: std::io::Error) -> String {
+    format!("a byte of the scratch file could not be stored or read: {error}")
+}
+
 /// A file of whole pages, all of them `OLD`, on the device, none dirty.
 pub(super) struct Scratch {
     pub(super) file: File,

@@ -7,7 +7,7 @@ use sys::pages::{Pages, Sharing};
 
 use super::{
     Scenario, Scene,
-    scratch::{NEW, Scratch},
+    scratch::{NEW, Scratch, no_store},
 };
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -20,7 +20,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let page = sys::page_bytes();
     let scratch = Scratch::beside(scene.target, 2)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| error.to_string())?;
-    mapping.store(page, NEW);
+    mapping.store(page, NEW).map_err(no_store)?;
     let by_read = scratch.read(page)?;
     let other = Command::new("cat")
         .arg(scratch.path())

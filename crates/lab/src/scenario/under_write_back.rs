@@ -9,7 +9,7 @@ use sys::pages::{Pages, Sharing};
 
 use super::{
     Scenario, Scene,
-    scratch::{NEW, OLD, Scratch},
+    scratch::{NEW, OLD, Scratch, no_store},
 };
 
 pub(super) const SCENARIO: Scenario =
@@ -27,10 +27,7 @@ struct StoreCounts {
 }
 
 fn observe(scene: &Scene) -> Result<Observation, String> {
-    let mapped = stores(scene, |_, mapping, offset| {
-        mapping.store(offset, NEW);
-        Ok(())
-    })?;
+    let mapped = stores(scene, |_, mapping, offset| mapping.store(offset, NEW))?;
     let written = stores(scene, |scratch, _, offset| scratch.file.write_all_at(&[NEW], offset))?;
     if mapped.met.min(written.met) == 0 {
         return Err(
@@ -54,7 +51,7 @@ fn stores(
     let page = sys::page_bytes();
     let mut mapping = scratch.map(Sharing::Shared)?;
     for index in 0..PAGES {
-        mapping.store(index * page, OLD + 1);
+        mapping.store(index * page, OLD + 1).map_err(no_store)?;
     }
     sys::cache::start_write_back(&scratch.file, 0, scratch.bytes)
         .map_err(|error| format!("sync_file_range(2): {error}"))?;
@@ -67,7 +64,7 @@ fn stores(
     for index in (0..PAGES).rev() {
         let offset = index * page;
         if under_write_back(offset)? {
-            store(&scratch, &mut mapping, offset).map_err(|error| format!("pwrite(2): {error}"))?;
+            store(&scratch, &mut mapping, offset).map_err(no_store)?;
             seen.met += 1;
             seen.passed += u64::from(under_write_back(offset)?);
         }

@@ -79,7 +79,7 @@ impl Lab {
         let before = self.disk.counters().map_err(said)?.write_bytes;
         for offset in (0..STORES).map(|index| index * APART) {
             match mapped {
-                true => (0..).zip(STORED).for_each(|(at, byte)| mapping.store(offset + at, byte)),
+                true => (0..).zip(STORED).try_for_each(|(at, byte)| mapping.store(offset + at, byte)).map_err(said)?,
                 false => file.write_all_at(&STORED, offset).map_err(said)?,
             }
         }

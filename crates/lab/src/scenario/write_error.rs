@@ -24,7 +24,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         let page = sys::page_bytes();
         let mut mapping = Pages::map(disk, page, Sharing::Shared).map_err(|error| format!("mmap(2): {error}"))?;
         // A store returns nothing: that this line is passed is its success.
-        mapping.store(0, b'n');
+        mapping.store(0, b'n').map_err(|error| format!("the store: {error}"))?;
         Ok((Ok(()), mapping.sync()))
     })?;
     let said = |result: &std::io::Result<()>| match result {

@@ -5,7 +5,7 @@ use sys::pages::{Pages, Sharing, minor_faults_of_this_thread};
 
 use super::{
     Scenario, Scene,
-    scratch::{NEW, OLD, Scratch},
+    scratch::{NEW, OLD, Scratch, no_store},
 };
 use crate::Target;
 
@@ -54,19 +54,19 @@ fn faults(target: &Target, locked: bool) -> Result<Faults, String> {
     if locked {
         mapping.lock().map_err(|error| format!("mlock(2): {error}; the limit is RLIMIT_MEMLOCK"))?;
     }
-    let store = |mapping: &mut Pages, byte: u8| {
+    let store = |mapping: &mut Pages, byte: u8| -> Result<u64, String> {
         let before = minor_faults_of_this_thread();
         for page in 0..PAGES {
-            mapping.store(page * sys::page_bytes(), byte);
+            mapping.store(page * sys::page_bytes(), byte).map_err(no_store)?;
         }
-        minor_faults_of_this_thread() - before
+        Ok(minor_faults_of_this_thread() - before)
     };
     let written_back = || scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"));
-    let (first, while_dirty) = (store(&mut mapping, NEW), store(&mut mapping, OLD));
+    let (first, while_dirty) = (store(&mut mapping, NEW)?, store(&mut mapping, OLD)?);
     written_back()?;
-    let after_write_back = store(&mut mapping, NEW);
+    let after_write_back = store(&mut mapping, NEW)?;
     written_back()?;
     let populated = mapping.populate_write().map_err(|error| error.to_string());
-    let prefaulted = populated.map(|()| store(&mut mapping, OLD));
+    let prefaulted = populated.and_then(|()| store(&mut mapping, OLD));
     Ok(Faults { first, while_dirty, after_write_back, prefaulted })
 }

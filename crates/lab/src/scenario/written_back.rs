@@ -11,7 +11,7 @@ use sys::{
 
 use super::{
     Scenario, Scene,
-    scratch::{NEW, Scratch},
+    scratch::{NEW, Scratch, no_store},
 };
 
 pub(super) const WRITE: Scenario = Scenario {
@@ -122,7 +122,7 @@ fn observable(scene: &Scene) -> Result<Scratch, String> {
 fn stored(scratch: &Scratch) -> Result<Pages, String> {
     let mut mapping = scratch.map(Sharing::Shared)?;
     for page in 0..PAGES {
-        mapping.store(page * sys::page_bytes(), NEW);
+        mapping.store(page * sys::page_bytes(), NEW).map_err(no_store)?;
     }
     Ok(mapping)
 }
