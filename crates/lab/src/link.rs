@@ -263,15 +263,17 @@ impl<'a> Link<'a> {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Trouble::Interrupted);
             }
-            let now = Instant::now();
-            if now >= deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let before = self.pending.len();
+            if !self.receive(left.min(GLANCE)) {
+                return Err(self.post_mortem());
+            }
+            // While this process was stopped (Ctrl-Z) the worker went on, and what it said then is in the pipe.
+            if left.is_zero() && self.pending.len() == before {
                 return Err(Trouble::Failed(format!(
                     "the worker did not answer within {} s; it was killed",
                     limit.as_secs_f64()
                 )));
-            }
-            if !self.receive((deadline - now).min(GLANCE)) {
-                return Err(self.post_mortem());
             }
         }
     }

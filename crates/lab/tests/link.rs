@@ -55,6 +55,22 @@ fn a_worker_that_keeps_to_the_protocol_is_content() {
     assert_eq!(talk(&format!("{HELLO}; {PREPARED}; {}; read request", done(1))), Ok(()));
 }
 
+/// As after Ctrl-Z: the time is over, and the worker has answered meanwhile.
+#[test]
+fn an_answer_that_came_while_this_process_was_stopped_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let answered = folder.path().join("answered");
+    let early = done(1).replacen("read request; ", "sleep 0.05; ", 1);
+    let text = format!("{HELLO}; {PREPARED}; {early}; touch {}; read request; read request", answered.display());
+    let (mut link, _) = Link::start(script(&text), &NEVER).unwrap();
+    link.prepare(&job()).unwrap();
+    while !answered.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(link.go(1, Duration::ZERO).map(|done| done.pass), Ok(1));
+    link.bye().unwrap();
+}
+
 #[test]
 fn a_worker_that_dies_before_hello() {
     fails("exit 3", &["status 3"]);
