@@ -88,8 +88,18 @@ impl Subject {
     ///
     /// # Errors
     /// As `open`.
-    pub fn of_named(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool) -> Result<Subject> {
-        let named = Named::gather(files, folders, keep_cache)?;
+    pub fn of_named(
+        files: &[PathBuf],
+        folders: &[PathBuf],
+        keep_cache: bool,
+        interrupted: &AtomicBool,
+    ) -> Result<Subject> {
+        let named = match Named::gather(files, folders, keep_cache, interrupted) {
+            Err(_) if interrupted.load(Ordering::Relaxed) => {
+                return Err(Stopped("interrupted while files were looked for; nothing was measured").into());
+            }
+            named => named?,
+        };
         Ok(Subject { target: Target::of_named(named, keep_cache)?, _made: None })
     }
 }

@@ -8,7 +8,7 @@
 //! already, so each method fetches what it would of a file that is exactly as large as the window. What remains: files
 //! whose residency cannot be asked for get their guard anew before each pass, unverified.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use schema::{
     Span,
@@ -16,7 +16,7 @@ use schema::{
 };
 use sys::cache::{self, Way};
 
-use crate::{Target, fill, state};
+use crate::{Target, fill, link::Trouble, state};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
@@ -24,21 +24,21 @@ const EVICTION_PAUSE: Duration = Duration::from_millis(4);
 /// Drops every page of the file, or of all that were named.
 ///
 /// # Errors
-/// How many stayed, and who holds them.
-pub(crate) fn evict(target: &Target) -> Result<(), String> {
-    if let Some(named) = &target.named {
-        return named.evict();
+/// How many stayed, and who holds them; an interruption.
+pub(crate) fn evict(target: &Target, interrupted: &AtomicBool) -> Result<(), Trouble> {
+    match &target.named {
+        Some(named) => named.evict(interrupted),
+        None => evict_around(target, &[]).map_err(Trouble::Failed),
     }
-    evict_around(target, &[])
 }
 
 /// Drops every page of the file but the window's guard, which is read where it is missing.
 ///
 /// # Errors
-/// How many pages stayed, and who holds them; or that the guard cannot be read.
-pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
-    if let Some(named) = &target.named {
-        return named.evict();
+/// How many pages stayed, and who holds them; or that the guard cannot be read; an interruption.
+pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool) -> Result<(), Trouble> {
+    if target.named.is_some() {
+        return evict(target, interrupted);
     }
     let guard = guard(window, target.bytes, reach(target));
     let stands = |part: &Span| matches!(state::residency(target, *part), Reading::Value(resident) if resident.pages == resident.of);
@@ -47,15 +47,15 @@ pub(crate) fn make_cold(target: &Target, window: Span) -> Result<(), String> {
         return Ok(());
     }
     // A folio may lie across the window's edge, left by whoever read the file before.
-    evict(target)?;
+    evict(target, interrupted)?;
     for part in &guard {
-        fill::read_exactly(&target.file, *part)
-            .map_err(|error| format!("the pages beside the window cannot be read: {error}"))?;
+        let unread = |error| Trouble::Failed(format!("the pages beside the window cannot be read: {error}"));
+        fill::read_exactly(&target.file, *part).map_err(unread)?;
     }
     if !may_ask {
         return Ok(());
     }
-    verified(&state::residency(target, window))
+    verified(&state::residency(target, window)).map_err(Trouble::Failed)
 }
 
 /// Whether no page of a window is in the page cache.
@@ -197,7 +197,7 @@ mod tests {
         let window = span(2 * MIB, 4 * MIB);
         // Twice: reading the guard, and finding it resident.
         for _ in 0..2 {
-            make_cold(&target, window).unwrap();
+            make_cold(&target, window, &AtomicBool::new(false)).unwrap();
             let pages = |part: Span| state::residency(&target, part).value().unwrap().pages;
             assert_eq!(pages(window), 0);
             for part in guard(window, target.bytes, reach(&target)) {

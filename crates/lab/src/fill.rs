@@ -331,7 +331,7 @@ mod tests {
         let (mut looked, mut fills) = (0, vec![Fill::Sequential, Fill::Random, Fill::Faults]);
         fills.extend([4096, 64 << 10].map(Fill::Written));
         for fill in fills {
-            crate::cold::evict(&target).unwrap();
+            crate::cold::evict(&target, &AtomicBool::new(false)).unwrap();
             let copy = match fill.copied_by() {
                 Some(block) => Some(copy(&target, BYTES, block, &go_on).map_err(|_| "no copy").unwrap()),
                 None => {
@@ -419,7 +419,7 @@ mod tests {
         }
         let whole = Span { offset: 0, bytes: BYTES };
         drop(bring_in(&target.file, whole, Fill::Random, Order::Requests, &AtomicBool::new(true)));
-        crate::cold::evict(&target).unwrap();
+        crate::cold::evict(&target, &AtomicBool::new(false)).unwrap();
         target.file.read_exact_at(&mut [0; 1], 0).unwrap();
         assert!(resident(&target).0 > 1);
     }

@@ -10,7 +10,10 @@ use std::{
     fs::{self, File, FileType, Metadata, OpenOptions},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::{OnceLock, atomic::AtomicBool},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -91,9 +94,19 @@ impl Named {
     /// `keep_cache`.
     ///
     /// # Errors
-    /// In words for people: what was named and cannot be measured; a folder with nothing in it; too many files.
-    pub fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool) -> Result<Named> {
-        let mut gathering = Gathering { keep_cache, ..Gathering::default() };
+    /// In words for people: what was named and cannot be measured; a folder with nothing in it; too many files; an
+    /// interruption.
+    pub fn gather(files: &[PathBuf], folders: &[PathBuf], keep_cache: bool, interrupted: &AtomicBool) -> Result<Named> {
+        let mut gathering = Gathering {
+            keep_cache,
+            interrupted,
+            files: Vec::new(),
+            folders: Vec::new(),
+            kinds: Vec::new(),
+            known: HashSet::new(),
+            seen_bytes: 0,
+            left_out: BTreeMap::new(),
+        };
         for path in files {
             measurable(path)?;
             let file = open(path).with_context(|| format!("cannot open {} for reading", path.display()))?;
@@ -105,9 +118,9 @@ impl Named {
             gathering.enter(path, &file, &metadata)?;
         }
         for folder in folders {
-            let before = gathering.files.len();
+            let before = gathering.seen_bytes;
             gathering.walk(folder)?;
-            if gathering.files[before..].iter().all(|it| it.stamp.bytes == 0) {
+            if gathering.seen_bytes == before {
                 let left_out = gathering.notes();
                 let but = if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
                 bail!("{} holds no file with anything in it{but}; name a folder with files in it", folder.display())
@@ -208,13 +221,15 @@ impl Named {
     /// Drops every page of every file, and sees that none stays.
     ///
     /// # Errors
-    /// Which files keep pages, and who holds them.
-    pub(crate) fn evict(&self) -> Result<(), String> {
+    /// Which files keep pages, and who holds them; an interruption.
+    pub(crate) fn evict(&self, interrupted: &AtomicBool) -> Result<(), Trouble> {
+        let go_on = || if interrupted.load(Ordering::Relaxed) { Err(Trouble::Interrupted) } else { Ok(()) };
         let mut stay = Vec::new();
         for entry in self.readable() {
-            let file = entry.open()?;
-            drop_pages(&file, entry)?;
-            if self.resident(entry, &file)? > 0 {
+            go_on()?;
+            let file = entry.open().map_err(Trouble::Failed)?;
+            drop_pages(&file, entry).map_err(Trouble::Failed)?;
+            if self.resident(entry, &file).map_err(Trouble::Failed)? > 0 {
                 stay.push(entry);
             }
         }
@@ -226,10 +241,12 @@ impl Named {
             std::thread::sleep(PAUSE);
             let mut still = Vec::new();
             for entry in stay {
-                let file = entry.open()?;
-                rustix::fs::fsync(&file).map_err(|error| format!("{}: {error}", entry.path.display()))?;
-                drop_pages(&file, entry)?;
-                if self.resident(entry, &file)? > 0 {
+                go_on()?;
+                let file = entry.open().map_err(Trouble::Failed)?;
+                let unsynced = |error| Trouble::Failed(format!("{}: {error}", entry.path.display()));
+                rustix::fs::fsync(&file).map_err(unsynced)?;
+                drop_pages(&file, entry).map_err(Trouble::Failed)?;
+                if self.resident(entry, &file).map_err(Trouble::Failed)? > 0 {
                     still.push(entry);
                 }
             }
@@ -237,7 +254,7 @@ impl Named {
         }
         match stay.as_slice() {
             [] => Ok(()),
-            stay => Err(format!("pages stay in the page cache after eviction: {}", blame(stay))),
+            stay => Err(Trouble::Failed(format!("pages stay in the page cache after eviction: {}", blame(stay)))),
         }
     }
 
@@ -346,20 +363,26 @@ fn holders(path: &Path) -> String {
     }
 }
 
-#[derive(Default)]
-struct Gathering {
+struct Gathering<'a> {
     keep_cache: bool,
+    interrupted: &'a AtomicBool,
     files: Vec<Entry>,
     folders: Vec<Entry>,
     kinds: Vec<Kind>,
     known: HashSet<(u64, u64)>,
+    /// Of all files that were met, also of those that were named before.
+    seen_bytes: u64,
     /// What was left out: why, how often, and the first names.
     left_out: BTreeMap<&'static str, (usize, Vec<String>)>,
 }
 
-impl Gathering {
+impl Gathering<'_> {
     /// A file that is open, once whatever its number of names.
     fn enter(&mut self, path: PathBuf, file: &File, metadata: &Metadata) -> Result<()> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted")
+        }
+        self.seen_bytes = self.seen_bytes.saturating_add(metadata.len());
         if !self.known.insert((metadata.dev(), metadata.ino())) {
             return Ok(());
         }
@@ -476,12 +499,34 @@ fn sorted(folder: &Path) -> std::io::Result<Vec<(PathBuf, FileType)>> {
 mod tests {
     use super::*;
 
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+
+    #[test]
+    fn an_interruption_ends_looking_at_files_and_evicting_them() {
+        let (folder, interrupted) = (folder(), AtomicBool::new(true));
+        for number in 0..3 {
+            fs::write(folder.path().join(format!("{number}")), vec![7; 5000]).unwrap();
+        }
+        Named::gather(&[], &[folder.path().to_path_buf()], true, &interrupted).err().expect("interrupted");
+        let named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
+        assert_eq!(named.evict(&interrupted), Err(Trouble::Interrupted));
+    }
+
+    #[test]
+    fn a_folder_whose_only_file_was_named_already_is_no_empty_folder() {
+        let folder = folder();
+        let only = folder.path().join("only");
+        fs::write(&only, "1234").unwrap();
+        let named = Named::gather(&[only], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
+        assert_eq!((named.files.len(), named.folders.len(), named.bytes()), (1, 1, 4));
+    }
+
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
     }
 
     fn of(folder: &Path) -> Result<Named> {
-        Named::gather(&[], &[folder.to_path_buf()], false)
+        Named::gather(&[], &[folder.to_path_buf()], false, &GO_ON)
     }
 
     fn refusal(folder: &Path) -> String {
@@ -499,7 +544,7 @@ mod tests {
         fs::hard_link(at("one"), at("same")).unwrap();
         std::os::unix::fs::symlink(at("one"), at("link")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        let named = Named::gather(&[at("one")], &[folder.path().to_path_buf()], false).unwrap();
+        let named = Named::gather(&[at("one")], &[folder.path().to_path_buf()], false, &GO_ON).unwrap();
         assert_eq!((named.files.len(), named.folders.len(), named.bytes()), (3, 2, 6));
         assert!(named.holds(&at("same")) && !named.holds(&at("pipe")));
         assert!(named.largest().ends_with("one"));
@@ -563,10 +608,10 @@ mod tests {
             println!("skipped: {reason}");
             return;
         }
-        named.evict().unwrap();
+        named.evict(&GO_ON).unwrap();
         let pages = |named: &Named| named.residency().value().map(|it| (it.pages, it.of)).unwrap();
         assert_eq!(pages(&named), (0, 600));
-        named.fill(Fill::Sequential, fill::Order::Pages, &AtomicBool::new(false)).unwrap();
+        named.fill(Fill::Sequential, fill::Order::Pages, &GO_ON).unwrap();
         assert_eq!(pages(&named), (600, 600));
         let held = File::open(folder.path().join("7")).unwrap();
         // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.
@@ -584,7 +629,7 @@ mod tests {
             )
         };
         assert_ne!(address, libc::MAP_FAILED);
-        let said = named.evict().unwrap_err();
-        assert!(said.contains("/7 (it is mapped by process"), "{said}");
+        let said = named.evict(&GO_ON).unwrap_err();
+        assert!(matches!(&said, Trouble::Failed(it) if it.contains("/7 (it is mapped by process")), "{said:?}");
     }
 }

@@ -1,7 +1,13 @@
 //! The file that a pass writes to: one that faultline made itself, and nothing else ever. It is created before a pass,
 //! so that every pass begins with the same bytes on the device, and synced after it.
 
-use std::{fs::File, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use rustix::fs::FallocateFlags;
 use schema::{Bytes, Condition, Fill, Layout, Span, Workload};
@@ -27,9 +33,18 @@ pub(crate) fn possible(condition: &Condition, target: &Target) -> Result<(), Str
 }
 
 /// Brings the file into its layout, synced: the same bytes before every pass.
-pub(crate) fn create(target: &Target, condition: &Condition, seed: u64) -> Result<(), String> {
-    let file = own(target)?;
-    let failed = |error: std::io::Error| format!("the file could not be created for a pass that writes: {error}");
+pub(crate) fn create(
+    target: &Target,
+    condition: &Condition,
+    seed: u64,
+    interrupted: &AtomicBool,
+) -> Result<(), Trouble> {
+    let file = own(target).map_err(Trouble::Failed)?;
+    let is_interrupted = || interrupted.load(Ordering::Relaxed);
+    let failed = |error: io::Error| match is_interrupted() {
+        true => Trouble::Interrupted,
+        false => Trouble::Failed(format!("the file could not be created for a pass that writes: {error}")),
+    };
     if condition.workload == Workload::Append {
         file.set_len(0).map_err(failed)?;
         return file.sync_all().map_err(failed);
@@ -40,15 +55,16 @@ pub(crate) fn create(target: &Target, condition: &Condition, seed: u64) -> Resul
             let block_bytes = condition.fill().and_then(Fill::copied_by);
             // Writing to pages that are in the page cache already leaves their folios as they are.
             if block_bytes.is_some() {
-                cold::evict(target)?;
+                cold::evict(target, interrupted)?;
             }
             let block_bytes = block_bytes.unwrap_or(fixture::CHUNK);
-            fixture::write(file, condition.range, seed, block_bytes, |_| Ok(())).map_err(failed)?;
+            let go_on = |_| if is_interrupted() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
+            fixture::write(file, condition.range, seed, block_bytes, go_on).map_err(failed)?;
         }
         Layout::Preallocated => {
             file.set_len(0).map_err(failed)?;
             rustix::fs::fallocate(file, FallocateFlags::empty(), 0, target.bytes)
-                .map_err(|errno| format!("space could not be reserved (fallocate(2)): {errno}"))?;
+                .map_err(|errno| Trouble::Failed(format!("space could not be reserved (fallocate(2)): {errno}")))?;
         }
         Layout::Sparse => {
             file.set_len(0).map_err(failed)?;

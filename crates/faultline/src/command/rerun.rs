@@ -30,7 +30,7 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = if !commands(&experiment).is_empty() {
         let (files, folders) = named(&before, args)?;
-        Subject::of_named(&files, &folders, keep_cache)?
+        Subject::of_named(&files, &folders, keep_cache, &interrupted)?
     } else {
         let (target, size) = target(&before, args)?;
         subject::spare(&experiment, &target)?;

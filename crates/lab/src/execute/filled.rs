@@ -57,7 +57,7 @@ impl Bench<'_> {
             Some(block) => Some(Rc::new(fill::copy(self.target, range.end(), block, self.interrupted)?)),
             None => {
                 if !self.target.file_system.is_memory() {
-                    cold::evict(self.target).map_err(Trouble::Failed)?;
+                    cold::evict(self.target, self.interrupted)?;
                 }
                 match &self.target.named {
                     Some(named) => named.fill(fill, order, self.interrupted)?,

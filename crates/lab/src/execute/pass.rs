@@ -146,7 +146,7 @@ impl Bench<'_> {
         watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
     ) -> Result<Pass, Trouble> {
         if condition.workload.writes() {
-            writing::create(self.target, condition, self.record.seed).map_err(Trouble::Failed)?;
+            writing::create(self.target, condition, self.record.seed, self.interrupted)?;
             self.filled = None;
         }
         let copy = match condition.fill() {
@@ -245,7 +245,7 @@ impl Bench<'_> {
         if condition.state == State::Limited {
             // Pages that are in the page cache already are charged to no limit.
             self.filled = None;
-            cold::evict(target).map_err(Trouble::Failed)?;
+            cold::evict(target, self.interrupted)?;
         }
         self.cgroups.admit(link.pid(), arm, condition, target)?;
         // Threads that the worker starts from here on are counted with it.
@@ -261,7 +261,11 @@ impl Bench<'_> {
         match work.condition.state {
             State::Cold => {
                 self.filled = None;
-                Ok((cold::make_cold(work.target, work.condition.range).err(), BTreeMap::new()))
+                match cold::make_cold(work.target, work.condition.range, self.interrupted) {
+                    Ok(()) => Ok((None, BTreeMap::new())),
+                    Err(Trouble::Failed(reason)) => Ok((Some(reason), BTreeMap::new())),
+                    Err(trouble) => Err(trouble),
+                }
             }
             State::Limited => self.warm_up(link, work),
             _ => Ok((None, BTreeMap::new())),
@@ -335,12 +339,17 @@ impl Bench<'_> {
             Ok(bench.pass(&arm, &bench.plain_scan(condition.range, Consume::Sum))?.done.tally.checksum)
         };
         tally.checksum = read(self)?;
-        let emptied = writing::sync(self.target).and_then(|()| match self.target.file_system.is_memory() {
+        let synced = writing::sync(self.target).map_err(Trouble::Failed);
+        let emptied = synced.and_then(|()| match self.target.file_system.is_memory() {
             true => Ok(()),
-            false => cold::evict(self.target),
+            false => cold::evict(self.target, self.interrupted),
         });
-        if let Err(reason) = emptied {
-            return Ok(Some(format!("what was written could not be read back around the cache: {reason}")));
+        match emptied {
+            Ok(()) => {}
+            Err(Trouble::Failed(reason)) => {
+                return Ok(Some(format!("what was written could not be read back around the cache: {reason}")));
+            }
+            Err(trouble) => return Err(trouble),
         }
         let on_device = read(self)?;
         Ok((on_device != tally.checksum).then(|| {
