@@ -125,10 +125,15 @@ impl<W: Way> Reading<W> {
     /// One short pass, opened and closed. Without it the first blocks of the timed pass would include the worker's faults
     /// on its own code.
     fn rehearse(&mut self) -> Result<(), Refusal> {
-        let pattern = Pattern { ops: self.task.pattern.ops.min(REHEARSAL_OPS), ..self.task.pattern };
-        let ops = std::mem::replace(&mut self.task.pattern, pattern).ops;
+        let mut pattern = self.task.pattern;
+        pattern.ops = pattern.ops.min(REHEARSAL_OPS);
+        if pattern.workload.is_ascending() {
+            // What populates its range would take as long as the pass itself.
+            pattern.range.bytes = pattern.range.bytes.min(pattern.ops.saturating_mul(pattern.block));
+        }
+        let whole = std::mem::replace(&mut self.task.pattern, pattern);
         let rehearsed = run(&self.way, &self.task, &mut self.rooms, None);
-        self.task.pattern.ops = ops;
+        self.task.pattern = whole;
         rehearsed.map_err(|(_, fault)| fault)?;
         Ok(())
     }

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use schema::Condition;
-
 use super::Progress;
 use crate::plan::Stage;
 
@@ -29,18 +27,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A stage's part of the time that is left after what is `reserved`, by what the conditions need that are measured; at
-    /// least half of what it would have had if all stages before had kept to theirs.
-    pub(super) fn time_for(
-        &self,
-        stage: Stage,
-        conditions: &[&Condition],
-        reserved: Duration,
-        need: &dyn Fn(&Condition) -> f64,
-    ) -> Duration {
-        let sum = |wanted: &dyn Fn(Stage) -> bool| -> f64 {
-            conditions.iter().filter(|it| wanted(Stage::of(it))).map(|it| need(it)).sum()
-        };
+    /// A stage's part of the time that is left after what is `reserved`, by what the conditions need that are measured, each
+    /// with its stage; at least half of what it would have had if all stages before had kept to theirs.
+    pub(super) fn time_for(&self, stage: Stage, needs: &[(Stage, f64)], reserved: Duration) -> Duration {
+        let sum =
+            |wanted: &dyn Fn(Stage) -> bool| -> f64 { needs.iter().filter(|it| wanted(it.0)).map(|it| it.1).sum() };
         let own = sum(&|it| it == stage);
         let whole = self.budget.mul_f64(SOFT_SHARE);
         let left = whole.saturating_sub(self.started.elapsed()).saturating_sub(reserved);
@@ -82,7 +73,7 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use schema::State;
+    use schema::{Condition, State};
 
     use super::*;
 
@@ -92,16 +83,13 @@ mod tests {
 
     #[test]
     fn conditions_that_are_not_measured_have_no_share_of_the_budget() {
-        let under = |state| Condition { state, ..Condition::plain(1 << 20) };
-        let (cached, cold) = (under(State::Cached), under(State::Cold));
-        let need = |it: &Condition| if it.state == State::Cold { 1.5 } else { 1.0 };
-        let share = |conditions: &[&Condition]| {
-            clock(100, true).time_for(Stage::of(&cached), conditions, Duration::ZERO, &need).as_secs_f64()
-                / 100.0
-                / SOFT_SHARE
+        let of = |state, need| (Stage::of(&Condition { state, ..Condition::plain(1 << 20) }), need);
+        let (cached, cold) = (of(State::Cached, 1.0), of(State::Cold, 1.5));
+        let share = |needs: &[(Stage, f64)]| {
+            clock(100, true).time_for(cached.0, needs, Duration::ZERO).as_secs_f64() / 100.0 / SOFT_SHARE
         };
-        assert!(share(&[&cached]) > 0.99, "the only stage has all of it");
-        assert!(share(&[&cached, &cold]) < 0.5);
+        assert!(share(&[cached]) > 0.99, "the only stage has all of it");
+        assert!(share(&[cached, cold]) < 0.5);
     }
 
     #[test]

@@ -42,10 +42,11 @@ const SHARE_OF_TRIALS: f64 = 0.5;
 const SHARE_OF_CONFIRMATION: f64 = 0.2;
 /// Of the budget: what unit costs take in a survey.
 const SHARE_OF_CALIBRATION: f64 = 0.15;
-/// A warm pass with what it takes around it, in seconds.
-const WARM_PASS_S: f64 = 0.02;
-/// How much more time a condition needs whose passes wait for the device.
-const COLD_NEEDS: f64 = 1.5;
+/// What a pass takes before there was a trial, in seconds: one in memory, one that waits for the device, and what is around
+/// each. Only the proportions matter: stages share the budget by them.
+const WARM_PASS_S: f64 = 0.012;
+const SLOW_PASS_S: f64 = 0.02;
+const AROUND_PASS_S: f64 = 0.01;
 /// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
 /// seems to take no more than that one.
 const TRIAL_GROWTH: u64 = 8;
@@ -145,26 +146,32 @@ impl Bench<'_> {
             }
             Reading::Unavailable { .. } => Duration::ZERO,
         };
-        self.clock.time_for(stage, &self.measured_conditions(), calibration, &|it| self.need(it))
+        let needs = (0..self.record.conditions.len()).filter(|&it| self.is_measured(it));
+        let needs: Vec<(Stage, f64)> =
+            needs.map(|it| (Stage::of(&self.record.conditions[it]), self.need(it))).collect();
+        self.clock.time_for(stage, &needs, calibration)
     }
 
-    /// How much time a condition needs, where a warm one needs 1. Other passes wait for the device, and each is preceded
-    /// by an eviction, or by creating what it overwrites; a cold scan waits for all that it covers.
-    fn need(&self, condition: &Condition) -> f64 {
-        let stage = Stage::of(condition);
+    /// What a round of a condition takes, in seconds, as far as that is known without a trial.
+    fn need(&self, index: usize) -> f64 {
+        let condition = &self.record.conditions[index];
+        let cells = self.cells_of(index).into_iter().filter(|&it| self.record.cells[it].skipped.is_none()).count();
         let per_s = self.record.ceiling.value().map(|it| it.bytes_per_s);
-        match (stage, condition.workload, per_s) {
+        let pass_s = match (Stage::of(condition), condition.workload, per_s) {
             (Stage::Cold, Workload::Scan, Some(per_s)) => {
                 let ops = match condition.ops {
                     0 => sizing::least_ops(condition, self.window()),
                     given => given,
                 };
                 let bytes = ops.saturating_mul(condition.block_bytes).min(condition.range.bytes);
-                (bytes as f64 / per_s / WARM_PASS_S).max(COLD_NEEDS)
+                (bytes as f64 / per_s).max(SLOW_PASS_S)
             }
-            (stage, ..) if stage >= Stage::Limited => COLD_NEEDS,
-            _ => 1.0,
-        }
+            (stage, ..) if stage >= Stage::Limited => SLOW_PASS_S,
+            // The work is done once more before the clock starts.
+            _ if condition.state.is_held() => 2.0 * WARM_PASS_S,
+            _ => WARM_PASS_S,
+        };
+        cells as f64 * (AROUND_PASS_S + pass_s)
     }
 
     /// How much the device reads ahead, in bytes.
