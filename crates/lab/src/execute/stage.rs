@@ -129,12 +129,13 @@ impl Bench<'_> {
         if !self.is_interrupted() {
             self.leave_unreached(&slot.conditions, &failures);
         }
-        self.complete_calibration(stage, hooks);
+        // Before the calibration is completed: some of its passes evict the file.
         if confirms {
             let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
             let until = begun + whole + calibrated;
             self.confirm(&slot, until.min(self.clock.end()), ops_given, hooks);
         }
+        self.complete_calibration(stage, hooks);
     }
 
     /// A stage's part of the time that is left once unit costs are known.
