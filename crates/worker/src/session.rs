@@ -168,9 +168,9 @@ impl<W: Way> Reading<W> {
         if task.job.hold != Hold::Open {
             // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use.
             // Then a part of the range: otherwise the lines of exactly these blocks would lie in the CPU's caches, which
-            // flatters a mapping far more than it helps a system call. A pass that covers as much has swept them itself.
+            // flatters a mapping far more than it helps a system call. A scan of as much has swept them itself.
             run(way, task, rooms, Some(&mut opened)).map_err(|(_, fault)| fault)?;
-            if looked_at(task) < SWEEP_BYTES && !way.is_uncached() {
+            if !sweeps(task) && !way.is_uncached() {
                 sweep(way, task, rooms, &mut opened[..different])?;
             }
         }
@@ -182,13 +182,13 @@ impl<W: Way> Reading<W> {
 /// Larger than the last-level cache of most machines, small enough to be swept before every pass.
 const SWEEP_BYTES: u64 = 64 << 20;
 
-/// How many bytes a pass of all threads brings into the CPU's caches, at least; 0 where it looks at few bytes of a page.
-fn looked_at(task: &Task) -> u64 {
-    let Pattern { ops, block, consumed_percent, .. } = task.pattern;
-    match looks_every(task.job.consume) {
-        1 => ops.saturating_mul(block) / 100 * u64::from(consumed_percent),
-        _ => 0,
-    }
+/// Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large.
+fn sweeps(task: &Task) -> bool {
+    let Pattern { workload, ops, block, consumed_percent, .. } = task.pattern;
+    workload.is_ascending()
+        && looks_every(task.job.consume) == 1
+        && consumed_percent == 100
+        && ops.saturating_mul(block) >= SWEEP_BYTES
 }
 
 /// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes

@@ -39,15 +39,14 @@ final class Session {
         if (job.hold.equals("open")) team.begin();
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
             team.hold();
-            if (job.writes()) settle(); else if (!job.method.equals("channel-odirect") && lookedAt() < SWEEP_BYTES) sweep();
+            if (job.writes()) settle(); else if (!job.method.equals("channel-odirect") && !sweeps()) sweep();
         }
     }
 
-    /** How many bytes a pass brings into the processor's caches, at least; none where it looks at few bytes of a page. */
-    private long lookedAt() {
-        if (job.consume.equals("touch")) return 0;
-        long bytes = job.ops > Long.MAX_VALUE / job.blockBytes ? Long.MAX_VALUE : job.ops * job.blockBytes;
-        return bytes / 100 * job.percent;
+    /** Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large. */
+    private boolean sweeps() {
+        boolean looksAtAll = !job.consume.equals("touch") && job.percent == 100;
+        return job.workload.equals("scan") && looksAtAll && job.ops >= SWEEP_BYTES / job.blockBytes;
     }
 
     /** The processor's caches should not hold exactly the blocks of the pass before. */
