@@ -29,34 +29,39 @@ pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String>
     for (program, source) in [&fill, &truth] {
         compile(Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(program).arg(source))?;
     }
-    let mut programs = Programs { fill: fill.0, truth: truth.0, filled: None };
+    let copy = folder.join("truth-copy");
+    let mut programs = Programs { fill: fill.0, truth: truth.0, copy, filled: None };
     let mut page = format!(
-        "## The survey against programs of their own\n\n\
-         Each decided comparison of the survey whose two arms `xtask/bench/truth.c` has, and the same by that program: whole files, \
+        "## What is shown against programs of their own\n\n\
+         Each decided comparison whose two arms `xtask/bench/truth.c` has, and the same by that program: whole files, \
          as many random reads as the answer rests on, other offsets, {PAIRS} pairs ({PAIRS_OF_SLOW} where a pass takes a second).\n\n"
     );
     for &bytes in sizes {
         let file = folder.join(format!("truth-{bytes}"));
         std::fs::write(&file, super::noise(bytes))?;
         std::fs::File::open(&file)?.sync_all()?;
-        let (survey, took) = document(tool, folder, &[&"run", &file.display()])?;
-        page += &of_file(&mut programs, &file, bytes, &survey, took.as_secs_f64())?;
+        for experiment in ["survey", "fills"] {
+            let (shown, took) = document(tool, folder, &[&"run", &file.display(), &"-e", &experiment])?;
+            let heading = format!("`run -e {experiment}` on a file of {}, {:.0} s", Bytes(bytes), took.as_secs_f64());
+            page += &of_file(&mut programs, &file, &heading, &shown)?;
+        }
         std::fs::remove_file(&file)?;
+        let _ = std::fs::remove_file(&programs.copy);
     }
     Ok(page)
 }
 
-fn of_file(programs: &mut Programs, file: &Path, bytes: u64, survey: &Document, took_s: f64) -> Result<String> {
+fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document) -> Result<String> {
     let mut rows = String::new();
     let (mut all, mut turned, mut near) = (0, 0, 0);
     let mut decided: Vec<&Comparison> =
-        survey.findings.comparisons.iter().filter(|it| it.verdict.is_decided() && is_here(it, survey)).collect();
+        shown.findings.comparisons.iter().filter(|it| it.verdict.is_decided() && is_here(it, shown)).collect();
     // Fills are made once.
     decided.sort_by_key(|it| (it.condition.fill(), it.id.cell));
     for comparison in decided {
         let said = comparison.speedup.context("a decided comparison has a ratio")?;
         let cells = [comparison.baseline_cell, comparison.id.cell];
-        let arms = cells.map(|cell| &survey.record.cells[cell].arm);
+        let arms = cells.map(|cell| &shown.record.cells[cell].arm);
         let true_ratio = programs.ratio(file, comparison, arms)?;
         let is_turned = (said.median - 1.0) * (true_ratio - 1.0) < 0.0
             && (said.ci_low > 1.05 || said.ci_high < 1.0 / 1.05)
@@ -81,16 +86,15 @@ fn of_file(programs: &mut Programs, file: &Path, bytes: u64, survey: &Document, 
         )?;
     }
     Ok(format!(
-        "### A file of {}, surveyed in {took_s:.0} s\n\n{all} comparisons, {turned} with the other sign, {near} within 15 %.\n\n\
-         | condition | arm | than | the survey says | the program | |\n|---|---|---|---|---|---|\n{rows}\n",
-        Bytes(bytes)
+        "### {heading}\n\n{all} comparisons, {turned} with the other sign, {near} within 15 %.\n\n\
+         | condition | arm | than | faultline says | the program | |\n|---|---|---|---|---|---|\n{rows}\n"
     ))
 }
 
 /// Whether the program has both arms, from the same start.
-fn is_here(comparison: &Comparison, survey: &Document) -> bool {
+fn is_here(comparison: &Comparison, shown: &Document) -> bool {
     let of_cell = |cell: usize| {
-        let cell = &survey.record.cells[cell];
+        let cell = &shown.record.cells[cell];
         cell.own_condition.is_none() && method(&cell.arm).is_some()
     };
     of_cell(comparison.baseline_cell)
@@ -110,6 +114,8 @@ fn method(arm: &Arm) -> Option<String> {
 struct Programs {
     fill: PathBuf,
     truth: PathBuf,
+    /// Where a fill goes that is a file of its own.
+    copy: PathBuf,
     /// What the file lies in memory as.
     filled: Option<Fill>,
 }
@@ -140,6 +146,8 @@ impl Programs {
     /// Nanoseconds of one pass.
     fn pass(&mut self, file: &Path, condition: &Condition, arm: &Arm, ops: u64, seed: u64) -> Result<f64> {
         self.reach(file, condition)?;
+        let is_copied = condition.fill().is_some_and(|it| matches!(it, Fill::Written(_)));
+        let file = if is_copied { &self.copy } else { file };
         let workload = if condition.workload == Workload::Scan { "scan" } else { "random" };
         let mut program = Command::new(&self.truth);
         program.arg(file).arg(method(arm).context("the program has the arm")?).arg(workload);
@@ -163,10 +171,21 @@ impl Programs {
             fill if fill == self.filled => return Ok(()),
             Some(fill) => {
                 self.filled = Some(fill);
-                if fill == Fill::Random { "random-queued".into() } else { fill.to_string() }
+                match fill {
+                    Fill::Random => "random-queued".into(),
+                    Fill::HugePages => "hugepage".into(),
+                    Fill::Written(bytes) => format!("written={bytes}"),
+                    Fill::ReadAhead(bytes) => format!("read-ahead={bytes}"),
+                    fill => fill.to_string(),
+                }
             }
         };
-        let output = Command::new(&self.fill).arg(file).arg(how).output()?;
+        let mut program = Command::new(&self.fill);
+        program.arg(file).arg(&how);
+        if how.starts_with("written") {
+            program.arg(&self.copy);
+        }
+        let output = program.output()?;
         ensure!(output.status.success(), "fill failed: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
     }
