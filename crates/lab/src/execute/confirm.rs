@@ -19,7 +19,7 @@ use crate::{link::Trouble, plan};
 /// After so many passes that did not count, the answer is left as it is.
 const INVALID_MOST: usize = 2;
 /// A pass that is not so much larger than those of the rounds asks the same question.
-const LARGER: u64 = 2;
+const LARGER: u64 = 4;
 /// Of the memory that is available, at most this is filled.
 const MEMORY_SHARE: u64 = 4;
 /// Rounds count up from 1; the offsets of these passes are those of none.

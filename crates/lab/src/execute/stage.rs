@@ -1,7 +1,8 @@
 //! One stage of a run: every arm tried, sizes fixed, then rounds.
 //!
 //! Order matters more than anything else here. Within a round every arm of a condition runs once, in an order that is
-//! drawn anew, so that drift and neighbours hit all arms alike; each pass has a process of its own. Rounds stop when
+//! drawn anew and with the other conditions in between, so that drift and neighbours hit all arms alike; each pass has a
+//! process of its own. Rounds stop when
 //! every comparison is precise enough or the time is over, never because a result looks decided.
 
 use std::{
@@ -428,38 +429,26 @@ impl Bench<'_> {
         let mut saved = Instant::now();
         for round in 0..rounds_max {
             self.round = round + 1;
-            let mut order: Vec<usize> = slot.conditions.clone();
-            self.random.shuffle(&mut order);
-            for condition in order {
-                let mut cells: Vec<usize> =
-                    active.iter().copied().filter(|&cell| self.record.cells[cell].condition == condition).collect();
-                if cells.is_empty() {
-                    continue;
+            if self.is_out_of_time(slot, round, &active) {
+                self.cut_short(slot, round);
+                self.end_rounds(&active, RoundsEnd::Budget);
+                return;
+            }
+            for cell in self.order_of(&active) {
+                if self.is_interrupted() {
+                    return;
                 }
-                if self.is_out_of_time(slot, round) {
+                // A pass that would exceed what is left is not begun.
+                let is_too_long = self.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
+                if self.clock.binds && (is_too_long || self.clock.is_over()) {
                     self.cut_short(slot, round);
                     self.end_rounds(&active, RoundsEnd::Budget);
                     return;
                 }
-                let label = self.record.conditions[condition].label();
-                (hooks.progress)(&self.clock.progress(format!(
-                    "{}: round {} of {label}",
-                    slot.stage.name(),
-                    round + 1
-                )));
-                self.random.shuffle(&mut cells);
-                for cell in cells {
-                    if self.is_interrupted() {
-                        return;
-                    }
-                    // A pass that would exceed what is left is not begun.
-                    if self.clock.binds && self.expected.get(&cell).is_some_and(|&it| it > self.clock.left()) {
-                        self.cut_short(slot, round);
-                        self.end_rounds(&active, RoundsEnd::Budget);
-                        return;
-                    }
-                    self.sample(cell, round);
-                }
+                let label = self.record.conditions[self.record.cells[cell].condition].label();
+                let what = format!("{}: round {} of {label}", slot.stage.name(), round + 1);
+                (hooks.progress)(&self.clock.progress(what));
+                self.sample(cell, round);
             }
             let (budget, fill) = (self.settings.budget, slot.stage.fill());
             self.calibrate(hooks, &|bench, calibration| {
@@ -484,6 +473,20 @@ impl Bench<'_> {
         self.end_rounds(&active, if self.settings.rounds.is_some() { RoundsEnd::Asked } else { RoundsEnd::Most });
     }
 
+    /// The cells of a round: every condition's in an order drawn anew, and one of each condition before the next of any. So
+    /// what the pass before left in the CPU caches is another condition's, and not the blocks that this one reads.
+    fn order_of(&mut self, active: &[usize]) -> Vec<usize> {
+        let mut conditions: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &cell in active {
+            conditions.entry(self.record.cells[cell].condition).or_default().push(cell);
+        }
+        let mut conditions: Vec<Vec<usize>> = conditions.into_values().collect();
+        self.random.shuffle(&mut conditions);
+        conditions.iter_mut().for_each(|cells| self.random.shuffle(cells));
+        let most = conditions.iter().map(Vec::len).max().unwrap_or(0);
+        (0..most).flat_map(|at| conditions.iter().filter_map(move |cells| cells.get(at).copied())).collect()
+    }
+
     /// Notes why there are no more rounds of the conditions of these cells; of those that go on, the last note stays.
     fn end_rounds(&mut self, cells: &[usize], end: RoundsEnd) {
         for &cell in cells {
@@ -491,9 +494,9 @@ impl Bench<'_> {
         }
     }
 
-    /// Fewer rounds than the least tell nothing, so for those a stage may exceed its time; the last one until the
-    /// whole run is over.
-    fn is_out_of_time(&self, slot: &Slot, round: u32) -> bool {
+    /// Whether there is no time for one more round. Fewer rounds than the least tell nothing, so for those a stage may exceed
+    /// its time; the last one until the whole run is over.
+    fn is_out_of_time(&self, slot: &Slot, round: u32, active: &[usize]) -> bool {
         if !self.clock.binds {
             return false;
         }
@@ -503,7 +506,10 @@ impl Bench<'_> {
         match round < ROUNDS_MIN {
             true if slot.is_last => self.clock.is_over(),
             true => spent > slot.time.mul_f64(OVERTIME),
-            false => spent > slot.time,
+            false => {
+                let expected: Duration = active.iter().filter_map(|it| self.expected.get(it)).sum();
+                spent + expected > slot.time
+            }
         }
     }
 
