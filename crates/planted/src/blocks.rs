@@ -1,6 +1,6 @@
 //! The comparisons of a planted record.
 
-use schema::{Consume, Layout, State, Workload};
+use schema::{Consume, Fill, Layout, State, Workload};
 
 pub(crate) struct Block {
     pub(crate) name: &'static str,
@@ -12,8 +12,12 @@ pub(crate) struct Block {
     pub(crate) consumes: &'static [Consume],
     pub(crate) threads: &'static [u32],
     pub(crate) layouts: &'static [Layout],
+    /// None: the usual one, unsaid.
+    pub(crate) fills: &'static [Fill],
     pub(crate) file_bytes: u64,
     pub(crate) offset: u64,
+    /// How many times as long as the first the second arm takes, condition by condition; drawn where there is none.
+    pub(crate) factors: &'static [f64],
     /// The second arm's processes fall into two groups.
     pub(crate) splits: bool,
 }
@@ -27,8 +31,10 @@ const PLAIN: Block = Block {
     consumes: &[Consume::Sum],
     threads: &[1],
     layouts: &[Layout::Written],
+    fills: &[],
     file_bytes: 64 << 20,
     offset: 0,
+    factors: &[],
     splits: false,
 };
 
@@ -62,4 +68,20 @@ pub(crate) const BLOCKS: &[Block] = &[
     },
     Block { name: "limited", arms: &["pread", "mmap"], state: State::Limited, sizes: &[65_536], ..PLAIN },
     Block { name: "forks", arms: &["jvm/channel-heap", "jvm/mapped"], sizes: &[16_384], splits: true, ..PLAIN },
+    Block {
+        name: "fills",
+        arms: &["pread", "mmap"],
+        workload: Workload::Random,
+        sizes: &[64],
+        fills: &[Fill::Sequential, Fill::Random, Fill::Faults, Fill::Written(4096)],
+        factors: &[0.25, 2.0, 0.5, 1.0],
+        ..PLAIN
+    },
+    Block {
+        name: "sizes",
+        arms: &["pread", "mmap"],
+        sizes: &[8192, 32_768, 131_072],
+        factors: &[0.5, 0.8, 2.0],
+        ..PLAIN
+    },
 ];

@@ -7,7 +7,7 @@
 //!
 //! In each record: two comparisons whose conditions are equal, a file and blocks that are no multiples of a page, several
 //! consumes, one and three threads, ranges that do not begin at 0, cold cells with bytes from the device, writing on three
-//! layouts, a memory limit, JVM arms with processes that fall into two groups, an A/A control under each condition, passes
+//! layouts, several fills with a winner each, a memory limit, JVM arms with processes that fall into two groups, an A/A control under each condition, passes
 //! that were lost, cells that are skipped, invalid or failed, and claims with known verdicts.
 //!
 //! To add a kind of truth: a block in `BLOCKS`, or a field of `Truth` that `Plan::plant` fills; then a line in the tests of
@@ -20,10 +20,10 @@ mod random;
 use std::collections::BTreeMap;
 
 use schema::{
-    Arm, Condition, Experiment, Reading, Record, Span, State, Workload,
-    findings::ClaimVerdict,
+    Arm, Condition, Experiment, Fill, Reading, Record, Span, State, Workload,
+    findings::{AnswerOf, ClaimVerdict, Verdict},
     protocol::{Phases, Tally},
-    record::{Cell, FilledRange, Outcome, Resident, Sample},
+    record::{Cell, Confirmation, FilledRange, Outcome, Resident, Sample},
 };
 
 pub use empty::empty_record;
@@ -42,6 +42,8 @@ pub struct Plan {
     pub rounds: u32,
     /// Two comparisons have equal conditions.
     pub repeats: bool,
+    /// Second arms were measured again at the size of the job.
+    pub jobs: bool,
 }
 
 /// A record and its truth.
@@ -65,6 +67,39 @@ pub struct Truth {
     pub peak_memory_bytes: f64,
     /// Passes that are invalid although the cell has others.
     pub lost: u32,
+    /// What passes at the size of the job say of it beside its baseline, where it was measured again.
+    pub job: Option<Job>,
+}
+
+/// Passes at the size of the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Job {
+    /// Five pairs say what the rounds say.
+    Holds,
+    /// Five pairs say something else.
+    Turns,
+    /// Three pairs say something else: too few to decide anything.
+    Doubts,
+    /// Three pairs say what the rounds say.
+    Silent,
+}
+
+/// What is to be said of an arm beside its baseline, without noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    pub verdict: Verdict,
+    /// How many times faster it is.
+    pub ratio: f64,
+    pub of: AnswerOf,
+}
+
+/// By the margin of all verdicts.
+fn verdict(ratio: f64) -> Verdict {
+    match ratio {
+        ratio if ratio > MARGIN => Verdict::Faster,
+        ratio if ratio < 1.0 / MARGIN => Verdict::Slower,
+        _ => Verdict::Same,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +120,7 @@ pub const REASON: &str = "planted";
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { seed: 1, noise: 0.0, rounds: 8, repeats: true }
+        Plan { seed: 1, noise: 0.0, rounds: 8, repeats: true, jobs: false }
     }
 }
 
@@ -106,11 +141,15 @@ impl Plan {
             let conditions = block.conditions();
             // Of three arms the last one is missing somewhere.
             let gap = (block.arms.len() > 2).then(|| random.below(conditions.len() as u64) as usize);
+            let first = planted.record.conditions.len();
             for (at, condition) in conditions.into_iter().enumerate() {
+                if let Some(factor) = block.factors.get(at) {
+                    factors[1] = *factor;
+                }
                 let gap = (gap == Some(at)).then(|| random.pick(&[Kind::Skipped, Kind::Invalid, Kind::Failed]));
                 self.condition(&mut planted, &mut random, (origin, block), condition, &factors, gap);
             }
-            planted.claim(&mut text, block, factors[1]);
+            planted.claim(&mut text, block, first);
         }
         planted.record.experiment =
             Experiment::parse("planted", &text).unwrap_or_else(|error| panic!("{}", error.at("planted")));
@@ -128,11 +167,11 @@ impl Plan {
     ) {
         let index = planted.record.conditions.len();
         planted.record.fills.push(FilledRange {
-            fill: None,
+            fill: condition.fill,
             pages_per_fault: None,
             range: condition.range,
             method: REASON.to_string(),
-            elapsed_ns: 1,
+            elapsed_ns: fill_ns(condition.fill.unwrap_or(Fill::Sequential)),
             folio_orders: Reading::unavailable(REASON),
         });
         planted.record.conditions.push(condition.clone());
@@ -140,6 +179,7 @@ impl Plan {
         // Whole nanoseconds, and another pace in each comparison and condition.
         let base = 400 + 100 * random.below(200);
         let last = block.arms.len() - 1;
+        let is_asked_again = matches!(condition.state, State::Cold | State::Cached | State::Mapped);
         let mut enter = |at: usize, control: bool| {
             let kind = match gap {
                 Some(kind) if at == last && !control => kind,
@@ -156,6 +196,8 @@ impl Plan {
                     0.0
                 },
                 peak_memory_bytes: ((3 + at as u64) << 20) as f64,
+                job: (self.jobs && at == 1 && kind == Kind::Measured && is_asked_again)
+                    .then(|| random.pick(&[Job::Holds, Job::Turns, Job::Doubts, Job::Silent])),
                 lost: u32::from(at == 1 && !control && kind == Kind::Measured && random.below(3) == 0),
             };
             planted.record.cells.push(Cell {
@@ -171,6 +213,17 @@ impl Plan {
         };
         (0..block.arms.len()).for_each(|at| enter(at, false));
         enter(0, true);
+        let again = planted.cells_of(index).find(|&at| planted.truth[at].job.is_some());
+        again.into_iter().for_each(|arm| planted.measure_again(arm));
+    }
+}
+
+/// What making a fill is planted to take.
+pub fn fill_ns(fill: Fill) -> u64 {
+    match fill {
+        Fill::Random => 7_000_000_000,
+        Fill::Faults => 3_000_000_000,
+        _ => 1_000_000_000,
     }
 }
 
@@ -208,6 +261,27 @@ impl Planted {
         cells.filter(move |(_, cell)| cell.condition == condition && !cell.control).map(|(at, _)| at)
     }
 
+    /// What is to be said of an arm beside the first of its condition, after it was measured again; of cells without a
+    /// number nothing.
+    pub fn answer(&self, arm: usize) -> Option<Answer> {
+        let baseline = self.cells_of(self.record.cells[arm].condition).next()?;
+        let truth = &self.truth[arm];
+        let ratio = self.truth[baseline].ns_per_op / truth.ns_per_op;
+        let of = match (truth.kind, truth.job) {
+            (Kind::Split, _) => return Some(Answer { verdict: Verdict::Undecided, ratio, of: AnswerOf::Rounds }),
+            (Kind::Measured, None | Some(Job::Silent)) => AnswerOf::Rounds,
+            (Kind::Measured, Some(Job::Holds)) => AnswerOf::RoundsAndJob,
+            (Kind::Measured, Some(Job::Turns)) => AnswerOf::Job,
+            (Kind::Measured, Some(Job::Doubts)) => AnswerOf::Neither,
+            _ => return None,
+        };
+        Some(match of {
+            AnswerOf::Job => Answer { verdict: verdict(turned(ratio)), ratio: turned(ratio), of },
+            AnswerOf::Neither => Answer { verdict: Verdict::Undecided, ratio, of },
+            AnswerOf::Rounds | AnswerOf::RoundsAndJob => Answer { verdict: verdict(ratio), ratio, of },
+        })
+    }
+
     /// The first measured cell that is neither baseline nor control nor in two groups.
     pub fn some_cell(&self) -> usize {
         let plain = |at: &usize| self.truth[*at].kind == Kind::Measured && self.truth[*at].lost == 0;
@@ -242,6 +316,28 @@ impl Planted {
         other.record.id.push_str("-later");
         other.record.started = "2001-04-11T00:00:00Z".to_string();
         other
+    }
+
+    fn measure_again(&mut self, arm: usize) {
+        let condition = self.record.cells[arm].condition;
+        let baseline = self.cells_of(condition).next().expect("a condition with an arm has a baseline");
+        let ratio = self.truth[baseline].ns_per_op / self.truth[arm].ns_per_op;
+        let (pairs, ratio) = match self.truth[arm].job.expect("it was measured again") {
+            Job::Holds => (5, ratio),
+            Job::Turns => (5, turned(ratio)),
+            Job::Doubts => (3, turned(ratio)),
+            Job::Silent => (3, ratio),
+        };
+        let under = &self.record.conditions[condition];
+        self.record.confirmations.push(Confirmation {
+            condition,
+            baseline_cell: baseline,
+            arm_cell: arm,
+            range: under.range,
+            ops: 4 * under.ops,
+            pairs: vec![[1e9 * ratio, 1e9]; pairs],
+            invalid: Vec::new(),
+        });
     }
 
     fn measure(&mut self, cell: usize, plan: Plan, random: &mut Random) {
@@ -298,15 +394,21 @@ impl Planted {
     }
 
     /// A claim about time and one about faults of the second arm.
-    fn claim(&mut self, text: &mut String, block: &Block, factor: f64) {
+    fn claim(&mut self, text: &mut String, block: &Block, first: usize) {
         let [name, than, arm] = [block.name, block.arms[0], block.arms[1]];
         let about = format!("says = \"Planted\"\ncompare = \"{name}\"\narm = \"{arm}\"\n");
         text.push_str(&format!("[[claim]]\nid = \"{name}-time\"\n{about}than = \"{than}\"\nexpect = \"lower\"\n"));
-        let verdict = match 1.0 / factor {
-            _ if block.splits => ClaimVerdict::Undecided,
-            speedup if speedup > MARGIN => ClaimVerdict::Holds,
-            speedup if speedup < 1.0 / MARGIN => ClaimVerdict::Reversed,
-            _ => ClaimVerdict::NoDifference,
+        let answers = (first..self.record.conditions.len()).filter_map(|it| self.answer(self.cells_of(it).nth(1)?));
+        let verdicts: Vec<Verdict> = answers.map(|it| it.verdict).collect();
+        let mut decided: Vec<Verdict> = verdicts.iter().copied().filter(|it| it.is_decided()).collect();
+        let (of, open) = (decided.len(), verdicts.len() - decided.len());
+        decided.dedup();
+        // The decided conditions must agree and be at least half.
+        let verdict = match decided[..] {
+            [Verdict::Faster] if of >= open => ClaimVerdict::Holds,
+            [Verdict::Slower] if of >= open => ClaimVerdict::Reversed,
+            [Verdict::Same] if of >= open => ClaimVerdict::NoDifference,
+            _ => ClaimVerdict::Undecided,
         };
         self.claims.insert(format!("{name}-time"), verdict);
         let conditions = block.conditions();
@@ -321,6 +423,11 @@ impl Planted {
     }
 }
 
+/// What five pairs say where they do not say what the rounds say.
+fn turned(ratio: f64) -> f64 {
+    if verdict(ratio) == Verdict::Same { 2.0 } else { 1.0 / ratio }
+}
+
 /// Differences below this are no difference (docs/METHODOLOGY.md).
 pub const MARGIN: f64 = 1.05;
 
@@ -331,7 +438,9 @@ impl Block {
             for &threads in self.threads {
                 for layout in self.layouts {
                     for &block_bytes in self.sizes {
-                        all.push(Condition {
+                        let fills = self.fills.iter().copied().map(Some).chain(self.fills.is_empty().then_some(None));
+                        all.extend(fills.map(|fill| Condition {
+                            fill,
                             workload: self.workload,
                             consume: *consume,
                             block_bytes,
@@ -342,7 +451,7 @@ impl Block {
                             ops: (self.file_bytes - self.offset).div_ceil(block_bytes),
                             memory_bytes: (self.state == State::Limited).then_some(self.file_bytes / 2),
                             ..Condition::plain(self.file_bytes)
-                        });
+                        }));
                     }
                 }
             }
@@ -389,6 +498,10 @@ impl Block {
         );
         if self.workload.writes() {
             text.push_str(&format!("layout = {}\n", words(self.layouts.iter().map(|it| it.word()).collect())));
+        }
+        if !self.fills.is_empty() {
+            let fills: Vec<String> = self.fills.iter().map(|it| format!("\"{it}\"")).collect();
+            text.push_str(&format!("fill = {}\n", list(fills)));
         }
         if self.state == State::Limited {
             text.push_str("memory = 0.5\n");

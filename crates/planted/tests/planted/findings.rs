@@ -3,10 +3,10 @@
 use planted::{Kind, MARGIN, Plan, Planted, SPLIT};
 use schema::{
     Findings,
-    findings::{ClaimVerdict, Status, Verdict},
+    findings::{AnswerOf, ClaimVerdict, Status, Verdict},
 };
 
-use crate::{exact, near, plans};
+use crate::{exact, measured_again, near, plans};
 
 fn is_measured(kind: Kind) -> bool {
     matches!(kind, Kind::Measured | Kind::Split)
@@ -76,7 +76,7 @@ fn pairs(planted: &Planted) -> Vec<(usize, usize)> {
 
 #[test]
 fn comparisons_have_the_planted_ratio_and_without_noise_the_planted_verdict() {
-    for planted in exact() {
+    for planted in exact().chain(measured_again()) {
         let findings = analysis::analyze(&planted.record);
         let pairs = pairs(&planted);
         assert_eq!(findings.comparisons.len(), pairs.len());
@@ -84,18 +84,16 @@ fn comparisons_have_the_planted_ratio_and_without_noise_the_planted_verdict() {
             assert_eq!(found.arm, planted.record.cells[arm].arm.name);
             assert_eq!(found.baseline, planted.record.cells[baseline].arm.name);
             let truth = &planted.truth[arm];
-            let ratio = planted.truth[baseline].ns_per_op / truth.ns_per_op;
-            let verdict = match truth.kind {
-                Kind::Split => Verdict::Undecided,
-                Kind::Measured if ratio > MARGIN => Verdict::Faster,
-                Kind::Measured if ratio < 1.0 / MARGIN => Verdict::Slower,
-                Kind::Measured => Verdict::Same,
-                _ => Verdict::Undecided,
-            };
+            let answer = planted.answer(arm);
+            let verdict = answer.map_or(Verdict::Undecided, |it| it.verdict);
             assert_eq!(found.verdict, verdict, "{} {}: {found:?}", found.arm, found.condition.label());
-            assert_eq!(found.speedup.is_some(), is_measured(truth.kind));
+            assert_eq!(found.answer_of, answer.map_or(AnswerOf::Rounds, |it| it.of), "{:?}: {found:?}", truth.job);
+            assert_eq!(
+                (found.speedup.is_some(), found.confirmed.is_some()),
+                (is_measured(truth.kind), truth.job.is_some())
+            );
             if truth.kind == Kind::Measured {
-                near(found.speedup.unwrap().median, ratio);
+                near(found.speedup.unwrap().median, answer.unwrap().ratio);
                 assert_eq!(found.pairs, planted_rounds(&planted) - truth.lost);
             }
         }
@@ -187,7 +185,7 @@ fn the_winner(planted: &Planted, findings: &Findings, index: usize) {
 
 #[test]
 fn claims_have_the_planted_verdict() {
-    for planted in exact() {
+    for planted in exact().chain(measured_again()) {
         let findings = analysis::analyze(&planted.record);
         assert_eq!(findings.claims.len(), planted.claims.len());
         for claim in &findings.claims {

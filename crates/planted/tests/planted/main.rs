@@ -16,6 +16,11 @@ fn exact() -> impl Iterator<Item = Planted> {
     (1..=5).map(|seed| Plan { seed, ..Plan::default() }.plant())
 }
 
+/// Answers of which some hold at the size of the job, some turn, and some are left open.
+fn measured_again() -> impl Iterator<Item = Planted> {
+    (1..=5).map(|seed| Plan { seed, jobs: true, ..Plan::default() }.plant())
+}
+
 #[track_caller]
 fn near(found: f64, planted: f64) {
     assert!((found / planted - 1.0).abs() < 1e-4, "{found}, and {planted} was planted");
