@@ -40,7 +40,7 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
     let Some((job, ratios)) = measured_again(record, finding) else { return };
     let pairs = ratios.len() as u32;
     let Some(speedup) = stats::median_of_positive(ratios) else { return };
-    let (verdict, why) = compare::verdict(Some(speedup), pairs);
+    let (verdict, _) = compare::verdict(Some(speedup), pairs);
     let rounds = (finding.speedup, finding.verdict);
     let lies_elsewhere = || rounds.0.is_none_or(|it| side(it.median) != side(speedup.median));
     finding.answer_of = match verdict.is_decided() {
@@ -63,11 +63,13 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
         }
         AnswerOf::Neither => {
             finding.verdict = Verdict::Undecided;
+            let why = match pairs < Confirmation::PAIRS {
+                true => format!("too few to decide anything ({} are the least)", Confirmation::PAIRS),
+                false => format!("between {:.2} and {:.2}, which decides nothing", speedup.ci_low, speedup.ci_high),
+            };
+            let pairs = count(pairs.into(), "pair", "pairs");
             finding.reason = Some(format!(
-                "passes of {passes} said {said}, and {} at the size of the job, {blocks} blocks, said {now}, which decides \
-                 nothing: {}",
-                count(pairs.into(), "pair", "pairs"),
-                why.unwrap_or_default()
+                "passes of {passes} said {said}, and at the size of the job, {blocks} blocks, {pairs} said {now}: {why}"
             ));
         }
         AnswerOf::Rounds | AnswerOf::RoundsAndJob => {}

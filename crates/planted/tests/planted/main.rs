@@ -1,7 +1,9 @@
 //! Whether everything that is said of a record is what was planted in it.
 
+mod fills;
 mod findings;
 mod hostile;
+mod jobs;
 mod rendered;
 mod runs;
 

@@ -17,13 +17,20 @@ use crate::near;
 type Row = Vec<Vec<Shown>>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Shown {
-    value: f64,
+pub(crate) struct Shown {
+    pub(crate) value: f64,
     half_a_digit: f64,
 }
 
+impl Shown {
+    /// It is a value as far as it is shown.
+    pub(crate) fn is(self, value: f64) -> bool {
+        (self.value - value).abs() <= self.half_a_digit * 1.0001
+    }
+}
+
 /// Numbers with their units in one text: `1.23 µs [1.21, 1.25]` are three, all in µs.
-fn numbers(text: &str) -> Vec<Shown> {
+pub(crate) fn numbers(text: &str) -> Vec<Shown> {
     const UNITS: &[(&str, f64)] = &[
         ("ns", 1.0),
         ("µs", 1e3),
@@ -102,7 +109,7 @@ fn markdown(planted: &Planted, findings: &Findings) -> Vec<Cells> {
 }
 
 /// The text between tags, entities read back.
-fn plain(html: &str) -> String {
+pub(crate) fn plain(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
     for letter in html.chars() {
@@ -116,7 +123,7 @@ fn plain(html: &str) -> String {
     text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").trim().to_string()
 }
 
-fn tagged<'a>(html: &'a str, tag: &str) -> Vec<&'a str> {
+pub(crate) fn tagged<'a>(html: &'a str, tag: &str) -> Vec<&'a str> {
     let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
     let mut found = Vec::new();
     let mut rest = html;
@@ -229,7 +236,7 @@ fn values(planted: &Planted, findings: &Findings, at: usize, column: &str) -> Ve
 
 #[test]
 fn every_number_of_every_cell_is_the_same_in_markdown_page_terminal_and_findings() {
-    let planted = Plan { noise: 0.03, rounds: 9, ..Plan::default() }.plant();
+    let planted = Plan { noise: 0.03, rounds: 9, jobs: true, ..Plan::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let groups = groups(&planted, &findings);
     let markdown = markdown(&planted, &findings);
@@ -310,8 +317,8 @@ fn maps(planted: &Planted, findings: &Findings) -> [Vec<MapRow>; 3] {
 #[test]
 fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equal() {
     let mut equal = Vec::new();
-    for seed in 1..=8 {
-        let planted = Plan { seed, ..Plan::default() }.plant();
+    for (seed, jobs) in (1..=8).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let planted = Plan { seed, jobs, ..Plan::default() }.plant();
         let findings = analysis::analyze(&planted.record);
         let [markdown, page, terminal] = maps(&planted, &findings);
         let mut states: Vec<schema::State> = Vec::new();
@@ -337,8 +344,9 @@ fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equ
             let over = *cells.iter().find(|&&at| name(at) == over).expect("an arm of the same condition");
             assert!(winner == baseline || over == baseline, "{row:?}");
             let shown = numbers(margin)[0];
-            let ratio = planted.truth[over].ns_per_op / planted.truth[winner].ns_per_op;
-            assert!((shown.value - ratio).abs() <= shown.half_a_digit * 1.0001, "{row:?}: {ratio}");
+            let answer = |at: usize| planted.answer(at).unwrap().ratio;
+            let ratio = if winner == baseline { 1.0 / answer(over) } else { answer(winner) };
+            assert!(shown.is(ratio), "{row:?}: {ratio}");
             let comparison = planted.record.origins[condition];
             if comparison < 2 && winner != baseline {
                 equal.push((comparison, name(over).to_string()));
@@ -362,7 +370,7 @@ fn passes(planted: &Planted, cell: usize) -> impl Iterator<Item = f64> {
 
 #[test]
 fn the_tables_of_charts_show_times_that_cells_have() {
-    let planted = Plan { noise: 0.03, rounds: 9, ..Plan::default() }.plant();
+    let planted = Plan { noise: 0.03, rounds: 9, jobs: true, ..Plan::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let (html, _) = page(&planted, &findings);
     let mut checked = 0;
@@ -390,7 +398,7 @@ fn the_tables_of_charts_show_times_that_cells_have() {
 
 #[test]
 fn the_csv_has_every_pass_and_its_medians_are_those_of_the_findings() {
-    let planted = Plan { noise: 0.03, rounds: 9, ..Plan::default() }.plant();
+    let planted = Plan { noise: 0.03, rounds: 9, jobs: true, ..Plan::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let csv = report::csv(&planted.record);
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -428,7 +436,7 @@ fn the_csv_has_every_pass_and_its_medians_are_those_of_the_findings() {
 
 #[test]
 fn json_has_the_record_and_the_findings_to_the_last_bit() {
-    let planted = Plan { noise: 0.03, ..Plan::default() }.plant();
+    let planted = Plan { noise: 0.03, jobs: true, ..Plan::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let document: Document = serde_json::from_str(&report::json(&planted.record, &findings, None)).unwrap();
     assert_eq!((document.record, document.findings), (planted.record, findings));
