@@ -146,7 +146,7 @@ impl Kit {
         (Kit { inode: target.inode, tracepoints }, (!limits.is_empty()).then(|| limits.join("; ")))
     }
 
-    /// Attaches to a worker that has not started any thread yet.
+    /// Attaches to the thread of a worker that will make the pass, and with it to all that it starts from now on.
     pub fn watch(&self, pid: u32) -> Watch {
         let tracepoint = |group, event| match self.tracepoints.get(&(group, event)) {
             Some(found) => found.clone(),

@@ -80,6 +80,10 @@ pub struct Hello {
     /// `native`, and for other runtimes their version too: `jvm 25.0.3`.
     pub runtime: String,
     pub methods: Vec<String>,
+    /// The thread that makes the passes and starts their other threads, where it is not the process's first: a JVM's first
+    /// one only waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
     /// What a runtime that is not this executable is: `vm`, `home`, `flags`, …
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, String>,

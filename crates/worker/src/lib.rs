@@ -89,6 +89,7 @@ impl Worker {
                 protocol: PROTOCOL,
                 runtime: NATIVE.name.to_string(),
                 methods: METHODS.iter().map(|method| method.name().to_string()).collect(),
+                thread: None,
                 about: Default::default(),
             }),
             Request::Prepare(job) => {

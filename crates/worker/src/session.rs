@@ -23,7 +23,7 @@ use crate::{
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
     method::{Access, Way, open_plain, positional::Positional, pread::Pread},
-    offsets::{Pattern, Reached},
+    offsets::Pattern,
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -60,7 +60,7 @@ pub(crate) fn prepare<W: Way>(way: W, task: Task) -> Result<Box<dyn Session>, Re
     let rooms = (0..task.job.threads)
         .map(|_| Ok(Room { buffer: buffer(way.buffer_bytes(&task))?, destination: buffer(destination_bytes)? }))
         .collect::<Result<Vec<Room>, Fault>>()?;
-    let mut session = Reading { held: None, pinned: None, rooms, reached: None, way, task };
+    let mut session = Reading { held: None, pinned: None, rooms, way, task };
     match session.task.job.hold {
         Hold::No => {}
         Hold::Rehearse => session.rehearse()?,
@@ -90,8 +90,6 @@ struct Reading<W: Way> {
     /// Pins the pages for methods that have no mapping of their own.
     pinned: Option<Mapping>,
     rooms: Vec<Room>,
-    /// Known after the first timed pass; it is the same in all.
-    reached: Option<Reached>,
     way: W,
     task: Task,
 }
@@ -100,18 +98,15 @@ impl<W: Way> Session for Reading<W> {
     fn pass(&mut self, warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         self.task.pattern.seed = warm_seed(self.task.job.seed, warm);
         let (phases, usage, count) = run(&self.way, &self.task, &mut self.rooms, self.held.as_mut())?;
-        let pattern = &self.task.pattern;
-        let looks_every = looks_every(self.task.job.consume);
-        // What a warm pass reached is not needed, and finding it out takes memory, which may be limited.
-        let reached =
-            (warm == 0).then(|| *self.reached.get_or_insert_with(|| pattern.reached(sys::page_bytes(), looks_every)));
+        // Another pass reaches other places.
+        let reached = (warm == 0).then_some(self.task.reached);
         let tally = Tally {
             ops: count.ops,
             bytes: count.bytes,
             distinct_bytes: reached.map_or(0, |it| it.bytes),
             distinct_pages: reached.map(|it| it.pages),
             checksum: format!("{:016x}", count.checksum),
-            threads: pattern.threads,
+            threads: self.task.pattern.threads,
             queue_depth: self.way.queue_depth(),
         };
         Ok(PassResult { phases, tally, usage, parts: None, seen: Default::default(), observation: None })

@@ -5,7 +5,10 @@ use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
 
 use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
 
-use crate::offsets::Pattern;
+use crate::{
+    consume::looks_every,
+    offsets::{Pattern, Reached},
+};
 
 /// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
@@ -18,6 +21,9 @@ pub(crate) struct Task {
     pub path: PathBuf,
     pub file_bytes: u64,
     pub pattern: Pattern,
+    /// By the timed pass. Known before it: what finds it out is computing and memory of the worker's own, which are counted
+    /// with the pass until the reply.
+    pub reached: Reached,
 }
 
 /// Something failed: what was tried, and what the system said.
@@ -118,7 +124,9 @@ impl Task {
             () => {}
         }
         let pattern = Pattern::new(&job);
-        Ok(Task { job, arm, path, file_bytes, pattern })
+        let looks_every = if job.workload.writes() { 1 } else { looks_every(job.consume) };
+        let reached = pattern.reached(sys::page_bytes(), looks_every);
+        Ok(Task { job, arm, path, file_bytes, pattern, reached })
     }
 
     /// The size of a block in memory.

@@ -45,7 +45,7 @@ public final class Worker {
         Map<?, ?> request = Json.read(line) instanceof Map<?, ?> map ? map : Map.of();
         if (request.containsKey("hello")) {
             return "{\"hello\":{\"protocol\":1,\"runtime\":" + Json.quote("jvm " + System.getProperty("java.version"))
-                + ",\"methods\":[\"" + String.join("\",\"", Methods.NAMES) + "\"],\"about\":{\"vm\":"
+                + ",\"methods\":[\"" + String.join("\",\"", Methods.NAMES) + "\"],\"thread\":" + thread() + ",\"about\":{\"vm\":"
                 + Json.quote(System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"))
                 + ",\"home\":" + Json.quote(System.getProperty("java.home"))
                 + ",\"flags\":" + Json.quote(flags())
@@ -64,6 +64,11 @@ public final class Worker {
             return session.pass(go.get("warm") instanceof Long warm ? (int) (long) warm : 0);
         }
         throw new IllegalArgumentException("not a request: " + line.substring(0, Math.min(120, line.length())));
+    }
+
+    /** Its number in the kernel. The launcher runs main in a thread of its own, and the process's first one only waits. */
+    private static String thread() throws IOException {
+        return Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString();
     }
 
     /** As given on the command line and, by the user, in the environment. */

@@ -58,6 +58,13 @@ struct Work<'a> {
     target: &'a Target,
 }
 
+/// What is to be counted, and of which of the worker's threads.
+struct Watched<'a> {
+    kit: &'a counted::Kit,
+    thread: u32,
+    watch: &'a mut Option<counted::Watch>,
+}
+
 /// Why a state was not reached, and what was seen on the way.
 type Reached = (Option<String>, BTreeMap<String, Reading<f64>>);
 
@@ -162,6 +169,8 @@ impl Bench<'_> {
         if !hello.about.is_empty() {
             self.record.runtimes.insert(hello.runtime, hello.about);
         }
+        let thread = hello.thread.unwrap_or(link.pid());
+        let watched = watched.map(|(kit, watch)| Watched { kit, thread, watch });
         let mut pass = self.conduct(link, &Work { arm, condition, target }, watched)?;
         if condition.fill().is_some() && pass.invalid.is_some() {
             self.filled = None;
@@ -175,12 +184,7 @@ impl Bench<'_> {
 
     /// From a worker that has started to one that has ended: it makes ready, the state is reached and verified, it goes,
     /// and the state is looked at again.
-    fn conduct(
-        &mut self,
-        mut link: Link,
-        work: &Work,
-        mut watched: Option<(&counted::Kit, &mut Option<counted::Watch>)>,
-    ) -> Result<Pass, Trouble> {
+    fn conduct(&mut self, mut link: Link, work: &Work, mut watched: Option<Watched>) -> Result<Pass, Trouble> {
         let &Work { arm, condition, target } = work;
         let limit = self.make_ready(&mut link, work, &mut watched)?;
         let (mut invalid, on_the_way) = self.reach(&mut link, work)?;
@@ -196,7 +200,7 @@ impl Bench<'_> {
             .then(|| sys::process::mapped(link.pid(), &target.identity()).map_err(|it| it.to_string()));
 
         let probes = Probes::start(target, link.pid());
-        let mut watch = watched.and_then(|(_, watch)| watch.as_mut());
+        let mut watch = watched.and_then(|it| it.watch.as_mut());
         if let Some(watch) = &mut watch {
             watch.start();
         }
@@ -236,7 +240,7 @@ impl Bench<'_> {
         &mut self,
         link: &mut Link,
         work: &Work,
-        watched: &mut Option<(&counted::Kit, &mut Option<counted::Watch>)>,
+        watched: &mut Option<Watched>,
     ) -> Result<Option<u64>, Trouble> {
         let &Work { arm, condition, target } = work;
         if arm.runtime == COMMAND {
@@ -248,11 +252,14 @@ impl Bench<'_> {
             cold::evict(target, self.interrupted)?;
         }
         self.cgroups.admit(link.pid(), arm, condition, target)?;
-        // Threads that the worker starts from here on are counted with it.
-        if let Some((kit, watch)) = watched {
-            **watch = Some(kit.watch(link.pid()));
+        // What this thread starts from here on is counted with it.
+        if let Some(Watched { kit, thread, watch }) = watched {
+            **watch = Some(kit.watch(*thread));
         }
-        link.prepare_within(self.clock.pass_limit(), &self.job(arm, condition, target))?;
+        let mut job = self.job(arm, condition, target);
+        // The loop by itself is timed before the reply, and would be counted with the pass.
+        job.times_its_loop &= watched.is_none();
+        link.prepare_within(self.clock.pass_limit(), &job)?;
         self.cgroups.tighten(arm, condition)
     }
 

@@ -241,7 +241,7 @@ makes! {
         }
         Where { state, block, workload, consume, read_bps, aligned, durability }
         Figure { says, published, unit, compare, as_published, corrected, only, metric, blocks }
-        Hello { protocol, runtime, methods, about }
+        Hello { protocol, runtime, methods, thread, about }
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
             consumed_percent, durability, seed, hold, watch, permit, times_its_loop,

@@ -211,7 +211,7 @@ impl<W: Writer> Session for Writing<W> {
         });
         let usage = usage::since(&before);
         let parts = parts.map(|parts| Parts { clock_ns, ..parts });
-        let reached = pattern.reached(sys::page_bytes(), 1);
+        let reached = self.task.reached;
         let tally = Tally {
             ops: pattern.ops,
             bytes: bytes(&pattern),
