@@ -5,7 +5,7 @@ use schema::findings::{AnswerOf, Comparison, Estimate, Verdict};
 use crate::{
     confirm, equal_work, explanation, forks,
     measured::{Cell, Run},
-    stats,
+    noise, stats,
     words::{percent, times},
 };
 
@@ -76,6 +76,10 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
     };
     confirm::confirm(run.record, &mut finding, depends_on_fork);
     confirm::leave_open_what_is_too_small(run.record, &mut finding);
+    // The controls are what noise is known by.
+    if !arm.entry.control {
+        noise::leave_open_what_is_noise(run, &mut finding);
+    }
     finding
 }
 

@@ -59,7 +59,7 @@ pub fn analyze(record: &Record) -> Findings {
     let run = measured::Run::new(record);
     let mut compared = compare::against_baselines(&run);
     let costs = cost::of_run(&run, &mut compared);
-    let (noise_floor, noise_floors) = noise::floors(&run);
+    let (noise_floor, noise_floors) = (noise::of_all(&run), run.floors().to_vec());
     let counted = counted::all(&run);
     let mut warnings = warnings::of_run(&run, &noise_floor, &noise_floors);
     warnings.extend(around::of_passes(&run));

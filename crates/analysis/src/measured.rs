@@ -1,22 +1,24 @@
 //! A record, sorted by cell: what the rest of this crate looks at. Parts of a record that refer to nothing (a sample of
 //! a cell that is not there) are left out; nothing in here panics on a damaged one.
 
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
 use schema::{
     Arm, CellId, Condition, Labels, Reading, Record, State,
     experiment::Compare,
+    findings::StateNoise,
     protocol::Tally,
     record::{self, Outcome},
 };
 
-use crate::{explanation, stats::Sample};
+use crate::{explanation, noise, stats::Sample};
 
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,
     pub(crate) cells: Vec<Cell<'a>>,
     one_runtime: bool,
     pub(crate) labels: Labels,
+    floors: OnceCell<Vec<StateNoise>>,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.
@@ -47,6 +49,11 @@ pub(crate) struct Pass<'a> {
 }
 
 impl<'a> Run<'a> {
+    /// How far apart two measurements of one arm lie, in each state with controls.
+    pub(crate) fn floors(&self) -> &[StateNoise] {
+        self.floors.get_or_init(|| noise::of_states(self))
+    }
+
     pub(crate) fn new(record: &'a Record) -> Run<'a> {
         Run::of(record, |_| true)
     }
@@ -60,7 +67,13 @@ impl<'a> Run<'a> {
             let condition = record.conditions.get(entry.condition)?;
             Some(Cell::new(record, index, entry, condition))
         });
-        Run { record, cells: cells.collect(), one_runtime: runtimes.len() < 2, labels: Labels::of(record) }
+        Run {
+            record,
+            cells: cells.collect(),
+            one_runtime: runtimes.len() < 2,
+            labels: Labels::of(record),
+            floors: OnceCell::new(),
+        }
     }
 
     /// What an arm is called in sentences: without its runtime when all have the same one.

@@ -2,17 +2,23 @@
 
 use schema::{
     State,
-    findings::{Estimate, NoiseFloor, StateNoise, Verdict},
+    findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
 };
 
 use crate::{
     compare::{LEAST_PAIRS, compare},
     measured::Run,
     stats::Sample,
+    words::times,
 };
 
-/// Of all controls, and of those of each state alone.
-pub(crate) fn floors(run: &Run) -> (NoiseFloor, Vec<StateNoise>) {
+/// Of all controls.
+pub(crate) fn of_all(run: &Run) -> NoiseFloor {
+    floor(run, |_| true)
+}
+
+/// Of the controls of each state that has some.
+pub(crate) fn of_states(run: &Run) -> Vec<StateNoise> {
     let mut states: Vec<State> = Vec::new();
     for condition in &run.record.conditions {
         if !states.contains(&condition.state) {
@@ -20,7 +26,30 @@ pub(crate) fn floors(run: &Run) -> (NoiseFloor, Vec<StateNoise>) {
         }
     }
     let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it == state) });
-    (floor(run, |_| true), of_states.filter(|it| it.floor.pairs > 0).collect())
+    of_states.filter(|it| it.floor.pairs > 0).collect()
+}
+
+/// What two measurements of one arm differ by says nothing about two arms. A device has fast and slow minutes, which the
+/// interval of a few rounds does not show: cold scans that were decided by less were contradicted by the same program a
+/// minute later. An answer that was measured twice, by rounds and at the size of the job, stays.
+pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
+    let state = finding.condition.state;
+    let floor = run.floors().iter().find(|it| it.state == state).map(|it| &it.floor);
+    let (Some(width), Some(speedup)) = (floor.and_then(|it| it.half_width), finding.speedup) else { return };
+    let is_beyond = match finding.verdict {
+        Verdict::Faster => speedup.ci_low > 1.0 + width,
+        Verdict::Slower => speedup.ci_high < 1.0 / (1.0 + width),
+        Verdict::Same | Verdict::Undecided | Verdict::NotComparable => true,
+    };
+    if !is_beyond && finding.answer_of != AnswerOf::RoundsAndJob {
+        finding.verdict = Verdict::Undecided;
+        finding.reason = Some(format!(
+            "the speedup lies between {:.2} and {:.2}, and in state {state} the same arm, measured twice, differs by up to {}",
+            speedup.ci_low,
+            speedup.ci_high,
+            times(1.0 + width)
+        ));
+    }
 }
 
 fn floor(run: &Run, counts: impl Fn(State) -> bool) -> NoiseFloor {

@@ -282,6 +282,25 @@ fn a_state_is_judged_by_its_own_controls() {
     assert!(findings.warnings[0].contains("in state cold") && !findings.warnings[0].contains("cached"));
 }
 
+#[test]
+fn a_difference_within_the_noise_floor_of_its_state_decides_nothing() {
+    let of = |arm_ns: f64, control_ns: f64, controlled: State| {
+        let mut lab = Lab::duel(scan("64 KiB", State::Cold), ("read", 1000.0), ("mmap", arm_ns));
+        let condition = lab.condition(scan("4 KiB", controlled));
+        let cells = [lab.cell(condition, "read"), lab.control(condition, "read")];
+        lab.measure(cells[0], 10, 1000.0, nothing);
+        lab.measure(cells[1], 10, control_ns, nothing);
+        let findings = lab.analyze();
+        assert_eq!(findings.map[0].verdict, findings.comparisons[0].verdict, "the map says the same");
+        findings.comparisons[0].verdict
+    };
+    assert_eq!(of(800.0, 1010.0, State::Cold), Verdict::Faster);
+    assert_eq!(of(800.0, 1300.0, State::Cold), Verdict::Undecided);
+    assert_eq!(of(1250.0, 1300.0, State::Cold), Verdict::Undecided);
+    assert_eq!(of(500.0, 1300.0, State::Cold), Verdict::Faster, "what is far beyond it is decided");
+    assert_eq!(of(800.0, 1300.0, State::Cached), Verdict::Faster, "another state's noise is not this one's");
+}
+
 // --- Crossovers -----------------------------------------------------------------------------------------------------
 
 const SIZES: [&str; 5] = ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB"];
