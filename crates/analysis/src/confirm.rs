@@ -3,6 +3,7 @@
 use schema::{
     Record, State, Workload,
     condition::WINDOWS_LEAST,
+    experiment::Compare,
     findings::{AnswerOf, Comparison, Confirmed, Verdict},
     record::Confirmation,
 };
@@ -103,7 +104,7 @@ fn measured_again<'a>(record: &'a Record, finding: &Comparison) -> Option<(&'a C
 pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Comparison) {
     let condition = &finding.condition;
     let compare = finding.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
-    let is_planned = compare.is_some_and(|it| it.ops.is_none() && it.range.is_none());
+    let is_planned = compare.is_some_and(Compare::leaves_size_open);
     let window = record.target.device.value().and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(0);
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
     let covered = answered.map_or(condition.range.bytes, |job| job.bytes.max(condition.range.bytes));

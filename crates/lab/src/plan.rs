@@ -20,9 +20,20 @@ pub struct Plan {
     pub conditions: Vec<Condition>,
     /// For each condition, the index of its comparison in the experiment.
     pub origins: Vec<usize>,
-    /// The experiment said how many blocks a pass of the condition reads.
-    pub ops_given: Vec<bool>,
+    /// Of each condition.
+    pub given: Vec<Given>,
     pub cells: Vec<Cell>,
+}
+
+/// What the experiment says of the size of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    /// How many blocks it has.
+    Ops,
+    /// The range alone: how many blocks of it are read is settled by trial.
+    Range,
+    /// The answer may be asked again at the size of the job.
+    Nothing,
 }
 
 /// Stages of a run, in order: what is there is looked at before anything disturbs it, and the cache is filled once for
@@ -88,7 +99,7 @@ impl Plan {
         range_bytes_max: u64,
         possible: impl Fn(&Condition) -> Result<(), String>,
     ) -> Plan {
-        let mut plan = Plan { conditions: Vec::new(), origins: Vec::new(), ops_given: Vec::new(), cells: Vec::new() };
+        let mut plan = Plan { conditions: Vec::new(), origins: Vec::new(), given: Vec::new(), cells: Vec::new() };
         for (origin, compare) in experiment.comparisons.iter().enumerate() {
             for condition in conditions(compare, file_bytes, range_bytes_max) {
                 let skipped = possible(&condition).err().map(Skip::Impossible);
@@ -109,7 +120,11 @@ impl Plan {
                         plan.cells.push(cell(true));
                     }
                 }
-                plan.ops_given.push(compare.ops.is_some());
+                plan.given.push(match () {
+                    () if compare.leaves_size_open() => Given::Nothing,
+                    () if compare.ops.is_some() => Given::Ops,
+                    () => Given::Range,
+                });
                 plan.origins.push(origin);
                 plan.conditions.push(condition);
             }
@@ -476,6 +491,18 @@ arms = ["pread", "mmap", "half"]
             .replace("[\"cached\", \"cold\"]", &format!("[{}]\nthreads = [{}]", many("\"cached\""), many("1")));
         let problem = Experiment::parse("many", &text).unwrap_err();
         assert!(problem.line.is_some() && problem.message.contains("cells"), "{problem:?}");
+    }
+
+    #[test]
+    fn a_question_of_a_size_that_was_written_down_is_not_asked_again_at_another() {
+        let text = TEXT.replace("[\"cached\", \"cold\"]", "\"cold\"");
+        let is_open = |more: &str| {
+            let plan = plan(&text.replacen("arms = [", &format!("{more}\narms = ["), 1), 1 << 20);
+            assert_eq!(plan.given.len(), plan.conditions.len());
+            plan.given.iter().all(|it| *it == Given::Nothing)
+        };
+        assert!(is_open(""));
+        assert!(!is_open("ops = 7") && !is_open("range = { bytes = 65536 }") && !is_open("range = { share = 0.5 }"));
     }
 
     #[test]

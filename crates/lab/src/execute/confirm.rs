@@ -14,7 +14,10 @@ use schema::{
 };
 
 use super::{Bench, Hooks, stage::Slot};
-use crate::{link::Trouble, plan};
+use crate::{
+    link::Trouble,
+    plan::{self, Given},
+};
 
 /// After so many passes that did not count, the answer is left as it is.
 const INVALID_MOST: usize = 2;
@@ -27,8 +30,8 @@ const ROUND: u32 = 1 << 20;
 
 impl Bench<'_> {
     /// The answers of a stage, until its time is over.
-    pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, ops_given: &[bool], hooks: &mut Hooks) {
-        let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| !ops_given[it]).collect();
+    pub(super) fn confirm(&mut self, slot: &Slot, until: Instant, given: &[Given], hooks: &mut Hooks) {
+        let open: Vec<usize> = slot.conditions.iter().copied().filter(|&it| given[it] == Given::Nothing).collect();
         let headlines = (hooks.headlines)(&self.record, &open);
         let mut wanted: Vec<(Confirmation, Duration)> = Vec::new();
         for (index, &cells) in headlines.iter().enumerate() {

@@ -132,7 +132,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         if !stage.is_as_found() && target.is_unproved() {
             bench.prove_target();
         }
-        bench.stage(stage, &plan.ops_given, hooks);
+        bench.stage(stage, &plan.given, hooks);
         // The host behind a guest, or the device's own cache, may answer faster the second time; the larger one is a
         // ceiling.
         let visited = bench.measured_conditions().iter().any(|it| Stage::of(it) == Stage::Cold);

@@ -23,7 +23,7 @@ use super::{Bench, Hooks};
 use crate::{
     calibrate,
     link::Trouble,
-    plan::{self, RANGE_BYTES_MAX, Stage},
+    plan::{self, Given, RANGE_BYTES_MAX, Stage},
     possible,
     sizing::{self, ROUNDS_MIN, Trial},
     state,
@@ -68,7 +68,7 @@ pub(super) struct Slot {
 
 impl Bench<'_> {
     /// All conditions of one stage: trials, sizes, then rounds.
-    pub(super) fn stage(&mut self, stage: Stage, ops_given: &[bool], hooks: &mut Hooks) {
+    pub(super) fn stage(&mut self, stage: Stage, given: &[Given], hooks: &mut Hooks) {
         let of_stage = |condition: &Condition| Stage::of(condition) == stage;
         let mut conditions: Vec<usize> = (0..self.record.conditions.len())
             .filter(|&index| of_stage(&self.record.conditions[index]) && self.is_measured(index))
@@ -89,8 +89,8 @@ impl Bench<'_> {
         }
         let whole = self.time_for(stage);
         let begun = Instant::now();
-        // Rounds that were asked for by number are all there is; passes of a size that was asked for are that size.
-        let confirms = self.settings.rounds.is_none() && conditions.iter().any(|&it| !ops_given[it]);
+        // Rounds that were asked for by number are all there is; a question of a size that was written down is of that size.
+        let confirms = self.settings.rounds.is_none() && conditions.iter().any(|&it| given[it] == Given::Nothing);
         let time = if confirms { whole.mul_f64(1.0 - SHARE_OF_CONFIRMATION) } else { whole };
         let mut trials: BTreeMap<usize, Vec<Trial>> = BTreeMap::new();
         let mut failures: BTreeMap<usize, String> = BTreeMap::new();
@@ -111,7 +111,7 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
-        for (&condition, share_ns) in conditions.iter().zip(shares).filter(|(it, _)| !ops_given[**it]) {
+        for (&condition, share_ns) in conditions.iter().zip(shares).filter(|(it, _)| given[**it] != Given::Ops) {
             let trials = trials.entry(condition).or_default();
             self.leave_slow(condition, trials, share_ns);
         }
@@ -120,7 +120,7 @@ impl Bench<'_> {
         let shares = self.shares(time, &conditions, &trials);
         for (&condition, share_ns) in conditions.iter().zip(shares) {
             let trials = trials.remove(&condition).unwrap_or_default();
-            self.fix_sizes(condition, ops_given[condition], &trials, share_ns);
+            self.fix_sizes(condition, given[condition], &trials, share_ns);
         }
         plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
@@ -134,7 +134,7 @@ impl Bench<'_> {
         if confirms {
             let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
             let until = begun + whole + calibrated;
-            self.confirm(&slot, until.min(self.clock.end()), ops_given, hooks);
+            self.confirm(&slot, until.min(self.clock.end()), given, hooks);
         }
         self.complete_calibration(stage, hooks);
     }
@@ -376,8 +376,8 @@ impl Bench<'_> {
     }
 
     /// How many blocks a pass of a condition has, and what it then takes, from its trials.
-    fn fix_sizes(&mut self, condition: usize, ops_given: bool, trials: &[Trial], share_ns: f64) {
-        if !ops_given {
+    fn fix_sizes(&mut self, condition: usize, given: Given, trials: &[Trial], share_ns: f64) {
+        if given != Given::Ops {
             let under = &self.record.conditions[condition];
             let ops = match trials.is_empty() {
                 true => sizing::trial_ops(under),

@@ -206,6 +206,12 @@ impl Compare {
         lists.into_iter().try_fold(self.arms.len().checked_add(1)?, usize::checked_mul)
     }
 
+    /// The planner chooses how large a pass is. Otherwise the question is of passes of the size that was written down, and of
+    /// no other.
+    pub fn leaves_size_open(&self) -> bool {
+        self.ops.is_none() && self.range.is_none()
+    }
+
     /// What it is called beside others, the most telling first.
     pub fn words(&self, index: Option<usize>) -> Vec<String> {
         vec![
