@@ -237,8 +237,8 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
             ..Answer::open(Verdict::Undecided, &format!("undecided: {reason}"))
         };
     }
-    let is_ahead =
-        |it: &&&Compared| matches!(it.finding.verdict, Verdict::Faster | Verdict::Same) && !counts(it, compared);
+    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(it.finding.speedup);
+    let is_ahead = |it: &&&Compared| has_place(it) && !counts(it, compared);
     let ahead: Vec<&str> = compared.iter().filter(is_ahead).map(|it| run.name(it.arm.arm())).collect();
     if let (Some(confirmed), false) = (confirmed, ahead.is_empty()) {
         let says = format!(
@@ -249,7 +249,6 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         );
         return Answer { answer_of: AnswerOf::Neither, ..Answer::open(Verdict::Undecided, &says) };
     }
-    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(it.finding.speedup);
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
     if let Some(promising) = best(&open) {

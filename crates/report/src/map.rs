@@ -118,7 +118,7 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
         .iter()
         .filter(|other| other.id.condition == line.id && Some(other.id.cell) != line.winner_cell)
         // A winner is measured against those it beat; without one, the closest is what matters.
-        .filter(|other| line.verdict != Verdict::Faster || !line.tie_cells.contains(&other.id.cell))
+        .filter(|other| line.verdict != Verdict::Faster || other.verdict == Verdict::Slower)
         .filter(|other| !line.same_work_cells.contains(&other.id.cell))
         // Where the job decides, the rounds of other arms do not.
         .filter(|other| line.answer_of != AnswerOf::Job || other.answer_of == AnswerOf::Job)

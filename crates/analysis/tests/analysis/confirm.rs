@@ -106,6 +106,29 @@ fn where_an_answer_turned_arms_that_were_not_measured_at_that_size_neither_win_n
 }
 
 #[test]
+fn where_an_answer_turned_an_arm_that_is_not_told_apart_in_the_rounds_leaves_it_open() {
+    let mut lab = job(&[0.8, 0.85, 0.9, 0.84, 0.86]);
+    let third = lab.cell(0, "mmap+sequential");
+    // From 0.91 to 1.0 times as fast: across the lower edge of the margin alone.
+    lab.measure(third, 10, 134.0, |_, _| {});
+    for sample in lab.record.samples.iter_mut().filter(|it| it.cell == third) {
+        if let schema::record::Outcome::Ok { phases, .. } = &mut sample.outcome {
+            phases.work_ns = (phases.work_ns as f64 * if sample.round % 2 == 0 { 0.96 } else { 1.05 }) as u64;
+        }
+    }
+    let findings = lab.analyze();
+    assert_eq!(findings.comparisons[1].verdict, Verdict::Undecided, "{:?}", findings.comparisons[1].speedup);
+    assert!(findings.comparisons[1].speedup.unwrap().ci_high < 1.05);
+    let map = &findings.map[0];
+    assert_eq!(
+        (map.verdict, &map.winner, map.answer_of),
+        (Verdict::Undecided, &None, AnswerOf::Neither),
+        "{}",
+        map.says
+    );
+}
+
+#[test]
 fn beside_an_arm_that_wins_at_the_size_of_the_job_alone_no_other_ties_by_its_rounds() {
     let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 128.0));
     let third = lab.cell(0, "direct");
