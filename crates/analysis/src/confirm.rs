@@ -102,26 +102,34 @@ fn measured_again<'a>(record: &'a Record, finding: &Comparison) -> Option<(&'a C
 /// A cold scan of a few read-ahead windows answers another question than one of the whole file: independent programs
 /// contradicted its verdict. Where the planner chose so small a pass and no larger job answered, nothing is decided.
 pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Comparison) {
+    let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
+    let covered = answered.map_or(0, |job| job.bytes);
+    if let Some(reason) = too_small(record, finding, covered).filter(|_| finding.verdict.is_decided()) {
+        finding.verdict = Verdict::Undecided;
+        finding.answer_of = AnswerOf::Neither;
+        finding.reason = Some(reason);
+    }
+}
+
+/// Why the passes of a comparison's rounds, or larger ones that covered so many bytes, do not answer for the whole file.
+pub(crate) fn too_small(record: &Record, finding: &Comparison, covered: u64) -> Option<String> {
     let condition = &finding.condition;
     let compare = finding.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
     let is_planned = compare.is_some_and(Compare::leaves_size_open);
     let window = record.target.device.value().and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(0);
-    let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
-    let covered = answered.map_or(condition.range.bytes, |job| job.bytes.max(condition.range.bytes));
+    let covered = covered.max(condition.range.bytes);
     let is_small = condition.state == State::Cold
         && condition.workload == Workload::Scan
         && covered < condition.file_bytes
         && covered < WINDOWS_LEAST * window;
-    if is_planned && is_small && finding.verdict.is_decided() {
-        finding.verdict = Verdict::Undecided;
-        finding.answer_of = AnswerOf::Neither;
-        finding.reason = Some(format!(
+    (is_planned && is_small).then(|| {
+        format!(
             "a pass covered {}, and read-ahead fetches {} at a time: fewer than {WINDOWS_LEAST} windows do not answer for the \
              whole file (--budget)",
             amount(covered),
             amount(window)
-        ));
-    }
+        )
+    })
 }
 
 const _: () = assert!(Confirmation::PAIRS == compare::LEAST_PAIRS, "what is measured again can be decided");

@@ -15,6 +15,7 @@ use schema::{
 
 use crate::{
     compare::LEAST_PAIRS,
+    confirm,
     runs::{self, ratio},
     stats::{LEAST_RUNS, ratio_of_groups},
 };
@@ -36,7 +37,11 @@ pub fn gate(threshold: &Threshold, first: &[Analyzed], others: &[Vec<Analyzed>])
         largest: None,
         breaches: Vec::new(),
         not_judged: Vec::new(),
+        partial: BTreeMap::new(),
     };
+    for (record, _) in first.iter().chain(others.iter().flatten()) {
+        gate.partial.extend(record.partial.iter().map(|why| (record.id.clone(), why.clone())));
+    }
     for other in others {
         if first.len().min(other.len()) >= LEAST_RUNS {
             sides(threshold, first, other, &mut gate);
@@ -105,6 +110,8 @@ struct Seen {
     versus: Option<String>,
     /// Over the baseline of its run, or why there is none.
     speedup: Result<Estimate, String>,
+    /// Why its passes do not answer for the whole file.
+    too_small: Option<String>,
 }
 
 impl Seen {
@@ -128,6 +135,7 @@ impl Seen {
             baseline: number.is_some_and(|number| record.cells[number].baseline),
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
+            too_small: comparison.and_then(|it| confirm::too_small(record, it, 0)),
         }
     }
 }
@@ -143,6 +151,12 @@ fn judge(threshold: &Threshold, place: &Place, before: &[Seen], after: &[Seen], 
     if (&first, &second) != (&Presence::Measured, &Presence::Measured) {
         let cause = BreachCause::NotCompared { first, second };
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
+        return;
+    }
+    let too_small = |side: &[Seen]| side.iter().find_map(|it| it.too_small.clone());
+    if let (Some(reason), None) | (None, Some(reason)) = (too_small(before), too_small(after)) {
+        let cause = NotJudgedCause::TooSmall { reason };
+        gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;
     }
     let Some((speedup, basis)) = change(before, after) else {

@@ -289,6 +289,7 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
         vec![
             ("faultline", it.tool_version.clone()),
             ("experiment", it.experiment.name.clone()),
+            ("ended early", it.partial.clone().unwrap_or_else(|| "no".to_string())),
             ("host", environment.host.clone()),
             ("kernel", environment.kernel.clone()),
             ("architecture", environment.architecture.clone()),

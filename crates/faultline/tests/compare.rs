@@ -213,3 +213,25 @@ fn a_median_of_the_json_is_computed_from_the_csv_by_the_rule_that_is_written_dow
     }
     assert_eq!(counts.len(), 2, "odd and even counts were looked at");
 }
+
+#[test]
+fn runs_of_the_first_side_that_would_be_left_out_are_a_usage_error() {
+    let sandbox = Sandbox::new();
+    let run = |id: &str, percent: u64| {
+        let mut record: Record = serde_json::from_str(&taking(percent)).unwrap();
+        record.id = id.into();
+        sandbox.write(&format!("{id}.json"), serde_json::to_string(&record).unwrap())
+    };
+    let runs: Vec<String> = (0..8).map(|at| run(&format!("r{at}"), 100 + at)).collect();
+    let side = |which: &[usize]| which.iter().map(|&at| runs[at].as_str()).collect::<Vec<&str>>().join(",");
+    let exit = |first: &[usize], second: &[usize], more: &[&str]| {
+        let (first, second) = (side(first), side(second));
+        sandbox.run(&[&["compare", &first, &second][..], more].concat()).code()
+    };
+    assert_eq!(exit(&[0, 1, 2], &[3], &[]), Some(2));
+    assert_eq!(exit(&[0, 1, 2, 3], &[4, 5, 6], &[]), Some(2));
+    assert_eq!(exit(&[0], &[3, 4], &[]), Some(0));
+    let gate = ["--fail-if", "native/mmap slower 900%"];
+    assert_eq!(exit(&[0, 1], &[3], &gate), Some(2));
+    assert_eq!(exit(&[0, 1, 2, 3], &[4, 5, 6], &gate), Some(0), "judged together");
+}

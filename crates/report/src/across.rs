@@ -122,6 +122,9 @@ pub fn gate_checked(gate: &Gate) -> String {
     if lacking > 0 {
         let _ = write!(text, "; {lacking} cell{} could not be checked", plural(lacking));
     }
+    for (run, reason) in &gate.partial {
+        let _ = write!(text, "; the run {run} ended early: {reason}");
+    }
     number::plain(&text)
 }
 
@@ -133,12 +136,14 @@ pub fn gate_breaches(gate: &Gate) -> Vec<String> {
 /// Every cell that was measured and not judged, with the reason.
 pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
     let line = |it: &schema::gate::NotJudged| {
-        let NotJudgedCause::TooFewRuns { first, second, least } = it.cause;
-        format!(
-            "{} {} in run {} is not judged: it has no baseline to be held against, and its time needs {least} runs on each \
-             side; these are {first} and {second}",
-            it.label, it.arm, it.run
-        )
+        let why = match &it.cause {
+            NotJudgedCause::TooFewRuns { first, second, least } => format!(
+                "it has no baseline to be held against, and its time needs {least} runs on each side; these are {first} and \
+                 {second}"
+            ),
+            NotJudgedCause::TooSmall { reason } => format!("of one side alone, {reason}"),
+        };
+        format!("{} {} in run {} is not judged: {why}", it.label, it.arm, it.run)
     };
     gate.not_judged.iter().map(|it| number::plain(&line(it))).collect()
 }

@@ -1,6 +1,6 @@
 //! `compare --fail-if`: a limit on how much cells may change from one run to the next, and what came of it.
 
-use std::str::FromStr;
+use std::{collections::BTreeMap, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +76,9 @@ pub struct Gate {
     /// Cells that were measured and about which these runs say nothing.
     #[serde(default)]
     pub not_judged: Vec<NotJudged>,
+    /// Runs that ended early, by their ids, and why: their cells may have fewer rounds than were wanted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub partial: BTreeMap<String, String>,
 }
 
 impl Gate {
@@ -107,7 +110,7 @@ pub struct Change {
     pub basis: Basis,
 }
 
-/// A cell that only its time can judge, and there are too few runs for that.
+/// A cell that was measured, and about which these runs say nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotJudged {
     /// As in `Change`.
@@ -127,6 +130,9 @@ pub struct NotJudged {
 pub enum NotJudgedCause {
     /// There is no baseline to hold it against: it is one itself, or its work is another.
     TooFewRuns { first: u32, second: u32, least: u32 },
+    /// The passes of one side are too small to answer for the whole file, and those of the other are not: they ask different
+    /// questions.
+    TooSmall { reason: String },
 }
 
 /// A cell that fails the gate.

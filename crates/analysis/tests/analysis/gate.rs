@@ -247,3 +247,44 @@ fn a_run_against_itself_is_not_comparable() {
     let versus = analysis::across((&lab.record, &findings), (&other.record, &other.analyze()));
     assert_eq!(versus.not_comparable, Vec::<String>::new());
 }
+
+#[test]
+fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_file() {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n";
+    let run = |id: &str, bytes: u64, mmap: f64| {
+        let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", mmap));
+        lab.record.id = id.into();
+        lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
+        lab.record.origins = vec![0];
+        lab.record.conditions[0].file_bytes = 1 << 30;
+        lab.record.conditions[0].range.bytes = bytes;
+        lab.record.target.device = schema::Reading::Value(schema::record::Device {
+            name: "vda".into(),
+            read_ahead_bytes: schema::Reading::Value(8 << 20),
+            scheduler: schema::Reading::unavailable("none"),
+            rotational: schema::Reading::unavailable("none"),
+        });
+        lab.record
+    };
+    let (small, whole) = (run("small", 16 << 20, 50.0), run("whole", 1 << 30, 110.0));
+    for (first, second) in [(&small, &whole), (&whole, &small)] {
+        let gate = gate("mmap slower 10%", first, &[second]).unwrap();
+        assert!(matches!(gate.not_judged[0].cause, NotJudgedCause::TooSmall { .. }), "{gate:?}");
+        assert!(gate.judged_nothing() && !gate.is_breached());
+    }
+    let slower = run("slower", 16 << 20, 110.0);
+    let gate = gate("mmap slower 10%", &small, &[&slower]).unwrap();
+    assert!(gate.is_breached(), "both ask the same");
+}
+
+#[test]
+fn a_gate_names_the_runs_that_ended_early_and_so_does_a_comparison_of_them() {
+    let (whole, mut early) = (run("whole", 2000.0).record, run("early", 2000.0).record);
+    early.partial = Some("interrupted".into());
+    let held = gate("mmap slower 10%", &whole, &[&early]).unwrap();
+    assert_eq!(held.partial.iter().collect::<Vec<_>>(), [(&"early".to_string(), &"interrupted".to_string())]);
+    assert!(gate("mmap slower 10%", &whole, &[&whole]).unwrap().partial.is_empty());
+    let [ours, theirs] = [&whole, &early].map(analysis::analyze);
+    let versus = analysis::across((&whole, &ours), (&early, &theirs));
+    assert!(versus.differs.iter().any(|it| (it.first.as_str(), it.second.as_str()) == ("no", "interrupted")));
+}

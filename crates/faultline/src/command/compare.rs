@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::Analyzed;
+use analysis::{Analyzed, stats::LEAST_RUNS};
 use anyhow::{Context, Result};
 use schema::{Findings, Record, SCHEMA_VERSION, across::Across, gate::Gate};
 
@@ -19,6 +19,16 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     let sides: Vec<Vec<Analyzed>> =
         loaded.iter().map(|side| side.iter().map(|(record, findings)| (record, findings)).collect()).collect();
     let (first, others) = sides.split_first().context("there is no run to compare")?;
+    let is_together = |side: &Vec<Analyzed>| !args.fail_if.is_empty() && first.len().min(side.len()) >= LEAST_RUNS;
+    if let Some(side) = others.iter().find(|it| it.len() < first.len() && !is_together(it)) {
+        return Err(Usage(format!(
+            "the first side has {} runs and another one {}: each run is compared with the one in the same place of the \
+             first side, so that some of the first side would be left out",
+            first.len(),
+            side.len()
+        ))
+        .into());
+    }
     // Each run beside the one in the same place of the first side.
     let beside = others.iter().flat_map(|side| side.iter().zip(first.iter().cycle()));
     let versus: Vec<_> = beside.map(|(second, first)| analysis::across(*first, *second)).collect();

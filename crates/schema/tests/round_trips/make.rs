@@ -362,7 +362,7 @@ makes! {
         SharedAnswer {
             first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict, first_of, second_of,
         }
-        Gate { threshold, checked, absolute, unsure, largest, breaches, not_judged }
+        Gate { threshold, checked, absolute, unsure, largest, breaches, not_judged, partial }
         Change { id, run, arm, condition, label, speedup, basis }
         NotJudged { id, run, arm, condition, label, cause }
         Breach { id, run, arm, condition, label, cause }
@@ -439,7 +439,7 @@ makes! {
         ClaimVerdict { Holds, Reversed, NoDifference, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
-        NotJudgedCause { TooFewRuns { first, second, least } }
+        NotJudgedCause { TooFewRuns { first, second, least }, TooSmall { reason } }
         Presence {
             Measured,
             TooFewPasses { passes, least },
