@@ -62,15 +62,14 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
         let said = comparison.speedup.context("a decided comparison has a ratio")?;
         let cells = [comparison.baseline_cell, comparison.id.cell];
         let arms = cells.map(|cell| &shown.record.cells[cell].arm);
-        let true_ratio = programs.ratio(file, comparison, arms)?;
-        let is_turned = (said.median - 1.0) * (true_ratio - 1.0) < 0.0
-            && (said.ci_low > 1.05 || said.ci_high < 1.0 / 1.05)
-            && !(1.0 / 1.05..1.05).contains(&true_ratio);
+        let [low, true_ratio, high] = programs.ratio(file, comparison, arms)?;
+        // Pairs of the program that lie on both sides contradict nobody.
+        let is_turned = (said.median > 1.0 && high < 1.0) || (said.median < 1.0 && low > 1.0);
         let is_near = (said.median / true_ratio).max(true_ratio / said.median) <= TOLERANCE;
         (all, turned, near) = (all + 1, turned + usize::from(is_turned), near + usize::from(is_near));
         writeln!(
             rows,
-            "| {} | {} | {} | {:.2} [{:.2}, {:.2}]{} | {true_ratio:.2} | {} |",
+            "| {} | {} | {} | {:.2} [{:.2}, {:.2}]{} | {true_ratio:.2} [{low:.2}, {high:.2}] | {} |",
             comparison.condition.label(),
             comparison.arm,
             comparison.baseline,
@@ -121,8 +120,8 @@ struct Programs {
 }
 
 impl Programs {
-    /// Time of the baseline over that of the arm.
-    fn ratio(&mut self, file: &Path, comparison: &Comparison, [baseline, arm]: [&Arm; 2]) -> Result<f64> {
+    /// Time of the baseline over that of the arm: the least, the median and the most of some pairs.
+    fn ratio(&mut self, file: &Path, comparison: &Comparison, [baseline, arm]: [&Arm; 2]) -> Result<[f64; 3]> {
         let condition = &comparison.condition;
         let ops = comparison.confirmed.as_ref().map_or(condition.ops, |it| it.ops);
         let mut ratios = Vec::new();
@@ -140,7 +139,8 @@ impl Programs {
                 break;
             }
         }
-        Ok(median(&mut ratios))
+        let middle = median(&mut ratios);
+        Ok([ratios.iter().copied().fold(f64::INFINITY, f64::min), middle, ratios.iter().copied().fold(0.0, f64::max)])
     }
 
     /// Nanoseconds of one pass.
