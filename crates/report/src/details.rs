@@ -56,7 +56,7 @@ const PROBES: &[Probe] = &[
     probe("minor faults", |cell| &cell.minor_faults, number::count),
     probe("major faults", |cell| &cell.major_faults, number::count),
     probe("from device", |cell| &cell.device_read_bytes, number::bytes_glued),
-    Probe { only_if_any: true, ..probe("to device", |cell| &cell.device_write_bytes, number::bytes_glued) },
+    Probe { only_if_any: true, ..probe("dirtied or written", |cell| &cell.device_write_bytes, number::bytes_glued) },
     Probe { only_if_any: true, ..probe("misses/op", |cell| &cell.misses_per_block, number::significant) },
     Probe { only_if_any: true, ..probe("device bytes/byte", |cell| &cell.device_bytes_per_byte, number::significant) },
     probe("peak memory", |cell| &cell.peak_memory_bytes, number::bytes_glued),

@@ -122,7 +122,20 @@ impl Arm {
             return Ok(());
         }
         let runtime = RuntimeSpec::named(&self.runtime)?;
-        runtime.fits(runtime.method(&self.method)?, workload)
+        let method = runtime.method(&self.method)?;
+        runtime.fits(method, workload)?;
+        let plain = Arm::new(&self.runtime, &self.method, &Options::new())?;
+        let is_set = |name: &str| self.options.get(name) != plain.options.get(name);
+        match method.options.iter().find(|it| !it.can.does(workload) && is_set(it.name)) {
+            Some(option) => {
+                let kind = if workload.writes() { "reading" } else { "writing" };
+                Err(format!(
+                    "option {} of {} is about {kind}; workload {workload} has no use for it",
+                    option.name, self.name
+                ))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Its reads and writes go around the page cache.
@@ -226,6 +239,23 @@ mod tests {
             assert_eq!(arm.name.parse::<Arm>().unwrap(), arm);
         }
         assert_eq!("mmap+advice=normal".parse::<Arm>().unwrap().name, "native/mmap");
+    }
+
+    #[test]
+    fn an_option_that_changes_nothing_for_a_workload_is_refused_there() {
+        let fits = |arm: &str, workload| arm.parse::<Arm>().unwrap().fits(workload).is_ok();
+        for (arm, reads, writes) in [
+            ("mmap", true, true),
+            ("mmap+per-block", false, true),
+            ("mmap+random", true, false),
+            ("mmap+populate-read", true, true),
+            ("direct+o-dsync", false, true),
+            ("uring+o-sync", false, true),
+            ("uring+registered", true, true),
+            ("mmap+window=whole", true, true),
+        ] {
+            assert_eq!((fits(arm, Workload::Scan), fits(arm, Workload::Overwrite)), (reads, writes), "{arm}");
+        }
     }
 
     #[test]

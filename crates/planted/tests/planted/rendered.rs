@@ -70,7 +70,7 @@ const ALIKE: &str = "Alike for every arm: ";
 
 fn alike(text: &str) -> BTreeMap<String, String> {
     const TITLES: [&str; 7] =
-        ["user/op", "sys/op", "minor faults", "major faults", "from device", "to device", "peak memory"];
+        ["user/op", "sys/op", "minor faults", "major faults", "from device", "dirtied or written", "peak memory"];
     let parts = text.strip_prefix(ALIKE).unwrap_or_default().split(", ");
     // Thousands are separated by a comma without a blank.
     parts

@@ -8,41 +8,49 @@ const JDK: OptionSpec = OptionSpec {
     name: "jdk",
     values: Values::Number { min: 17, max: 99, default: 0 },
     about: "the version of Java that runs it; 0 is the newest that fits, or the one of --java",
+    can: Can::Both,
 };
 const MEANWHILE: OptionSpec = OptionSpec {
     name: "meanwhile",
     values: Values::Words(&["alone", "safepoints"]),
     about: "nothing, or a second thread that stops the world every millisecond: how long until every thread stood still",
+    can: Can::Both,
 };
 const CHARSET: OptionSpec = OptionSpec {
     name: "charset",
     values: Values::Words(&["latin1", "utf-8"]),
     about: "how bytes are decoded: ISO 8859-1, in which every byte is a character, or UTF-8",
+    can: Can::Both,
 };
 const USE: OptionSpec = OptionSpec {
     name: "use",
     values: Values::Words(&["in-place", "get"]),
     about: "bytes consumed where they are mapped, or got into an array first",
+    can: Can::Both,
 };
 const LOAD: OptionSpec = OptionSpec {
     name: "load",
     values: Values::Words(&["no", "load"]),
     about: "MappedByteBuffer.load while opening: madvise(2) WILLNEED, and a byte of each page",
+    can: Can::Both,
 };
 const WINDOW: OptionSpec = OptionSpec {
     name: "window_mib",
     values: Values::Number { min: 1, max: 2047, default: 512 },
     about: "MiB of the file in one MappedByteBuffer, which ends at 2 GiB; a block more overlaps the next",
+    can: Can::Both,
 };
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",
     values: Values::Words(&["no", "populate-read"]),
     about: "fill the page table while opening: MADV_POPULATE_READ (Linux 5.14)",
+    can: Can::Both,
 };
 const SYNC: OptionSpec = OptionSpec {
     name: "sync",
     values: Values::Words(&["force", "o-dsync", "o-sync"]),
     about: "how durability is reached: FileChannel.force, or DSYNC or SYNC when opening",
+    can: Can::Write,
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {

@@ -92,6 +92,8 @@ pub struct OptionSpec {
     pub name: &'static str,
     pub values: Values,
     pub about: &'static str,
+    /// Elsewhere it would change nothing, and the arm would be another one's twin under a name of its own.
+    pub can: Can,
 }
 
 /// What an option may be set to.
@@ -182,7 +184,7 @@ mod tests {
     fn two_runtimes_may_have_a_method_of_one_name_with_options_of_its_own() {
         const NO_OPTIONS: &[OptionSpec] = &[];
         const PAGES: &[OptionSpec] =
-            &[OptionSpec { name: "pages", values: Values::Words(&["small", "huge"]), about: "" }];
+            &[OptionSpec { name: "pages", values: Values::Words(&["small", "huge"]), about: "", can: Can::Both }];
         let runtime = |name, options, can| RuntimeSpec {
             name,
             methods: Vec::leak(vec![MethodSpec { name: "read", about: "", options, can, direct: false, maps: false }]),

@@ -8,39 +8,50 @@ pub(super) const ADVICE: OptionSpec = OptionSpec {
     name: "advice",
     values: Values::Words(&["normal", "sequential", "random", "willneed", "hugepage"]),
     about: "madvise(2) after mapping",
+    can: Can::Read,
 };
 const POPULATE: OptionSpec = OptionSpec {
     name: "populate",
     values: Values::Words(&["no", "map-populate", "populate-read", "populate-write"]),
     about: "fill the page table while opening: MAP_POPULATE, or MADV_POPULATE_READ or _WRITE (Linux 5.14)",
+    can: Can::Both,
 };
-const SHARING: OptionSpec =
-    OptionSpec { name: "sharing", values: Values::Words(&["shared", "private"]), about: "MAP_SHARED or MAP_PRIVATE" };
+const SHARING: OptionSpec = OptionSpec {
+    name: "sharing",
+    values: Values::Words(&["shared", "private"]),
+    about: "MAP_SHARED or MAP_PRIVATE",
+    can: Can::Both,
+};
 const QUEUE_DEPTH: OptionSpec = OptionSpec {
     name: "queue_depth",
     values: Values::Number { min: 1, max: 4096, default: 32 },
     about: "blocks kept in flight",
+    can: Can::Both,
 };
 const IO: OptionSpec = OptionSpec {
     name: "io",
     values: Values::Words(&["buffered", "direct"]),
     about: "through the page cache, or around it with O_DIRECT",
+    can: Can::Both,
 };
 const BUFFERS: OptionSpec = OptionSpec {
     name: "buffers",
     values: Values::Words(&["plain", "registered"]),
     about: "buffers pinned once with io_uring_register(2), or at every request",
+    can: Can::Both,
 };
 
 const SYNC: OptionSpec = OptionSpec {
     name: "sync",
     values: Values::Words(&["fdatasync", "o-dsync", "o-sync"]),
     about: "how durability is reached: by a call of its own, or by a flag of open(2)",
+    can: Can::Write,
 };
 const WINDOW: OptionSpec = OptionSpec {
     name: "window",
     values: Values::Words(&["whole", "per-block"]),
     about: "when writing: the range is mapped once, or each block for itself and unmapped again",
+    can: Can::Write,
 };
 
 /// In the order in which `faultline list methods` prints them.
