@@ -59,10 +59,12 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
     // Fills are made once.
     decided.sort_by_key(|it| (it.condition.fill(), it.id.cell));
     for comparison in decided {
-        let said = comparison.speedup.context("a decided comparison has a ratio")?;
+        let job = comparison.confirmed.as_ref().filter(|_| comparison.answer_of.is_confirmed());
+        let said = job.map(|it| it.speedup).or(comparison.speedup).context("a decided comparison has a ratio")?;
+        let ops = job.map_or(comparison.condition.ops, |it| it.ops);
         let cells = [comparison.baseline_cell, comparison.id.cell];
         let arms = cells.map(|cell| &shown.record.cells[cell].arm);
-        let [low, true_ratio, high] = programs.ratio(file, comparison, arms)?;
+        let [low, true_ratio, high] = programs.ratio(file, &comparison.condition, ops, arms)?;
         // Pairs of the program that lie on both sides contradict nobody.
         let is_turned = (said.median > 1.0 && high < 1.0) || (said.median < 1.0 && low > 1.0);
         let is_near = (said.median / true_ratio).max(true_ratio / said.median) <= TOLERANCE;
@@ -121,9 +123,7 @@ struct Programs {
 
 impl Programs {
     /// Time of the baseline over that of the arm: the least, the median and the most of some pairs.
-    fn ratio(&mut self, file: &Path, comparison: &Comparison, [baseline, arm]: [&Arm; 2]) -> Result<[f64; 3]> {
-        let condition = &comparison.condition;
-        let ops = comparison.confirmed.as_ref().map_or(condition.ops, |it| it.ops);
+    fn ratio(&mut self, file: &Path, condition: &Condition, ops: u64, [baseline, arm]: [&Arm; 2]) -> Result<[f64; 3]> {
         let mut ratios = Vec::new();
         for pair in 0..PAIRS {
             let mut one = |arm: &Arm| self.pass(file, condition, arm, ops, pair as u64 + 1000);

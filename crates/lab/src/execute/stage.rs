@@ -398,6 +398,30 @@ impl Bench<'_> {
         }
     }
 
+    /// Scans of a part of the file that the planner chose read a part of their own each.
+    fn spread_windows(&mut self, conditions: &[usize], end: u64) {
+        let movable: Vec<usize> = conditions.iter().copied().filter(|&it| self.may_move(it)).collect();
+        let mut windows: Vec<Span> = movable.iter().map(|&it| self.record.conditions[it].range).collect();
+        plan::spread(&mut windows, end);
+        for (index, window) in movable.into_iter().zip(windows) {
+            self.record.conditions[index].range = window;
+        }
+    }
+
+    /// Whether a condition asks of no part of the file in particular, and its scan is of one.
+    fn may_move(&self, index: usize) -> bool {
+        let condition = &self.record.conditions[index];
+        let has_own = self.cells_of(index).iter().any(|&it| self.record.cells[it].own_condition.is_some());
+        let lives_in_parts = matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked);
+        condition.workload == Workload::Scan && lives_in_parts && !has_own && !self.has_asked_range(index)
+    }
+
+    /// Whether the experiment says which part of the file a condition is about.
+    pub(super) fn has_asked_range(&self, index: usize) -> bool {
+        let comparison = self.record.experiment.comparisons.get(self.record.origins[index]);
+        comparison.is_none_or(|it| it.ops.is_some() || it.range.is_some())
+    }
+
     /// Sets the blocks of a condition, and of the arms that say no other.
     fn cover(&mut self, condition: usize, ops: u64) {
         plan::cover(&mut self.record.conditions[condition], ops);
