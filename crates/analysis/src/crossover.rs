@@ -9,6 +9,7 @@
 
 use schema::{
     CellId, Condition, Span,
+    experiment::{Range, Variant},
     findings::{AnswerOf, Crossover, Estimate, Verdict},
 };
 
@@ -28,7 +29,7 @@ pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
         let key = Key {
             arms: arms.map(|arm| arm.name.as_str()),
             condition: but_for_the_block(it.baseline.condition),
-            comparison: it.arm.id.condition.comparison_index,
+            asked: asked(run, it.arm.id.condition.comparison_index),
         };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
             curves.push(Curve { key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
@@ -57,12 +58,20 @@ fn but_for_the_block(condition: &Condition) -> Condition {
     Condition { block_bytes: 0, ops: 0, range: Span { offset: 0, bytes: 0 }, ..condition.clone() }
 }
 
+/// What comparisons must have in common beside their conditions. An experiment may split the sizes of one question, where
+/// some of them have fewer arms: each size has rounds and a baseline of its own anyway.
+type Asked<'a> = (Option<&'a str>, Option<Variant>, Option<Range>, Option<u64>);
+
+fn asked<'a>(run: &Run<'a>, comparison: Option<usize>) -> Asked<'a> {
+    let comparison = comparison.and_then(|it| run.record.experiment.comparisons.get(it));
+    comparison.map_or((None, None, None, None), |it| (it.name.as_deref(), it.variant, it.range, it.ops))
+}
+
 #[derive(PartialEq)]
 struct Key<'a> {
     arms: [&'a str; 2],
     condition: Condition,
-    /// Arms of two comparisons were not measured in the same rounds.
-    comparison: Option<usize>,
+    asked: Asked<'a>,
 }
 
 struct Curve<'a> {

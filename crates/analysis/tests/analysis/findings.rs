@@ -370,6 +370,27 @@ fn without_a_change_the_sizes_are_said() {
 }
 
 #[test]
+fn sizes_of_one_question_make_one_curve_also_where_some_have_fewer_arms() {
+    let crossovers = |second: &str| {
+        let compare = |more: &str| format!("[[compare]]\nworkload = \"scan\"\nstate = \"cached\"\n{more}\n");
+        let few = compare("block = [\"64 KiB\", \"1 MiB\"]\narms = [\"read\", \"mmap\", \"uring\"]");
+        let mut lab = Lab::of_experiment(&format!("title = \"t\"\n{few}{}", compare(second)));
+        for cell in 0..lab.record.cells.len() {
+            let (arm, block) =
+                (&lab.record.cells[cell].arm.name, &lab.record.conditions[lab.record.cells[cell].condition]);
+            let mapping = if block.block_bytes == 4096 { 500.0 } else { 2000.0 };
+            let ns = if arm == "native/mmap" { mapping } else { 1000.0 };
+            lab.measure(cell, 10, ns, |_, _| {});
+        }
+        lab.analyze().crossovers.iter().map(|it| (it.arms[1].clone(), it.cells.len())).collect::<Vec<_>>()
+    };
+    let split = crossovers("block = \"4 KiB\"\narms = [\"read\", \"mmap\"]");
+    assert_eq!(split, [("native/mmap".to_string(), 3)]);
+    assert_eq!(crossovers("name = \"another\"\nblock = \"4 KiB\"\narms = [\"read\", \"mmap\"]"), []);
+    assert_eq!(crossovers("range = { bytes = \"1 MiB\" }\nblock = \"4 KiB\"\narms = [\"read\", \"mmap\"]"), []);
+}
+
+#[test]
 fn two_changes_are_two_crossovers_and_two_sizes_are_none() {
     check_crossovers(
         &curve(&[2.0, 0.5, 2.0]),
