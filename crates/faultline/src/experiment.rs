@@ -165,6 +165,14 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         ));
     }
     set_fills(experiment, &args.fill)?;
+    // What differed in a list that was replaced is the same question now.
+    let mut distinct: Vec<Compare> = Vec::new();
+    for compare in std::mem::take(&mut experiment.comparisons) {
+        if !distinct.contains(&compare) {
+            distinct.push(compare);
+        }
+    }
+    experiment.comparisons = distinct;
     experiment.validate().map_err(|(_, message)| message)
 }
 
