@@ -1,7 +1,7 @@
 //! Why: one sentence of counted numbers, about what differs most between two arms. It reports, it never concludes;
 //! whether the counts account for the time is another question.
 
-use schema::State;
+use schema::{Arm, State, runtime::JVM};
 
 use crate::{
     measured::{Cell, Run},
@@ -19,8 +19,12 @@ const TOLD: usize = 3;
 /// not say how often.
 const TICK_NS: f64 = 4e6;
 
-pub(crate) fn tick_ns(record: &schema::Record) -> f64 {
-    record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns.max(1) as f64)
+/// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
+const JVM_TICK_NS: f64 = 1e7;
+
+pub(crate) fn tick_ns(record: &schema::Record, arm: &Arm) -> f64 {
+    let kernel = record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns.max(1) as f64);
+    if arm.runtime == JVM.name { kernel.max(JVM_TICK_NS) } else { kernel }
 }
 
 pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
@@ -87,7 +91,7 @@ impl Counts {
             to_device_bytes: cell.count("disk_write_bytes").filter(|_| writes),
             flushes: cell.count("disk_flushes").filter(|_| writes),
             system_share: system_share.filter(|share| share.is_finite()),
-            ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / tick_ns(run.record)),
+            ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / cell.tick_ns),
             distinct_bytes: cell.distinct_bytes().unwrap_or(0.0),
             reached_pages: cell.distinct_pages().map(|pages| pages * run.page_bytes() as f64),
             ceiling_share: cell.ceiling_share(run),

@@ -114,7 +114,7 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
         let reason = reasons.filter_map(|it| it.reason().map(str::to_string)).next();
         return Err(reason.unwrap_or_else(|| "not observed in this run".to_string()));
     }
-    let measured = metric::mean_of_times(metric, &passes, cell.tick_ns);
+    let measured = metric::mean_of_times(metric, &passes, cell);
     let mean = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
     let scale = 1e-9 * figure.blocks.map_or(1.0, |blocks| blocks as f64);
     Ok(Estimate { median: mean.median * scale, ci_low: mean.ci_low * scale, ci_high: mean.ci_high * scale })

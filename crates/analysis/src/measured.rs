@@ -9,6 +9,7 @@ use schema::{
     findings::StateNoise,
     protocol::Tally,
     record::{self, Outcome},
+    runtime::JVM,
 };
 
 use crate::{explanation, noise, stats::Sample};
@@ -106,6 +107,12 @@ impl<'a> Run<'a> {
 }
 
 impl<'a> Cell<'a> {
+    /// Its user and system times are each cut to whole ticks, and so is their sum. Elsewhere the sum comes from the scheduler's
+    /// clock, and only where it is cut in two, ticks decide.
+    pub(crate) fn counts_ticks(&self) -> bool {
+        self.arm().runtime == JVM.name
+    }
+
     pub(crate) fn new(record: &'a Record, index: usize, entry: &'a record::Cell, condition: &'a Condition) -> Cell<'a> {
         let own = entry.own_condition.as_ref().unwrap_or(condition);
         let id = CellId { condition: record.condition_id(entry.condition), cell: index };
@@ -115,7 +122,7 @@ impl<'a> Cell<'a> {
             condition,
             own,
             passes: Vec::new(),
-            tick_ns: explanation::tick_ns(record),
+            tick_ns: explanation::tick_ns(record, &entry.arm),
             invalid: Vec::new(),
             failed: Vec::new(),
         };

@@ -61,7 +61,7 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
             totals = [totals[0] + total(a, names), totals[1] + total(b, names)];
         }
         let pairs: Vec<(f64, f64)> = values().collect();
-        return by_sums(metric, &pairs, totals, rounds, arm.tick_ns);
+        return by_sums(metric, &pairs, totals, rounds, grain_ns(metric, &[than, arm]));
     }
     let (ratios, remark) = match (metric, values().any(|(a, b)| a == 0.0 || b == 0.0)) {
         (Metric::MinorFaults, true) => {
@@ -97,7 +97,7 @@ pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> MetricResult {
     if is_coarse(metric, cell) {
         let spent = seen.iter().map(|(pass, _)| total(pass, names)).sum();
         let pairs: Vec<(f64, f64)> = values().map(|value| (value, 1.0)).collect();
-        return by_sums(metric, &pairs, [spent, f64::INFINITY], rounds, cell.tick_ns);
+        return by_sums(metric, &pairs, [spent, f64::INFINITY], rounds, grain_ns(metric, &[cell]));
     }
     let estimate = match metric {
         // Counts, and quotients of counts, stay what they are: logarithms would move a threshold by a rounding error.
@@ -139,9 +139,9 @@ fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
 }
 
 /// Time as the kernel's ticks tell it, in the mean of all passes: each pass as its time and what to divide it by.
-pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)], tick_ns: f64) -> MetricResult {
+pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)], cell: &Cell) -> MetricResult {
     let spent = passes.iter().map(|(ns, _)| ns).sum();
-    by_sums(metric, passes, [spent, f64::INFINITY], passes.len(), tick_ns)
+    by_sums(metric, passes, [spent, f64::INFINITY], passes.len(), grain_ns(metric, &[cell]))
 }
 
 /// Why a cell gives no number; `None` when it has passes.
@@ -208,10 +208,15 @@ fn readings(metric: Metric) -> &'static [&'static str] {
     }
 }
 
-/// The sum of user and system time comes from the scheduler's clock and is exact; only where it is cut in two, ticks
-/// decide.
-fn is_split_by_ticks(metric: Metric) -> bool {
-    matches!(metric, Metric::User | Metric::System)
+/// Ticks decide, and not the scheduler's clock.
+fn is_split_by_ticks(metric: Metric, cell: &Cell) -> bool {
+    matches!(metric, Metric::User | Metric::System) || (metric == Metric::Cpu && cell.counts_ticks())
+}
+
+/// The grain of a metric that ticks decide, the coarsest of some cells.
+fn grain_ns(metric: Metric, cells: &[&Cell]) -> Option<f64> {
+    let split = cells.iter().filter(|cell| is_split_by_ticks(metric, cell));
+    split.map(|cell| cell.tick_ns).max_by(f64::total_cmp)
 }
 
 /// Whether a median of single passes would say more about ticks than about the arm.
@@ -221,7 +226,7 @@ fn is_coarse(metric: Metric, cell: &Cell) -> bool {
     }
     let times: Vec<f64> = cell.passes.iter().map(|pass| total(pass, readings(metric))).collect();
     let short = |sample: Sample| sample.median() < FINE_TICKS * cell.tick_ns;
-    times.contains(&0.0) || (is_split_by_ticks(metric) && Sample::new(times).is_none_or(short))
+    times.contains(&0.0) || (is_split_by_ticks(metric, cell) && Sample::new(times).is_none_or(short))
 }
 
 fn total(pass: &Pass, names: &[&str]) -> f64 {
@@ -250,9 +255,15 @@ fn ratios(values: impl Iterator<Item = (f64, f64)>, added: f64) -> Vec<f64> {
 
 /// The ratio of what all rounds took together. `totals` are in nanoseconds: what ticks saw of so little time is known no
 /// better than a count of them.
-fn by_sums(metric: Metric, pairs: &[(f64, f64)], totals: [f64; 2], rounds: usize, tick_ns: f64) -> MetricResult {
-    let ticks = |ns: f64| ns / tick_ns;
-    let least = if is_split_by_ticks(metric) { totals.iter().map(|&ns| 1.0 / ticks(ns).max(1e-9)).sum() } else { 0.0 };
+fn by_sums(
+    metric: Metric,
+    pairs: &[(f64, f64)],
+    totals: [f64; 2],
+    rounds: usize,
+    grain_ns: Option<f64>,
+) -> MetricResult {
+    let least = |grain: f64| totals.iter().map(|&ns| 1.0 / (ns / grain).max(1e-9)).sum();
+    let least = grain_ns.map_or(0.0, least);
     match stats::ratio_of_sums(pairs, least) {
         Some(estimate) => {
             let (of, rounds_taken) = (words(metric), count(rounds as u64, "round", "rounds"));

@@ -845,3 +845,25 @@ fn a_figure_says_which_cells_it_is_of() {
     assert!(published.arm.name.contains("quarter") && published.own_condition.is_some(), "{published:?}");
     assert_eq!(corrected.arm.name, "native/read");
 }
+
+#[test]
+fn processor_time_of_a_jvm_is_known_to_whole_ticks_and_so_is_its_sum() {
+    let interval = |runtime: &str, [arm, than]: [&str; 2]| {
+        let text = format!(
+            "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"cached\"\n\
+             arms = [\"{than}\", \"{arm}\"]\n[[claim]]\nid = \"it\"\nsays = \"s\"\narm = \"{arm}\"\n\
+             than = \"{than}\"\nmetric = \"cpu\"\nexpect = \"lower\"\n"
+        );
+        let mut lab = Lab::of_experiment(&text);
+        for (cell, ms) in [(0, 30.0), (1, 20.0)] {
+            lab.measure(cell, 10, 1000.0, |_, pass| {
+                pass.reads("user_ns", ms * 1e6).reads("system_ns", 0.0);
+            });
+        }
+        let value = lab.analyze().claims[0].measured[0].value;
+        assert!((value.median - 1.5).abs() < 1e-9, "{runtime}: {value:?}");
+        value.ci_high / value.ci_low
+    };
+    assert!(interval("native", ["mmap", "read"]) < 1.001, "the scheduler's clock is exact");
+    assert!(interval("jvm", ["jvm/mapped", "jvm/stream"]) > 1.1, "ten passes of two and three ticks");
+}
