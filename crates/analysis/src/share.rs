@@ -83,7 +83,6 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
         (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
         _ => Reading::unavailable("it is known only for states cold and limited"),
     };
-    let largest = |name: &str| cell.reading(name, |sample| sample.quantile(1.0));
     CommandFinding {
         id: cell.id,
         arm: cell.arm().name.clone(),
@@ -95,10 +94,15 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
         amplification,
         cgroup_limit_bytes: median("cgroup_limit_bytes"),
         cgroup_memory_bytes: median("cgroup_memory_bytes"),
-        cgroup_peak_bytes: largest("cgroup_peak_bytes"),
+        cgroup_peak_bytes: largest(cell, "cgroup_peak_bytes"),
         cgroup_file_bytes: median("cgroup_file_bytes"),
         cgroup_anonymous_bytes: median("cgroup_anonymous_bytes"),
     }
+}
+
+/// Of all executions.
+fn largest(cell: &Cell, name: &str) -> Reading<f64> {
+    cell.reading(name, |sample| sample.quantile(1.0))
 }
 
 fn sum(cell: &Cell, name: &str) -> Option<f64> {
@@ -183,8 +187,8 @@ fn says(run: &Run, cell: &Cell, time: &Reading<CommandTime>, amplification: &Rea
 
 /// What its memory group held, where it had one.
 fn in_group(name: &str, cell: &Cell) -> Option<String> {
-    let [limit, peak, after] =
-        ["cgroup_limit_bytes", "cgroup_peak_bytes", "cgroup_memory_bytes"].map(|it| cell.count(it));
+    let [limit, after] = ["cgroup_limit_bytes", "cgroup_memory_bytes"].map(|it| cell.count(it));
+    let peak = largest(cell, "cgroup_peak_bytes").value().copied();
     let files =
         cell.count("cgroup_file_bytes").map_or(String::new(), |it| format!(", {} of it pages of files", size(it)));
     let peak = peak.map_or(String::new(), |it| format!(" at most {},", size(it)));

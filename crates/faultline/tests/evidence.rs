@@ -137,3 +137,21 @@ fn the_workers_own_computing_is_not_counted_with_its_pass() {
         assert!(faults < of_a_list / 2, "{arm} had {faults} faults; a list of its blocks takes {of_a_list}");
     }
 }
+
+#[test]
+fn what_is_summed_over_threads_is_unavailable_of_a_pass_that_ends_some_of_them() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let record = sandbox.run_short(&file, &["--json", "--threads=1,4", "--state=cached"]).document().record;
+    let threads = |cell: usize| record.conditions[record.cells[cell].condition].threads;
+    assert!(record.samples.iter().any(|it| threads(it.cell) == 4));
+    for sample in &record.samples {
+        let several = threads(sample.cell) > 1;
+        for name in lab::probe::of_threads() {
+            match &sample.readings[name] {
+                Reading::Value(value) => assert!(!several, "{name}: {value} of one thread among four"),
+                Reading::Unavailable { unavailable } => assert!(!unavailable.is_empty()),
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Arm, Condition, State, record::Reading};
+use schema::{Arm, Condition, State, command::COMMAND, record::Reading};
 pub use sys::cgroup::Note;
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
@@ -124,10 +124,11 @@ impl<'a> Cgroups<'a> {
     }
 
     /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file
-    /// could not be evicted before the next pass.
-    pub fn lift(&mut self) {
+    /// could not be evicted before the next pass. So does a command's group: its peak would be that of all executions so far.
+    pub fn lift(&mut self, arm: &Arm) {
         let tightened = std::mem::take(&mut self.tightened);
-        self.current = self.current.take().filter(|(limits, _)| limits.device.is_none() && !tightened);
+        let is_kept = |limits: &Limits| limits.device.is_none() && !tightened && arm.runtime != COMMAND;
+        self.current = self.current.take().filter(|(limits, _)| is_kept(limits));
     }
 }
 

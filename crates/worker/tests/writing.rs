@@ -227,7 +227,6 @@ fn what_cannot_be_meant_is_unavailable_with_its_reason() {
         ("pwrite+o-sync", Durability::None, "sync-each"),
         ("write+o-dsync", Durability::SyncEnd, "sync-each"),
         ("mmap+private", Durability::None, "never changes the file"),
-        ("mmap+sequential", Durability::None, "about reading"),
     ] {
         let (_, _folder, path) = before(8192);
         let job = on(&path, job(arm, Workload::Overwrite, durability, 4096, 8192));

@@ -125,3 +125,17 @@ fn user_time_is_as_coarse_as_the_ticks_of_the_machine() {
     };
     assert!(bound(1_000_000) < bound(10_000_000));
 }
+
+#[test]
+fn what_a_command_used_at_most_is_the_largest_of_its_executions() {
+    let mut lab = commands([&same, &same]);
+    for sample in &mut lab.record.samples {
+        let peak = if sample.round < 5 { 100.0 } else { 150.0 };
+        for (name, mib) in [("limit", 200.0), ("memory", 90.0), ("peak", peak)] {
+            sample.readings.insert(format!("cgroup_{name}_bytes"), Reading::Value(mib * 1_048_576.0));
+        }
+    }
+    let command = of_the_second(&lab);
+    assert_eq!(command.cgroup_peak_bytes.value(), Some(&(150.0 * 1_048_576.0)));
+    assert!(command.memory.as_ref().unwrap().contains("at most 150 MiB"), "{:?}", command.memory);
+}

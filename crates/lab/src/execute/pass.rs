@@ -21,7 +21,7 @@ use crate::{
     cgroups::Cgroups,
     cold, counted,
     link::{Link, Trouble},
-    probe::Probes,
+    probe::{self, Probes},
     runtime, state,
     steady::{Misses, WarmUp},
     target::Target,
@@ -231,7 +231,7 @@ impl Bench<'_> {
             invalid = state::verify_touched(&seen).err();
         }
         link.bye()?;
-        self.cgroups.lift();
+        self.cgroups.lift(arm);
         Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns: 0.0, went })
     }
 
@@ -321,6 +321,15 @@ impl Bench<'_> {
         limit: Option<u64>,
     ) -> BTreeMap<String, Reading<f64>> {
         let mut readings = probes.stop(link.pid());
+        if done.tally.threads > 1 {
+            // Threads are looked at before the pass and after it, and it starts and ends all but one of them.
+            for name in probe::of_threads() {
+                readings.insert(
+                    name.into(),
+                    Reading::unavailable("threads of a pass end with it, and take their numbers with them"),
+                );
+            }
+        }
         // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
         readings.append(&mut done.seen);
         readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));

@@ -55,6 +55,11 @@ pub const PROBES: &[Kind] = &[
     proc_io::KIND,
 ];
 
+/// Readings that are summed over the worker's threads.
+pub fn of_threads() -> impl Iterator<Item = &'static str> {
+    [sched::KIND, schedstat::KIND].into_iter().flat_map(|kind| kind.readings).copied()
+}
+
 /// What the worker itself reports of its process (getrusage(2)), under the same roof as the probes' readings.
 pub const USAGE_READINGS: &[&str] =
     &["user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
