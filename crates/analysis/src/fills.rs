@@ -37,7 +37,7 @@ pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Compari
             pages_per_fault: made.pages_per_fault,
             comparisons: own.clone(),
             refill: refills.into_iter().flatten().min_by(|a, b| a.ops.total_cmp(&b.ops)),
-            not_judged: not_judged.into_iter().filter_map(Result::err).collect(),
+            not_judged: not_judged.into_iter().filter_map(Result::err).map(|it| *it).collect(),
         }
     };
     rows.iter().map(finding).collect()
@@ -90,7 +90,7 @@ fn refills(
     fill: Fill,
     elapsed_ns: u64,
     then: &[FilledComparison],
-) -> Vec<Result<Refill, UnjudgedRefill>> {
+) -> Vec<Result<Refill, Box<UnjudgedRefill>>> {
     let ns = |of: &dyn Fn(&CellFinding) -> bool| {
         cells
             .iter()
@@ -101,7 +101,7 @@ fn refills(
     let judged = |now: &FilledComparison| {
         let asked = then.iter().filter(|it| asks_the_same(&now.condition, &it.condition)).collect::<Vec<_>>();
         let same_passes = |it: &&&FilledComparison| fields::agree(Role::Size, &now.condition, &it.condition);
-        let unjudged = |cause| Some(Err(UnjudgedRefill { fill, condition: now.condition.clone(), cause }));
+        let unjudged = |cause| Some(Err(Box::new(UnjudgedRefill { fill, condition: now.condition.clone(), cause })));
         let Some(then) = asked.iter().find(same_passes) else {
             let (now, then) = (&now.condition, &asked.first()?.condition);
             return unjudged(UnjudgedCause::OtherPasses {

@@ -7,8 +7,9 @@
 //!
 //! In each record: two comparisons whose conditions are equal, a file and blocks that are no multiples of a page, several
 //! consumes, one and three threads, ranges that do not begin at 0, cold cells with bytes from the device, writing on three
-//! layouts, several fills with a winner each, a memory limit, JVM arms with processes that fall into two groups, an A/A control under each condition, passes
-//! that were lost, cells that are skipped, invalid or failed, and claims with known verdicts.
+//! layouts, several fills with a winner each, a memory limit, JVM arms with processes that fall into two groups, an A/A
+//! control under each condition, passes that were lost, cells that are skipped, invalid or failed, and claims with known
+//! verdicts; with `jobs` also answers that were measured again at the size of the job.
 //!
 //! To add a kind of truth: a block in `BLOCKS`, or a field of `Truth` that `Plan::plant` fills; then a line in the tests of
 //! the crates that should say it (`tests/` here reads all of them).
