@@ -109,9 +109,8 @@ fn find(name: &str) -> Result<Experiment> {
 
 /// Options replace the lists of every comparison in the experiment.
 fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
+    let written = experiment.comparisons.clone();
     for compare in &mut experiment.comparisons {
-        let states = states_for(compare, &args.state);
-        replace(&mut compare.state, &states);
         replace(&mut compare.consume, &args.consume);
         replace(&mut compare.block, &args.block);
         replace(&mut compare.threads, &args.threads);
@@ -133,7 +132,9 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
             compare.workload.retain(|workload| args.workload.contains(workload));
         }
     }
-    experiment.comparisons.retain(|compare| !compare.workload.is_empty());
+    set_states(&mut experiment.comparisons, &args.state);
+    leave_out_repeated(&mut experiment.comparisons, &written);
+    experiment.comparisons.retain(|compare| !compare.workload.is_empty() && !compare.state.is_empty());
     // Who names states means them as they usually are; --fill names others.
     let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it);
     if experiment.comparisons.iter().any(fits) {
@@ -181,9 +182,44 @@ fn is_for_fills(compare: &Compare) -> bool {
     compare.fill != [Fill::Sequential]
 }
 
-/// Of the states that were asked for, those that a comparison of fills can have.
-fn states_for(compare: &Compare, wanted: &[State]) -> Vec<State> {
-    wanted.iter().copied().filter(|it| it.is_filled() || !is_for_fills(compare)).collect()
+/// The states that were asked for. Of comparisons that differ in nothing but states, blocks and arms, those that are
+/// written for a state have it; one that none is written for goes where the first of them is. A comparison of fills keeps
+/// its own states where it can have none of these.
+fn set_states(comparisons: &mut [Compare], wanted: &[State]) {
+    if wanted.is_empty() {
+        return;
+    }
+    let question = |it: &Compare| Compare {
+        state: Vec::new(),
+        block: Vec::new(),
+        arms: Vec::new(),
+        full_block: Vec::new(),
+        ..it.clone()
+    };
+    let written = comparisons.to_vec();
+    for (compare, own) in comparisons.iter_mut().zip(&written) {
+        let alike: Vec<&Compare> = written.iter().filter(|it| question(it) == question(own)).collect();
+        let takes = |state: &State| match alike.iter().any(|it| it.state.contains(state)) {
+            true => own.state.contains(state),
+            false => own.state == alike[0].state,
+        };
+        let states: Vec<State> =
+            wanted.iter().copied().filter(|it| (it.is_filled() || !is_for_fills(own)) && takes(it)).collect();
+        if !states.is_empty() || !is_for_fills(own) {
+            compare.state = states;
+        }
+    }
+}
+
+/// Options may make one comparison of several that were written apart: then the first is measured.
+fn leave_out_repeated(comparisons: &mut Vec<Compare>, written: &[Compare]) {
+    let question = |it: &Compare| Compare { arms: Vec::new(), full_block: Vec::new(), ..it.clone() };
+    let now: Vec<Compare> = comparisons.iter().map(question).collect();
+    let repeats = |at: usize| {
+        (0..at).any(|before| now[before] == now[at] && question(&written[before]) != question(&written[at]))
+    };
+    let mut at = 0..;
+    comparisons.retain(|_| !at.next().is_some_and(repeats));
 }
 
 /// Fills are for the comparisons with a state that lives in the page cache. Those that an experiment writes fills for go,
