@@ -46,7 +46,7 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
 }
 
 fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
-    let lost = || cell.invalid.iter().chain(&cell.failed).copied();
+    let lost = || cell.invalid.iter().map(String::as_str).chain(cell.failed.iter().copied());
     let passes = cell.passes.len() + lost().count();
     let main_reason = |reasons: &mut dyn Iterator<Item = &str>| {
         most_frequent(reasons).map(|(reason, times)| match times {
@@ -75,7 +75,7 @@ fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
         return (Status::Skipped, Some(reason));
     }
     if cell.invalid.len() >= cell.failed.len() {
-        (Status::Invalid, main_reason(&mut cell.invalid.iter().copied()))
+        (Status::Invalid, main_reason(&mut cell.invalid.iter().map(String::as_str)))
     } else {
         (Status::Failed, main_reason(&mut cell.failed.iter().copied()))
     }

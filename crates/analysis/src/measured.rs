@@ -34,7 +34,7 @@ pub(crate) struct Cell<'a> {
     /// The grain of its user and system times.
     pub(crate) tick_ns: f64,
     /// Reasons of passes that did not count.
-    pub(crate) invalid: Vec<&'a str>,
+    pub(crate) invalid: Vec<String>,
     pub(crate) failed: Vec<&'a str>,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Cell<'a> {
                     tally,
                     readings: &sample.readings,
                 }),
-                Outcome::Invalid { reason } => cell.invalid.push(reason),
+                Outcome::Invalid { reason } => cell.invalid.push(reason.to_string()),
                 Outcome::Failed { reason } => cell.failed.push(reason),
             }
         }

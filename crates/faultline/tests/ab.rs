@@ -501,7 +501,7 @@ fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() 
         return;
     }
     let never = |it: &schema::record::Sample| match &it.outcome {
-        Outcome::Invalid { reason } => reason.contains("never read a named file"),
+        Outcome::Invalid { reason } => reason.to_string().contains("never read a named file"),
         _ => false,
     };
     assert!(record.samples.iter().all(never), "{:?}", record.samples);

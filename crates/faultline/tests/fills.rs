@@ -1,6 +1,10 @@
 //! How the page cache came to hold the file: a part of the condition.
 
-use schema::{Fill, Skip, findings::Document, record::Outcome};
+use schema::{
+    Bytes, Fill, Skip, Span, State, Workload,
+    findings::Document,
+    record::{FilledRange, Outcome},
+};
 
 use crate::support::Sandbox;
 
@@ -26,7 +30,11 @@ fn passes_of_every_fill_are_conditions_of_their_own() {
             record.samples.iter().map(|it| &it.outcome).filter(|it| !matches!(it, Outcome::Ok { .. })).collect();
         assert!(invalid.is_empty() && record.samples.len() == 8 * 3, "{invalid:?}");
         for fill in expected {
-            assert!(record.fills.iter().any(|it| it.fill == Some(fill)), "{fill}");
+            let made: Vec<&FilledRange> = record.fills.iter().filter(|it| it.fill == Some(fill)).collect();
+            assert!(!made.is_empty(), "{fill}");
+            for looked in made.into_iter().filter_map(|it| it.looked_again.as_ref()) {
+                assert!(looked.value().is_none_or(|it| it.is_the_fill), "{fill}: {looked:?}");
+            }
         }
         assert_eq!(sandbox.left(), ["file"], "a copy leaves nothing behind");
     }
@@ -130,7 +138,9 @@ arms = ["pwrite", "mmap"]
     }
     assert!(record.cells.iter().all(|it| it.skipped.is_none()), "{:?}", record.cells);
     // Reading back, after each pass, leaves larger folios, and writing to pages that are there would keep them.
-    assert!(made.clone().count() >= record.samples.len(), "one for each pass");
+    let mut ranges: Vec<Span> = made.clone().map(|it| it.range).collect();
+    ranges.dedup();
+    assert_eq!(ranges.len(), made.clone().count(), "what is made anew before each pass is noted once");
     for orders in made.filter_map(|it| it.folio_orders.value()) {
         assert!(orders.iter().all(|it| it.order == 0), "{orders:?}");
     }
@@ -166,4 +176,36 @@ fn a_file_in_memory_is_not_said_to_have_been_evicted() {
     let made: Vec<&str> =
         record.fills.iter().filter(|it| it.fill == Some(Fill::Sequential)).map(|it| it.method.as_str()).collect();
     assert!(!made.is_empty() && made.iter().all(|it| *it != Fill::Sequential.about()), "{made:?}");
+}
+
+#[test]
+fn a_survey_with_options_measures_no_cell_twice_and_every_cell_that_was_asked_for() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let all = ["64 B", "4 KiB", "64 KiB", "1 MiB"];
+    for (options, states, blocks) in [
+        (&["--state=cached"][..], &[State::Cached][..], &all[..]),
+        (&["--state=locked"], &[State::Locked], &all),
+        (&["--state=cold,mapped"], &[State::Cold, State::Mapped], &all),
+        (&["--state=cold", "--block=4KiB"], &[State::Cold], &["4 KiB"]),
+        (&["--block=64KiB", "--fill=random", "--state=cached,locked"], &[State::Cached, State::Locked], &["64 KiB"]),
+    ] {
+        let asked = [&["run", &file, "--dry-run", "--json"][..], options].concat();
+        let text = sandbox.run(&asked).expect(0).stdout;
+        let plan: schema::plan::Plan = serde_json::from_str(&text).unwrap();
+        let mut seen: Vec<(State, Workload, u64, Option<Fill>)> = Vec::new();
+        for planned in &plan.conditions {
+            let it = &planned.condition;
+            seen.push((it.state, it.workload, it.block_bytes, it.fill()));
+        }
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count, "{options:?}: {seen:?}");
+        for (state, block) in states.iter().flat_map(|state| blocks.iter().map(move |block| (*state, *block))) {
+            let bytes = block.parse::<Bytes>().unwrap().0;
+            assert!(seen.iter().any(|it| (it.0, it.2) == (state, bytes)), "{options:?}: {state} {block}");
+        }
+        assert!(seen.iter().all(|it| states.contains(&it.0)), "{options:?}");
+    }
 }

@@ -103,7 +103,9 @@ fn passes_that_write_are_read_back_and_leave_nothing_behind() {
             match &sample.outcome {
                 schema::record::Outcome::Ok { tally, .. } => assert_ne!(tally.checksum, "0000000000000000"),
                 // Somebody else's page-out may drop a page; nothing else is expected to go wrong here.
-                schema::record::Outcome::Invalid { reason } => assert!(reason.contains("page"), "{workload}: {reason}"),
+                schema::record::Outcome::Invalid { reason } => {
+                    assert!(reason.to_string().contains("page"), "{workload}: {reason}")
+                }
                 schema::record::Outcome::Failed { reason } => panic!("{workload}: {reason}"),
             }
         }

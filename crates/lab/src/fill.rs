@@ -288,6 +288,38 @@ pub(crate) fn verify(fill: Fill, folios: &Folios) -> Result<(), String> {
     Ok(())
 }
 
+/// How many of the folios that a fill left are not as they were, as a share: of the pages, or, where folio sizes are not
+/// seen, of the places where one fault maps other numbers of pages.
+pub(crate) fn changed_share(was: &Folios, is: &Folios) -> Option<f64> {
+    /// Beside a page that is locked or marked for read-ahead a fault maps fewer.
+    const ALIKE: f64 = 1.5;
+    match (was, is) {
+        (Folios::Orders(was), Folios::Orders(is)) => {
+            let all = |of: &BTreeMap<u32, u64>| of.values().sum::<u64>();
+            let stayed: u64 = was.iter().map(|(order, pages)| *pages.min(is.get(order).unwrap_or(&0))).sum();
+            let all = all(was).max(all(is));
+            (all > 0).then(|| 1.0 - stayed as f64 / all as f64)
+        }
+        (Folios::PerFault(was), Folios::PerFault(is)) => {
+            let alike = |(was, is): (&u64, &u64)| (*was.max(is)) as f64 <= ALIKE * *was.min(is) as f64;
+            // Both are sorted.
+            let stayed = was.iter().zip(is).filter(|(was, is)| alike((was, is))).count();
+            let all = was.len().max(is.len());
+            (all > 0).then(|| 1.0 - stayed as f64 / all as f64)
+        }
+        _ => None,
+    }
+}
+
+/// So large a share of the folios may change, and it is the fill still.
+pub(crate) fn may_change(folios: &Folios) -> f64 {
+    match folios {
+        Folios::Orders(_) => 1.0 - SHARE_WANTED,
+        // Of 200 places.
+        Folios::PerFault(_) => 0.1,
+    }
+}
+
 /// What is seen of the folios of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Folios {
@@ -386,6 +418,26 @@ mod tests {
         assert_eq!(verify(Fill::Written(4 * page), &orders(&[(0, 3), (2, 800)])), Ok(()));
         assert!(verify(Fill::ReadAhead(4 * page), &orders(&[(0, 300), (2, 800)])).is_err());
         assert_eq!(verify(Fill::Sequential, &orders(&[(0, 7)])), Ok(()));
+    }
+
+    #[test]
+    fn folios_that_changed_after_a_fill_are_found_out_by_either_way_of_looking() {
+        let share = |was: &Folios, is: &Folios| changed_share(was, is).unwrap();
+        let orders = |pages: &[(u32, u64)]| Folios::Orders(pages.iter().copied().collect());
+        let first = orders(&[(0, 900), (4, 160)]);
+        assert_eq!(share(&first, &first), 0.0);
+        assert!(
+            share(&first, &orders(&[(0, 890), (4, 160), (3, 8)])) <= may_change(&first),
+            "a few pages of a thousand"
+        );
+        let collapsed = orders(&[(9, 1024), (0, 36)]);
+        assert!(share(&first, &collapsed) > may_change(&first) && share(&collapsed, &first) > may_change(&first));
+        let counts = |counts: &[u64]| Folios::PerFault(counts.repeat(50));
+        let few = counts(&[14, 15, 16, 16]);
+        assert_eq!(share(&few, &counts(&[16, 16, 16, 16])), 0.0, "what is locked at that moment is not mapped");
+        assert!(share(&few, &counts(&[16, 16, 512, 512])) > may_change(&few));
+        assert!(share(&few, &Folios::PerFault(vec![16; 100])) > may_change(&few), "half of the places are gone");
+        assert_eq!(changed_share(&first, &few), None, "two ways of looking cannot be held against each other");
     }
 
     #[test]

@@ -170,6 +170,7 @@ impl Plan {
         planted.record.fills.push(FilledRange {
             fill: condition.fill,
             pages_per_fault: None,
+            looked_again: None,
             range: condition.range,
             method: REASON.to_string(),
             elapsed_ns: fill_ns(condition.fill.unwrap_or(Fill::Sequential)),
@@ -351,9 +352,9 @@ impl Planted {
             let reason = || REASON.to_string();
             let outcome = match truth.kind {
                 Kind::Skipped => return,
-                Kind::Invalid => Outcome::Invalid { reason: reason() },
+                Kind::Invalid => Outcome::Invalid { reason: reason().into() },
                 Kind::Failed => Outcome::Failed { reason: reason() },
-                _ if round < truth.lost => Outcome::Invalid { reason: reason() },
+                _ if round < truth.lost => Outcome::Invalid { reason: reason().into() },
                 Kind::Measured | Kind::Split => {
                     let tally = work(&condition);
                     let total = (ns_per_op * tally.ops as f64).round() as u64;

@@ -82,8 +82,8 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     };
     let (status, reason, phases, tally) = match &sample.outcome {
         Outcome::Ok { phases, tally } => ("ok", None, Some(phases), Some(tally)),
-        Outcome::Invalid { reason } => ("invalid", Some(reason), None, None),
-        Outcome::Failed { reason } => ("failed", Some(reason), None, None),
+        Outcome::Invalid { reason } => ("invalid", Some(reason.to_string()), None, None),
+        Outcome::Failed { reason } => ("failed", Some(reason.clone()), None, None),
     };
     let of_reader = tally.filter(|_| condition.is_none_or(|it| !it.is_of_commands()));
     let (before, after) = (sample.resident_before.value(), sample.resident_after.value());
@@ -104,7 +104,7 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     all.extend(FIELDS.iter().flat_map(|field| field.columns.iter().map(move |(_, show)| of_condition(field, *show))));
     all.extend([
         status.to_string(),
-        reason.map_or(String::new(), |reason| visible(reason)),
+        reason.map_or(String::new(), |reason| visible(&reason)),
         optional(phases.and_then(|phases| phases.open_ns)),
         optional(phases.map(|phases| phases.work_ns)),
         optional(phases.and_then(|phases| phases.close_ns)),

@@ -46,7 +46,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add(
         "Invalid",
         lost(record, |outcome| match outcome {
-            Outcome::Invalid { reason } => Some(reason),
+            Outcome::Invalid { reason } => Some(reason.to_string()),
             Outcome::Ok { .. } | Outcome::Failed { .. } => None,
         }),
         true,
@@ -54,7 +54,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add(
         "Failed",
         lost(record, |outcome| match outcome {
-            Outcome::Failed { reason } => Some(reason),
+            Outcome::Failed { reason } => Some(reason.clone()),
             Outcome::Ok { .. } | Outcome::Invalid { .. } => None,
         }),
         true,
@@ -347,13 +347,13 @@ fn skipped(record: &Record, names: &Names) -> Vec<String> {
     groups.sentences("cell", "s")
 }
 
-fn lost<'a>(record: &'a Record, reason: impl Fn(&'a Outcome) -> Option<&'a String>) -> Vec<String> {
+fn lost(record: &Record, reason: impl Fn(&Outcome) -> Option<String>) -> Vec<String> {
+    let arm = |cell: usize| record.cells.get(cell).map_or("unknown arm", |cell| cell.arm.short_name());
+    let all = record.samples.iter().filter_map(|it| Some((reason(&it.outcome)?, arm(it.cell))));
+    let all: Vec<(String, &str)> = all.collect();
     let mut groups = Groups::default();
-    for sample in &record.samples {
-        if let Some(reason) = reason(&sample.outcome) {
-            let arm = record.cells.get(sample.cell).map_or("unknown arm", |cell| cell.arm.short_name());
-            groups.add(reason, arm);
-        }
+    for (reason, arm) in &all {
+        groups.add(reason, arm);
     }
     groups.sentences("pass", "es")
 }

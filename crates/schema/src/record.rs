@@ -1,7 +1,7 @@
 //! The record: everything measured in one run. The only ground truth; findings are derived from it and never stored.
 //! It is written after every round, so that an interrupted run keeps what it had.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
@@ -173,12 +173,42 @@ pub enum Outcome {
     },
     /// The pass ran, but not from the requested state: kept, never shown as a number.
     Invalid {
-        reason: String,
+        reason: Invalid,
     },
     /// The worker reported an error, died, stalled or spoke nonsense.
     Failed {
         reason: String,
     },
+}
+
+/// Why a pass that ran does not count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Invalid {
+    /// When the file was looked at again, its folios were not those of the fill any more: this share of them had changed.
+    FoliosChanged { fill: Fill, share: f64 },
+    /// What was seen around the pass itself.
+    #[serde(untagged)]
+    Seen(String),
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Invalid::FoliosChanged { fill, share } => write!(
+                f,
+                "the folios of fill {fill} did not stay: when they were looked at again, {:.0} % had changed",
+                100.0 * share
+            ),
+            Invalid::Seen(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl From<String> for Invalid {
+    fn from(reason: String) -> Invalid {
+        Invalid::Seen(reason)
+    }
 }
 
 /// A value, or the reason why there is none. Never 0 for want of something better.
@@ -242,6 +272,12 @@ impl Value for crate::findings::CommandTime {
 impl Value for crate::inspection::FaultView {
     fn is_finite(&self) -> bool {
         [self.here, self.in_order].iter().all(|it| it.pages.is_finite() && it.ns.is_finite())
+    }
+}
+
+impl Value for LookedAgain {
+    fn is_finite(&self) -> bool {
+        self.changed_share.is_finite() && self.pages_per_fault.is_none_or(f64::is_finite)
     }
 }
 
@@ -420,6 +456,21 @@ pub struct FilledRange {
     /// Pages that one fault maps, the mean at some places: what any user can see of folio sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_per_fault: Option<f64>,
+    /// A second look, when the passes after the fill were over; or why there was none. Absent in older records, and where
+    /// no pass was made after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_again: Option<Reading<LookedAgain>>,
+}
+
+/// What a fill has become.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookedAgain {
+    pub folio_orders: Reading<Vec<FolioOrder>>,
+    pub pages_per_fault: Option<f64>,
+    /// Of the folios, or where those are not seen of the faults, how many are not as they were.
+    pub changed_share: f64,
+    /// So few that it is the fill still. Otherwise passes since the first look are invalid.
+    pub is_the_fill: bool,
 }
 
 /// How many pages of a fill lie in folios of one size.

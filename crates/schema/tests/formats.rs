@@ -91,6 +91,7 @@ fn a_fill_with_its_folio_sizes_is_read_back() {
     let fill = FilledRange {
         fill: None,
         pages_per_fault: None,
+        looked_again: None,
         range: schema::Span { offset: 0, bytes: 8192 },
         method: "read".into(),
         elapsed_ns: 5,

@@ -313,6 +313,7 @@ fn pages_per_fault_are_held_against_a_number() {
     let made = FilledRange {
         fill: None,
         pages_per_fault: None,
+        looked_again: None,
         range: lab.record.conditions[0].range,
         method: "sequential read".into(),
         elapsed_ns: 1,

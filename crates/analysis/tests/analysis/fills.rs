@@ -29,6 +29,7 @@ fn lab(fills: &[(Fill, f64, f64)]) -> Lab {
             elapsed_ns: 1_000_000_000,
             folio_orders: Reading::unavailable("not root"),
             pages_per_fault: Some(16.0),
+            looked_again: None,
         });
     }
     lab

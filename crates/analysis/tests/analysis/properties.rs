@@ -137,7 +137,7 @@ fn passes() -> impl Strategy<Value = (usize, u32, Outcome, Vec<Reading<f64>>)> {
     });
     let outcome = prop_oneof![
         8 => (phases, tally).prop_map(|(phases, tally)| Outcome::Ok { phases, tally }),
-        1 => Just(Outcome::Invalid { reason: "warm".into() }),
+        1 => Just(Outcome::Invalid { reason: "warm".to_string().into() }),
         1 => Just(Outcome::Failed { reason: "died".into() }),
     ];
     (0..9usize, 0..12u32, outcome, vec(reading(), READINGS.len()))

@@ -191,7 +191,7 @@ impl Lab {
     }
 
     pub(crate) fn invalid(&mut self, cell: usize, round: u32, reason: &str) {
-        self.push(cell, round, Outcome::Invalid { reason: reason.to_string() }, BTreeMap::new());
+        self.push(cell, round, Outcome::Invalid { reason: reason.to_string().into() }, BTreeMap::new());
     }
 
     pub(crate) fn failed(&mut self, cell: usize, round: u32, reason: &str) {

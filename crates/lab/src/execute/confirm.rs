@@ -40,21 +40,22 @@ impl Bench<'_> {
             wanted.extend(self.job_of(cells, left / (headlines.len() - index) as u32));
         }
         // All pairs of one answer before the next is begun: fewer decide nothing.
-        for (confirmation, pair_time) in &mut wanted {
+        for (mut confirmation, pair_time) in wanted {
             for pair in 0.. {
                 let is_done = confirmation.pairs.len() == Confirmation::PAIRS as usize;
-                let fits = Instant::now() + *pair_time <= until;
+                let fits = Instant::now() + pair_time <= until;
                 if self.is_interrupted() || is_done || !fits || confirmation.invalid.len() >= INVALID_MOST {
                     break;
                 }
                 let label = self.record.conditions[confirmation.condition].label();
                 (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
                 self.round = ROUND + pair;
-                self.confirm_once(confirmation, pair % 2 == 1);
+                self.confirm_once(&mut confirmation, pair % 2 == 1);
+            }
+            if !confirmation.pairs.is_empty() || !confirmation.invalid.is_empty() {
+                self.record.confirmations.push(confirmation);
             }
         }
-        let tried = wanted.into_iter().map(|it| it.0).filter(|it| !it.pairs.is_empty() || !it.invalid.is_empty());
-        self.record.confirmations.extend(tried);
     }
 
     /// The largest job of an answer whose pairs fit into the time, and what a pair takes.

@@ -1,10 +1,10 @@
 //! What the page cache holds between passes: one fill of one window, for all conditions that want it.
 
-use std::{rc::Rc, time::Instant};
+use std::{collections::BTreeMap, rc::Rc, time::Instant};
 
 use schema::{
-    Condition, Fill, Span, State,
-    record::{FilledRange, FolioOrder},
+    Condition, Fill, Reading, Record, Span, State,
+    record::{Cell, FilledRange, FolioOrder, Invalid, LookedAgain, Outcome},
 };
 
 use super::Bench;
@@ -21,6 +21,62 @@ pub(super) struct Filled {
     range: Span,
     /// What is read instead of the target.
     copy: Option<Rc<Target>>,
+    /// Where the record has it, what was seen of it, and what had been measured by then.
+    noted: Noted,
+}
+
+struct Noted {
+    entry: usize,
+    folios: Option<Folios>,
+    since: Since,
+}
+
+/// What a record has at a moment; what it has beyond that came later.
+#[derive(Clone, Copy, PartialEq)]
+struct Since {
+    samples: usize,
+    confirmations: usize,
+}
+
+impl Since {
+    fn now(record: &Record) -> Since {
+        Since { samples: record.samples.len(), confirmations: record.confirmations.len() }
+    }
+}
+
+/// What is seen of the folios of a file, by both ways that there are.
+struct Look {
+    orders: Result<BTreeMap<u32, u64>, String>,
+    per_fault: Option<Vec<u64>>,
+}
+
+impl Look {
+    /// Of several files, the largest stands for all.
+    fn at(target: &Target, range: Span) -> Look {
+        let bytes = range.bytes.min(target.bytes);
+        let orders = sys::folio::orders(&target.file, range.offset, bytes);
+        Look {
+            orders: orders.map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}")),
+            per_fault: sys::folio::pages_per_fault(&target.file, range.offset, bytes, fill::SAMPLES).ok(),
+        }
+    }
+
+    fn folios(&self) -> Option<Folios> {
+        let per_fault = || self.per_fault.clone().map(Folios::PerFault);
+        self.orders.as_ref().ok().cloned().map(Folios::Orders).or_else(per_fault)
+    }
+
+    fn orders(&self) -> Reading<Vec<FolioOrder>> {
+        let orders = |orders: BTreeMap<u32, u64>| {
+            orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect::<Vec<FolioOrder>>()
+        };
+        self.orders.clone().map(orders).into()
+    }
+
+    fn pages_per_fault(&self) -> Option<f64> {
+        let counts = self.per_fault.as_ref().filter(|it| !it.is_empty())?;
+        Some(counts.iter().sum::<u64>() as f64 / counts.len() as f64)
+    }
 }
 
 /// Of the budget, for one fill that reads page by page.
@@ -36,7 +92,7 @@ impl Bench<'_> {
         if condition.workload.writes() && fill.copied_by().is_some() {
             // The file was just written that way (`writing::create`).
             let method = "the file itself, written by write(2) in blocks of that size, synced, not evicted".to_string();
-            self.look_at_fill(Filled { fill, range, copy: None }, method, 0)?;
+            self.look_at_fill((fill, range, None), method, 0)?;
             return Ok(None);
         }
         let holds = |it: &Filled| it.fill == fill && it.range.covers(&range);
@@ -46,6 +102,7 @@ impl Bench<'_> {
         if fill == Fill::Found {
             return Err(Trouble::Unavailable("the file is not in the page cache any more as it was found".into()));
         }
+        self.look_again();
         // An old copy goes before a new one takes its room.
         self.filled = None;
         // Once for all conditions of this fill, so that they share folios.
@@ -73,7 +130,7 @@ impl Bench<'_> {
             }
             false => order.method(fill),
         };
-        self.look_at_fill(Filled { fill, range, copy: copy.clone() }, method, elapsed_ns)?;
+        self.look_at_fill((fill, range, copy.clone()), method, elapsed_ns)?;
         Ok(copy)
     }
 
@@ -95,43 +152,123 @@ impl Bench<'_> {
         let range = Span { offset: 0, bytes: self.target.bytes };
         // It was looked at when it was opened. What left the page cache since must not be brought back by looking at folios.
         state::verify_before(State::Cached, &state::residency(self.target, range)).map_err(Trouble::Unavailable)?;
-        self.look_at_fill(Filled { fill: Fill::Found, range, copy: None }, Fill::Found.about().into(), 0)
+        self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0)
     }
 
-    /// Verifies a fill and notes it.
-    fn look_at_fill(&mut self, filled: Filled, method: String, elapsed_ns: u64) -> Result<(), Trouble> {
-        let Filled { fill, range, ref copy } = filled;
-        let target = copy.as_deref().unwrap_or(self.target);
-        // Of several files, the largest stands for all.
-        let bytes = range.bytes.min(target.bytes);
-        let orders = sys::folio::orders(&target.file, range.offset, bytes);
-        let per_fault = sys::folio::pages_per_fault(&target.file, range.offset, bytes, fill::SAMPLES);
-        let folios = match (&orders, &per_fault) {
-            (Ok(orders), _) => Some(Folios::Orders(orders.clone())),
-            (Err(_), Ok(counts)) => Some(Folios::PerFault(counts.clone())),
-            (Err(_), Err(_)) => None,
-        };
-        folios.map_or(Ok(()), |it| fill::verify(fill, &it)).map_err(Trouble::Unavailable)?;
-        self.record.fills.push(FilledRange {
-            range,
-            fill: Some(fill),
-            method,
-            elapsed_ns,
-            folio_orders: orders
-                .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
-                .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
-                .into(),
-            pages_per_fault: per_fault
-                .ok()
-                .filter(|it| !it.is_empty())
-                .map(|counts| counts.iter().sum::<u64>() as f64 / counts.len() as f64),
-        });
-        self.filled = Some(filled);
+    /// Verifies a fill and notes it, once for what is made anew before each pass that writes.
+    fn look_at_fill(
+        &mut self,
+        (fill, range, copy): (Fill, Span, Option<Rc<Target>>),
+        method: String,
+        elapsed_ns: u64,
+    ) -> Result<(), Trouble> {
+        let look = Look::at(copy.as_deref().unwrap_or(self.target), range);
+        let folios = look.folios();
+        folios.as_ref().map_or(Ok(()), |it| fill::verify(fill, it)).map_err(Trouble::Unavailable)?;
+        let writes = self.record.conditions.iter().any(|it| it.workload.writes());
+        let is_noted = |it: &FilledRange| it.fill == Some(fill) && it.range == range && it.method == method;
+        let entry = self.record.fills.iter().position(|it| writes && is_noted(it)).unwrap_or(self.record.fills.len());
+        if entry == self.record.fills.len() {
+            self.record.fills.push(FilledRange {
+                range,
+                fill: Some(fill),
+                method,
+                elapsed_ns,
+                folio_orders: look.orders(),
+                pages_per_fault: look.pages_per_fault(),
+                looked_again: None,
+            });
+        }
+        let noted = Noted { entry, folios, since: Since::now(&self.record) };
+        self.filled = Some(Filled { fill, range, copy, noted });
         Ok(())
+    }
+
+    /// Looks again at what the page cache was filled with, before it is disturbed and where a stage ends: what was measured
+    /// since the last look counts only if it is the fill still.
+    pub(super) fn look_again(&mut self) {
+        let Some(filled) = &mut self.filled else { return };
+        let now = Since::now(&self.record);
+        let before = std::mem::replace(&mut filled.noted.since, now);
+        if before == now {
+            return;
+        }
+        let target = filled.copy.as_deref().unwrap_or(self.target);
+        // Looking must not bring back what left the page cache; the passes looked at that themselves.
+        let resident = state::verify_before(State::Cached, &state::residency(target, filled.range));
+        let look = resident.map(|()| Look::at(target, filled.range));
+        let seen = look.as_ref().ok().and_then(Look::folios).zip(filled.noted.folios.as_ref());
+        let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));
+        let entry = &mut self.record.fills[filled.noted.entry];
+        entry.looked_again = Some(match (look, changed) {
+            (Err(reason), _) => Reading::unavailable(reason),
+            (Ok(_), None) => Reading::unavailable("folios are not seen by this user"),
+            (Ok(look), Some((changed_share, most))) => Reading::Value(LookedAgain {
+                folio_orders: look.orders(),
+                pages_per_fault: look.pages_per_fault(),
+                changed_share,
+                is_the_fill: changed_share <= most,
+            }),
+        });
+        if let Some((share, _)) = changed.filter(|(share, most)| share > most) {
+            invalidate(&mut self.record, filled.fill, before, share);
+            self.filled = None;
+        }
+    }
+}
+
+/// Passes after a fill, from some moment on, were made in folios that were not all those of the fill.
+fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
+    let reason = Invalid::FoliosChanged { fill, share };
+    let Record { conditions, cells, samples, confirmations, .. } = record;
+    let is_after = |cell: usize| {
+        let cell: &Cell = &cells[cell];
+        cell.own_condition.as_ref().unwrap_or(&conditions[cell.condition]).fill() == Some(fill)
+    };
+    for sample in samples[since.samples..].iter_mut().filter(|it| is_after(it.cell)) {
+        if matches!(sample.outcome, Outcome::Ok { .. }) {
+            sample.outcome = Outcome::Invalid { reason: reason.clone() };
+        }
+    }
+    for again in confirmations[since.confirmations..].iter_mut().filter(|it| is_after(it.baseline_cell)) {
+        again.pairs.clear();
+        again.invalid.push(reason.to_string());
     }
 }
 
 fn union(a: Span, b: Span) -> Span {
     let offset = a.offset.min(b.offset);
     Span { offset, bytes: a.end().max(b.end()) - offset }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_since_the_last_look_at_folios_that_changed_are_invalid_and_no_others() {
+        let planted = planted::Plan { jobs: true, ..planted::Plan::default() }.plant().record;
+        let mut record = planted.clone();
+        let of_fill = |cell: usize| planted.conditions[planted.cells[cell].condition].fill() == Some(Fill::Random);
+        let first = planted.samples.iter().position(|it| of_fill(it.cell)).unwrap();
+        let since = Since { samples: first + 3, confirmations: 0 };
+        invalidate(&mut record, Fill::Random, since, 0.5);
+        let (mut lost, mut kept) = (0, 0);
+        for (at, (is, was)) in record.samples.iter().zip(&planted.samples).enumerate() {
+            let counts = matches!(was.outcome, Outcome::Ok { .. });
+            if at >= since.samples && of_fill(was.cell) && counts {
+                let reason = Invalid::FoliosChanged { fill: Fill::Random, share: 0.5 };
+                assert_eq!(is.outcome, Outcome::Invalid { reason });
+                lost += 1;
+            } else {
+                assert_eq!(is, was);
+                kept += usize::from(of_fill(was.cell) && counts);
+            }
+        }
+        assert!(lost > 0 && kept > 0, "{lost} lost, {kept} kept");
+        for (is, was) in record.confirmations.iter().zip(&planted.confirmations) {
+            let gone = of_fill(was.baseline_cell);
+            assert_eq!((is.pairs.is_empty(), is.invalid.len()), (gone, usize::from(gone)));
+        }
+    }
 }

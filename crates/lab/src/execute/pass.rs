@@ -176,6 +176,8 @@ impl Bench<'_> {
             self.filled = None;
         }
         if condition.workload.writes() {
+            // What is there now was written by the pass, and is read back.
+            self.filled = None;
             pass.invalid = self.read_back(condition, &mut pass.done.tally)?.or(pass.invalid);
         }
         pass.overhead_ns = (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
@@ -248,6 +250,7 @@ impl Bench<'_> {
         }
         if condition.state == State::Limited {
             // Pages that are in the page cache already are charged to no limit.
+            self.look_again();
             self.filled = None;
             cold::evict(target, self.interrupted)?;
         }
@@ -267,6 +270,7 @@ impl Bench<'_> {
     fn reach(&mut self, link: &mut Link, work: &Work) -> Result<Reached, Trouble> {
         match work.condition.state {
             State::Cold => {
+                self.look_again();
                 self.filled = None;
                 match cold::make_cold(work.target, work.condition.range, self.interrupted) {
                     Ok(()) => Ok((None, BTreeMap::new())),

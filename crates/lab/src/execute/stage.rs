@@ -136,6 +136,7 @@ impl Bench<'_> {
             let until = begun + whole + calibrated;
             self.confirm(&slot, until.min(self.clock.end()), given, hooks);
         }
+        self.look_again();
         self.complete_calibration(stage, hooks);
     }
 
@@ -197,6 +198,7 @@ impl Bench<'_> {
     /// Proves how residency is verified, where that had to wait because it evicts the file; what cannot be had after all
     /// is skipped.
     pub(super) fn prove_target(&mut self) {
+        self.look_again();
         self.filled = None;
         self.target.prove();
         for index in 0..self.record.conditions.len() {
@@ -594,7 +596,7 @@ impl Bench<'_> {
                 let [from_s, to_s] = pass.went.map(|it| it.duration_since(self.clock.started).as_secs_f64());
                 self.passings.push(Passing { cell, from_s, to_s });
                 sample.outcome = match pass.invalid {
-                    Some(reason) => Outcome::Invalid { reason },
+                    Some(reason) => Outcome::Invalid { reason: reason.into() },
                     None => Outcome::Ok { phases: pass.done.phases, tally: pass.done.tally },
                 };
                 sample.resident_before = pass.resident_before;

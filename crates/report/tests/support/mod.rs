@@ -141,7 +141,7 @@ impl Run {
                 for (i, sample) in self.record.samples.iter_mut().filter(|sample| sample.cell == last).enumerate() {
                     let reason = reason.replace("37", &(37 + i).to_string());
                     sample.outcome = match status {
-                        Status::Invalid => Outcome::Invalid { reason },
+                        Status::Invalid => Outcome::Invalid { reason: reason.into() },
                         _ => Outcome::Failed { reason },
                     };
                 }
@@ -550,6 +550,7 @@ fn record() -> Record {
         fills: vec![FilledRange {
             fill: None,
             pages_per_fault: None,
+            looked_again: None,
             range: Span { offset: 0, bytes: GIB },
             method: "sequential read, 1 MiB requests, after eviction".into(),
             elapsed_ns: 600_000_000,

@@ -28,7 +28,7 @@ use schema::{
     protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
-        NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
+        Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
     saved::{Damaged, History, SavedCell, SavedRun},
     timeline::{Moment, Passing, Timeline},
@@ -208,7 +208,8 @@ makes! {
         Device { name, read_ahead_bytes, scheduler, rotational }
         Ceiling { bytes_per_s, random_ops_per_s, how }
         Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, invalid }
-        FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault }
+        FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault, looked_again }
+        LookedAgain { folio_orders, pages_per_fault, changed_share, is_the_fill }
         FolioOrder { order, pages }
         Environment {
             host, kernel, architecture, cpu, cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
@@ -398,6 +399,7 @@ makes! {
         Later { Undecided, NarrowerAgrees, NarrowerContradicts }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }
+        Invalid { FoliosChanged { fill, share }, Seen(reason) }
         Outcome { Ok { phases, tally }, Invalid { reason }, Failed { reason } }
         Skip {
             TooSlow { ns_per_block, blocks, twice, around_ns, pass_ns, budgets },
