@@ -400,7 +400,7 @@ mod tests {
             let plain = under(*state, None);
             assert_eq!(sequential.selects(&plain), state.is_filled(), "{state}");
             // A label is read back as a filter.
-            assert_eq!(filter(&core(&plain)).selects(&plain), true, "{state}");
+            assert!(filter(&core(&plain)).selects(&plain), "{state}");
         }
         assert!(sequential.selects(&under(State::Mapped, Some(Fill::Sequential))));
         assert!(!sequential.selects(&under(State::Mapped, Some(Fill::Random))));
