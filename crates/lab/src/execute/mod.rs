@@ -43,8 +43,11 @@ pub struct Hooks<'a> {
     /// Whether a cell's comparison with its baseline is precise enough; asked of the analysis, after every round.
     pub is_precise: &'a dyn Fn(&Record, usize) -> bool,
     /// The two cells, baseline and arm, that decide the answer to each of some conditions as it is now.
-    pub headlines: &'a dyn Fn(&Record, &[usize]) -> Vec<[usize; 2]>,
+    pub headlines: &'a Headlines,
 }
+
+/// From a record and the indexes of some conditions to two cells of each.
+pub type Headlines = dyn Fn(&Record, &[usize]) -> Vec<[usize; 2]>;
 
 /// Where a run is.
 #[derive(Debug, Clone, PartialEq)]
