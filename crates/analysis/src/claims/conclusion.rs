@@ -1,0 +1,218 @@
+//! One verdict of a claim for all conditions, and the sentence that says why, with the published number beside ours.
+
+use schema::{
+    Condition,
+    experiment::{Expect, Metric, Variant},
+    findings::{AnswerOf, ClaimVerdict, Estimate},
+};
+
+use crate::{
+    fills,
+    measured::{Run, most_frequent},
+    metric,
+    words::{digits, size, thousands},
+};
+
+use super::{
+    DECIDED,
+    question::{Outcome, Question},
+};
+
+/// So many conditions are named in a sentence.
+const NAMED: usize = 4;
+
+impl Question<'_> {
+    /// One verdict for all conditions, and why.
+    pub(super) fn conclude(&self, run: &Run, outcomes: &[&Outcome]) -> (ClaimVerdict, String) {
+        let with = |verdict: ClaimVerdict| -> Vec<&Outcome> {
+            outcomes.iter().filter(|it| it.verdict == verdict).copied().collect()
+        };
+        let why = |of: &[&Outcome]| {
+            most_frequent(of.iter().filter_map(|it| it.why.as_deref())).map(|(reason, _)| reason.to_string())
+        };
+        let untestable = with(ClaimVerdict::NotTestableHere);
+        let testable: Vec<&Outcome> =
+            outcomes.iter().filter(|it| it.verdict != ClaimVerdict::NotTestableHere).copied().collect();
+        let (unmeasured, untestable): (Vec<&Outcome>, Vec<&Outcome>) =
+            untestable.into_iter().partition(|it| it.only_unmeasured);
+        if testable.is_empty() {
+            return match why(&unmeasured) {
+                Some(reason) => (ClaimVerdict::Undecided, format!("not measured: {reason}")),
+                None => {
+                    (ClaimVerdict::NotTestableHere, why(&untestable).unwrap_or_else(|| "no valid pass".to_string()))
+                }
+            };
+        }
+        let open = with(ClaimVerdict::Undecided);
+        let groups: Vec<(ClaimVerdict, Vec<&Outcome>)> =
+            DECIDED.iter().map(|&it| (it, with(it))).filter(|(_, group)| !group.is_empty()).collect();
+        let verdict = match &groups[..] {
+            [(verdict, group)] if group.len() >= open.len() => *verdict,
+            _ => ClaimVerdict::Undecided,
+        };
+        let spread = match &groups[..] {
+            _ if testable.len() == 1 => None,
+            [] => Some(format!("undecided in all {} conditions", testable.len())),
+            [(verdict, group)] if open.is_empty() => {
+                Some(format!("{} in all {} conditions", verdict.words(), group.len()))
+            }
+            _ => {
+                let counted = |verdict: ClaimVerdict, group: &[&Outcome]| {
+                    format!("{} in {} ({})", verdict.words(), group.len(), named(group))
+                };
+                let mut counts: Vec<String> = groups.iter().map(|(verdict, group)| counted(*verdict, group)).collect();
+                if !open.is_empty() {
+                    counts.push(counted(ClaimVerdict::Undecided, &open));
+                }
+                Some(counts.join(", "))
+            }
+        };
+        let left_out = |what: &str, of: &[&Outcome]| {
+            let reason = why(of).unwrap_or_default();
+            (!of.is_empty()).then(|| format!("{what} in {} ({}): {reason}", of.len(), named(of)))
+        };
+        let unmeasured = left_out("not measured", &unmeasured);
+        let left_out = left_out("not testable here", &untestable);
+        let published = (testable[0].variant == Some(Variant::AsPublished))
+            .then(|| "decided as published: nothing corrected was run".to_string());
+        let remark =
+            most_frequent(testable.iter().filter_map(|it| it.remark.as_deref())).map(|(remark, _)| remark.to_string());
+        let folios = (self.claim.metric == Metric::PagesPerFault).then(|| folios(run, testable[0].condition)).flatten();
+        let of_job: Vec<&Outcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
+        let sizes = (!of_job.is_empty()).then(|| match of_job.len() == testable.len() {
+            true => "by passes at the size of the job".to_string(),
+            false => format!("by passes at the size of the job in {}, by smaller ones elsewhere", named(&of_job)),
+        });
+        let numbers = self.numbers(&testable, verdict);
+        let parts = [spread, numbers, sizes, why(&open), unmeasured, left_out, published, remark, folios];
+        (verdict, parts.into_iter().flatten().collect::<Vec<String>>().join("; "))
+    }
+
+    /// The published number beside ours: `mmap faster than read: published 1.35x, here 1.62x [1.58, 1.66]; …`
+    fn numbers(&self, outcomes: &[&Outcome], verdict: ClaimVerdict) -> Option<String> {
+        let estimates: Vec<Estimate> = outcomes.iter().filter_map(|it| it.estimate).collect();
+        let first = outcomes.iter().find(|it| it.estimate.is_some())?;
+        let Some(than) = first.than else {
+            return Some(self.plain_numbers(first.arm, &estimates));
+        };
+        let this_way = |estimate: &Estimate| if self.expect == Expect::Higher { turned(estimate) } else { *estimate };
+        let ours: Vec<Estimate> = estimates.iter().map(this_way).collect();
+        let (arm, metric) = (first.arm, self.claim.metric);
+        let lead = match (self.expect, metric) {
+            (Expect::Same, _) => format!("{} of {than} over {arm}", metric::words(metric)),
+            (Expect::Higher, Metric::Time) => format!("{arm} slower than {than}"),
+            (_, Metric::Time) => format!("{arm} faster than {than}"),
+            (expect, _) => {
+                let more = match (expect, metric) {
+                    (Expect::Higher, _) => "more",
+                    (_, Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault) => "fewer",
+                    _ => "less",
+                };
+                format!("{more} {} with {arm} than with {than}", metric::words(metric))
+            }
+        };
+        let here = match &ours[..] {
+            [one] => format!("{}x [{}, {}]", digits(one.median), digits(one.ci_low), digits(one.ci_high)),
+            several => {
+                let (low, high) = ends(several);
+                range(format!("{}x", digits(low)), format!("{}x", digits(high)))
+            }
+        };
+        let Some(published) = self.claim.ratio.filter(|it| it.is_finite() && *it > 0.0) else {
+            return Some(format!("{lead}: here {here}"));
+        };
+        let effect = match verdict {
+            ClaimVerdict::Holds if self.expect != Expect::Same => {
+                let held = outcomes.iter().filter(|it| it.verdict == ClaimVerdict::Holds);
+                let held: Vec<Estimate> = held.filter_map(|it| it.estimate.as_ref()).map(this_way).collect();
+                format!("; {}", effect(published, &held))
+            }
+            _ => String::new(),
+        };
+        Some(format!("{lead}: published {}x, here {here}{effect}", digits(published)))
+    }
+
+    fn plain_numbers(&self, arm: &str, estimates: &[Estimate]) -> String {
+        let metric = self.claim.metric;
+        let said = |value: f64| metric::said(metric, value);
+        let claimed = match self.expect {
+            Expect::AtMost(most) => format!("at most {}", said(most)),
+            Expect::AtLeast(least) => format!("at least {}", said(least)),
+            Expect::Lower | Expect::Higher | Expect::Same => "something else".to_string(),
+        };
+        let here = match estimates {
+            [one] => format!("{} [{}, {}]", said(one.median), said(one.ci_low), said(one.ci_high)),
+            several => {
+                let (low, high) = ends(several);
+                range(said(low), said(high))
+            }
+        };
+        format!("{} of {arm}{}: claimed {claimed}, here {here}", metric::words(metric), metric::unit(metric))
+    }
+}
+
+fn turned(estimate: &Estimate) -> Estimate {
+    let turn = |value: f64| (1.0 / value).min(f64::MAX);
+    Estimate { median: turn(estimate.median), ci_low: turn(estimate.ci_high), ci_high: turn(estimate.ci_low) }
+}
+
+/// The smallest and the largest median.
+fn ends(estimates: &[Estimate]) -> (f64, f64) {
+    let medians = || estimates.iter().map(|it| it.median);
+    (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max))
+}
+
+/// The size of an effect may differ from the published one although its direction holds.
+fn effect(published: f64, ours: &[Estimate]) -> String {
+    let (low, high) = ends(ours);
+    let [low, high] = [low / published, high / published].map(|it| it.min(f64::MAX));
+    let word = |share: f64| if share < 0.095 { format!("{share:.2}") } else { format!("{share:.1}") };
+    match range(word(low), word(high)).as_str() {
+        "1.0" => "the effect is as large as published".to_string(),
+        share => format!("the effect is {share} times as large"),
+    }
+}
+
+/// `1.30x to 3.00x`; one of them where they read the same.
+fn range(low: String, high: String) -> String {
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+fn named(outcomes: &[&Outcome]) -> String {
+    let mut labels: Vec<String> = outcomes.iter().take(NAMED).map(|it| it.label.clone()).collect();
+    if outcomes.len() > NAMED {
+        labels.push(format!("{} more", outcomes.len() - NAMED));
+    }
+    labels.join(", ")
+}
+
+/// What decides how many pages a fault maps: the folios that the fill left, and the kernel's window around a fault.
+fn folios(run: &Run, condition: &Condition) -> Option<String> {
+    let most =
+        fills::made_for(run.record, condition)?.folio_orders.value()?.iter().max_by_key(|it| (it.pages, it.order))?;
+    let pages = 1u64.checked_shl(most.order)?;
+    let of = if pages == 1 { "single pages".to_string() } else { format!("folios of {} pages", thousands(pages)) };
+    let around = match run.record.environment.fault_around_bytes.value() {
+        Some(bytes) => format!(", and this kernel maps {} around a fault", size(*bytes as f64)),
+        None => String::new(),
+    };
+    Some(format!("most of the cached file lies in {of}{around}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(ci_low: f64, ci_high: f64) -> Estimate {
+        Estimate { median: (ci_low * ci_high).sqrt(), ci_low, ci_high }
+    }
+
+    #[test]
+    fn the_size_of_an_effect_is_said() {
+        let ours = |medians: &[f64]| -> Vec<Estimate> { medians.iter().map(|it| estimate(*it, *it)).collect() };
+        assert_eq!(effect(1.35, &ours(&[1.62])), "the effect is 1.2 times as large");
+        assert_eq!(effect(1.35, &ours(&[1.36])), "the effect is as large as published");
+        assert_eq!(effect(2.0, &ours(&[1.2, 3.0])), "the effect is 0.6 to 1.5 times as large");
+        assert_eq!(effect(800.0, &ours(&[40.0])), "the effect is 0.05 times as large");
+    }
+}

@@ -1,0 +1,125 @@
+//! Published claims, compared with what was measured: by the interval, with the margin.
+//!
+//! A claim is asked under every condition that it selects. Where a study was run as published and corrected, the
+//! corrected conditions decide, and the published ones are listed beside them. Conditions that disagree are no answer.
+
+mod conclusion;
+mod judge;
+mod question;
+
+use schema::{
+    experiment::{Claim, Variant},
+    findings::{ClaimFinding, ClaimMeasured, ClaimVerdict, PublishedClaim},
+};
+
+use crate::measured::Run;
+
+use question::{Outcome, Question};
+
+const DECIDED: [ClaimVerdict; 3] = [ClaimVerdict::Holds, ClaimVerdict::Reversed, ClaimVerdict::NoDifference];
+
+pub(crate) fn all(run: &Run) -> Vec<ClaimFinding> {
+    run.record.experiment.claims.iter().map(|claim| finding(run, claim)).collect()
+}
+
+struct Answer {
+    verdict: ClaimVerdict,
+    reason: String,
+    measured: Vec<ClaimMeasured>,
+    /// Nothing that was asked lacks its passes.
+    complete: bool,
+}
+
+impl Answer {
+    fn new(verdict: ClaimVerdict, reason: impl Into<String>) -> Answer {
+        let complete = verdict != ClaimVerdict::NotTestableHere;
+        Answer { verdict, reason: reason.into(), measured: Vec::new(), complete }
+    }
+}
+
+fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
+    let mut answer = answer(run, claim);
+    if let Some(partial) = &run.record.partial {
+        answer = unfinished(answer, partial);
+    }
+    let experiment = &run.record.experiment;
+    ClaimFinding {
+        id: claim.id.clone(),
+        study: experiment.name.clone(),
+        source: experiment.source.clone().unwrap_or_default(),
+        says: claim.says.clone(),
+        published: PublishedClaim { words: claim.published.clone(), ratio: claim.ratio },
+        measured: answer.measured,
+        verdict: answer.verdict,
+        reason: answer.reason,
+        complete: answer.complete && !experiment.narrowed.contains(&claim.id),
+    }
+}
+
+/// A run that ended early decides nothing; what it measured is still there.
+fn unfinished(answer: Answer, partial: &str) -> Answer {
+    let mut reason = format!("the run is partial: {partial}");
+    if answer.verdict == ClaimVerdict::NotTestableHere {
+        reason.push_str(&format!("; {}", answer.reason));
+    }
+    let undecided = |it: ClaimMeasured| ClaimMeasured { verdict: ClaimVerdict::Undecided, ..it };
+    let measured = answer.measured.into_iter().map(undecided).collect();
+    Answer { verdict: ClaimVerdict::Undecided, reason, measured, complete: false }
+}
+
+fn answer(run: &Run, claim: &Claim) -> Answer {
+    if let Some(reason) = &claim.not_testable {
+        return Answer::new(ClaimVerdict::NotTestableHere, reason);
+    }
+    if let Some(name) = &claim.scenario {
+        return scenario(run, name);
+    }
+    let question = match Question::of(run, claim) {
+        Ok(question) => question,
+        Err(reason) => return Answer::new(ClaimVerdict::NotTestableHere, reason),
+    };
+    let asked = question.asked(run);
+    if asked.is_empty() {
+        return Answer::new(ClaimVerdict::NotTestableHere, question.never_asked(run));
+    }
+    let deciding = deciding(asked.iter().map(|it| it.variant));
+    let outcomes: Vec<Outcome> = asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
+    let measured = outcomes.iter().filter_map(|it| {
+        Some(ClaimMeasured {
+            id: it.id,
+            than_cell: it.than_cell,
+            condition: it.label.clone(),
+            variant: it.variant,
+            value: it.estimate?,
+            rounds: it.rounds,
+            answer_of: it.answer_of,
+            verdict: it.verdict,
+            decides: it.decides,
+        })
+    });
+    let decide: Vec<&Outcome> = outcomes.iter().filter(|it| it.decides).collect();
+    let (verdict, reason) = question.conclude(run, &decide);
+    let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
+    Answer { verdict, reason, measured: measured.collect(), complete }
+}
+
+fn scenario(run: &Run, name: &str) -> Answer {
+    match run.record.scenarios.get(name) {
+        None => Answer::new(ClaimVerdict::NotTestableHere, "the scenario did not run in this run"),
+        Some(schema::Reading::Unavailable { unavailable }) => Answer::new(ClaimVerdict::NotTestableHere, unavailable),
+        Some(schema::Reading::Value(seen)) => {
+            let verdict = if seen.holds { ClaimVerdict::Holds } else { ClaimVerdict::Reversed };
+            Answer::new(verdict, &seen.evidence)
+        }
+    }
+}
+
+/// The corrected form, if it is among them; else what belongs to no study; else what was published.
+fn deciding(variants: impl Iterator<Item = Option<Variant>>) -> Option<Variant> {
+    let rank = |variant: &Option<Variant>| match variant {
+        Some(Variant::Corrected) => 2,
+        None => 1,
+        Some(Variant::AsPublished) => 0,
+    };
+    variants.max_by_key(rank).flatten()
+}

@@ -1,0 +1,249 @@
+//! What a claim asks, under which conditions, and what came of it in each.
+
+use schema::{
+    CellId, Condition, Labels,
+    experiment::{Claim, Compare, Expect, Metric, Variant},
+    findings::{AnswerOf, ClaimVerdict, Estimate},
+};
+
+use crate::{
+    compare::{LEAST_PAIRS, compare, verdict},
+    equal_work, forks,
+    measured::{Cell, Run},
+    metric::{self, MetricResult},
+    words::{digits, list},
+};
+
+use super::{DECIDED, judge::judge};
+
+/// A claim whose words were found in the experiment.
+pub(super) struct Question<'a> {
+    pub(super) claim: &'a Claim,
+    pub(super) expect: Expect,
+    /// Arm names.
+    pub(super) arm: &'a str,
+    pub(super) than: Option<&'a str>,
+}
+
+/// A condition that a claim is asked under.
+pub(super) struct Asked<'a, 'r> {
+    pub(super) condition: usize,
+    pub(super) variant: Option<Variant>,
+    pub(super) arm: &'r Cell<'a>,
+    pub(super) than: Option<&'r Cell<'a>>,
+}
+
+/// What came of it.
+pub(super) struct Outcome<'a> {
+    pub(super) id: CellId,
+    pub(super) than_cell: Option<usize>,
+    pub(super) condition: &'a Condition,
+    pub(super) label: String,
+    pub(super) variant: Option<Variant>,
+    pub(super) decides: bool,
+    /// What the arms are called in sentences.
+    pub(super) arm: &'a str,
+    pub(super) than: Option<&'a str>,
+    pub(super) estimate: Option<Estimate>,
+    pub(super) rounds: u32,
+    /// What the comparison of the two says after it was measured again, where the claim is about their times.
+    pub(super) answer_of: AnswerOf,
+    pub(super) verdict: ClaimVerdict,
+    /// It has no passes, and time is all that was lacking: another run may test it here.
+    pub(super) only_unmeasured: bool,
+    /// Why it is undecided or not testable.
+    pub(super) why: Option<String>,
+    /// What to know of the estimate.
+    pub(super) remark: Option<String>,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn of(run: &Run<'a>, claim: &'a Claim) -> Result<Question<'a>, String> {
+        let name = |written: &str| {
+            let found = run.record.experiment.arm_name(written);
+            found.ok_or_else(|| format!("the arm {written:?} was not part of this run"))
+        };
+        let (Some(arm), Some(expect)) = (&claim.arm, claim.expect) else {
+            return Err("the claim names no arm, or does not say what it expects".to_string());
+        };
+        let than = match (expect, &claim.than) {
+            (Expect::AtMost(_) | Expect::AtLeast(_), _) => None,
+            (_, Some(than)) => Some(name(than)?),
+            (_, None) => return Err("the claim expects a direction, and does not say than which arm".to_string()),
+        };
+        Ok(Question { claim, expect, arm: name(arm)?, than })
+    }
+
+    pub(super) fn asked<'r>(&self, run: &'r Run<'a>) -> Vec<Asked<'a, 'r>> {
+        let conditions = run.record.conditions.iter().enumerate();
+        let asked = conditions.filter_map(|(condition, it)| {
+            let origin = run.origin(condition);
+            let named = match &self.claim.compare {
+                Some(name) => origin?.name.as_ref() == Some(name),
+                None => true,
+            };
+            if !named || !self.claim.only.selects(it) {
+                return None;
+            }
+            let cell = |arm: &str| cell_of(run, condition, origin, arm);
+            let than = match self.than {
+                Some(than) => Some(cell(than)?),
+                None => None,
+            };
+            Some(Asked { condition, variant: origin.and_then(|it| it.variant), arm: cell(self.arm)?, than })
+        });
+        asked.collect()
+    }
+
+    pub(super) fn never_asked(&self, run: &Run) -> String {
+        let rounded = run.record.conditions.iter().find_map(|it| self.claim.only.rounded(it));
+        if let Some((saved, exact)) = rounded {
+            return format!(
+                "the record says {saved} where the run had {}: the version that saved it rounded sizes, so the claim cannot \
+                 find its condition; measured again, it can",
+                exact.exact()
+            );
+        }
+        let arms: Vec<&String> = [&self.claim.arm, &self.claim.than].into_iter().flatten().collect();
+        let under = match &self.claim.compare {
+            Some(name) => format!("the comparison {name:?}"),
+            None => "this run".to_string(),
+        };
+        format!("{under} has no condition that the claim is about with {} in it", list(&arms))
+    }
+
+    pub(super) fn outcome(&self, run: &Run<'a>, asked: &Asked<'a, '_>, decides: bool) -> Outcome<'a> {
+        let mut outcome = Outcome {
+            id: asked.arm.id,
+            than_cell: asked.than.map(|it| it.id.cell),
+            condition: asked.arm.condition,
+            label: label(run, asked),
+            variant: asked.variant,
+            decides,
+            arm: run.name(asked.arm.arm()),
+            than: asked.than.map(|than| run.name(than.arm())),
+            estimate: None,
+            rounds: 0,
+            answer_of: AnswerOf::Rounds,
+            verdict: ClaimVerdict::NotTestableHere,
+            only_unmeasured: false,
+            why: None,
+            remark: None,
+        };
+        let without: Vec<&Cell> =
+            [Some(asked.arm), asked.than].into_iter().flatten().filter(|cell| cell.passes.is_empty()).collect();
+        if let Some(cell) = without.first() {
+            let reason = metric::untestable(run, cell).unwrap_or_default();
+            // A reason of the arm's own needs its name; one of the condition is the same for all.
+            let one_of_two = asked.than.is_some() && without.len() == 1;
+            outcome.only_unmeasured = without.iter().all(|cell| cell.lacked_time());
+            outcome.why = Some(if one_of_two { format!("{}: {reason}", run.name(cell.arm())) } else { reason });
+            return outcome;
+        }
+        let MetricResult { estimate, rounds, remark, unseen } = match asked.than {
+            Some(than) => metric::times_lower(run, self.claim.metric, than, asked.arm),
+            None => metric::of_arm(self.claim.metric, asked.arm),
+        };
+        if unseen {
+            outcome.why = remark;
+            return outcome;
+        }
+        outcome.verdict = ClaimVerdict::Undecided;
+        outcome.rounds = rounds;
+        if let Some(unequal) = asked.than.filter(|_| decides).and_then(|than| unequal(run, than, asked.arm)) {
+            // What was published is printed all the same; other ratios of unequal work are no numbers.
+            outcome.estimate = estimate.filter(|_| asked.variant == Some(Variant::AsPublished));
+            outcome.why = Some(unequal);
+            return outcome;
+        }
+        let Some(estimate) = estimate else {
+            outcome.why = if (1..LEAST_PAIRS).contains(&rounds) { verdict(None, rounds).1 } else { remark };
+            return outcome;
+        };
+        let said = asked.than.filter(|_| self.claim.metric == Metric::Time).map(|than| compare(run, than, asked.arm));
+        let answer_of = said.as_ref().map_or(AnswerOf::Rounds, |it| it.answer_of);
+        let (estimate, rounds) = match said.as_ref().map(|it| (it.answer_of, it.speedup, &it.confirmed)) {
+            Some((AnswerOf::Job, Some(speedup), Some(job))) => (speedup, job.pairs),
+            _ => (estimate, rounds),
+        };
+        let (verdict, why) = match said {
+            Some(said) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, said.reason),
+            _ => judge(self.expect, estimate, rounds),
+        };
+        let (verdict, why) = match self.depends_on_fork(run, asked).filter(|_| DECIDED.contains(&verdict)) {
+            Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
+        Outcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
+    }
+
+    /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
+    /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes.
+    fn depends_on_fork(&self, run: &Run, asked: &Asked) -> Option<String> {
+        let metric = self.claim.metric;
+        if !metric::is_time_of_passes(metric) {
+            return None;
+        }
+        [Some(asked.arm), asked.than].into_iter().flatten().find_map(|cell| {
+            let split = forks::split(run, cell)?;
+            let [fast, slow] = [false, true].map(|slow| {
+                let rounds: Vec<u32> = split.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
+                metric::middle_of_rounds(metric, asked.than, asked.arm, &rounds)
+            });
+            let (fast, slow) = (fast?, slow?);
+            let lies = |value: f64| match self.expect {
+                Expect::AtMost(most) => i8::from(value <= most),
+                Expect::AtLeast(least) => i8::from(value >= least),
+                Expect::Lower | Expect::Higher | Expect::Same => forks::side(value),
+            };
+            let show = |value: f64| match asked.than {
+                Some(_) => format!("{}x", digits(value)),
+                None => metric::said(metric, value),
+            };
+            (lies(fast) != lies(slow)).then(|| {
+                format!(
+                    "it depends on the fork: {} where {} is fast, {} where it is slow",
+                    show(fast),
+                    run.name(cell.arm()),
+                    show(slow)
+                )
+            })
+        })
+    }
+}
+
+/// The cell of an arm, by its name. What was published is often done by an arm that does something of its own, under a
+/// name of its own: there, the one that a figure names beside this arm stands for it, or else the only one with the same
+/// method and options.
+fn cell_of<'a, 'r>(run: &'r Run<'a>, condition: usize, origin: Option<&Compare>, name: &str) -> Option<&'r Cell<'a>> {
+    let entered = || run.of_condition(condition).filter(|cell| !cell.entry.control);
+    let by_name = |name: &str| entered().find(|cell| cell.arm().name == name);
+    if let Some(cell) = by_name(name) {
+        return Some(cell);
+    }
+    let origin = origin.filter(|it| it.variant == Some(Variant::AsPublished))?;
+    let experiment = &run.record.experiment;
+    let by_figure = experiment.figures.iter().filter(|it| Some(&it.compare) == origin.name.as_ref()).find_map(|it| {
+        let corrected = experiment.arm_name(it.corrected.as_deref()?)?;
+        by_name(experiment.arm_name(it.as_published.as_deref()?)?).filter(|_| corrected == name)
+    });
+    by_figure.or_else(|| {
+        let meant = experiment.comparisons.iter().flat_map(|it| &it.arms).find(|it| it.arm.name == name)?;
+        let same = |cell: &&Cell| {
+            let (a, b) = (cell.arm(), &meant.arm);
+            a.runtime == b.runtime && a.method == b.method && a.options == b.options
+        };
+        entered().find(same).filter(|_| entered().filter(same).count() == 1)
+    })
+}
+
+fn unequal(run: &Run, than: &Cell, arm: &Cell) -> Option<String> {
+    let work = equal_work::check(run, than, arm, &than.pairs(arm));
+    (!work.unequal.is_empty()).then(|| work.unequal.join("; "))
+}
+
+/// Among the conditions of its variant: that one is named beside it.
+fn label(run: &Run, asked: &Asked) -> String {
+    let variant = |condition: usize| run.origin(condition).and_then(|it| it.variant);
+    Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.condition)
+}
