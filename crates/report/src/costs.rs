@@ -5,7 +5,7 @@ use schema::{
     arm::short,
     findings::{Estimate, Verdict},
     record::Reading,
-    unit_cost::{Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
+    unit_cost::{BreakEven, Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
 };
 
 use crate::{
@@ -14,6 +14,24 @@ use crate::{
     summary::{all_of, plural},
     table::{Cell, Column, Table},
 };
+
+/// From how many reads of a cold file on another arm is the faster one, a sentence each.
+pub(crate) fn break_evens(record: &Record, findings: &Findings) -> Vec<String> {
+    let labels = Labels::of(record);
+    let Some(costs) = &findings.costs else { return Vec::new() };
+    let line = |it: &BreakEven| {
+        let also = labels.also(it.id.condition.condition_index);
+        let also = if also.is_empty() { also } else { format!(", {also}") };
+        format!(
+            "cold random {}{also}: {} up to {} reads, then {}, by unit costs",
+            Bytes(it.block_bytes),
+            short(&it.baseline),
+            number::rough(&it.reads),
+            short(&it.arm)
+        )
+    };
+    costs.break_evens.iter().map(line).collect()
+}
 
 /// How far the costs reach, for the summary; nothing where there are none.
 pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {

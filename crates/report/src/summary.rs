@@ -39,6 +39,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     add("Whole job", whole_job(findings), false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(record, findings), false);
+    add("Job size", costs::break_evens(record, findings), false);
     add("Accounted", costs::summary(record, findings), false);
     add("Time", findings.commands.iter().map(|it| it.says.clone()).collect(), false);
     add("Memory", findings.commands.iter().filter_map(|it| it.memory.clone()).collect(), false);

@@ -332,6 +332,35 @@ pub struct Costs {
     pub predictions: Predictions,
     /// Of comparisons between two accounted cells, the share of the difference that is explained, in the middle.
     pub explained_median: Option<f64>,
+    /// Of cold random reads: from how many reads on another arm is the faster one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub break_evens: Vec<BreakEven>,
+}
+
+/// From how many reads of a cold file on the arm takes less time than the baseline, by unit costs. What a mapping reads ahead
+/// with each miss stays in memory, so the more reads there are, the fewer of them miss.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BreakEven {
+    /// The condition that was measured with fewer reads, and the arm's cell in it.
+    pub id: CellId,
+    pub baseline: String,
+    pub arm: String,
+    /// All of the file is read from.
+    pub file_bytes: u64,
+    pub block_bytes: u64,
+    /// The number of reads for which both are expected to take the same time; the interval is from where either may be the
+    /// faster one, by how far off predictions for this run's own cells are.
+    pub reads: Estimate,
+    /// What is expected on the way, from few reads to many.
+    pub points: Vec<BreakEvenPoint>,
+}
+
+/// So many reads, and what they are expected to take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BreakEvenPoint {
+    pub reads: u64,
+    pub baseline_s: f64,
+    pub arm_s: f64,
 }
 
 /// A question that was not measured.

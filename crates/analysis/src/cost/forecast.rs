@@ -54,38 +54,24 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
     };
     let run = Run::new(record);
     let known = Known::of(calibration, run.page_bytes());
-    let mut own = predict::own_cells(&run, &known).cells;
-    own.retain(|it| it.not_counted.is_none());
+    let basis = Basis::new(&run, &known, &predict::own_cells(&run, &known).cells);
     let condition = condition(asked);
-    let costs = known.under(&condition);
-    let reached = costs.as_ref().map_or(known.usual.range_bytes, |it| it.1);
-    let device = record.target.device.value();
-    let pass = |arm| Pass {
-        arm,
-        condition: &condition,
-        page_bytes: run.page_bytes() as f64,
-        read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
-        ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
-        counts: Counts::default(),
-        memory_bytes: asked.memory_bytes as f64,
-        threads: Threads { count: asked.threads.max(1), cpus: record.environment.cpus },
-    };
-    let beyond = (asked.file_bytes > reached && asked.workload == Workload::Random) || asked.threads > 1;
+    let reached = basis.reached(&condition);
     let (mut arms, mut resident_share, mut kinds) = (Vec::new(), 1.0, Vec::new());
     for arm in &asked.arms {
-        let pass = pass(arm);
+        let pass = basis.pass(arm, &condition, asked.memory_bytes as f64, asked.threads.max(1));
         resident_share = pass.resident_share();
-        let kind = Kind { waits: Waits::of(arm, resident_share < 1.0), fill: condition.fill() };
+        let kind = Kind::of(&pass);
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
-        let terms = costs.clone().and_then(|(costs, _)| model::terms(costs, &pass));
-        let seconds = terms.clone().map(|terms| interval(&terms, &own, kind, beyond)).into();
+        let expected = basis.expected(&pass);
         let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
-        arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds, terms: terms.unwrap_or_default() });
+        let terms = expected.clone().map(|it| it.1).unwrap_or_default();
+        arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds: expected.map(|it| it.0).into(), terms });
     }
     let mut remarks = remarks(asked, reached, &arms, resident_share, record);
-    remarks.extend(kinds.into_iter().map(|kind| basis(&own, kind)));
+    remarks.extend(kinds.into_iter().map(|kind| said(&basis.own, kind)));
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
         run: record.id.clone(),
@@ -95,6 +81,53 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
         arms,
         remarks,
     })
+}
+
+/// What the times of passes that were not measured are derived from: a run's unit costs, and how far they were off for its
+/// own cells.
+pub(super) struct Basis<'a> {
+    run: &'a Run<'a>,
+    known: &'a Known,
+    own: Vec<PredictedCell>,
+}
+
+impl<'a> Basis<'a> {
+    pub(super) fn new(run: &'a Run<'a>, known: &'a Known, own: &[PredictedCell]) -> Basis<'a> {
+        let own = own.iter().filter(|it| it.not_counted.is_none()).cloned().collect();
+        Basis { run, known, own }
+    }
+
+    /// How much of a file the unit costs were measured over, in bytes.
+    fn reached(&self, condition: &Condition) -> u64 {
+        self.known.under(condition).map_or(self.known.usual.range_bytes, |it| it.1)
+    }
+
+    pub(super) fn pass<'b>(&self, arm: &'b Arm, condition: &'b Condition, memory_bytes: f64, threads: u32) -> Pass<'b> {
+        let record = self.run.record;
+        let device = record.target.device.value();
+        Pass {
+            arm,
+            condition,
+            page_bytes: self.run.page_bytes() as f64,
+            read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+            ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
+            counts: Counts::default(),
+            memory_bytes,
+            threads: Threads { count: threads, cpus: record.environment.cpus },
+        }
+    }
+
+    /// What a pass is expected to take, in seconds, and where its time goes.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(super) fn expected(&self, pass: &Pass) -> Result<(Estimate, Vec<CostComponent>), String> {
+        let (costs, reached) = self.known.under(pass.condition)?;
+        let terms = model::terms(costs, pass)?;
+        let is_random = pass.condition.workload == Workload::Random;
+        let beyond = (pass.condition.file_bytes > reached && is_random) || pass.threads.count > 1;
+        Ok((interval(&terms, &self.own, Kind::of(pass), beyond), terms))
+    }
 }
 
 fn condition(asked: &Asked) -> Condition {
@@ -115,6 +148,12 @@ fn condition(asked: &Asked) -> Condition {
 struct Kind {
     waits: Waits,
     fill: Option<Fill>,
+}
+
+impl Kind {
+    fn of(pass: &Pass) -> Kind {
+        Kind { waits: Waits::of(pass.arm, pass.resident_share() < 1.0), fill: pass.condition.fill() }
+    }
 }
 
 /// What a pass waits for.
@@ -165,7 +204,7 @@ fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: 
     Estimate { median: seconds, ci_low: at(low), ci_high: at(high) }
 }
 
-fn basis(own: &[PredictedCell], of: Kind) -> String {
+fn said(own: &[PredictedCell], of: Kind) -> String {
     let kind = match of.waits {
         Waits::Memory => "that stay in memory",
         Waits::PageCache => "that wait for the device",

@@ -3,6 +3,7 @@
 //!
 //! A breakdown uses what was counted of the cell and nothing of its time; a prediction not even its counts.
 
+mod break_even;
 mod breakdown;
 mod fills;
 mod fit;
@@ -34,8 +35,9 @@ pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     }
     let shares = compared.iter().filter_map(|it| it.finding.explained_share).collect();
     let predictions = predict::own_cells(run, &known);
+    let break_evens = break_even::all(run, &known, &predictions.cells);
     let accounts = accounts.into_iter().filter_map(Result::ok).collect();
     let explained_median = Sample::new(shares).map(|sample| sample.median());
     let Known { usual: unit_costs, fills } = known;
-    Some(Costs { unit_costs, fills, accounts, predictions, explained_median })
+    Some(Costs { unit_costs, fills, accounts, predictions, explained_median, break_evens })
 }

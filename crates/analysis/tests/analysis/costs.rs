@@ -549,6 +549,31 @@ fn an_interval_holds_its_forecast_and_is_wider_beyond_what_was_calibrated() {
 }
 
 #[test]
+fn from_so_many_cold_reads_on_the_mapping_is_expected_to_be_faster() {
+    let cold = Condition { state: State::Cold, ops: 100, ..random("4 KiB", State::Cached) };
+    let mut lab = lab(&[cold], |_, ns| ns);
+    lab.cell(0, "mmap+random");
+    let record = &lab.record;
+    let file_bytes = record.conditions[0].file_bytes;
+    let costs = lab.analyze().costs.unwrap();
+    let [it] = &costs.break_evens[..] else { panic!("a read that misses brings in a page: {:#?}", costs.break_evens) };
+    assert_eq!((it.baseline.as_str(), it.arm.as_str(), it.file_bytes), ("native/pread", "native/mmap", file_bytes));
+    assert!(it.reads.ci_low <= it.reads.median && it.reads.median <= it.reads.ci_high, "{:?}", it.reads);
+    // The prediction that a user can ask for says the same on both sides.
+    let ratio = |reads: f64| {
+        let asked =
+            analysis::Asked { block_bytes: 4096, ops: reads as u64, state: State::Cold, ..asked(file_bytes, u64::MAX) };
+        let arms = analysis::forecast(record, &asked).unwrap().arms;
+        let [pread, mmap] = [0, 1].map(|at: usize| arms[at].seconds.value().unwrap().median);
+        pread / mmap
+    };
+    assert!(ratio(it.reads.median / 1.2) < 1.0 && ratio(it.reads.median * 1.2) > 1.0);
+    assert!(it.points.windows(2).all(|pair| pair[0].reads < pair[1].reads));
+    assert!(it.points.first().is_some_and(|it| it.baseline_s < it.arm_s));
+    assert!(it.points.last().is_some_and(|it| it.baseline_s > it.arm_s));
+}
+
+#[test]
 fn a_run_without_unit_costs_forecasts_nothing_and_says_why() {
     let mut record = lab(&[], |_, ns| ns).record;
     record.calibration = Reading::unavailable("a budget of 5 s leaves no time for it");

@@ -86,10 +86,38 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
             }
         )?;
     }
+    rows += &break_evens(programs, file, shown)?;
     Ok(format!(
         "### {heading}\n\n{all} comparisons, {turned} with the other sign, {near} within 15 %.\n\n\
          | condition | arm | than | faultline says | the program | |\n|---|---|---|---|---|---|\n{rows}\n"
     ))
+}
+
+/// On both sides of each number of reads from which a mapping should be faster, what the program finds. Only of blocks of a
+/// page: others take long.
+fn break_evens(programs: &mut Programs, file: &Path, shown: &Document) -> Result<String> {
+    let mut rows = String::new();
+    let all = shown.findings.costs.iter().flat_map(|it| &it.break_evens);
+    for it in all.filter(|it| it.block_bytes == 4096) {
+        let arm = &shown.record.cells[it.id.cell].arm;
+        let condition = &shown.record.conditions[it.id.condition.condition_index];
+        let baseline: Arm = "pread".parse().map_err(anyhow::Error::msg)?;
+        for reads in [it.reads.ci_low / 1.5, it.reads.median, it.reads.ci_high * 1.5] {
+            let [low, middle, high] = programs.ratio(file, condition, reads as u64, [&baseline, arm])?;
+            writeln!(
+                rows,
+                "| {} reads of {}, cold | {} | {} | 1 near {:.0} [{:.0}, {:.0}] | {middle:.2} [{low:.2}, {high:.2}] | |",
+                reads as u64,
+                Bytes(it.block_bytes),
+                it.arm,
+                it.baseline,
+                it.reads.median,
+                it.reads.ci_low,
+                it.reads.ci_high
+            )?;
+        }
+    }
+    Ok(rows)
 }
 
 /// Whether the program has both arms, from the same start.

@@ -5,8 +5,8 @@ use schema::{
     Reading, State, Workload,
     findings::{Estimate, Verdict},
     unit_cost::{
-        Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm, PredictedCell, Predictions, Quantity,
-        UnitCosts,
+        BreakEven, Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm, PredictedCell,
+        Predictions, Quantity, UnitCosts,
     },
 };
 
@@ -44,6 +44,15 @@ fn with_costs() -> Run {
     let mut unit_costs = UnitCosts { read_call_ns: Some(310.0), ..UnitCosts::default() };
     unit_costs.copy = Curve { points: vec![(64.0, 10.0), (65_536.0, 9000.0)] };
     run.findings.costs = Some(Box::new(Costs {
+        break_evens: vec![BreakEven {
+            id,
+            baseline: "native/pread".into(),
+            arm: "native/mmap".into(),
+            file_bytes: 1 << 30,
+            block_bytes: 4096,
+            reads: Estimate { median: 17_712.0, ci_low: 9_604.0, ci_high: 41_333.0 },
+            points: Vec::new(),
+        }],
         unit_costs,
         fills: Vec::new(),
         accounts: vec![CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }],
@@ -64,6 +73,15 @@ fn with_costs() -> Run {
 
 fn terminal(run: &Run) -> String {
     squeezed(&report::terminal(&run.record, &run.findings, Style::default(), None))
+}
+
+#[test]
+fn the_report_says_from_how_many_reads_on_another_arm_is_faster() {
+    let run = with_costs();
+    let markdown = squeezed(&report::markdown(&run.record, &run.findings));
+    for text in [terminal(&run), markdown] {
+        assert!(text.contains("18,000 [9,600, 41,000] reads"), "{text}");
+    }
 }
 
 #[test]
