@@ -77,7 +77,8 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
     // A pass may take so long that the fewest rounds of this arm alone eat half of the condition's share. The baseline is
     // measured however long it takes, and then so is what loses to it by no more than people ask about.
     let of_baseline = baseline_ns(trials, baseline, floor);
-    let longest_ns = (share_ns / 2.0 / f64::from(ROUNDS_MIN)).max(SLOWER_MOST * of_baseline.unwrap_or(0.0));
+    let by_share_ns = share_ns / 2.0 / f64::from(ROUNDS_MIN);
+    let longest_ns = by_share_ns.max(SLOWER_MOST * of_baseline.unwrap_or(0.0));
     let (fitting, slow): (Vec<&Trial>, Vec<&Trial>) =
         trials.iter().partition(|trial| trial.pass_ns(floor as f64) <= longest_ns.max(2.0 * trial.overhead_ns));
     let per_round_ns = share_ns / f64::from(ROUNDS_WANTED);
@@ -90,7 +91,8 @@ pub fn size(condition: &Condition, trials: &[Trial], share_ns: f64, baseline: &[
         .into_iter()
         .map(|trial| {
             let needed = trial.pass_ns(floor as f64);
-            let budget = needed / longest_ns.max(1e6);
+            // The share grows with the budget, and what the baseline takes does not.
+            let budget = needed / by_share_ns.max(1e6);
             let skip = Skip::TooSlow {
                 ns_per_block: trial.ns_per_op(),
                 blocks: floor,
@@ -259,6 +261,18 @@ mod tests {
             size(&condition, &[trial(0, 100_000.0), trial(1, 700_000.0), trial(2, 900_000.0)], 2.5e9, &[0], WINDOW);
         let slow: Vec<usize> = sizing.too_slow.iter().map(|it| it.0).collect();
         assert_eq!(slow, [2]);
+    }
+
+    #[test]
+    fn an_arm_fits_with_as_many_times_the_budget_as_its_skip_says_however_slow_the_baseline_is() {
+        let condition = condition(Workload::Scan, State::Cached, 4096, 1 << 30);
+        for slow in [600.0, 20_000.0, 900_000.0] {
+            let of_share = |share_ns: f64| {
+                size(&condition, &[trial(0, 2000.0), trial(1, 2000.0 + slow * 25.0)], share_ns, &[0], WINDOW).too_slow
+            };
+            let Some((_, Skip::TooSlow { budgets, .. })) = of_share(0.5e9).pop() else { continue };
+            assert_eq!(of_share(0.5e9 * budgets * 1.01), [], "{budgets} times");
+        }
     }
 
     #[test]
