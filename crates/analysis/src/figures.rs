@@ -71,7 +71,10 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
         Unit::SystemSeconds => time_spent(figure, cell, Metric::System, &["system_ns"])?,
         Unit::MinorFaults => {
             let measured = metric::of_arm(Metric::MinorFaults, cell);
-            measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?
+            let faults = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
+            let blocks = |ops: f64| figure.blocks.map(|blocks| blocks as f64 / ops);
+            let scale = cell.median_of(|tally| tally.ops).and_then(blocks).unwrap_or(1.0);
+            Estimate { median: faults.median * scale, ci_low: faults.ci_low * scale, ci_high: faults.ci_high * scale }
         }
         Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
     };

@@ -172,7 +172,8 @@ pub struct Figure {
     /// What `times faster` is about.
     #[serde(default)]
     pub metric: Metric,
-    /// Seconds are given for so many blocks; of one pass when absent.
+    /// Seconds and faults are given for so many blocks; of one pass when absent. The range of the experiment is as much smaller
+    /// than the published one as its passes have fewer blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
 }
