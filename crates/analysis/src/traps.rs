@@ -30,11 +30,24 @@ fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     let worst = counted.iter().filter_map(|it| Some((value(it)?, it))).max_by(|a, b| a.0.total_cmp(&b.0))?;
     let entry = cell(run, worst.1)?;
     let label = run.labels.label(entry.condition);
+    let cause =
+        if is_read_ahead(run, worst.1.cell, worst.0) { ": read-ahead fetched bytes that were not used" } else { "" };
     Some(format!(
-        "{:.1} bytes came from the device for each byte that {} used ({label}): read-ahead fetched bytes that were not used",
+        "{:.1} bytes came from the device for each byte that {} used ({label}){cause}",
         worst.0,
         run.name(&entry.arm)
     ))
+}
+
+/// Whole pages come for what is smaller, and whole sectors around the page cache: only what is more than that was read ahead.
+fn is_read_ahead(run: &Run, cell: usize, amplification: f64) -> bool {
+    let counted = run.record.counted.iter().find(|it| it.cell == cell);
+    let of_pages = counted.and_then(|it| {
+        let pages = it.distinct_pages? as f64 * run.page_bytes() as f64;
+        Some(pages / it.distinct_bytes.max(1) as f64)
+    });
+    let direct = run.record.cells.get(cell).is_none_or(|it| it.arm.is_direct());
+    !direct && of_pages.is_some_and(|of_pages| amplification > AMPLIFICATION * of_pages)
 }
 
 /// An arm that differs from another of its condition in its advice alone, and did exactly the same.

@@ -86,6 +86,19 @@ fn more_than_four_bytes_read_for_one_used_are_named() {
 }
 
 #[test]
+fn read_ahead_is_named_as_the_cause_of_what_is_more_than_whole_pages_alone() {
+    // Blocks of 64 bytes, each in a page of its own: 64 bytes come for each that is used.
+    let with = |arm: &str, times: f64| {
+        let small = schema::counted::Counted { distinct_bytes: MIB, ..counts(0, 1, 9, times * MIB as f64) };
+        duel([arm, "read"], [small, counts(1, 9, 1, 64.0 * MIB as f64)])
+    };
+    for (arm, times, named) in [("mmap+random", 64.0, 0), ("direct", 300.0, 0), ("mmap", 300.0, 1)] {
+        assert_eq!(warnings(&with(arm, times), "for each byte that"), 1, "{arm}");
+        assert_eq!(warnings(&with(arm, times), "read-ahead fetched"), named, "{arm}");
+    }
+}
+
+#[test]
 fn an_advice_that_changed_nothing_is_named() {
     let with = |faults| duel(["mmap", "mmap+random"], [counts(0, 5, 10_000, 1e6), counts(1, 6, faults, 1e6)]);
     assert_eq!(warnings(&with(10_050), "an advice changed nothing that was counted"), 1);
