@@ -51,6 +51,7 @@ pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: Counts) -> Pass<'a> {
         // Cells are not measured in a state that their range does not fit into.
         memory_bytes: f64::INFINITY,
         threads: Threads::ONE,
+        queue_depth: cell.queue_depth(),
     }
 }
 

@@ -114,6 +114,7 @@ impl<'a> Basis<'a> {
             counts: Counts::default(),
             memory_bytes,
             threads: Threads { count: threads, cpus: record.environment.cpus },
+            queue_depth: None,
         }
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Pass<'a> {
     /// What the page cache can hold; infinite where the whole range is known to fit.
     pub(crate) memory_bytes: f64,
     pub(crate) threads: Threads,
+    /// How many requests were in flight; where no pass was made, as many as the arm asks for.
+    pub(crate) queue_depth: Option<u32>,
 }
 
 impl Pass<'_> {
@@ -75,7 +77,8 @@ pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<CostComponent>
         "mmap" => sum.mapping()?,
         "direct" => sum.around_the_cache(1)?,
         "uring" if pass.arm.word("io") == "direct" => {
-            sum.around_the_cache(pass.arm.number("queue_depth").unwrap_or(1))?;
+            // Of few or large blocks no more are in flight than there are, or than memory is given for.
+            sum.around_the_cache(pass.queue_depth.or(pass.arm.number("queue_depth")).unwrap_or(1))?;
         }
         other => return Err(format!("{other} was not calibrated")),
     }

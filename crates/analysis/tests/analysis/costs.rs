@@ -894,3 +894,15 @@ proptest! {
         prop_assert!(larger >= smaller * (1.0 - 1e-9), "{larger} < {smaller}: {other:?}");
     }
 }
+
+#[test]
+fn requests_cost_what_that_many_in_flight_do_and_not_what_as_many_as_were_asked_for() {
+    let is_accounted = |in_flight: u32| {
+        let mut lab = lab(&[random("64 KiB", State::Cold)], |_, ns| ns);
+        let ring = lab.cell(0, "uring+direct");
+        lab.measure(ring, 8, 100_000.0, |_, pass| pass.tally.queue_depth = in_flight);
+        lab.analyze().costs.unwrap().accounts.iter().any(|it| it.id.cell == ring)
+    };
+    assert!(is_accounted(1), "a pass of one block, at the calibrated depth");
+    assert!(!is_accounted(32), "a depth that was not calibrated");
+}
