@@ -319,7 +319,15 @@ fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> String {
         Verdict::NotComparable | Verdict::Undecided => String::new(),
         _ => named(&|it| it.arm.passes.is_empty(), "not measured"),
     };
-    unequal + &unmeasured
+    // An arm alone has been spoken of, and so have those that are not comparable.
+    let no_place = |it: &Compared| {
+        !it.arm.passes.is_empty() && it.finding.speedup.is_none() && it.finding.verdict == Verdict::Undecided
+    };
+    let without_place = match compared.len() {
+        0 | 1 => String::new(),
+        _ => named(&no_place, "not measured often enough to be compared"),
+    };
+    unequal + &unmeasured + &without_place
 }
 
 /// What was measured at the size of the job, or else what comes closest by the rounds.

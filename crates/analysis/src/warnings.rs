@@ -120,7 +120,8 @@ fn read_ahead(run: &Run) -> Option<String> {
 
 fn small_window(run: &Run) -> Option<String> {
     let file = run.record.target.bytes;
-    let widest = measured(run).map(|it| it.own.range.bytes).max()?;
+    let again = run.record.confirmations.iter().filter(|it| !it.pairs.is_empty()).map(|it| it.range.bytes);
+    let widest = measured(run).map(|it| it.own.range.bytes).chain(again).max()?;
     ((widest as f64) < 0.9 * file as f64).then(|| {
         format!(
             "no pass touched more than {} of the file's {}: what fits a cache or a memory limit there need not fit \

@@ -672,3 +672,35 @@ fn what_was_skipped_is_not_warned_of_and_hides_no_warning() {
     assert!(!warnings.iter().any(|it| it.contains("900 threads")), "{warnings:?}");
     assert!(warnings.iter().any(|it| it.starts_with("no pass touched more than 1 MiB")), "{warnings:?}");
 }
+
+#[test]
+fn a_job_that_was_measured_over_the_whole_file_is_no_small_window() {
+    let small = schema::Span { offset: 0, bytes: MIB };
+    let mut lab = Lab::new();
+    let condition = lab.condition(schema::Condition { range: small, ..scan("64 KiB", State::Cached) });
+    let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
+    cells.iter().for_each(|&cell| lab.measure(cell, 10, 1_000.0, |_, _| {}));
+    let is_warned = |lab: &Lab| lab.analyze().warnings.iter().any(|it| it.starts_with("no pass touched more than"));
+    assert!(is_warned(&lab));
+    lab.record.confirmations.push(schema::record::Confirmation {
+        condition,
+        baseline_cell: cells[0],
+        arm_cell: cells[1],
+        range: schema::Span { bytes: lab.record.target.bytes, ..small },
+        ops: 1024,
+        pairs: vec![[1e9, 1e9]; 5],
+        invalid: vec![],
+    });
+    assert!(!is_warned(&lab));
+}
+
+#[test]
+fn the_map_names_an_arm_that_has_too_few_passes_to_be_compared() {
+    let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 100.0), ("mmap", 150.0));
+    let third = lab.cell(0, "uring");
+    lab.measure(third, 1, 50.0, |_, _| {});
+    (1..10).for_each(|round| lab.invalid(third, round, "5 pages left"));
+    let findings = lab.analyze();
+    assert_eq!((&findings.map[0].winner, findings.comparisons[1].speedup), (&Some("native/read".to_string()), None));
+    assert!(findings.map[0].says.contains("uring"), "{}", findings.map[0].says);
+}

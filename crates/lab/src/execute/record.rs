@@ -37,7 +37,7 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     }
     if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
         lost.push(format!(
-            "passes touch at most {} at the start of the file's {}",
+            "passes of the rounds touch at most {} at the start of the file's {}",
             schema::Bytes(window),
             schema::Bytes(record.target.bytes)
         ));
