@@ -116,7 +116,7 @@ pub(crate) fn too_small(record: &Record, finding: &Comparison, covered: u64) -> 
     let condition = &finding.condition;
     let compare = finding.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
     let is_planned = compare.is_some_and(Compare::leaves_size_open);
-    let window = record.target.device.value().and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(0);
+    let window = record.target.window_bytes();
     let covered = covered.max(condition.range.bytes);
     let is_small = condition.state == State::Cold
         && condition.workload == Workload::Scan

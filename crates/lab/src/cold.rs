@@ -40,7 +40,7 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
     if target.named.is_some() {
         return evict(target, interrupted);
     }
-    let guard = guard(window, target.bytes, reach(target));
+    let guard = guard(window, target.bytes, target.window_bytes());
     let stands = |part: &Span| matches!(state::residency(target, *part), Reading::Value(resident) if resident.pages == resident.of);
     let may_ask = target.way() != Ok(Way::Nowait);
     if may_ask && guard.iter().all(stands) && evict_around(target, &guard).is_ok() && guard.iter().all(stands) {
@@ -64,11 +64,6 @@ fn verified(window: &Reading<Resident>) -> Result<(), String> {
         0 => Ok(()),
         pages => Err(format!("{pages} pages of the window came with the pages beside it")),
     }
-}
-
-/// How far read-ahead may leave a window of the target; where its file system does not say it, as far as any does.
-fn reach(target: &Target) -> u64 {
-    target.read_ahead_bytes().unwrap_or_else(|_| sys::read_ahead::largest())
 }
 
 /// What must be resident beside a window so that no read-ahead leaves it: one read-ahead window before, two after
@@ -190,7 +185,7 @@ mod tests {
             println!("skipped: eviction or residency is not available here");
             return;
         }
-        if reach(&target) == 0 {
+        if target.window_bytes() == 0 {
             println!("skipped: the device under the temporary folder does not say its read-ahead");
             return;
         }
@@ -200,7 +195,7 @@ mod tests {
             make_cold(&target, window, &AtomicBool::new(false)).unwrap();
             let pages = |part: Span| state::residency(&target, part).value().unwrap().pages;
             assert_eq!(pages(window), 0);
-            for part in guard(window, target.bytes, reach(&target)) {
+            for part in guard(window, target.bytes, target.window_bytes()) {
                 assert_eq!(pages(part), part.bytes / sys::page_bytes());
             }
         }

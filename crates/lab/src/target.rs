@@ -236,6 +236,11 @@ impl Target {
         sys::read_ahead::bytes(&self.file_system, self.disk.as_ref().ok()).map_err(|error| error.to_string())
     }
 
+    /// The same; where the file system does not show it, the largest of any here.
+    pub fn window_bytes(&self) -> u64 {
+        self.read_ahead_bytes().unwrap_or_else(|_| sys::read_ahead::largest())
+    }
+
     /// Whether the file is still what it was when the run began.
     ///
     /// # Errors
@@ -278,6 +283,7 @@ impl Target {
             residency: self.way().map(|way| way.word().to_string()).into(),
             file_system: self.file_system.kind.clone(),
             mount_options: self.file_system.options.clone(),
+            read_ahead_most_bytes: Some(self.window_bytes()).filter(|&it| it > 0),
             device: Reading::from(self.disk.clone()).map(|disk: Disk| Device {
                 read_ahead_bytes: self.read_ahead_bytes().into(),
                 scheduler: disk.queue("scheduler").into(),

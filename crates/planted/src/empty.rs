@@ -68,6 +68,7 @@ pub fn empty_record() -> Record {
             residency: Reading::Value("cachestat".to_string()),
             file_system: "ext4".to_string(),
             mount_options: "rw".to_string(),
+            read_ahead_most_bytes: None,
             device: Reading::Value(Device {
                 name: "vda".to_string(),
                 read_ahead_bytes: Reading::Value(128 << 10),

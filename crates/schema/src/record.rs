@@ -368,9 +368,19 @@ pub struct Target {
     pub file_system: String,
     pub mount_options: String,
     pub device: Reading<Device>,
+    /// How much read-ahead fetches at a time, at most: for this file or, where its file system does not say it, for any here.
+    /// Absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_most_bytes: Option<u64>,
 }
 
 impl Target {
+    /// 0 where nothing is known of it.
+    pub fn window_bytes(&self) -> u64 {
+        let of_device = || self.device.value().and_then(|it| it.read_ahead_bytes.value().copied());
+        self.read_ahead_most_bytes.or_else(of_device).unwrap_or(0)
+    }
+
     /// The folder of a file that faultline made: its name is another one each time.
     pub fn folder_of_test_file(&self) -> Option<&str> {
         let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);

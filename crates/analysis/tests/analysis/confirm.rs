@@ -247,4 +247,12 @@ fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_wa
     assert_eq!(small(1 << 30, None), Verdict::Undecided);
     assert_eq!(small(1 << 30, Some(512 * MIB)), Verdict::Faster);
     assert_eq!(small(1 << 30, Some(128 * MIB)), Verdict::Undecided, "of sixteen windows the job says no more");
+    let mut lab = job(&[]);
+    lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
+    lab.record.origins = vec![0];
+    lab.record.conditions[0].file_bytes = 1 << 30;
+    let verdict = |lab: &Lab| lab.analyze().comparisons[0].verdict;
+    assert_eq!(verdict(&lab), Verdict::Faster, "an older record, of a file without a device");
+    lab.record.target.read_ahead_most_bytes = Some(8 << 20);
+    assert_eq!(verdict(&lab), Verdict::Undecided, "the largest window of the machine stands for an unknown one");
 }

@@ -74,6 +74,7 @@ pub(crate) fn record(id: &str) -> Record {
             residency: text("cachestat"),
             file_system: "ext4".into(),
             mount_options: "rw".into(),
+            read_ahead_most_bytes: None,
             device: Reading::unavailable("tmpfs has none"),
         },
         origins: vec![],

@@ -179,7 +179,7 @@ impl Bench<'_> {
 
     /// How much the device reads ahead, in bytes.
     fn window(&self) -> u64 {
-        self.target.read_ahead_bytes().unwrap_or(0)
+        self.target.window_bytes()
     }
 
     /// The parts of a stage's time that its conditions have for their rounds, in nanoseconds.

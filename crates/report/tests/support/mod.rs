@@ -534,6 +534,7 @@ fn record() -> Record {
             residency: Reading::Value("cachestat".into()),
             file_system: "ext4".into(),
             mount_options: "rw,relatime".into(),
+            read_ahead_most_bytes: None,
             device: Reading::Value(Device {
                 name: "vda".into(),
                 read_ahead_bytes: Reading::Value(8 << 20),

@@ -202,7 +202,9 @@ makes! {
         Cell { arm, condition, own_condition, baseline, control, skipped }
         Sample { cell, round, order, host, outcome, resident_before, resident_after, readings }
         Resident { pages, of }
-        Target { path, bytes, allocated_bytes, made_here, files, residency, file_system, mount_options, device }
+        Target {
+            path, bytes, allocated_bytes, made_here, files, residency, file_system, mount_options, device, read_ahead_most_bytes,
+        }
         Files { named, count, folders, first }
         NamedPath { path, folder }
         Device { name, read_ahead_bytes, scheduler, rotational }
