@@ -217,3 +217,26 @@ fn jdk(sandbox: &Sandbox, name: &str, version: &str, programs: &[(&str, &str)]) 
     }
     home
 }
+
+#[test]
+fn of_a_jvm_the_reads_of_the_pass_are_counted_and_not_those_of_the_worker() {
+    if !has_jdk(None) {
+        return;
+    }
+    let (document, _) = run("jvm/mapped,jvm/channel-positional", &["--state=cached", "--threads=1,4"]);
+    let record = &document.record;
+    let mut seen = 0;
+    for sample in record.samples.iter().filter(|it| matches!(it.outcome, schema::record::Outcome::Ok { .. })) {
+        let cell = &record.cells[sample.cell];
+        let Some(calls) = sample.readings["read_calls"].value() else { continue };
+        // A class may be loaded meanwhile.
+        let of_pass = if cell.arm.name == "jvm/mapped" { 0 } else { record.conditions[cell.condition].ops };
+        assert!(
+            (of_pass as f64..of_pass as f64 + 4.0).contains(calls),
+            "{}: {calls} for {of_pass} blocks",
+            cell.arm.name
+        );
+        seen += 1;
+    }
+    assert!(seen > 0);
+}

@@ -209,6 +209,7 @@ mod tests {
             },
             parts: None,
             seen: Default::default(),
+            own_reads: None,
             observation: None,
             usage: Usage {
                 user_ns: 0,

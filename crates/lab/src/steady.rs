@@ -251,6 +251,7 @@ mod tests {
             },
             parts: None,
             seen: BTreeMap::new(),
+            own_reads: None,
             observation: None,
         }
     }

@@ -203,9 +203,19 @@ pub struct Done {
     /// started, of its own runtime (docs/FORMATS.md, "Readings").
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<String, Reading<f64>>,
+    /// Reads that the worker made for itself between `go` and this reply: they are none of the pass's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_reads: Option<OwnReads>,
     /// Of an execution that was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Box<Observation>>,
+}
+
+/// System calls that read, and what they read: a runtime that cannot call getrusage(2) looks into /proc instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnReads {
+    pub calls: u64,
+    pub bytes: u64,
 }
 
 /// The parts of an `update`, summed over all blocks. The clock is read four times a block for them.

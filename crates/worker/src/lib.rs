@@ -113,7 +113,16 @@ impl Worker {
                     Some(Ok(measured)) => {
                         let session::PassResult { phases, tally, usage, parts, mut seen, observation } = measured;
                         seen.extend(self.alone.as_ref().filter(|_| warm == 0).and_then(alone::reading));
-                        Reply::Done(Box::new(Done { pass, phases, tally, usage, parts, seen, observation }))
+                        Reply::Done(Box::new(Done {
+                            pass,
+                            phases,
+                            tally,
+                            usage,
+                            parts,
+                            seen,
+                            own_reads: None,
+                            observation,
+                        }))
                     }
                     Some(Err((during, fault))) => failed(pass, during, fault),
                     None => failed(pass, "prepare", Fault::new("`go` came, but nothing is prepared")),

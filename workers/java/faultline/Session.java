@@ -98,7 +98,7 @@ final class Session {
             + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinctBytes
             + distinctPages
             + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
-            + all.usage;
+            + all.usage + ",\"own_reads\":" + all.usage.ownReads();
     }
 
     private String timed() throws IOException {

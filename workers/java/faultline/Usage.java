@@ -1,11 +1,13 @@
 package faultline;
 
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,11 +22,17 @@ final class Usage {
     private static final CompilationMXBean COMPILER = ManagementFactory.getCompilationMXBean();
     private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
     private static final String[] NAMES = {"user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"};
+    /** More than either file has in it, so that one call reads all. */
+    private static final int FILE_BYTES = 8192;
     /** In the order of their names. */
     private final long[] spent;
+    /** What the looks at /proc read themselves: calls, and bytes. */
+    private final long calls, bytes;
 
-    private Usage(long... spent) {
+    private Usage(long[] spent, long calls, long bytes) {
         this.spent = spent;
+        this.calls = calls;
+        this.bytes = bytes;
     }
 
     /** The size of a page of memory: AT_PAGESZ of the auxiliary vector, see getauxval(3). */
@@ -39,15 +47,24 @@ final class Usage {
 
     /** Of the thread that asks. */
     static Usage now() throws IOException {
-        String stat = Files.readString(Path.of("/proc/thread-self/stat"));
+        String stat = whole("/proc/thread-self/stat"), status = whole("/proc/thread-self/status");
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
         long voluntary = 0, involuntary = 0;
-        for (String line : Files.readAllLines(Path.of("/proc/thread-self/status"))) {
+        for (String line : status.split("\n")) {
             if (line.startsWith("voluntary_ctxt")) voluntary = Long.parseLong(line.split("\\s+")[1]);
             if (line.startsWith("nonvoluntary_ctxt")) involuntary = Long.parseLong(line.split("\\s+")[1]);
         }
-        return new Usage(Long.parseLong(fields[11]) * TICK_NS, Long.parseLong(fields[12]) * TICK_NS,
-            Long.parseLong(fields[7]), Long.parseLong(fields[9]), voluntary, involuntary);
+        long[] spent = {Long.parseLong(fields[11]) * TICK_NS, Long.parseLong(fields[12]) * TICK_NS,
+            Long.parseLong(fields[7]), Long.parseLong(fields[9]), voluntary, involuntary};
+        return new Usage(spent, 2, stat.length() + status.length());
+    }
+
+    /** By one call; the kernel makes such a file when it is read, and its name of a thread may have any byte in it. */
+    private static String whole(String path) throws IOException {
+        byte[] bytes = new byte[FILE_BYTES];
+        try (FileInputStream file = new FileInputStream(path)) {
+            return new String(bytes, 0, Math.max(0, file.read(bytes)), StandardCharsets.ISO_8859_1);
+        }
     }
 
     Usage since(Usage before) {
@@ -61,7 +78,12 @@ final class Usage {
     private Usage with(Usage other, int sign) {
         long[] sum = spent.clone();
         for (int i = 0; i < sum.length; i++) sum[i] += sign * other.spent[i];
-        return new Usage(sum);
+        return new Usage(sum, calls + other.calls, bytes + other.bytes);
+    }
+
+    /** Both looks are made between `go` and `done`. */
+    String ownReads() {
+        return "{\"calls\":" + calls + ",\"bytes\":" + bytes + "}";
     }
 
     @Override

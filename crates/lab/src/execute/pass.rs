@@ -334,6 +334,12 @@ impl Bench<'_> {
                 );
             }
         }
+        let own = done.own_reads.map_or([0.0; 2], |it| [it.calls as f64, it.bytes as f64]);
+        for (name, own) in ["read_calls", "read_call_bytes"].into_iter().zip(own) {
+            if let Some(Reading::Value(all)) = readings.get_mut(name) {
+                *all = (*all - own).max(0.0);
+            }
+        }
         // Of a command, what probes saw is the worker's own: the command was another process, and is gone.
         readings.append(&mut done.seen);
         readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));

@@ -25,7 +25,7 @@ use schema::{
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
     plan::{Plan, PlannedCell, PlannedCondition},
-    protocol::{Done, Failed, Hello, Hold, Job, Parts, Permit, Phases, Reply, Request, Tally, Usage},
+    protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
         Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
@@ -250,7 +250,8 @@ makes! {
             consumed_percent, durability, seed, hold, watch, permit, times_its_loop,
         }
         Permit { execute, write }
-        Done { pass, phases, tally, usage, parts, seen, observation }
+        Done { pass, phases, tally, usage, parts, seen, own_reads, observation }
+        OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
         Phases { open_ns, work_ns, close_ns }
         Tally { ops, bytes, distinct_bytes, distinct_pages, checksum, threads, queue_depth }
