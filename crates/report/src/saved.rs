@@ -91,19 +91,25 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let first = &same[0];
         page.blank();
         page.paragraph(0, Paint::Heading, &format!("{} · {}", first.arm, label(same)));
-        let columns = vec![
+        let mut columns = vec![
             Column::left("run"),
             Column::left("machine"),
             Column::right(if first.under.is_of_commands() { "time per execution" } else { "time per block" }),
-            Column::right("against the oldest"),
         ];
+        // How large a pass is was each run's choice, and what a block takes may hang on it.
+        let blocks = |it: &SavedCell| it.own_condition.as_ref().unwrap_or(&it.under).ops;
+        let of_sizes = same.iter().any(|it| blocks(it) != blocks(first));
+        columns.extend(of_sizes.then(|| Column::right("blocks in a pass")));
+        columns.push(Column::right("against the oldest"));
         let rows = same.iter().map(|it| {
-            vec![
+            let mut row = vec![
                 Cell::plain(it.run.clone()),
                 Cell::plain(it.machine.clone()),
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
-                Cell::plain(format!("{:.2}x", it.ns_per_op.median / first.ns_per_op.median)),
-            ]
+            ];
+            row.extend(of_sizes.then(|| Cell::plain(number::count(blocks(it) as f64))));
+            row.push(Cell::plain(format!("{:.2}x", it.ns_per_op.median / first.ns_per_op.median)));
+            row
         });
         page.table(2, &Table { columns, rows: rows.collect() });
     }

@@ -280,3 +280,24 @@ fn cells_of_another_variant_are_never_paired() {
         );
     }
 }
+
+#[test]
+fn cells_over_time_say_how_large_their_passes_were_where_these_differ() {
+    let run = Plan::default().plant();
+    let mut larger = run.clone();
+    for condition in &mut larger.record.conditions {
+        condition.ops += 1;
+    }
+    let shown = |runs: [&Planted; 2]| {
+        let cells = runs.iter().flat_map(|it| analysis::saved_cells(&it.record)).collect();
+        let history =
+            schema::saved::History { schema_version: schema::SCHEMA_VERSION, runs: vec![], cells, damaged: vec![] };
+        let text = report::history(&history, true, "", report::Style { width: 300, ..Default::default() });
+        // Blocks of the cells of the first comparison, as far as there is a column of them.
+        let table = text.lines().filter(|line| line.ends_with(" 1.00x")).take(2);
+        table.map(|line| line.split_whitespace().rev().nth(1).unwrap().replace(',', "")).collect::<Vec<String>>()
+    };
+    let ops = run.record.conditions[0].ops;
+    assert_eq!(shown([&run, &larger]), [ops, ops + 1].map(|it| it.to_string()));
+    assert_ne!(shown([&run, &run])[0], ops.to_string(), "of one size nothing is said");
+}
