@@ -77,6 +77,14 @@ pub fn peak_memory_bytes(pid: u32) -> io::Result<u64> {
     number_after(&text, "VmHWM:").map(|kib| kib * 1024).ok_or_else(|| io::Error::other("no VmHWM in status"))
 }
 
+/// Lets the peak begin anew, at what is resident now (proc(5), clear_refs, 5).
+///
+/// # Errors
+/// The process is gone, or this kernel has no such file.
+pub fn reset_peak_memory(pid: u32) -> io::Result<()> {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5")
+}
+
 /// The number behind the name that a line begins with, in texts such as /proc/PID/status and /proc/meminfo.
 pub fn number_after(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
