@@ -18,6 +18,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const LIMIT_BYTES: u64 = 1 << 20;
 const WRITTEN_BYTES: u64 = 32 << 20;
+/// A writer also sleeps for a lock or for memory now and then. The limit is reached thirty times.
+const BY_CHANCE: u64 = 3;
 const REQUEST_BYTES: u64 = 64 << 10;
 
 fn observe(scene: &Scene) -> Result<Observation, String> {
@@ -37,7 +39,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     }
     let limited = waits("limited")?;
     Ok(Observation {
-        holds: limited > free,
+        holds: limited > free + BY_CHANCE,
         evidence: format!(
             "a writer of {} slept {free} times in pwrite(2), and {limited} times once {} may be dirty",
             Bytes(WRITTEN_BYTES),
