@@ -284,14 +284,15 @@ fn whole_job(findings: &Findings) -> Vec<String> {
     )];
     for (comparison, job) in tried.iter().filter(|(it, _)| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither)) {
         says.push(format!(
-            "{} against {}, {}: {} in the rounds, {} over {} in {} blocks",
+            "{} against {}, {}: {} in the rounds, {} over {} in {} blocks, {} pairs",
             comparison.arm,
             comparison.baseline,
             comparison.condition.label(),
             job.rounds_speedup.map_or_else(|| "unknown".into(), |it| number::ratio_glued(it.median)),
             number::ratio_glued(job.speedup.median),
             number::bytes_glued(job.bytes as f64),
-            number::count(job.ops as f64)
+            number::count(job.ops as f64),
+            job.pairs
         ));
     }
     says

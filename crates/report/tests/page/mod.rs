@@ -262,3 +262,19 @@ fn two_figures_that_say_the_same_have_a_row_each() {
         assert!(of_published.contains(&row), "{row}");
     }
 }
+
+#[test]
+fn beside_an_interval_of_the_job_stand_its_pairs_and_not_the_rounds() {
+    use schema::findings::{AnswerOf, Confirmed, Estimate, Verdict};
+    let counts = |run: &Run| page(run).matches("77 pairs").count();
+    let mut run = run();
+    let it = run.findings.comparisons.iter_mut().find(|it| it.speedup.is_some()).unwrap();
+    let speedup = Estimate { median: 0.8, ci_low: 0.7, ci_high: 0.9 };
+    let (rounds_speedup, rounds_verdict) = (it.speedup, it.verdict);
+    let (bytes, ops, pairs, verdict) = (1 << 20, 16, 77, Verdict::Slower);
+    it.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+    let of_rounds = counts(&run);
+    let it = run.findings.comparisons.iter_mut().find(|it| it.speedup.is_some()).unwrap();
+    (it.answer_of, it.speedup, it.verdict) = (AnswerOf::Job, Some(speedup), verdict);
+    assert!(counts(&run) > of_rounds + 1, "in the chart and in the summary");
+}

@@ -2,7 +2,7 @@
 
 use schema::{
     Findings, Record, State,
-    findings::{Comparison, Estimate},
+    findings::{AnswerOf, Comparison, Estimate},
 };
 
 use crate::{
@@ -58,7 +58,7 @@ fn figure(view: &View, state: State) -> Option<Figure> {
             Cell::plain(&arm),
             Cell::plain(view.names.short(&it.baseline)),
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup)),
-            Cell::plain(it.pairs.to_string()),
+            Cell::plain(rounds(it)),
             Cell::plain(it.verdict.words()),
             Cell::plain(it.reason.clone().unwrap_or_default()),
         ]);
@@ -78,6 +78,14 @@ fn figure(view: &View, state: State) -> Option<Figure> {
         .collect();
     let plots = vec![forest_plot(&forest, &view.looks, "times faster than the baseline")];
     Some(Figure { title: state.to_string(), notes: Vec::new(), plots, table })
+}
+
+/// How many rounds the interval is of; or pairs, where it is of passes at the size of the job.
+fn rounds(it: &Comparison) -> String {
+    match (it.answer_of, &it.confirmed) {
+        (AnswerOf::Job, Some(job)) => format!("{} pairs of the job", job.pairs),
+        _ => it.pairs.to_string(),
+    }
 }
 
 /// A line of a forest plot.
