@@ -143,6 +143,9 @@ impl Cgroup {
     pub fn new(hierarchy: &Hierarchy, name: &str, limits: Limits) -> io::Result<Cgroup> {
         check(name, &limits)?;
         let groups = hierarchy.groups(name, &limits)?;
+        let parents = groups.iter().filter(|it| it.version == Version::V2).filter_map(|it| it.path.parent());
+        // Until the limits are set: from then on they show that their controllers are needed.
+        let _turns: Vec<fs::File> = parents.filter_map(v2::turn).collect();
         hierarchy.delegate(&groups)?;
         let mut cgroup = Cgroup {
             groups: Vec::new(),

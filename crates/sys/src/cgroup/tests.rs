@@ -110,6 +110,28 @@ fn a_cage_has_only_the_groups_that_its_limits_need() {
     assert_eq!(Cgroup::new(&machine.hierarchy(), "faultline-77-2", Limits::default()).unwrap().paths().len(), 0);
 }
 
+/// Another run in the same group, or whoever else has made a group there meanwhile.
+#[test]
+fn a_controller_that_limits_a_neighbour_stays_handed_down() {
+    let machine = Machine::v2();
+    let control = || machine.read(&format!("{V2_OWN}/cgroup.subtree_control"));
+    let memory = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
+    for (file, limit, plain) in
+        [("memory.max", "4096", "max\n"), ("memory.high", "4096", "max\n"), ("memory.low", "1", "0\n")]
+    {
+        let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", memory.clone()).unwrap();
+        assert_eq!(control(), "+memory");
+        machine.write(&format!("{V2_OWN}/faultline-78-0/{file}"), limit);
+        drop(cgroup);
+        assert_eq!(control(), "+memory", "{file}");
+        machine.write(&format!("{V2_OWN}/faultline-78-0/{file}"), plain);
+        machine.write(&format!("{V2_OWN}/faultline-78-0/io.max"), "254:0 rbps=1");
+        machine.write(&format!("{V2_OWN}/cgroup.subtree_control"), "");
+        drop(Cgroup::new(&machine.hierarchy(), "faultline-77-1", memory.clone()).unwrap());
+        assert_eq!(control(), "-memory", "limits of another controller do not matter");
+    }
+}
+
 #[test]
 fn controllers_that_are_already_handed_down_stay_so() {
     let control = format!("{V2_OWN}/cgroup.subtree_control");

@@ -1,8 +1,13 @@
 //! The files of cgroup v2, and how controllers are handed down (Documentation/admin-guide/cgroup-v2.rst).
 
-use std::{io, path::Path, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use rustix::io::Errno;
+use rustix::{fs::FlockOperation, io::Errno};
 
 use super::{
     Limits, Memory, PREFIX, errno, field, get,
@@ -142,9 +147,10 @@ impl Done {
 
 impl Drop for Done {
     fn drop(&mut self) {
+        let _turn = turn(&self.group);
         // In this order: while a controller is enabled, no process may be moved back. Failures are ignored: a group that
         // stays is in the cleanup journal.
-        for controller in &self.enabled {
+        for controller in self.enabled.iter().filter(|it| !limits_a_neighbour(&self.group, it)) {
             let _ = set(&self.group, CONTROL, &format!("-{controller}"));
         }
         if let Some(aside) = &self.aside {
@@ -152,6 +158,44 @@ impl Drop for Done {
             let _ = remove_patiently(aside, self.kernel.remove);
         }
     }
+}
+
+/// Whether a group below this one has limits of a controller. They would go with it: the kernel takes the files away.
+fn limits_a_neighbour(group: &Path, controller: &str) -> bool {
+    let Ok(entries) = fs::read_dir(group) else { return true };
+    let groups = entries.filter_map(|it| it.ok()).filter(|it| it.file_type().is_ok_and(|it| it.is_dir()));
+    let is_limited = |group: &Path| {
+        let set = |(file, plain): &(&str, &str)| match fs::read_to_string(group.join(file)) {
+            Ok(text) => !text.trim().is_empty() && text.trim() != *plain,
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        LIMITS.iter().filter(|(file, _)| file.split('.').next() == Some(controller)).any(set)
+    };
+    groups.map(|it| it.path()).any(|it| is_limited(&it))
+}
+
+/// The files in which a group's limits are, and what they say without one (Documentation/admin-guide/cgroup-v2.rst).
+const LIMITS: [(&str, &str); 9] = [
+    ("memory.max", "max"),
+    ("memory.high", "max"),
+    ("memory.swap.max", "max"),
+    ("memory.low", "0"),
+    ("memory.min", "0"),
+    ("io.max", ""),
+    ("io.latency", ""),
+    ("io.weight", "default 100"),
+    ("io.bfq.weight", "default 100"),
+];
+
+/// How long another process may take to make its groups.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Held while controllers and groups below a group are changed, so that no controller is switched off between the look of
+/// another faultline that it is on and the limit that is set then. Who does not get it goes on without.
+pub(super) fn turn(group: &Path) -> Option<File> {
+    let folder = File::open(group).ok()?;
+    let lock = || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+    crate::process::within(PATIENCE, lock).then_some(folder)
 }
 
 const CONTROL: &str = "cgroup.subtree_control";
@@ -178,7 +222,7 @@ fn alone(processes: &str, pid: u32, group: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::cgroup::{hierarchy::tests_of_the_machine, is_group, remove};
-    use std::{fs, process::Command};
+    use std::process::Command;
 
     #[test]
     fn nobody_elses_processes_are_moved() {
