@@ -151,16 +151,42 @@ impl Groups {
     /// # Errors
     /// It cannot be noted; then it must not be made.
     pub fn note(&self, path: &Path) -> Result<(), String> {
+        self.forget_those_before(path);
+        if self.0.borrow().iter().any(|it| it.path() == path) {
+            return Ok(());
+        }
         let entered = history::CleanupJournal::open(None).and_then(|journal| journal.enter(LeftoverKind::Cgroup, path));
         self.0.borrow_mut().push(entered.map_err(|error| format!("{error:#}"))?);
         Ok(())
     }
 }
 
+impl Groups {
+    /// A pass under limits has groups of its own, and each entry an open file. Groups are numbered: one with a smaller number
+    /// was made before this one is noted, and where it is gone, its pass is over.
+    fn forget_those_before(&self, path: &Path) {
+        let Some(number) = number(path) else { return };
+        let mut entries = self.0.borrow_mut();
+        let is_over = |entry: &mut history::Entry| number_of(entry).is_some_and(|it| it < number) && is_gone(entry);
+        entries.extract_if(.., is_over).for_each(|entry| drop(entry.done()));
+    }
+}
+
+fn number_of(entry: &history::Entry) -> Option<u64> {
+    number(&entry.path())
+}
+
+fn number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.rsplit('-').next()?.parse().ok()
+}
+
+fn is_gone(entry: &history::Entry) -> bool {
+    entry.path().symlink_metadata().is_err_and(|it| it.kind() == NotFound)
+}
+
 impl Drop for Groups {
     fn drop(&mut self) {
         // What is still there is `faultline clean`'s to remove.
-        let gone = |entry: &history::Entry| entry.path().symlink_metadata().is_err_and(|it| it.kind() == NotFound);
-        self.0.take().into_iter().filter(gone).for_each(|entry| drop(entry.done()));
+        self.0.take().into_iter().filter(is_gone).for_each(|entry| drop(entry.done()));
     }
 }

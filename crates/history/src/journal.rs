@@ -1,13 +1,14 @@
 //! The cleanup journal: what runs create outside the data folder, so that `faultline clean` can remove what a killed run left.
 //!
-//! An entry is written before its file or group is created and removed after that is gone. A crash in between leaves a
-//! superfluous entry, never a leftover without an entry. Cleaning deletes a regular file with one of our names, in the folder where the entry
+//! An entry is written before its file or group is created, removed after that is gone, and locked as long as its process
+//! lives. A crash in between leaves a superfluous entry, never a leftover without an entry. Cleaning deletes a regular file with one of our names, in the folder where the entry
 //! says it was made, with the inode it was made with; or, under the same conditions, an empty group of a cgroup file
 //! system. Anything else is reported and stays.
 
 use std::{
     ffi::{OsStr, OsString},
-    fs, io,
+    fs::{self, File},
+    io::{self, Read},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -19,6 +20,7 @@ use rustix::fs::{FileType, Stat};
 use schema::leftover::{FileIdentity, Leftover, LeftoverKind};
 use sys::{
     folder::{Folder, Identity},
+    lock,
     whole::Taken,
 };
 
@@ -37,6 +39,8 @@ pub struct CleanupJournal {
 pub struct Entry {
     file: PathBuf,
     leftover: Leftover,
+    /// The entry's file, locked: the lock ends with this process, however that ends.
+    _held: Option<File>,
 }
 
 /// An entry that was found.
@@ -87,12 +91,13 @@ impl CleanupJournal {
         let parent = fs::canonicalize(parent).with_context(|| format!("{} is no usable folder", parent.display()))?;
         let absolute = parent.join(name);
         let shown = absolute.to_string_lossy().into_owned();
-        let leftover = Leftover {
+        let mut leftover = Leftover {
             kind,
             path_bytes: absolute.to_str().is_none().then(|| absolute.as_os_str().as_bytes().to_vec()),
             path: shown,
             made_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             owner: process::this(),
+            locked: false,
             identity: None,
         };
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -108,9 +113,8 @@ impl CleanupJournal {
             )
         };
         sys::whole::make_folder(&self.folder).with_context(advice)?;
-        let content = serde_json::to_vec(&leftover)?;
-        let file = atomic::write(&self.folder, &name, &content, Taken::Refuse).with_context(advice)?;
-        Ok(Entry { file, leftover })
+        let held = write(&self.folder, &name, &mut leftover, Taken::Refuse).with_context(advice)?;
+        Ok(Entry { file: self.folder.join(name), leftover, _held: held })
     }
 
     /// Every entry, of all processes.
@@ -162,8 +166,13 @@ impl CleanupJournal {
         let Some(leftover) = &found.leftover else {
             return Ok(Removal::Refused(format!("{} cannot be read", found.entry.display())));
         };
-        // Checked again: the owner may have changed between listing and removing.
-        if process::owner(&leftover.owner) != Owner::Gone {
+        // Checked again: the owner may have changed between listing and removing. What is locked here stays so meanwhile.
+        let file = match File::options().read(true).write(true).open(&found.entry) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::WasGone),
+            Err(error) => return Ok(Removal::Refused(format!("{}: {error}", found.entry.display()))),
+            Ok(file) => file,
+        };
+        if owner(&file, leftover) != Owner::Gone || leftover.locked && !matches!(lock::take(&file), Ok(true)) {
             return Ok(Removal::Refused("its process is not known to be gone".into()));
         }
         let path = path_of(leftover);
@@ -193,7 +202,8 @@ impl Entry {
         self.leftover.identity = Some(FileIdentity { device, inode });
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-        atomic::write(folder, &name, &serde_json::to_vec(&self.leftover)?, Taken::Replace)
+        // Locked before it takes the place of the one before, so that the entry is at no moment without its lock.
+        self._held = write(folder, &name, &mut self.leftover, Taken::Replace)
             .with_context(|| format!("{} cannot be updated", self.file.display()))?;
         Ok(())
     }
@@ -207,17 +217,46 @@ impl Entry {
     }
 }
 
+/// Writes an entry, and locks it before another process can see it; the locked file, where there are locks.
+fn write(folder: &Path, name: &str, leftover: &mut Leftover, taken: Taken) -> Result<Option<File>> {
+    for locked in [true, false] {
+        leftover.locked = locked;
+        let whole = atomic::written(folder, name, &serde_json::to_vec(leftover)?)?;
+        if !locked || matches!(lock::take(whole.file()), Ok(true)) {
+            let file = whole.name(&folder.join(name), taken)?;
+            return Ok(locked.then_some(file));
+        }
+    }
+    unreachable!("one that is not locked is always written")
+}
+
+/// Whether the process of an entry lives. A lock that is held says so wherever it is held; one that is not held says that it
+/// is gone where this kernel would show it.
+fn owner(file: &File, leftover: &Leftover) -> Owner {
+    if !leftover.locked {
+        return process::owner(&leftover.owner);
+    }
+    match lock::is_taken(file) {
+        Ok(true) => Owner::Running,
+        Ok(false) if leftover.owner.boot_id == process::this().boot_id => Owner::Gone,
+        Ok(false) => process::owner(&leftover.owner),
+        Err(error) => Owner::Unknown(format!("whether its process lives cannot be seen: {error}")),
+    }
+}
+
 /// `None` when its process has removed it meanwhile.
 fn found(entry: PathBuf) -> io::Result<Option<Found>> {
-    let content = match fs::read(&entry) {
+    let mut content = Vec::new();
+    let read = File::open(&entry).and_then(|file| (&file).read_to_end(&mut content).map(|_| file));
+    let file = match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other,
     };
-    let leftover: Result<Leftover, String> = content
+    let leftover: Result<(File, Leftover), String> = file
         .map_err(|error| error.to_string())
-        .and_then(|content| serde_json::from_slice(&content).map_err(|error| error.to_string()));
+        .and_then(|file| Ok((file, serde_json::from_slice(&content).map_err(|error| error.to_string())?)));
     Ok(Some(match leftover {
-        Ok(leftover) => Found { entry, owner: process::owner(&leftover.owner), leftover: Some(leftover) },
+        Ok((file, leftover)) => Found { entry, owner: owner(&file, &leftover), leftover: Some(leftover) },
         Err(reason) => {
             let reason = format!("{} cannot be read: {reason}", entry.display());
             Found { entry, leftover: None, owner: Owner::Unknown(reason) }

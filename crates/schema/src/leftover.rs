@@ -14,6 +14,10 @@ pub struct Leftover {
     /// Seconds since 1970.
     pub made_unix_s: u64,
     pub owner: LeftoverOwner,
+    /// Its process holds a lock on the entry as long as it lives, or needs it. Absent where the folder has no locks; then
+    /// only `owner` tells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub locked: bool,
     /// Which file or directory it is, once it is there; absent when the run died in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<FileIdentity>,

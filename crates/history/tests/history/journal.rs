@@ -158,14 +158,59 @@ fn what_may_still_be_in_use_is_not_stale() {
     let scene = scene();
     let path = scene.left_behind(".faultline-1.data");
     let gone = scene.journal.stale().unwrap();
-    scene.change(|leftover| leftover.owner.host = "another".into());
+    let elsewhere = |leftover: &mut Leftover| {
+        leftover.owner.host = "another".into();
+        leftover.owner.boot_id = "another".into();
+    };
+    scene.change(elsewhere);
     assert!(scene.journal.stale().unwrap().is_empty());
     assert!(matches!(scene.journal.entries().unwrap()[0].owner, Owner::Unknown(_)));
     // The entry was stale when it was listed, and its owner is not known to be gone when it is removed.
     let mut found = gone[0].clone();
-    found.leftover.as_mut().unwrap().owner.host = "another".into();
+    elsewhere(found.leftover.as_mut().unwrap());
     assert!(matches!(scene.journal.remove(&found).unwrap(), Removal::Refused(_)));
     assert!(path.exists());
+}
+
+/// Another process over the same folder, which this one cannot see: in a container, on another host, or under hidepid.
+#[test]
+fn a_process_that_cannot_be_seen_lives_as_long_as_it_holds_its_entry() {
+    let scene = scene();
+    let path = scene.place.join(".faultline-1.data");
+    let mut entry = scene.journal.enter(LeftoverKind::File, &path).unwrap();
+    fs::write(&path, "x").unwrap();
+    entry.created(identity(&path)).unwrap();
+    let invisible: [fn(&mut Leftover); 3] = [
+        |it| it.owner.pid = u32::MAX,
+        |it| it.owner.pid_namespace = "pid:[1]".into(),
+        |it| it.owner.boot_id = "another".into(),
+    ];
+    for change in invisible {
+        scene.change(change);
+        let found = scene.journal.entries().unwrap().remove(0);
+        assert_eq!(found.owner, Owner::Running);
+        assert!(matches!(scene.journal.remove(&found).unwrap(), Removal::Refused(_)));
+        assert!(path.exists());
+    }
+    drop(entry);
+    // Its boot is this one, so this kernel would show the lock.
+    scene.change(|it| it.owner.boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().into());
+    assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
+    assert!(!path.exists());
+}
+
+/// As an earlier version noted it, and where the folder has no locks.
+#[test]
+fn an_entry_without_a_lock_is_judged_by_its_process() {
+    let scene = scene();
+    scene.left_behind(".faultline-1.data");
+    scene.change(|leftover| {
+        leftover.locked = false;
+        leftover.owner.started_ticks -= 1;
+    });
+    assert_eq!(scene.journal.entries().unwrap()[0].owner, Owner::Running);
+    scene.change(|leftover| leftover.owner.started_ticks += 1);
+    assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
 }
 
 #[test]
@@ -191,6 +236,7 @@ fn a_folder_with_a_name_that_is_no_text_can_be_cleaned_too() {
     fs::write(&path, [1; 5000]).unwrap();
     entry.created(identity(&path)).unwrap();
     assert_eq!(entry.path(), path);
+    drop(entry);
     scene.change(|leftover| leftover.owner.started_ticks += 1);
     assert!(matches!(scene.clean()[..], [Removal::Deleted { .. }]));
     assert!(!path.exists());

@@ -381,7 +381,7 @@ makes! {
             target, comparison, occurrence,
         }
         Damaged { file, reason }
-        Leftover { kind, path, path_bytes, made_unix_s, owner, identity }
+        Leftover { kind, path, path_bytes, made_unix_s, owner, locked, identity }
         LeftoverOwner { pid, started_ticks, host, boot_id, pid_namespace }
         FileIdentity { device, inode }
         Plan {
