@@ -10,7 +10,7 @@ use schema::{
     record::Outcome,
 };
 
-use crate::support::{Output, Running, Sandbox, failure, limit};
+use crate::support::{Output, Running, Sandbox, children, failure, limit};
 
 /// Two commands on one file, in one state.
 fn ab(sandbox: &Sandbox, file: &str, commands: [&str; 2], more: &[&str]) -> Output {
@@ -131,6 +131,29 @@ fn nothing_runs_on_when_the_user_stops_the_run_or_somebody_kills_it() {
         let output = running.end();
         assert_eq!(output.code(), code, "{output:?}");
         assert!(!anybody_runs(seconds), "{signal}");
+    }
+}
+
+#[test]
+fn nothing_runs_on_when_the_run_and_its_worker_are_killed_at_once() {
+    for more in ["--observe=none", "--observe=ptrace"] {
+        let seconds = if more == "--observe=none" { "3127" } else { "3128" };
+        let sandbox = Sandbox::new();
+        let named = format!("--file={}", sandbox.file("file", 4096));
+        let waits = format!("(sleep {seconds}; true) & wait");
+        let mut running = sandbox.start(&["ab", &waits, &waits, &named, "--state=as-is", "--budget=30s", more]);
+        running.until(|| is_there(seconds).then_some(())).expect("it started");
+        let workers = children(running.pid());
+        // A worker that is stopped cannot end anything before it is killed itself.
+        let signal = |pid: u32, signal| {
+            // SAFETY: kill(2) touches no memory; both processes are this test's, and have not been waited for.
+            unsafe { libc::kill(pid as i32, signal) };
+        };
+        workers.iter().for_each(|it| signal(it.0, libc::SIGSTOP));
+        signal(running.pid(), libc::SIGKILL);
+        workers.iter().for_each(|it| signal(it.0, libc::SIGKILL));
+        running.end();
+        assert!(!anybody_runs(seconds), "{more}");
     }
 }
 

@@ -1,13 +1,14 @@
 //! How commands reach their files: before the rounds each one is executed once more, watched and not timed. It is the
 //! time to find out that a command does not read the named files at all, or writes to them.
 
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::{process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use schema::{
     Reading, Skip,
     observation::{FileAccess, Means, Observation, Observed, Watch},
     protocol::Job,
 };
+use sys::guard::Guard;
 
 use crate::{
     Target,
@@ -30,11 +31,13 @@ pub(crate) fn observe(
     mut job: Job,
     limit: Duration,
     interrupted: &AtomicBool,
+    guard: Option<&Guard>,
 ) -> Result<Result<Observed, Skip>, Trouble> {
     let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
     job.watch = Some(Watch { by: by.to_vec(), named });
     let mut prepared = false;
-    let seen = match watched(arm, &job, limit, interrupted, &mut prepared) {
+    let worker = runtime::guarded_worker(arm, guard).map_err(Trouble::Unavailable);
+    let seen = match worker.and_then(|it| watched(it, arm, &job, limit, interrupted, &mut prepared)) {
         Ok(observation) => Reading::Value(observation),
         Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
         Err(Trouble::Failed(reason)) if !prepared => return Ok(Err(Skip::Failed(reason))),
@@ -44,14 +47,14 @@ pub(crate) fn observe(
 }
 
 fn watched(
+    worker: Command,
     arm: &schema::Arm,
     job: &Job,
     limit: Duration,
     interrupted: &AtomicBool,
     prepared: &mut bool,
 ) -> Result<Observation, Trouble> {
-    let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
-    let (mut link, _) = Link::start(command, interrupted)?;
+    let (mut link, _) = Link::start(worker, interrupted)?;
     link.let_it_clean_up(arm.options.contains_key("cleanup"));
     link.prepare_within(limit, job)?;
     *prepared = true;

@@ -10,6 +10,7 @@ pub mod device;
 pub mod folder;
 pub mod folio;
 pub mod follow;
+pub mod guard;
 pub mod lock;
 pub mod memory_disk;
 pub mod mount;

@@ -28,7 +28,10 @@ use schema::{
     protocol::{Job, Phases, Tally},
     record::Reading,
 };
-use sys::process::{adopt_orphans, end_children};
+use sys::{
+    guard::Guarded,
+    process::{adopt_orphans, end_children},
+};
 
 use crate::{
     observe::{self, Watched},
@@ -49,6 +52,7 @@ struct Execution {
     watch: Option<Watch>,
     /// A --prepare or an execution has begun, and no --cleanup has run since.
     unclean: Cell<bool>,
+    guard: Option<Guarded>,
 }
 
 pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
@@ -57,12 +61,26 @@ pub(crate) fn session(job: &Job) -> Result<Box<dyn Session>, Refusal> {
     adopt_orphans().map_err(at("prctl(PR_SET_CHILD_SUBREAPER)"))?;
     // When the controller ends, this process must clean up first; see `Leash`.
     set_parent_process_death_signal(None).map_err(at("prctl(PR_SET_PDEATHSIG)"))?;
-    let execution = Execution { spec, watch: job.watch.clone(), unclean: Cell::new(false) };
+    let guard = Guarded::from_environment();
+    let execution = Execution { spec, watch: job.watch.clone(), unclean: Cell::new(false), guard };
     execution.prepare()?;
     Ok(Box::new(execution))
 }
 
 impl Execution {
+    /// In a session of its own, which ends with this process, or with the guard.
+    fn tie(&self, command: &mut Command) {
+        sys::process::tie_in_own_session(command);
+        self.guard.iter().for_each(|it| it.guard(command));
+    }
+
+    /// Everything that was started and has not ended by itself; the names.
+    fn end_all(&self) -> Vec<String> {
+        let left = end_children(GRACE);
+        self.guard.iter().for_each(Guarded::all_ended);
+        left
+    }
+
     fn prepare(&self) -> Result<(), Fault> {
         self.unclean.set(true);
         let limit = Duration::from_secs(self.spec.timeout_s.into());
@@ -100,14 +118,14 @@ impl Session for Execution {
         }
         let mut command = command(spec, &spec.line).map_err(|fault| ("open", fault))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        sys::process::tie_in_own_session(&mut command);
+        self.tie(&mut command);
         let before = (usage::of_children(), sys::process::io_of_children());
         let began = Instant::now();
         let mut child = command.spawn().map_err(|error| ("open", unstartable(spec, &spec.line, error)))?;
         let started = Instant::now();
         let mut tree = ProcessTree::of(Pid::from_child(&child));
         let ended = self.attend(&mut child, &mut tree);
-        let left = end_children(GRACE);
+        let left = self.end_all();
         let usage = usage::between(&before.0, &usage::of_children());
         let mut seen = tree.readings();
         if let Ok(ended) = &ended {
@@ -141,7 +159,7 @@ impl Execution {
             let ((mut stdout, output), (mut stderr, errors)) = (pipe()?, pipe()?);
             let mut command = command(spec, &spec.line)?;
             command.stdin(Stdio::null()).stdout(output).stderr(errors);
-            sys::process::tie_in_own_session(&mut command);
+            self.tie(&mut command);
             let before = usage::of_children();
             // Both end when the other side is closed: with the command and all processes that it has started.
             let (seen, output, stderr) = thread::scope(|scope| {
@@ -157,7 +175,7 @@ impl Execution {
                 (seen, output.join().expect("it does not panic"), stderr.join().expect("it does not panic"))
             });
             let when = Instant::now();
-            let mut left = end_children(GRACE);
+            let mut left = self.end_all();
             let usage = usage::between(&before, &usage::of_children());
             let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
             let cleaned = if ran { self.clean_up() } else { Ok(()) };
@@ -266,7 +284,7 @@ impl Execution {
     fn beside(&self, line: &str, option: &str, limit: Duration) -> Result<(), Fault> {
         let mut command = command(&self.spec, line)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        sys::process::tie_in_own_session(&mut command);
+        self.tie(&mut command);
         let mut child = command.spawn().map_err(|error| unstartable(&self.spec, line, error))?;
         let pid = Pid::from_child(&child);
         let process = pidfd_open(pid, PidfdFlags::empty()).map_err(at("pidfd_open"))?;
@@ -279,7 +297,7 @@ impl Execution {
             if left.is_zero() {
                 let _ = kill_process_group(pid, Signal::KILL);
                 let _ = child.wait();
-                end_children(GRACE);
+                self.end_all();
                 return Err(Fault::new(format!(
                     "{option} {line:?} did not end within {} s (--timeout)",
                     limit.as_secs()
@@ -304,7 +322,7 @@ impl Execution {
             }
         }
         let status = child.wait().map_err(at(option))?;
-        end_children(GRACE);
+        self.end_all();
         match status.success() {
             true => Ok(()),
             false => Err(Fault::new(format!("{option} {line:?} failed ({status})"))),
@@ -432,7 +450,7 @@ impl<'a> Leash<'a> {
 
     fn follow(&self, group: Pid) -> ! {
         let _ = kill_process_group(group, Signal::KILL);
-        end_children(GRACE);
+        self.execution.end_all();
         let _ = self.execution.clean_up_within(LAST_CLEANUP);
         std::process::exit(1)
     }

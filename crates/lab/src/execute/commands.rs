@@ -33,8 +33,8 @@ impl Bench<'_> {
             self.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch), self.target);
-            let observed = match observe::observe(by, &arm, self.target, job, self.clock.pass_limit(), self.interrupted)
-            {
+            let (limit, guard) = (self.clock.pass_limit(), self.guard.as_ref());
+            let observed = match observe::observe(by, &arm, self.target, job, limit, self.interrupted, guard) {
                 Ok(Ok(observed)) => observed,
                 Ok(Err(skip)) => {
                     let cells = self.record.cells.iter_mut().filter(|it| have_one_preparation(&it.arm, &arm));

@@ -16,6 +16,7 @@ use std::{
 };
 
 use schema::{Experiment, Record, observation::Means, record::Ending, timeline::Timeline};
+use sys::guard::Guard;
 
 use crate::{
     ceiling,
@@ -83,6 +84,8 @@ pub struct Settings<'a> {
 /// Runs an experiment on a target.
 pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, hooks: &mut Hooks) -> Record {
     let started = Instant::now();
+    // Without one, what two killed processes leave runs on; that is no reason to measure nothing.
+    let guard = target.named.as_ref().and_then(|_| Guard::start().ok());
     if target.named.is_some() {
         // Fails on no kernel that this runs on (Linux 3.4); what it is for is a second line of defence.
         let _ = sys::process::adopt_orphans();
@@ -103,6 +106,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         expected: BTreeMap::new(),
         passings: Vec::new(),
         spoiled: None,
+        guard,
     };
     let sampler = settings.timeline.and_then(|per_second| {
         let sampler = Sampler::start(target.disk.clone(), per_second, started);

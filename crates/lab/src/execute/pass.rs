@@ -15,6 +15,7 @@ use schema::{
     record::{Reading, Resident},
     timeline::Passing,
 };
+use sys::guard::Guard;
 
 use super::{Settings, clock::Clock, filled::Filled};
 use crate::{
@@ -48,6 +49,8 @@ pub struct Bench<'a> {
     pub(super) passings: Vec<Passing>,
     /// What changed of what is read; nothing is measured after that.
     pub(super) spoiled: Option<String>,
+    /// Ends commands when this process and their worker are killed at once.
+    pub(super) guard: Option<Guard>,
 }
 
 /// What a worker is to do, and to which file: the target, or a copy of it.
@@ -121,6 +124,7 @@ impl Bench<'_> {
         if pass.is_err() && arm.runtime == COMMAND {
             // A worker that was killed, for lack of memory say, could not end what it had started.
             sys::process::end_children(Duration::ZERO);
+            self.guard.as_ref().inspect(|it| it.all_ended());
         }
         pass
     }
@@ -174,7 +178,7 @@ impl Bench<'_> {
         };
         let target = copy.as_deref().unwrap_or(self.target);
         // The first time a runtime may have to be compiled, which no other pass takes.
-        let command = runtime::worker(arm).map_err(Trouble::Unavailable)?;
+        let command = runtime::guarded_worker(arm, self.guard.as_ref()).map_err(Trouble::Unavailable)?;
         let began = Instant::now();
         self.passes += 1;
         let (link, hello) = Link::start(command, self.interrupted)?;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use schema::{Arm, runtime::RuntimeSpec};
+use sys::guard::{self, Guard};
 
 pub mod jvm;
 mod native;
@@ -65,6 +66,18 @@ pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
 /// As `find` and `Runtime::worker`.
 pub fn worker(arm: &Arm) -> Result<Command, String> {
     find(&arm.runtime)?.worker(arm)
+}
+
+/// As `worker`; one that executes commands finds the guard that ends them when everything else is killed.
+///
+/// # Errors
+/// As `worker`.
+pub fn guarded_worker(arm: &Arm, guard: Option<&Guard>) -> Result<Command, String> {
+    let mut command = worker(arm)?;
+    if let Some(guard) = guard.filter(|_| arm.runtime == schema::command::COMMAND) {
+        command.env(guard::VARIABLE, guard.path());
+    }
+    Ok(command)
 }
 
 #[cfg(test)]
