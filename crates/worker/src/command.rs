@@ -161,6 +161,7 @@ impl Execution {
             command.stdin(Stdio::null()).stdout(output).stderr(errors);
             self.tie(&mut command);
             let before = usage::of_children();
+            let waiting = observe::begin(command, by, watch)?;
             // Both end when the other side is closed: with the command and all processes that it has started.
             let (seen, output, stderr) = thread::scope(|scope| {
                 let output = scope.spawn(move || summed(&mut stdout));
@@ -168,7 +169,7 @@ impl Execution {
                 let over = AtomicBool::new(false);
                 let seen = thread::scope(|scope| {
                     scope.spawn(|| end_with_controller(&over));
-                    let seen = observe::observe(command, Duration::from_secs(spec.timeout_s.into()), by, watch);
+                    let seen = waiting.observe(Duration::from_secs(spec.timeout_s.into()));
                     over.store(true, Ordering::Relaxed);
                     seen
                 });

@@ -118,18 +118,38 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Interval at which they are polled. Each of their stops waits for one.
 const NAP: Duration = Duration::from_micros(100);
 
-/// Runs a command to its end. Its streams, its group and its session are as it says; nothing of it is left when this
-/// returns.
-///
-/// The caller's process should have no other threads that change the environment: between fork and exec the child
-/// reads it.
+/// A command whose process is there and has executed nothing yet. Without `follow` it ends when this is dropped.
+pub struct Waiting {
+    started: Started,
+    calls: Vec<&'static Call>,
+    how: How,
+}
+
+/// Forks the process of a command. Call it before this process starts threads: until it executes its program the child
+/// allocates and reads the environment, and a thread that is in the middle of either has no counterpart in the child.
 ///
 /// # Errors
-/// It cannot be started, or must not be followed in this way here; or the recording has gaps.
-pub fn follow(command: Command, limit: Duration, how: How, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+/// No pipe, no process.
+pub fn start(command: Command, how: How) -> Result<Waiting, Trouble> {
     let calls: Vec<&'static Call> =
         CALLS.iter().filter(|it| matches!(how, How::Stopped) || !it.is_frequent()).collect();
-    let Started { process, mut gate, word } = start(command, filter::of(&calls))?;
+    let started = fork(command, filter::of(&calls))?;
+    Ok(Waiting { started, calls, how })
+}
+
+impl Waiting {
+    /// Runs the command to its end. Its streams, its group and its session are as it says; nothing of it is left when this
+    /// returns. Call it in the thread that has started it: only that one may trace it.
+    ///
+    /// # Errors
+    /// It cannot be started, or must not be followed in this way here; or the recording has gaps.
+    pub fn follow(self, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+        follow(self, limit, listener)
+    }
+}
+
+fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+    let Waiting { started: Started { process, mut gate, word }, calls, how } = waiting;
     let ready = || {
         ptrace::seize(process).map_err(|error| explain(&error))?;
         let pid = Pid::from_raw(process).expect("a child has a number");
@@ -232,10 +252,11 @@ enum Word {
 /// An error's number with this added is one of the filter's.
 const OF_FILTER: i32 = 1 << 16;
 
-fn start(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started, Trouble> {
+fn fork(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started, Trouble> {
     let pipe = || io::pipe().map_err(Trouble::Unstartable);
     let ((mut waits, gate), (word, mut tells)) = (pipe()?, pipe()?);
-    // SAFETY: fork(2) touches no memory of ours. The child, which has one thread, is left by exec or _exit only.
+    // SAFETY: fork(2) touches no memory of ours. The child is left by exec or _exit only. What it does until then allocates
+    // and reads the environment; `start` is called in a process with one thread, of which the child is a whole copy.
     let process = unsafe { libc::fork() };
     if process == 0 {
         drop(gate);
@@ -246,7 +267,7 @@ fn start(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Starte
                     io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EINVAL) | OF_FILTER)
                 })
             };
-            // SAFETY: the filter is set by system calls alone; nothing is allocated before it is in force.
+            // SAFETY: the closure is called in this child, before exec; the filter is set by system calls alone.
             let error = unsafe { command.pre_exec(filter) }.exec();
             let _ = tells.write_all(&error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes());
         }

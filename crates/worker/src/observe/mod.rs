@@ -5,7 +5,7 @@ mod model;
 use std::{os::unix::fs::MetadataExt, process::Command, time::Duration};
 
 use schema::observation::{Means, Observation, Watch};
-use sys::follow::{Followed, How, Trouble, follow};
+use sys::follow::{Followed, How, Trouble, Waiting, start};
 
 use crate::task::{Fault, at};
 use model::Model;
@@ -20,30 +20,49 @@ pub(crate) enum Watched {
     },
 }
 
-/// Runs a command to its end, and says what it did. It is killed with all that it started when it takes longer.
+/// A command that is about to be traced; its process is there.
+pub(crate) struct Begun {
+    program: String,
+    model: Model,
+    by: Means,
+    waiting: Result<Waiting, Trouble>,
+}
+
+/// Call it before this process starts threads (`sys::follow::start`).
 ///
 /// # Errors
-/// It cannot be started; a named file is not there.
-pub(crate) fn observe(command: Command, limit: Duration, by: Means, watch: &Watch) -> Result<Watched, Fault> {
+/// A named file is not there.
+pub(crate) fn begin(command: Command, by: Means, watch: &Watch) -> Result<Begun, Fault> {
     let identity = |path: &String| std::fs::metadata(path).map(|it| (it.dev(), it.ino()));
     let named: Vec<(u64, u64)> =
         watch.named.iter().map(|path| identity(path).map_err(at(path))).collect::<Result<_, Fault>>()?;
-    let mut model = Model::new(named);
     let program = command.get_program().to_string_lossy().into_owned();
-    let nothing = |why: String, ran| Ok(Watched::Nothing { why: format!("{}: {why}", by.word()), ran });
-    let followed = match by {
-        Means::Ptrace => follow(command, limit, How::Stopped, &mut model),
-        Means::Tracepoints => follow(command, limit, How::Recorded, &mut model),
+    let how = match by {
+        Means::Ptrace => How::Stopped,
+        Means::Tracepoints => How::Recorded,
     };
-    match followed {
-        Ok(followed) => Ok(Watched::Seen(followed, Box::new(model.finish(by)))),
-        Err(Trouble::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
-        Err(Trouble::Refused(reason)) => nothing(reason, false),
-        Err(Trouble::Lost(events)) => nothing(
-            format!(
-                "{events} events are missing: the kernel's ring was full, or a process had a PID namespace of its own"
+    Ok(Begun { program, model: Model::new(named), by, waiting: start(command, how) })
+}
+
+impl Begun {
+    /// Runs the command to its end, and says what it did. It is killed with all that it started when it takes longer.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn observe(self, limit: Duration) -> Result<Watched, Fault> {
+        let Begun { program, mut model, by, waiting } = self;
+        let nothing = |why: String, ran| Ok(Watched::Nothing { why: format!("{}: {why}", by.word()), ran });
+        match waiting.and_then(|it| it.follow(limit, &mut model)) {
+            Ok(followed) => Ok(Watched::Seen(followed, Box::new(model.finish(by)))),
+            Err(Trouble::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
+            Err(Trouble::Refused(reason)) => nothing(reason, false),
+            Err(Trouble::Lost(events)) => nothing(
+                format!(
+                    "{events} events are missing: the kernel's ring was full, or a process had a PID namespace of its \
+                     own"
+                ),
+                true,
             ),
-            true,
-        ),
+        }
     }
 }
