@@ -43,7 +43,7 @@ pub enum Command {
     List(ListArgs),
     /// Show what this machine can and cannot measure, and what would change that
     Doctor(DoctorArgs),
-    /// Remove what a killed run left behind
+    /// Remove what a killed run left behind, and compiled workers of other versions
     Clean(CleanArgs),
     /// Measure on behalf of a controller (speaks the worker protocol on stdin and stdout)
     #[command(hide = true)]

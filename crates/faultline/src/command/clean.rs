@@ -1,7 +1,8 @@
-//! `faultline clean`: removes what a killed run left behind, and nothing else.
+//! `faultline clean`: removes what a killed run left behind, and compiled workers of other versions; nothing else.
 
 use anyhow::Result;
 use history::{Owner, Removal};
+use lab::runtime::jvm;
 
 use crate::{cli::CleanArgs, exit::Outcome, output};
 
@@ -48,5 +49,27 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
             Err(error) => say(format!("cannot remove {path}: {}", report::visible(&format!("{error:#}"))))?,
         }
     }
+    old_workers(args, &say)?;
     Ok(Outcome::Answered)
+}
+
+/// They are made again when they are needed, so they are no leftovers of a run.
+fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<()> {
+    let old = match jvm::old() {
+        Ok(old) => old,
+        Err(reason) => return say(format!("compiled workers were not looked at: {}", report::visible(&reason))),
+    };
+    for old in old {
+        let what = format!("the compiled worker {}", report::visible(&old.path.display().to_string()));
+        let size = schema::Bytes(old.bytes);
+        match (&old.doubt, args.dry_run) {
+            (Some(doubt), _) => say(format!("{what} stays: {}", report::visible(doubt)))?,
+            (None, true) => say(format!("would remove {what} of another version ({size})"))?,
+            (None, false) => match jvm::remove(&old) {
+                Ok(()) => say(format!("removed {what} of another version ({size})"))?,
+                Err(error) => say(format!("cannot remove {what}: {error}"))?,
+            },
+        }
+    }
+    Ok(())
 }

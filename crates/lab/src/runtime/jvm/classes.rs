@@ -50,6 +50,12 @@ const SOURCES: &[(&str, &str)] = sources!(
 /// What needs a newer JDK than the rest.
 const FOREIGN_SOURCES: &[(&str, &str)] = sources!("22/faultline": "Segment.java");
 
+/// What the name of a folder begins with in which one is made; the process follows.
+pub(super) const MAKING: &str = "jvm-making-";
+
+/// What a folder with a worker has in it; and archives in the making.
+pub(super) const FILES: [&str; 4] = ["worker.jar", "worker.of", "worker.sum", "worker.jsa"];
+
 /// What a worker is started from.
 pub(super) struct Made {
     pub(super) jar: PathBuf,
@@ -75,10 +81,10 @@ pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
     let cache = sys::folder::private(cache)
         .map_err(|why| format!("compiled workers cannot be kept: {why}; set XDG_CACHE_HOME to a folder of your own"))?;
     let mut hash = DefaultHasher::new();
-    (SOURCES, FOREIGN_SOURCES, &jdk.version, &jdk.home, super::FLAGS).hash(&mut hash);
+    (of_these_sources(), &jdk.version, &jdk.home).hash(&mut hash);
     let ready = cache.join(format!("jvm-{}-{:016x}", jdk.feature, hash.finish()));
     if !is_whole(&ready) {
-        let work = cache.join(format!("jvm-making-{}-{:?}", std::process::id(), std::thread::current().id()));
+        let work = cache.join(format!("{MAKING}{}-{:?}", std::process::id(), std::thread::current().id()));
         let broken = work.join("broken");
         let at = |error: io::Error| format!("the compiled JVM worker cannot be kept in {}: {error}", ready.display());
         let made = compile(jdk, &work).and_then(|()| {
@@ -100,6 +106,22 @@ pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
     Ok(Made { jar: ready.join("worker.jar"), archive })
 }
 
+/// What the worker is made of, in one word: it is another one in each version that changes it.
+pub(super) fn of_these_sources() -> String {
+    let mut hash = DefaultHasher::new();
+    (SOURCES, FOREIGN_SOURCES, super::FLAGS).hash(&mut hash);
+    format!("{:016x}", hash.finish())
+}
+
+/// Whether a folder has a worker that was made of these sources, for whatever JDK.
+pub(super) fn is_current(ready: &Path) -> bool {
+    fs::read_to_string(ready.join("worker.of")).is_ok_and(|it| it == of_these_sources())
+}
+
+pub(super) fn sources() -> impl Iterator<Item = &'static str> {
+    SOURCES.iter().chain(FOREIGN_SOURCES).map(|(name, _)| *name)
+}
+
 /// Whether the jar is the one that was made: a crash, or a full disk, can leave a part of it.
 fn is_whole(ready: &Path) -> bool {
     let said = fs::read_to_string(ready.join("worker.sum")).ok();
@@ -115,8 +137,9 @@ fn sum(jar: &Path) -> io::Result<String> {
 /// The jar and its sum are on the disk before the folder gets its name.
 fn seal(ready: &Path) -> io::Result<()> {
     let jar = ready.join("worker.jar");
+    fs::write(ready.join("worker.of"), of_these_sources())?;
     fs::write(ready.join("worker.sum"), sum(&jar)?)?;
-    for path in [&jar, &ready.join("worker.sum"), ready] {
+    for path in [&jar, &ready.join("worker.of"), &ready.join("worker.sum"), ready] {
         File::open(path)?.sync_all()?;
     }
     Ok(())

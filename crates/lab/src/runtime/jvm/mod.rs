@@ -12,8 +12,10 @@ use super::Runtime;
 
 mod classes;
 mod jdk;
+mod old;
 
 pub use jdk::{FLOOR, Jdk, all, find, prefer};
+pub use old::{Old, old, remove};
 
 pub struct Jvm;
 

@@ -1,0 +1,194 @@
+//! Compiled workers of other versions, and what a killed compilation left. Only what is known to be faultline's is removed.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::classes;
+
+/// A folder of the cache that is not used any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Old {
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// Why it is not known to be faultline's, and stays.
+    pub doubt: Option<String>,
+}
+
+/// Everything in the cache that this version does not use.
+///
+/// # Errors
+/// The cache cannot be looked at, or other users may change it.
+pub fn old() -> Result<Vec<Old>, String> {
+    old_in(&classes::cache()?)
+}
+
+pub(super) fn old_in(cache: &Path) -> Result<Vec<Old>, String> {
+    if !cache.exists() {
+        return Ok(Vec::new());
+    }
+    let cache = sys::folder::private(cache)?;
+    let mut found = Vec::new();
+    let entries = fs::read_dir(&cache).map_err(|error| format!("{}: {error}", cache.display()))?;
+    for path in entries.filter_map(|it| Some(it.ok()?.path())) {
+        let name = path.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        let known = match () {
+            () if is_of_a_worker(name) && !classes::is_current(&path) => worker(&path),
+            () if name.starts_with(classes::MAKING) => half_made(&path, name),
+            () => continue,
+        };
+        let bytes = bytes(&path);
+        found.push(Old { path, bytes, doubt: known.err() });
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// Removes it; what came to be in doubt stays.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove(old: &Old) -> io::Result<()> {
+    match old.doubt {
+        None => fs::remove_dir_all(&old.path),
+        Some(_) => Ok(()),
+    }
+}
+
+/// `jvm-25-5ca0e83528c2d612`: a JDK, and what the worker was made of.
+fn is_of_a_worker(name: &str) -> bool {
+    let mut parts = name.split('-');
+    let [jvm, version, hash] = [parts.next(), parts.next(), parts.next()].map(Option::unwrap_or_default);
+    let digits = |text: &str, count: std::ops::RangeInclusive<usize>, radix| {
+        count.contains(&text.len()) && text.chars().all(|it| it.is_digit(radix))
+    };
+    jvm == "jvm" && digits(version, 1..=4, 10) && digits(hash, 16..=16, 16) && parts.next().is_none()
+}
+
+/// Files of a worker and nothing else, and the jar has the worker in it.
+fn worker(folder: &Path) -> Result<(), String> {
+    only(folder, |name, is_file| is_file && (classes::FILES.contains(&name) || is_archive_in_the_making(name)))?;
+    // Names of entries are not compressed.
+    let jar = fs::read(folder.join("worker.jar")).map_err(|error| format!("its worker.jar: {error}"))?;
+    let class = format!("{}.class", classes::MAIN.replace('.', "/")).into_bytes();
+    match jar.windows(class.len()).any(|it| it == class) {
+        true => Ok(()),
+        false => Err("its worker.jar has no worker of faultline in it".into()),
+    }
+}
+
+fn is_archive_in_the_making(name: &str) -> bool {
+    name.starts_with("making-") && name.ends_with(".jsa")
+}
+
+/// What a compilation makes and nothing else, and its process is gone.
+fn half_made(folder: &Path, name: &str) -> Result<(), String> {
+    let maker = name.strip_prefix(classes::MAKING).and_then(|it| it.split('-').next()?.parse::<u32>().ok());
+    let maker = maker.ok_or("its name says no process")?;
+    if fs::exists(format!("/proc/{maker}")).unwrap_or(true) {
+        return Err(format!("process {maker} may still be making it"));
+    }
+    only(folder, |name, is_file| match is_file {
+        true => classes::sources().any(|it| it == name),
+        false => ["broken", "classes", "ready"].contains(&name),
+    })
+}
+
+/// Whether a folder that is no link has nothing in it but what is ours.
+fn only(folder: &Path, ours: impl Fn(&str, bool) -> bool) -> Result<(), String> {
+    let said = |error: io::Error| error.to_string();
+    if !fs::symlink_metadata(folder).map_err(said)?.is_dir() {
+        return Err("it is no folder".into());
+    }
+    for entry in fs::read_dir(folder).map_err(said)? {
+        let entry = entry.map_err(said)?;
+        let (name, kind) = (entry.file_name(), entry.file_type().map_err(said)?);
+        let fits = !kind.is_symlink() && name.to_str().is_some_and(|it| ours(it, kind.is_file()));
+        if !fits {
+            return Err(format!("{} in it is not faultline's", name.display()));
+        }
+    }
+    Ok(())
+}
+
+fn bytes(path: &Path) -> u64 {
+    let Ok(about) = fs::symlink_metadata(path) else { return 0 };
+    if !about.is_dir() {
+        return about.len();
+    }
+    fs::read_dir(path).into_iter().flatten().flatten().map(|it| bytes(&it.path())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "jvm-25-5ca0e83528c2d612";
+
+    fn cache() -> tempfile::TempDir {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join(OLD);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("worker.jar"), "PK..faultline/Worker.class..").unwrap();
+        fs::write(folder.join("worker.sum"), "1").unwrap();
+        cache
+    }
+
+    fn found(cache: &tempfile::TempDir) -> Vec<(String, bool)> {
+        let name = |it: &Old| it.path.file_name().unwrap().to_str().unwrap().to_string();
+        old_in(cache.path()).unwrap().iter().map(|it| (name(it), it.doubt.is_none())).collect()
+    }
+
+    #[test]
+    fn a_worker_of_another_version_goes_and_the_one_of_this_version_stays() {
+        let cache = cache();
+        assert_eq!(found(&cache), [(OLD.to_string(), true)]);
+        fs::write(cache.path().join(OLD).join("making-7-ThreadId(1).jsa"), "").unwrap();
+        let old = old_in(cache.path()).unwrap().remove(0);
+        remove(&old).unwrap();
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+        let mine = cache.path().join("jvm-25-0123456789abcdef");
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("worker.of"), classes::of_these_sources()).unwrap();
+        assert_eq!(found(&cache), []);
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_ours_stays() {
+        type Change = fn(&Path);
+        let changes: [Change; 5] = [
+            |folder| fs::write(folder.join("thesis.tex"), "years of work").unwrap(),
+            |folder| fs::create_dir(folder.join("worker.jsa")).unwrap(),
+            |folder| fs::write(folder.join("worker.jar"), "of another program").unwrap(),
+            |folder| fs::remove_file(folder.join("worker.jar")).unwrap(),
+            |folder| std::os::unix::fs::symlink("/etc/passwd", folder.join("worker.jsa")).unwrap(),
+        ];
+        for change in changes {
+            let cache = cache();
+            change(&cache.path().join(OLD));
+            assert_eq!(found(&cache), [(OLD.to_string(), false)]);
+            remove(&old_in(cache.path()).unwrap()[0]).unwrap();
+            assert!(cache.path().join(OLD).exists());
+        }
+        let cache = tempfile::tempdir().unwrap();
+        for other in ["jvm", "jvm-25", "jvm-25-5ca0e83528c2d61", "jvm-25-5ca0e83528c2d612-x", "jdk-25-5ca0e83528c2d612"]
+        {
+            fs::create_dir(cache.path().join(other)).unwrap();
+        }
+        assert_eq!(found(&cache), []);
+    }
+
+    #[test]
+    fn what_a_killed_compilation_left_goes_and_what_may_still_be_made_stays() {
+        let cache = tempfile::tempdir().unwrap();
+        let making = |pid: u32| format!("{}{pid}-ThreadId(1)", classes::MAKING);
+        for pid in [std::process::id(), u32::MAX] {
+            fs::create_dir_all(cache.path().join(making(pid)).join("classes/faultline")).unwrap();
+            fs::write(cache.path().join(making(pid)).join("Worker.java"), "").unwrap();
+        }
+        let mut expected = [(making(std::process::id()), false), (making(u32::MAX), true)];
+        expected.sort();
+        assert_eq!(found(&cache), expected);
+    }
+}
