@@ -239,3 +239,26 @@ fn a_worker_that_is_killed_is_a_failed_pass_and_the_run_goes_on() {
     assert!(failures[0].contains("killed by SIGKILL"), "{failures:?}");
     assert_eq!(samples.len(), 4, "the run went on to its end");
 }
+
+#[test]
+fn clean_removes_workers_of_other_versions_and_nothing_that_may_be_another_programs() {
+    let sandbox = Sandbox::new();
+    let cache = std::path::PathBuf::from(sandbox.folder("cache")).join("faultline");
+    std::fs::create_dir(&cache).unwrap();
+    let at = |name: &str| cache.join(name);
+    for (name, jar) in
+        [("jvm-25-5ca0e83528c2d612", "PK faultline/Worker.class"), ("jvm-25-0000000000000000", "PK other")]
+    {
+        std::fs::create_dir(at(name)).unwrap();
+        std::fs::write(at(name).join("worker.jar"), jar).unwrap();
+    }
+    let clean = |more: &[&str]| {
+        let mut command = sandbox.command(&[&["clean"], more].concat());
+        command.env("XDG_CACHE_HOME", cache.parent().unwrap());
+        Running::new(command).end().expect(0)
+    };
+    clean(&["--dry-run"]).shows(&["would remove", "jvm-25-5ca0e83528c2d612", "stays"]);
+    assert!(at("jvm-25-5ca0e83528c2d612").exists());
+    clean(&[]).shows(&["removed", "jvm-25-5ca0e83528c2d612", "stays"]);
+    assert!(!at("jvm-25-5ca0e83528c2d612").exists() && at("jvm-25-0000000000000000").exists());
+}

@@ -166,6 +166,18 @@ fn names_cannot_play_with_the_terminal() {
 }
 
 #[test]
+fn names_of_records_cannot_play_with_the_terminal_either() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.data().join("runs")).unwrap();
+    fs::write(sandbox.data().join("runs/20260101T000000Z-\u{1b}[31m.json"), "{}").unwrap();
+    for args in [&["list", "runs"][..], &["history"], &["report", "last"], &["claims"]] {
+        let output = sandbox.run(args);
+        output.sane();
+        assert!(!output.stdout.contains('\u{1b}') && !output.stderr.contains('\u{1b}'), "{output:#?}");
+    }
+}
+
+#[test]
 fn places_that_cannot_be_written_are_found_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
