@@ -73,7 +73,7 @@ pub(crate) fn legend(record: &Record) -> &'static str {
     match record.conditions.iter().any(Condition::is_of_commands) {
         false => {
             "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster than \
-             the baseline. A share after the throughput is that of the device ceiling. CPU times are means, the columns \
+             the baseline. A share after the throughput is that of what the device, or its throttle, allows. CPU times are means, the columns \
              after them medians per pass."
         }
         true => {

@@ -100,7 +100,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let blocks = |it: &SavedCell| it.own_condition.as_ref().unwrap_or(&it.under).ops;
         let of_sizes = same.iter().any(|it| blocks(it) != blocks(first));
         columns.extend(of_sizes.then(|| Column::right("blocks in a pass")));
-        columns.push(Column::right("against the oldest"));
+        columns.push(Column::right("speedup over the oldest"));
         let rows = same.iter().map(|it| {
             let mut row = vec![
                 Cell::plain(it.run.clone()),
@@ -108,7 +108,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];
             row.extend(of_sizes.then(|| Cell::plain(number::count(blocks(it) as f64))));
-            row.push(Cell::plain(format!("{:.2}x", it.ns_per_op.median / first.ns_per_op.median)));
+            row.push(Cell::plain(format!("{:.2}x", first.ns_per_op.median / it.ns_per_op.median)));
             row
         });
         page.table(2, &Table { columns, rows: rows.collect() });

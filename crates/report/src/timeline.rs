@@ -38,12 +38,12 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
     let rows = timeline.moments.chunk_by(|a, b| slot(a.at_s) == slot(b.at_s)).map(|moments| {
         let first = slot(moments[0].at_s) * step;
         let mean = |of: &dyn Fn(&Moment) -> f64| moments.iter().map(of).sum::<f64>() / moments.len() as f64;
-        let rate = |of: &dyn Fn(&Moment) -> &Reading<f64>| match of(&moments[0]) {
-            Reading::Value(_) => {
-                let mean = mean(&|it| of(it).value().copied().unwrap_or(0.0));
-                format!("{}/s", number::bytes_glued(mean.round()))
+        let rate = |of: &dyn Fn(&Moment) -> &Reading<f64>| {
+            let seen: Vec<f64> = moments.iter().filter_map(|it| of(it).value().copied()).collect();
+            match seen.len() {
+                0 => number::MISSING.to_string(),
+                count => format!("{}/s", number::bytes_glued((seen.iter().sum::<f64>() / count as f64).round())),
             }
-            Reading::Unavailable { .. } => number::MISSING.to_string(),
         };
         let percent = |of: &dyn Fn(&Moment) -> f64| format!("{:.0}", 100.0 * mean(of));
         let mut conditions: Vec<String> = Vec::new();

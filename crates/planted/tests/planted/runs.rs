@@ -187,7 +187,7 @@ fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stay
         };
         let shown = report::history(&history, true, "", report::Style { width: 200, ..Default::default() });
         let against_the_oldest = |text: &str| shown.lines().filter(|line| line.ends_with(text)).count();
-        assert_eq!((against_the_oldest(" 1.50x"), against_the_oldest(" 1.00x")), (2, found.len() - 2), "{shown}");
+        assert_eq!((against_the_oldest(" 0.67x"), against_the_oldest(" 1.00x")), (2, found.len() - 2), "{shown}");
     }
 }
 
