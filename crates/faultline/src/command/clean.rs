@@ -35,6 +35,7 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
     if stale.is_empty() && abandoned == 0 && unknown == 0 {
         say("nothing was left behind".into())?;
     }
+    let mut failed = 0;
     for found in stale {
         let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
         let path = report::visible(&path);
@@ -46,18 +47,26 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
             Ok(Removal::Deleted { bytes }) => say(format!("removed {path} ({})", schema::Bytes(bytes)))?,
             Ok(Removal::WasGone) => say(format!("{path} is gone already"))?,
             Ok(Removal::Refused(reason)) => say(format!("{path} stays: {}", report::visible(&reason)))?,
-            Err(error) => say(format!("cannot remove {path}: {}", report::visible(&format!("{error:#}"))))?,
+            Err(error) => {
+                failed += 1;
+                say(format!("cannot remove {path}: {}", report::visible(&format!("{error:#}"))))?;
+            }
         }
     }
-    old_workers(args, &say)?;
+    failed += old_workers(args, &say)?;
+    anyhow::ensure!(failed == 0, "{failed} of what was left behind could not be removed");
     Ok(Outcome::Answered)
 }
 
-/// They are made again when they are needed, so they are no leftovers of a run.
-fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<()> {
+/// They are made again when they are needed, so they are no leftovers of a run. How many could not be removed.
+fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<u32> {
+    let mut failed = 0;
     let old = match jvm::old() {
         Ok(old) => old,
-        Err(reason) => return say(format!("compiled workers were not looked at: {}", report::visible(&reason))),
+        Err(reason) => {
+            say(format!("compiled workers were not looked at: {}", report::visible(&reason)))?;
+            return Ok(0);
+        }
     };
     for old in old {
         let what = format!("the compiled worker {}", report::visible(&old.path.display().to_string()));
@@ -67,9 +76,12 @@ fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<(
             (None, true) => say(format!("would remove {what} of another version ({size})"))?,
             (None, false) => match jvm::remove(&old) {
                 Ok(()) => say(format!("removed {what} of another version ({size})"))?,
-                Err(error) => say(format!("cannot remove {what}: {error}"))?,
+                Err(error) => {
+                    failed += 1;
+                    say(format!("cannot remove {what}: {error}"))?;
+                }
             },
         }
     }
-    Ok(())
+    Ok(failed)
 }
