@@ -78,7 +78,7 @@ fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     }
     let first = idle.first()?;
     Some(format!(
-        "an advice changed nothing that was counted (faults, system calls, device reads): {first}{}",
+        "an advice changed nothing that was counted (faults, bytes from the device): {first}{}",
         match idle.len() {
             1 => String::new(),
             more => format!(" and {} more", more - 1),
