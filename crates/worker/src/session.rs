@@ -179,11 +179,12 @@ const SWEEP_BYTES: u64 = 64 << 20;
 
 /// Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large.
 fn sweeps(task: &Task) -> bool {
-    let Pattern { workload, ops, block, consumed_percent, .. } = task.pattern;
+    let Pattern { workload, ops, block, consumed_percent, range, .. } = task.pattern;
     workload.is_ascending()
         && looks_every(task.job.consume) == 1
         && consumed_percent == 100
-        && ops.saturating_mul(block) >= SWEEP_BYTES
+        && range.bytes >= SWEEP_BYTES
+        && ops.saturating_mul(block) >= range.bytes
 }
 
 /// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes

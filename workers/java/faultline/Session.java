@@ -46,7 +46,8 @@ final class Session {
     /** Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large. */
     private boolean sweeps() {
         boolean looksAtAll = !job.consume.equals("touch") && job.percent == 100;
-        return job.workload.equals("scan") && looksAtAll && job.ops >= SWEEP_BYTES / job.blockBytes;
+        boolean reachesTheEnd = job.bytes >= SWEEP_BYTES && job.ops >= (job.bytes - 1) / job.blockBytes + 1;
+        return job.workload.equals("scan") && looksAtAll && reachesTheEnd;
     }
 
     /** The processor's caches should not hold exactly the blocks of the pass before. */
