@@ -24,13 +24,17 @@ const SLOW_NS: f64 = 1e9;
 const PAIRS_OF_SLOW: usize = 3;
 const TOLERANCE: f64 = 1.15;
 
+/// How a file may have come into the page cache before anybody measures it, and what `fill.c` calls that.
+const HISTORIES: [(&str, &str); 3] =
+    [("copied", "written=131072"), ("built, in writes of 4 KiB", "written=4096"), ("read at random", "random-queued")];
+
 pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String> {
     let [fill, truth] = ["fill", "truth"].map(|name| (folder.join(name), root().join(format!("xtask/bench/{name}.c"))));
     for (program, source) in [&fill, &truth] {
         compile(Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(program).arg(source))?;
     }
     let copy = folder.join("truth-copy");
-    let mut programs = Programs { fill: fill.0, truth: truth.0, copy, filled: None };
+    let mut programs = Programs { fill: fill.0, truth: truth.0, copy, found: None, filled: None };
     let mut page = format!(
         "## What is shown against programs of their own\n\n\
          Each decided comparison whose two arms `xtask/bench/truth.c` has, and the same by that program: whole files, \
@@ -45,6 +49,16 @@ pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String>
             let heading = format!("`run -e {experiment}` on a file of {}, {:.0} s", Bytes(bytes), took.as_secs_f64());
             page += &of_file(&mut programs, &file, &heading, &shown)?;
         }
+        for (history, how) in HISTORIES {
+            programs.found = Some(how);
+            programs.make(&file, how)?;
+            let found = programs.made(&file, how).to_path_buf();
+            let (shown, took) = document(tool, folder, &[&"run", &found.display(), &"--fill=found", &"--budget=20s"])?;
+            let heading =
+                format!("`run --fill found` on a file of {}, {history}, {:.0} s", Bytes(bytes), took.as_secs_f64());
+            page += &of_file(&mut programs, &file, &heading, &shown)?;
+            programs.found = None;
+        }
         std::fs::remove_file(&file)?;
         let _ = std::fs::remove_file(&programs.copy);
     }
@@ -54,8 +68,13 @@ pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String>
 fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document) -> Result<String> {
     let mut rows = String::new();
     let (mut all, mut turned, mut near) = (0, 0, 0);
-    let mut decided: Vec<&Comparison> =
-        shown.findings.comparisons.iter().filter(|it| it.verdict.is_decided() && is_here(it, shown)).collect();
+    let mut decided: Vec<&Comparison> = shown
+        .findings
+        .comparisons
+        .iter()
+        .filter(|it| it.verdict.is_decided() && is_here(it, shown, programs.found))
+        .collect();
+    programs.filled = None;
     // Fills are made once.
     decided.sort_by_key(|it| (it.condition.fill(), it.id.cell));
     for comparison in decided {
@@ -121,7 +140,7 @@ fn break_evens(programs: &mut Programs, file: &Path, shown: &Document) -> Result
 }
 
 /// Whether the program has both arms, from the same start.
-fn is_here(comparison: &Comparison, shown: &Document) -> bool {
+fn is_here(comparison: &Comparison, shown: &Document, found: Option<&str>) -> bool {
     let of_cell = |cell: usize| {
         let cell = &shown.record.cells[cell];
         cell.own_condition.is_none() && method(&cell.arm).is_some()
@@ -129,7 +148,7 @@ fn is_here(comparison: &Comparison, shown: &Document) -> bool {
     of_cell(comparison.baseline_cell)
         && of_cell(comparison.id.cell)
         && comparison.condition.block_bytes.is_multiple_of(8)
-        && comparison.condition.fill() != Some(Fill::Found)
+        && (comparison.condition.fill() == Some(Fill::Found)) == found.is_some()
 }
 
 /// What the program calls an arm.
@@ -145,6 +164,8 @@ struct Programs {
     truth: PathBuf,
     /// Where a fill goes that is a file of its own.
     copy: PathBuf,
+    /// How a file that is found in the page cache came there.
+    found: Option<&'static str>,
     /// What the file lies in memory as.
     filled: Option<Fill>,
 }
@@ -173,12 +194,14 @@ impl Programs {
 
     /// Nanoseconds of one pass.
     fn pass(&mut self, file: &Path, condition: &Condition, arm: &Arm, ops: u64, seed: u64) -> Result<f64> {
-        self.reach(file, condition)?;
-        let is_copied = condition.fill().is_some_and(|it| matches!(it, Fill::Written(_)));
-        let file = if is_copied { &self.copy } else { file };
+        let how = self.how(condition)?;
+        if condition.fill().is_none() || self.filled != condition.fill() {
+            self.make(file, &how)?;
+            self.filled = condition.fill();
+        }
         let workload = if condition.workload == Workload::Scan { "scan" } else { "random" };
         let mut program = Command::new(&self.truth);
-        program.arg(file).arg(method(arm).context("the program has the arm")?).arg(workload);
+        program.arg(self.made(file, &how)).arg(method(arm).context("the program has the arm")?).arg(workload);
         program.args([condition.block_bytes, ops, seed].map(|it| it.to_string()));
         if condition.state.is_held() {
             program.arg("held");
@@ -189,32 +212,35 @@ impl Programs {
         answer["ns"].as_f64().context("no time")
     }
 
-    fn reach(&mut self, file: &Path, condition: &Condition) -> Result<()> {
-        let how = match condition.fill() {
+    /// What the program calls the way in which a condition's pages came where they are.
+    fn how(&self, condition: &Condition) -> Result<String> {
+        Ok(match condition.fill() {
             None => {
                 ensure!(condition.state == State::Cold, "state {} is not the program's", condition.state);
-                self.filled = None;
-                "evict".to_string()
+                "evict".into()
             }
-            fill if fill == self.filled => return Ok(()),
-            Some(fill) => {
-                self.filled = Some(fill);
-                match fill {
-                    Fill::Random => "random-queued".into(),
-                    Fill::HugePages => "hugepage".into(),
-                    Fill::Written(bytes) => format!("written={bytes}"),
-                    Fill::ReadAhead(bytes) => format!("read-ahead={bytes}"),
-                    fill => fill.to_string(),
-                }
-            }
-        };
+            Some(Fill::Found) => self.found.context("it is known how the file came into memory")?.into(),
+            Some(Fill::Random) => "random-queued".into(),
+            Some(Fill::HugePages) => "hugepage".into(),
+            Some(Fill::Written(bytes)) => format!("written={bytes}"),
+            Some(Fill::ReadAhead(bytes)) => format!("read-ahead={bytes}"),
+            Some(fill) => fill.to_string(),
+        })
+    }
+
+    fn make(&self, file: &Path, how: &str) -> Result<()> {
         let mut program = Command::new(&self.fill);
-        program.arg(file).arg(&how);
+        program.arg(file).arg(how);
         if how.starts_with("written") {
             program.arg(&self.copy);
         }
         let output = program.output()?;
         ensure!(output.status.success(), "fill failed: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
+    }
+
+    /// The file that lies in memory in this way.
+    fn made<'a>(&'a self, file: &'a Path, how: &str) -> &'a Path {
+        if how.starts_with("written") { &self.copy } else { file }
     }
 }

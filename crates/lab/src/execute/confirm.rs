@@ -70,10 +70,8 @@ impl Bench<'_> {
         let environment = &self.record.environment;
         let memory = environment.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
         let memory = memory.min(environment.memory_available_bytes) / MEMORY_SHARE;
-        // The part that the scans of a condition have is one of many.
-        let offset =
-            if self.has_asked_range(self.record.cells[baseline].condition) { measured.range.offset } else { 0 };
-        let window = Span { offset, bytes: (measured.file_bytes - offset).min(memory).max(measured.range.bytes) };
+        // The part of the file that the scans of a condition have is one of many: the job begins where the file does.
+        let window = Span { offset: 0, bytes: measured.file_bytes.min(memory).max(measured.range.bytes) };
         let mut ops = match measured.workload.is_ascending() {
             true => window.bytes.div_ceil(measured.block_bytes),
             // As many as there are pages, or blocks where these are larger.

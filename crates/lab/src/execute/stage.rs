@@ -118,10 +118,12 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
+        let may_touch = conditions.iter().map(|&it| self.record.conditions[it].range.end()).max().unwrap_or(0);
         for (&condition, share_ns) in conditions.iter().zip(shares) {
             let trials = trials.remove(&condition).unwrap_or_default();
             self.fix_sizes(condition, given[condition], &trials, share_ns);
         }
+        self.spread_windows(&conditions, given, may_touch);
         plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
         let is_last = !self.measured_conditions().iter().any(|it| Stage::of(it) > stage);
@@ -401,27 +403,19 @@ impl Bench<'_> {
     }
 
     /// Scans of a part of the file that the planner chose read a part of their own each.
-    fn spread_windows(&mut self, conditions: &[usize], end: u64) {
-        let movable: Vec<usize> = conditions.iter().copied().filter(|&it| self.may_move(it)).collect();
+    fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) {
+        let may_move = |it: &usize| {
+            let condition = &self.record.conditions[*it];
+            let has_own = self.cells_of(*it).iter().any(|&cell| self.record.cells[cell].own_condition.is_some());
+            let lives_in_parts = matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked);
+            condition.workload == Workload::Scan && lives_in_parts && !has_own && given[*it] == Given::Nothing
+        };
+        let movable: Vec<usize> = conditions.iter().copied().filter(may_move).collect();
         let mut windows: Vec<Span> = movable.iter().map(|&it| self.record.conditions[it].range).collect();
         plan::spread(&mut windows, end);
         for (index, window) in movable.into_iter().zip(windows) {
             self.record.conditions[index].range = window;
         }
-    }
-
-    /// Whether a condition asks of no part of the file in particular, and its scan is of one.
-    fn may_move(&self, index: usize) -> bool {
-        let condition = &self.record.conditions[index];
-        let has_own = self.cells_of(index).iter().any(|&it| self.record.cells[it].own_condition.is_some());
-        let lives_in_parts = matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked);
-        condition.workload == Workload::Scan && lives_in_parts && !has_own && !self.has_asked_range(index)
-    }
-
-    /// Whether the experiment says which part of the file a condition is about.
-    pub(super) fn has_asked_range(&self, index: usize) -> bool {
-        let comparison = self.record.experiment.comparisons.get(self.record.origins[index]);
-        comparison.is_none_or(|it| it.ops.is_some() || it.range.is_some())
     }
 
     /// Sets the blocks of a condition, and of the arms that say no other.
