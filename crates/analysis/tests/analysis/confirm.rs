@@ -256,3 +256,17 @@ fn a_cold_scan_of_few_read_ahead_windows_decides_nothing_unless_the_whole_job_wa
     lab.record.target.read_ahead_most_bytes = Some(8 << 20);
     assert_eq!(verdict(&lab), Verdict::Undecided, "the largest window of the machine stands for an unknown one");
 }
+
+#[test]
+fn a_claim_decides_nothing_either_by_a_cold_scan_of_few_read_ahead_windows() {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n\
+                [[claim]]\nid = \"mapping\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"read\"\nexpect = \"lower\"\n";
+    let mut lab = job(&[]);
+    lab.record.experiment = schema::Experiment::parse("t", text).unwrap_or_else(|it| panic!("{}", it.at("t")));
+    lab.record.origins = vec![0];
+    let verdict = |lab: &Lab| lab.analyze().claims[0].verdict;
+    assert_eq!(verdict(&lab), ClaimVerdict::Holds, "the whole file is the job");
+    lab.record.conditions[0].file_bytes = 1 << 30;
+    lab.record.target.read_ahead_most_bytes = Some(8 << 20);
+    assert_eq!(verdict(&lab), ClaimVerdict::Undecided);
+}

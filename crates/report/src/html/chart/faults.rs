@@ -13,8 +13,8 @@ use super::{Chart, Named, View};
 pub(super) const CHART: Chart = Chart {
     id: "faults",
     title: "Faults and read amplification",
-    about: "Page faults per MiB that was delivered, and bytes that came from the device for each byte that was reached, \
-            counted once (above 1: read-ahead brought what nobody asked for).",
+    about: "Page faults per MiB that was delivered (of commands: per MiB of their files), and bytes that came from the device \
+            for each byte that was reached, counted once. Above 1, whole pages, sectors or read-ahead brought what was not used.",
     draw,
 };
 
