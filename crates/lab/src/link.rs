@@ -25,6 +25,8 @@ use schema::{
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// How much of a worker's stderr is kept for the reason of a failure.
 const TAIL_BYTES: usize = 2000;
+/// No pipe of ours holds more (pipe(7): 64 KiB, or 1 MiB where somebody enlarged it).
+const PIPE_BYTES_MAX: usize = 1 << 20;
 /// How often a wait looks at the interrupt flag.
 const GLANCE: Duration = Duration::from_millis(100);
 /// What ending other processes may take.
@@ -293,11 +295,7 @@ impl<'a> Link<'a> {
         let ready: Vec<bool> = waiting.iter().map(|fd| !fd.revents().is_empty()).collect();
         let mut chunk = [0u8; 4096];
         if ready.get(1) == Some(&true) {
-            let read = self.child.stderr.as_mut().map_or(Ok(0), |it| it.read(&mut chunk)).unwrap_or(0);
-            self.stderr_open = read > 0;
-            self.stderr.extend_from_slice(&chunk[..read]);
-            let surplus = self.stderr.len().saturating_sub(TAIL_BYTES);
-            self.stderr.drain(..surplus);
+            self.take_complaints();
         }
         if ready[0] {
             let read = self.child.stdout.as_mut().map_or(Ok(0), |it| it.read(&mut chunk)).unwrap_or(0);
@@ -305,6 +303,24 @@ impl<'a> Link<'a> {
             return read > 0;
         }
         true
+    }
+
+    /// Reads once from stderr, and keeps the end of all that came; how many bytes it were.
+    fn take_complaints(&mut self) -> usize {
+        let mut chunk = [0u8; 4096];
+        let read = self.child.stderr.as_mut().map_or(Ok(0), |it| it.read(&mut chunk)).unwrap_or(0);
+        self.stderr_open = read > 0;
+        self.stderr.extend_from_slice(&chunk[..read]);
+        let surplus = self.stderr.len().saturating_sub(TAIL_BYTES);
+        self.stderr.drain(..surplus);
+        read
+    }
+
+    /// Whether there is something to read on stderr now, or it has ended.
+    fn complains(&self) -> bool {
+        let Some(stderr) = &self.child.stderr else { return false };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(rustix::event::poll(&mut [PollFd::new(stderr, PollFlags::IN)], Some(&at_once)), Ok(1))
     }
 
     fn nonsense(&self, reply: &Reply) -> Trouble {
@@ -329,12 +345,10 @@ impl<'a> Link<'a> {
                 _ => break None,
             }
         };
-        while self.stderr_open && self.stderr.len() < TAIL_BYTES && status.is_some() {
-            let before = self.stderr.len();
-            self.receive(Duration::from_millis(10));
-            if self.stderr.len() == before {
-                break;
-            }
+        // All that it wrote is in the pipe. A process that it left behind may go on writing.
+        let mut left = PIPE_BYTES_MAX;
+        while self.stderr_open && status.is_some() && left > 0 && self.complains() {
+            left = left.saturating_sub(self.take_complaints());
         }
         let death = match status {
             None => "the worker closed its output and did not end; it was killed".to_string(),
