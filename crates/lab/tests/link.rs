@@ -7,6 +7,7 @@ use std::{
 };
 
 use lab::link::{Link, Trouble};
+use planted::{Effort, Random, mutated};
 use schema::{Span, protocol::Job};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -209,4 +210,50 @@ fn an_interruption_ends_the_wait() {
 fn a_program_that_is_not_there_is_said_to_be() {
     let trouble = Link::start(Command::new("/no/such/worker"), &NEVER).err().unwrap();
     assert!(matches!(&trouble, Trouble::Failed(reason) if reason.contains("cannot be started")), "{trouble:?}");
+}
+
+/// Three answers, one of which has something exchanged in it; what they came to.
+fn any_talk(seed: u64, answers: &[serde_json::Value; 3], said: &std::path::Path) -> Result<(), Trouble> {
+    let mut random = Random(seed);
+    let mut lines = answers.each_ref().map(|it| it.to_string().into_bytes());
+    let which = random.below(3) as usize;
+    let line = &mut lines[which];
+    match random.below(3) {
+        0 => {
+            let at = random.below(line.len() as u64) as usize;
+            line[at] ^= 1 << random.below(8);
+        }
+        1 => line.truncate(random.below(line.len() as u64) as usize),
+        _ => *line = mutated(&answers[which..=which], &mut random).to_string().into_bytes(),
+    }
+    line.retain(|it| *it != b'\n');
+    // More than is waited for when a line is no answer.
+    std::fs::write(said, [&lines.join(&b'\n')[..], b"\n", &[b' '; 300]].concat()).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat \"$1\"; exec cat > /dev/null", "sh"]).arg(said);
+    let (mut link, _) = Link::start(command, &NEVER)?;
+    link.prepare(&job())?;
+    link.go(1, Duration::from_secs(10))?;
+    link.bye()
+}
+
+#[test]
+fn any_answer_is_used_or_ends_the_conversation_with_a_sentence() {
+    let done = done(1);
+    let parse = |text: &str| {
+        let json = text.split_once("echo '").unwrap().1.trim_end_matches('\'');
+        serde_json::from_str::<serde_json::Value>(json).unwrap()
+    };
+    let answers = [parse(HELLO), parse(PREPARED), parse(&done)];
+    let folder = tempfile::tempdir().unwrap();
+    let (mut used, mut refused, mut failed) = (0, 0, Vec::new());
+    for seed in Effort::of(60).seeds() {
+        match std::panic::catch_unwind(|| any_talk(seed, &answers, &folder.path().join("said"))) {
+            Ok(Ok(())) => used += 1,
+            Ok(Err(Trouble::Failed(reason) | Trouble::Unavailable(reason))) if !reason.is_empty() => refused += 1,
+            Ok(Err(_)) | Err(_) => failed.push(seed),
+        }
+    }
+    println!("answers: {} inputs, {used} used, {refused} refused", used + refused + failed.len());
+    assert!(failed.is_empty(), "panics, or no sentence, at the seeds {failed:?}");
 }

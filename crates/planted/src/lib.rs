@@ -15,7 +15,9 @@
 //! the crates that should say it (`tests/` here reads all of them).
 
 mod blocks;
+mod effort;
 mod empty;
+mod mutated;
 mod random;
 
 use std::collections::BTreeMap;
@@ -27,12 +29,12 @@ use schema::{
     record::{Cell, Confirmation, FilledRange, Outcome, Resident, Sample},
 };
 
+pub use effort::Effort;
 pub use empty::empty_record;
+pub use mutated::{extremes, mutated};
+pub use random::Random;
 
-use crate::{
-    blocks::{BLOCKS, Block, REPEATED},
-    random::Random,
-};
+use crate::blocks::{BLOCKS, Block, REPEATED};
 
 /// What is planted.
 #[derive(Debug, Clone, Copy, PartialEq)]

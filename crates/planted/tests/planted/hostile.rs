@@ -2,14 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use planted::Plan;
+use planted::{Plan, extremes};
 use report::Style;
 use schema::{Record, across::Across};
 use serde_json::{Number, Value};
-
-/// What a number is exchanged for: the ends of its types, and what becomes 0 or too large when it is multiplied.
-const EXTREMES: [f64; 10] = [0.0, 1.0, 7.0, -1.0, u32::MAX as f64, 1_099_511_627_776.0, 9.2e18, 1.8e19, 1e300, 1e-300];
-const ENDS: [u64; 3] = [i64::MAX as u64, u64::MAX - 1, u64::MAX];
 
 /// Every number of a document, by where it lies. Entries of a list are alike, so three of them stand for all.
 fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
@@ -28,14 +24,8 @@ fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-fn extremes() -> impl Iterator<Item = Number> {
-    let whole = EXTREMES.iter().filter(|it| it.fract() == 0.0 && it.abs() < 1e19 && **it >= 0.0).map(|&it| it as u64);
-    let whole = whole.chain(ENDS).map(Number::from);
-    whole.chain(EXTREMES.into_iter().filter_map(Number::from_f64))
-}
-
 /// Everything that is said of a record.
-fn say_everything(record: &Record) {
+pub(crate) fn say_everything(record: &Record) {
     let findings = analysis::analyze(record);
     report::json(record, &findings, None);
     report::markdown(record, &findings);
@@ -50,7 +40,7 @@ fn say_everything(record: &Record) {
 }
 
 /// Records with everything in them that a record can have.
-fn records() -> impl Iterator<Item = Value> {
+pub(crate) fn records() -> impl Iterator<Item = Value> {
     let texts = [
         include_str!("../../../schema/tests/records/version-1.json"),
         include_str!("../../../analysis/tests/records/crossover.json"),

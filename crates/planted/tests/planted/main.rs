@@ -2,6 +2,7 @@
 
 mod fills;
 mod findings;
+mod fuzz;
 mod hostile;
 mod jobs;
 mod rendered;

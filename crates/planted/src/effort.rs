@@ -1,0 +1,39 @@
+//! How often a test tries something: a few times in the ordinary tests, as often as `cargo xtask fault` says there.
+
+use std::time::{Duration, Instant};
+
+/// So many cases, each with a seed of its own, unless the time is over before.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    cases: u64,
+    seed: u64,
+    until: Option<Instant>,
+}
+
+impl Effort {
+    /// `cases` in the ordinary tests; what `FAULTLINE_FAULTS`, `FAULTLINE_FAULT_SECONDS` and `FAULTLINE_FAULT_SEED` say
+    /// where `cargo xtask fault` sets them.
+    pub fn of(cases: u64) -> Effort {
+        Effort::shared(cases, 1)
+    }
+
+    /// As `of`, where so many tests share the cases and the time.
+    pub fn shared(cases: u64, among: u64) -> Effort {
+        let said = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
+        Effort {
+            cases: said("FAULTLINE_FAULTS").unwrap_or(cases).div_ceil(among),
+            seed: said("FAULTLINE_FAULT_SEED").unwrap_or(11),
+            until: said("FAULTLINE_FAULT_SECONDS").map(|it| Instant::now() + Duration::from_secs(it / among)),
+        }
+    }
+
+    pub fn count(self) -> u64 {
+        self.cases
+    }
+
+    /// The seeds. A case that failed is repeated with its seed as `FAULTLINE_FAULT_SEED`.
+    pub fn seeds(self) -> impl Iterator<Item = u64> {
+        let in_time = move |_: &u64| self.until.is_none_or(|until| Instant::now() < until);
+        (0..self.cases).map(move |it| self.seed.wrapping_add(it)).take_while(in_time)
+    }
+}
