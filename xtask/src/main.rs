@@ -1,7 +1,8 @@
-//! What developers and CI run: `cargo xtask test`, `cargo xtask bench`.
+//! What developers and CI run: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fault`.
 
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
+mod fault;
 mod test;
 
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test::run(),
         Some("bench") => bench(),
+        Some("fault") => fault::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
             eprintln!("       cargo xtask bench   measures the tool itself and writes docs/BENCHMARKS.md");
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
                 "       cargo xtask bench truth [MIB…]  the survey against programs of their own, written to stdout"
             );
             eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
+            eprintln!("       cargo xtask fault [kill|together|fuzz] [N]  kills, crowds and lies to the tool");
             return ExitCode::from(2);
         }
     };

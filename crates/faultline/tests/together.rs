@@ -1,0 +1,52 @@
+//! Many commands at once on one data folder. `cargo xtask fault together` starts as many as it is asked for.
+
+use std::{collections::BTreeMap, path::Path};
+
+use planted::Effort;
+use schema::saved::History;
+
+use crate::support::{Sandbox, short};
+
+#[test]
+fn runs_cleans_and_histories_at_once_all_end_as_documented_and_every_record_loads() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let seeds: Vec<String> = (0..Effort::of(8).count()).map(|it| format!("--seed={it}")).collect();
+    let started: Vec<_> = seeds
+        .iter()
+        .enumerate()
+        .map(|(at, seed)| match at % 4 {
+            1 => ("clean", sandbox.start(&["clean"])),
+            2 => ("history", sandbox.start(&["history", "--json"])),
+            // One seed in one second gives several runs one id.
+            3 => ("run", sandbox.start(&short(&folder, &["--size=1MiB", "--seed=0"]))),
+            _ => ("run", sandbox.start(&short(&folder, &["--size=1MiB", seed]))),
+        })
+        .collect();
+    let mut codes: BTreeMap<String, u32> = BTreeMap::new();
+    let (mut runs, mut failed) = (0, Vec::new());
+    for (what, running) in started {
+        let output = running.end();
+        output.sane();
+        *codes.entry(format!("{what}: exit code {:?}", output.code().unwrap())).or_default() += 1;
+        runs += usize::from(what == "run");
+        // A run on so busy a machine may decide nothing.
+        if !(output.code() == Some(0) || what == "run" && output.code() == Some(3)) {
+            failed.push(format!("{what}: {output:?}"));
+        }
+    }
+    println!("together: {codes:?}");
+    assert!(failed.is_empty(), "{failed:#?}");
+
+    let history: History = serde_json::from_str(&sandbox.run(&["history", "--json"]).expect(0).stdout).unwrap();
+    assert!(history.damaged.is_empty(), "{:?}", history.damaged);
+    assert_eq!(history.runs.len(), runs);
+    for record in std::fs::read_dir(sandbox.data().join("runs")).unwrap() {
+        let output = sandbox.run(&["report", record.unwrap().path().to_str().unwrap(), "--json"]);
+        output.sane();
+        output.document();
+    }
+    assert_eq!(std::fs::read_dir(Path::new(&folder)).unwrap().count(), 0);
+    sandbox.run(&["clean"]).expect(0).shows(&["nothing was left"]);
+    assert_eq!(sandbox.noted(), 0);
+}

@@ -1,0 +1,92 @@
+//! What is expected of the tool when it is killed, crowded or lied to, tried more often than the tests do. The tests are the
+//! same ones; how often they try is in their environment (`planted::Effort`).
+
+use std::{
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context, Result, bail};
+
+struct Part {
+    name: &'static str,
+    /// How often, unless it is said.
+    times: u64,
+    /// About how long at most, and what takes that long.
+    seconds: u64,
+    of: &'static str,
+    tests: &'static [&'static [&'static str]],
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        name: "kill",
+        times: 200,
+        seconds: 600,
+        of: "in all",
+        tests: &[&["-p=faultline", "--test=main", "--", "--include-ignored", "killed::"]],
+    },
+    Part {
+        name: "together",
+        times: 20,
+        seconds: 120,
+        of: "to start them",
+        tests: &[&["-p=faultline", "--test=main", "--", "together::"]],
+    },
+    Part {
+        name: "fuzz",
+        times: 1_000_000,
+        seconds: 60,
+        of: "a kind of input",
+        tests: &[
+            &["-p=faultline-lab", "--lib", "--", "any_text_gives_a_plan"],
+            &["-p=faultline-lab", "--test=link", "--", "any_answer"],
+            &["-p=faultline-planted", "--test=planted", "--", "fuzz::"],
+        ],
+    },
+];
+
+/// `[kill|together|fuzz] [N]`: all parts where none is named, N times instead of the usual.
+pub fn run(said: &[String]) -> Result<()> {
+    let (name, times) = match said {
+        [] => (None, None),
+        [one] if one.parse::<u64>().is_ok() => (None, one.parse().ok()),
+        [name] => (Some(name), None),
+        [name, times] => (Some(name), Some(times.parse::<u64>().with_context(|| format!("{times:?} is no number"))?)),
+        _ => bail!("usage: cargo xtask fault [kill|together|fuzz] [N]"),
+    };
+    let parts: Vec<&Part> = PARTS.iter().filter(|it| name.is_none_or(|name| name == it.name)).collect();
+    if parts.is_empty() {
+        bail!("no such part; expected kill, together or fuzz");
+    }
+    let seed = match std::env::var("FAULTLINE_FAULT_SEED") {
+        Ok(seed) => seed,
+        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs().to_string(),
+    };
+    let mut failed = Vec::new();
+    for part in parts {
+        let times = times.unwrap_or(part.times);
+        println!("{}: N = {times}, at most {} s {}, FAULTLINE_FAULT_SEED={seed}", part.name, part.seconds, part.of);
+        for test in part.tests {
+            let status = Command::new("cargo")
+                .args(["test", "--quiet"])
+                .args(*test)
+                // One after the other: each has its moments from how long its command takes.
+                .args(["--nocapture", "--test-threads=1"])
+                .env("FAULTLINE_FAULTS", times.to_string())
+                .env("FAULTLINE_FAULT_SECONDS", part.seconds.to_string())
+                .env("FAULTLINE_FAULT_SEED", &seed)
+                .current_dir(crate::root())
+                .status()
+                .context("cannot start cargo")?;
+            if !status.success() {
+                failed.push(part.name);
+            }
+        }
+    }
+    failed.dedup();
+    match failed[..] {
+        [] => Ok(()),
+        _ => bail!("something was left, lost or ended by a panic in: {}", failed.join(", ")),
+    }
+}
