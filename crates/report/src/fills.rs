@@ -138,12 +138,12 @@ fn ratio(it: &FilledComparison) -> Cell {
 /// `97 % of 2 MiB`
 fn folios(record: &Record, it: &FillFinding) -> String {
     let Some(orders) = it.folio_orders.value() else { return "–".into() };
-    let all: u64 = orders.iter().map(|it| it.pages).sum();
-    let share = |pages: u64| pages as f64 / all.max(1) as f64;
+    let all: f64 = orders.iter().map(|it| it.pages as f64).sum();
+    let share = |pages: u64| pages as f64 / all.max(1.0);
     let mut largest: Vec<_> = orders.iter().filter(|it| share(it.pages) >= SHARE_SHOWN).collect();
     largest.sort_by_key(|it| std::cmp::Reverse(it.pages));
     let shown = largest.iter().map(|it| {
-        let size = Bytes(record.environment.page_bytes << it.order);
+        let size = Bytes(it.folio_bytes(record.environment.page_bytes));
         format!("{} of {size}", number::plain(&number::percent(share(it.pages))))
     });
     shown.collect::<Vec<String>>().join(", ")

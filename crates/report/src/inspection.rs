@@ -51,7 +51,7 @@ fn file(page: &mut Page, view: &FileView) {
         sizes.push(format!(
             "{} pages in folios of {}",
             number::count(order.pages as f64),
-            Bytes(view.page_bytes << order.order)
+            Bytes(order.folio_bytes(view.page_bytes))
         ));
     }
     match view.folio_orders.reason() {

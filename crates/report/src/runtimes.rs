@@ -56,7 +56,7 @@ fn forks(split: &ForkSplit) -> Table {
     columns.extend(["per op", "warm-up file", "the loop alone"].map(Column::right));
     let rows = split.forks.iter().map(|it| {
         let paint = if it.slow { Paint::Unsure } else { Paint::Plain };
-        let name = format!("round {}{}", it.round + 1, if it.slow { ", slow" } else { "" });
+        let name = format!("round {}{}", u64::from(it.round) + 1, if it.slow { ", slow" } else { "" });
         vec![
             Cell::new(name, paint),
             Cell::new(number::duration_glued(it.ns_per_op), paint),

@@ -85,7 +85,7 @@ fn more_rounds(record: &Record, of: &[&Comparison]) -> Vec<String> {
     let advice = by_end.into_iter().map(|(end, conditions)| {
         let of_these = |cell: usize| record.cells.get(cell).is_some_and(|it| conditions.contains(&it.condition));
         let passes = record.samples.iter().filter(|it| of_these(it.cell));
-        let advice = advice(record, end, passes.map(|it| it.round + 1).max().unwrap_or(0));
+        let advice = advice(record, end, passes.map(|it| it.round.saturating_add(1)).max().unwrap_or(0));
         match conditions.len() == record.conditions.len() {
             true => advice,
             false => format!("{advice} ({})", some_of(&labels, &conditions)),
@@ -100,10 +100,10 @@ fn advice(record: &Record, end: Option<RoundsEnd>, made: u32) -> String {
         Some(RoundsEnd::Budget) => format!("The budget ended the rounds: try a larger --budget than {budget}"),
         Some(RoundsEnd::Asked) => format!("Try more than --rounds {made}"),
         Some(RoundsEnd::Most) => {
-            format!("The default maximum of {made} rounds was made: try --rounds {}", 2 * made)
+            format!("The default maximum of {made} rounds was made: try --rounds {}", made.saturating_mul(2))
         }
         Some(RoundsEnd::Precise) => {
-            format!("The rounds ended because all intervals were precise: try --rounds {}", 2 * made)
+            format!("The rounds ended because all intervals were precise: try --rounds {}", made.saturating_mul(2))
         }
         None => format!("Try more rounds, or a larger --budget than {budget}"),
     }

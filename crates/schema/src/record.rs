@@ -491,6 +491,13 @@ pub struct FolioOrder {
     pub pages: u64,
 }
 
+impl FolioOrder {
+    /// How large the folios are; the largest number for an order that none has.
+    pub fn folio_bytes(&self, page_bytes: u64) -> u64 {
+        page_bytes.saturating_mul(1u64.checked_shl(self.order).unwrap_or(u64::MAX))
+    }
+}
+
 /// The machine, as far as it decides results. A field that could not be read says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {

@@ -2,6 +2,7 @@
 //! `cargo xtask fault fuzz` makes as many of them as it is asked for.
 
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::MetadataExt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,15 +10,17 @@ use std::{
 };
 
 use history::{CleanupJournal, Owner, Removal};
-use planted::{Effort, Random, mutated};
+use planted::{Effort, Random, extremes, mutated};
 use schema::{Record, leftover::LeftoverKind};
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::hostile;
 
 #[test]
 fn any_record_is_refused_or_shown_by_every_report() {
+    // The first is short: more of it can be tried, and more of what is exchanged in it is no pass.
     let corpus: Vec<Value> = hostile::records().collect();
+    let corpus = [vec![corpus[0].clone(); 12], corpus].concat();
     let (mut shown, mut refused, mut failed) = (0, 0, Vec::new());
     for seed in Effort::of(60).seeds() {
         match serde_json::from_value::<Record>(mutated(&corpus, &mut Random(seed))) {
@@ -32,6 +35,68 @@ fn any_record_is_refused_or_shown_by_every_report() {
     }
     println!("records: {} inputs, {shown} shown, {refused} refused, {} panics", shown + refused, failed.len());
     assert!(failed.is_empty(), "panics at the seeds {failed:?}");
+}
+
+/// Exchanges every number that has this name.
+fn set(value: &mut Value, name: &str, to: &Number) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(|it| set(it, name, to)),
+        Value::Object(all) => all.iter_mut().for_each(|(key, it)| match it {
+            Value::Number(number) if key == name => *number = to.clone(),
+            _ => set(it, name, to),
+        }),
+        _ => {}
+    }
+}
+
+/// The names of all numbers.
+fn named(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|it| named(it, names)),
+        Value::Object(all) => all.iter().for_each(|(key, it)| {
+            if it.is_number() {
+                names.insert(key.clone());
+            }
+            named(it, names);
+        }),
+        _ => {}
+    }
+}
+
+/// One number alone does not make a sum too large.
+#[test]
+fn a_record_that_has_a_number_everywhere_is_refused_or_shown_by_every_report() {
+    let corpus: Vec<Value> = hostile::records().collect();
+    let mut names = BTreeSet::new();
+    corpus.iter().for_each(|it| named(it, &mut names));
+    let names: Vec<String> = names.into_iter().collect();
+    let values: Vec<Number> = extremes().collect();
+    let (mut inputs, mut shown, mut failed) = (0, 0, Vec::new());
+    // Passes after the last number, folios of an order that no size has, and more pages than can be added up.
+    let known = [("round", u64::from(u32::MAX)), ("order", 64), ("pages", u64::MAX)];
+    let known = known.map(|(name, to)| (name.to_string(), Number::from(to)));
+    let drawn = Effort::of(40).seeds().map(|seed| {
+        let mut random = Random(seed);
+        let mut below = |end: usize| random.below(end as u64) as usize;
+        (names[below(names.len())].clone(), values[below(values.len())].clone())
+    });
+    for (name, to) in known.into_iter().chain(drawn) {
+        for whole in &corpus {
+            let mut document = whole.clone();
+            set(&mut document, &name, &to);
+            inputs += 1;
+            let Ok(record) = serde_json::from_value::<Record>(document) else { continue };
+            if record.check().is_err() {
+                continue;
+            }
+            shown += 1;
+            if catch_unwind(AssertUnwindSafe(|| hostile::say_everything(&record))).is_err() {
+                failed.push(format!("{name} = {to}"));
+            }
+        }
+    }
+    println!("records with a number everywhere: {inputs} inputs, {shown} shown, {} panics", failed.len());
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 /// What must be there afterwards: name, inode and content.

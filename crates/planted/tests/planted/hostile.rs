@@ -4,7 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use planted::{Plan, extremes};
 use report::Style;
-use schema::{Record, across::Across};
+use schema::{
+    Record,
+    across::Across,
+    record::{FolioOrder, Reading},
+};
 use serde_json::{Number, Value};
 
 /// Every number of a document, by where it lies. Entries of a list are alike, so three of them stand for all.
@@ -45,7 +49,12 @@ pub(crate) fn records() -> impl Iterator<Item = Value> {
         include_str!("../../../schema/tests/records/version-1.json"),
         include_str!("../../../analysis/tests/records/crossover.json"),
     ];
-    let planted = serde_json::to_value(Plan { rounds: 2, ..Plan::default() }.plant().record).unwrap();
+    let mut planted = Plan { rounds: 2, ..Plan::default() }.plant().record;
+    for fill in &mut planted.fills {
+        let orders = [(0, 1), (9, 3)].map(|(order, pages)| FolioOrder { order, pages });
+        fill.folio_orders = Reading::Value(orders.to_vec());
+    }
+    let planted = serde_json::to_value(planted).unwrap();
     texts.into_iter().map(|it| serde_json::from_str(it).unwrap()).chain([planted])
 }
 

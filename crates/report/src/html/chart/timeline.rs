@@ -48,7 +48,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
             let which = format!(
                 "pass {}, round {}, {}",
                 sample.order,
-                sample.round + 1,
+                u64::from(sample.round) + 1,
                 view.labels.label(cell.id.condition.condition_index)
             );
             let says = format!("{}\n{}\n{ratio:.2} of the median", label(short), label(&which));
