@@ -93,8 +93,8 @@ const HISTORY: Case = Case {
     name: "history",
     prepare: |scene| {
         let store = history::Store::open(Some(scene.sandbox.data())).unwrap();
-        for seed in 1..=6 {
-            store.save(&Plan { seed, rounds: 5, ..Plan::default() }.plant().record).unwrap();
+        for seed in 1..=3 {
+            store.save(&Plan { seed, rounds: 2, ..Plan::default() }.plant().record).unwrap();
         }
         vec!["history".to_string()]
     },
