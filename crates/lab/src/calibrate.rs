@@ -12,6 +12,7 @@ use std::{
 
 use schema::{
     Bytes, Condition, Consume, Fill, Span, State, Workload,
+    condition::WINDOWS_LEAST,
     record::Reading,
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Loop},
 };
@@ -93,8 +94,8 @@ impl Points {
 }
 
 /// What is measured where the page cache was filled in ascending order, and of the device, with `range_bytes` as the largest
-/// span.
-fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
+/// span; `window` is how much the device reads ahead, `None` in memory.
+fn points(range_bytes: u64, window: Option<u64>) -> Vec<CalibrationPoint> {
     use {
         Consume::{Sum, Touch},
         State::{AsIs, Cached, Cold, Mapped},
@@ -136,9 +137,9 @@ fn points(range_bytes: u64, on_a_device: bool) -> Vec<CalibrationPoint> {
         add("mmap+populate-read", Scan, Touch, Cached, (middle.0, part / middle.0), part);
     }
     add("mmap", Random, Touch, Cached, TOUCHES, whole);
-    if on_a_device {
-        // What the device gives through read-ahead, of the same first part of the file as cold cells.
-        let stream = whole.min(16 * MIB);
+    if let Some(window) = window {
+        // What the device gives through read-ahead, over as many windows as cold scans cover.
+        let stream = whole.min(WINDOWS_LEAST.saturating_mul(window).max(16 * MIB));
         add("read", Scan, Touch, Cold, (320 * KIB, stream / (320 * KIB)), stream);
         // What a page that comes in costs beyond the device's work: it is allocated, entered and mapped into a request.
         add("pread", Random, Touch, Cold, PAGED_IN, whole);
@@ -204,7 +205,8 @@ pub fn begin(offset: u64, budget: Duration) -> Reading<Calibration> {
 /// Adds the points of the stage of one fill, in the first `range_bytes` of the window.
 pub fn add_points(bench: &Bench, calibration: &mut Calibration, fill: Fill, range_bytes: u64) {
     if fill == Fill::Sequential {
-        calibration.points.extend(points(range_bytes, !bench.target.file_system.is_memory()));
+        let window = (!bench.target.file_system.is_memory()).then(|| bench.target.window_bytes());
+        calibration.points.extend(points(range_bytes, window));
         return;
     }
     match fill::possible(fill, bench.target, calibration.offset.saturating_add(range_bytes)) {
@@ -323,21 +325,21 @@ mod tests {
         for range in [1, 4096, 100_000, 3 * MIB + 5, 64 * MIB, 1 << 30] {
             let of_fill = points_of(Fill::Random, range);
             assert!(of_fill.iter().all(|it| it.fill() == Some(Fill::Random)));
-            for point in [points(range, false), points(range, true), of_fill].concat() {
+            for point in [points(range, None), points(range, Some(8 * MIB)), of_fill].concat() {
                 assert!(point.ops > 0 && point.block_bytes <= point.range_bytes, "{point:?}");
                 assert!(point.range_bytes <= range, "{point:?}");
                 point.arm.parse::<schema::Arm>().unwrap();
             }
         }
-        assert!(points(1 << 30, true).len() > points(1 << 30, false).len());
-        assert!(points(31, true).is_empty() && points_of(Fill::Random, 31).is_empty());
+        assert!(points(1 << 30, Some(8 * MIB)).len() > points(1 << 30, None).len());
+        assert!(points(31, Some(8 * MIB)).is_empty() && points_of(Fill::Random, 31).is_empty());
     }
 
     /// The costs of other folios are those of the usual ones, changed by what the same passes show.
     #[test]
     fn what_is_compared_between_fills_is_the_same_work() {
         let work = |it: &CalibrationPoint| (it.arm.clone(), it.workload, it.consume, it.block_bytes, it.ops);
-        let usual: Vec<_> = points(1 << 30, false).iter().filter(|it| it.state == State::Mapped).map(work).collect();
+        let usual: Vec<_> = points(1 << 30, None).iter().filter(|it| it.state == State::Mapped).map(work).collect();
         let other = points_of(Fill::Random, 64 * MIB);
         let other: Vec<_> = other.iter().filter(|it| it.state == State::Mapped).map(work).collect();
         assert!(!other.is_empty() && other.iter().all(|it| usual.contains(it)), "{other:?}");

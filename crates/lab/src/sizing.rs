@@ -160,7 +160,7 @@ fn bounds(condition: &Condition, window: u64) -> (u64, u64) {
             // Twice a common last-level cache slice when the data is in memory; when it comes from the device as many
             // read-ahead windows as answer for the whole file.
             let least_bytes: u64 = match condition.state {
-                State::Cold => (schema::condition::WINDOWS_LEAST * window).max(16 << 20),
+                State::Cold => schema::condition::WINDOWS_LEAST.saturating_mul(window).max(16 << 20),
                 _ => 64 << 20,
             };
             let cap = blocks_in(condition);
