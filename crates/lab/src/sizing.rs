@@ -17,10 +17,11 @@ pub const ROUNDS_WANTED: u32 = 14;
 /// Fewer rounds than this do not give a 95 % interval: with six pairs the exact signed-rank interval first has one.
 pub const ROUNDS_MIN: u32 = 6;
 
-/// The fastest arm's pass takes this long at least: what starts and stops the clock, an interrupt or a change of the
-/// processor's frequency is then a small part of it. Half as much again as the least that a decided cell may rest on, as
-/// the rounds may be faster than the trial.
+/// The fastest arm's pass takes 2 ms at least: what starts and stops the clock, an interrupt or a change of the processor's
+/// frequency is then a small part of it. It is planned for more than that, because passes are faster than their trial; most
+/// of all where the few blocks of a trial wait for a device.
 const PASS_LEAST_NS: f64 = 3e6;
+const COLD_PASS_LEAST_NS: f64 = 6e6;
 
 /// An arm whose pass takes up to this many times as long as the baseline's has rounds in any budget.
 const SLOWER_MOST: f64 = 8.0;
@@ -138,7 +139,8 @@ pub fn least_ops(condition: &Condition, window: u64) -> u64 {
 fn useful(condition: &Condition, trials: &[Trial], window: u64) -> (u64, u64) {
     let (floor, cap) = bounds(condition, window);
     let fastest_ns = trials.iter().map(Trial::ns_per_op).fold(f64::INFINITY, f64::min);
-    let long_enough = (PASS_LEAST_NS / fastest_ns.max(1.0)) as u64;
+    let least_ns = if condition.state == State::Cold { COLD_PASS_LEAST_NS } else { PASS_LEAST_NS };
+    let long_enough = (least_ns / fastest_ns.max(1.0)) as u64;
     (floor.max(long_enough).min(cap), cap)
 }
 
