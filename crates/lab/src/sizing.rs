@@ -20,7 +20,7 @@ pub const ROUNDS_MIN: u32 = 6;
 /// The fastest arm's pass takes 2 ms at least: what starts and stops the clock, an interrupt or a change of the processor's
 /// frequency is then a small part of it. It is planned for more than that, because passes are faster than their trial; most
 /// of all where the few blocks of a trial wait for a device.
-const PASS_LEAST_NS: f64 = 3e6;
+const PASS_LEAST_NS: f64 = 4e6;
 const COLD_PASS_LEAST_NS: f64 = 6e6;
 
 /// An arm whose pass takes up to this many times as long as the baseline's has rounds in any budget.
