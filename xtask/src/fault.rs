@@ -1,4 +1,4 @@
-//! What is expected of the tool when it is killed, crowded or lied to, tried more often than the tests do. The tests are the
+//! Safety under kills, under many commands at once and with broken input, tried more often than the tests do. The tests are the
 //! same ones; how often they try is in their environment (`planted::Effort`).
 
 use std::{
