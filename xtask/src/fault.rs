@@ -24,7 +24,7 @@ const PARTS: &[Part] = &[
         times: 200,
         seconds: 600,
         of: "in all",
-        tests: &[&["-p=faultline", "--test=main", "--", "--include-ignored", "killed::"]],
+        tests: &[&["-p=faultline", "--test=main", "--", "killed::"]],
     },
     Part {
         name: "together",

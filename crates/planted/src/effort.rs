@@ -27,6 +27,11 @@ impl Effort {
         }
     }
 
+    /// Whether more is asked for than the ordinary tests do.
+    pub fn is_asked() -> bool {
+        std::env::var_os("FAULTLINE_FAULTS").is_some()
+    }
+
     pub fn count(self) -> u64 {
         self.cases
     }
