@@ -222,7 +222,7 @@ pub fn blocks_in(condition: &Condition) -> u64 {
 }
 
 /// Gives each window a part of the file of its own, as far as there is room up to `end`: what the scan of one leaves in the
-/// CPU caches, or in caches below the kernel, is not what the next one reads.
+/// CPU caches is not what the next one reads.
 pub fn spread(windows: &mut [Span], end: u64) {
     // No window begins within a large folio, or on half a block of a device.
     const STEP: u64 = 2 << 20;
