@@ -53,7 +53,11 @@ pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String>
             programs.found = Some(how);
             programs.make(&file, how)?;
             let found = programs.made(&file, how).to_path_buf();
-            let (shown, took) = document(tool, folder, &[&"run", &found.display(), &"--state=cached", &"--fill=found", &"--budget=40s"])?;
+            let (shown, took) = document(
+                tool,
+                folder,
+                &[&"run", &found.display(), &"--state=cached", &"--fill=found", &"--budget=40s"],
+            )?;
             let heading =
                 format!("`run --fill found` on a file of {}, {history}, {:.0} s", Bytes(bytes), took.as_secs_f64());
             page += &of_file(&mut programs, &file, &heading, &shown)?;
