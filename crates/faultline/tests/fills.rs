@@ -149,7 +149,7 @@ arms = ["pwrite", "mmap"]
 #[test]
 fn a_file_of_somebody_else_that_is_not_in_the_page_cache_is_not_measured_as_found() {
     if !crate::support::is_root() {
-        println!("skipped: only root can make a file that belongs to somebody else");
+        println!("skipped: only root can make a file of another user");
         return;
     }
     let Some(sandbox) = Sandbox::of_ordinary_user() else { return };

@@ -258,7 +258,7 @@ impl Scene {
         command
     }
 
-    /// Its output is nobody's, so that what survives it cannot hold a pipe open.
+    /// Its output goes nowhere, so that a process that survives it cannot hold a pipe open.
     fn start(&mut self, typed: &[String]) -> Child {
         let child = self.command(typed).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         self.started.push(child.id());

@@ -39,7 +39,7 @@ fn an_ordinary_user_gets_a_test_file_in_a_folder_of_their_own() {
 #[test]
 fn a_file_of_somebody_else_is_answered_about_as_far_as_its_residency_can_be_seen() {
     if !is_root() {
-        println!("skipped: only root can make a file that belongs to somebody else");
+        println!("skipped: only root can make a file of another user");
         return;
     }
     let Some(sandbox) = Sandbox::of_ordinary_user() else { return };

@@ -227,7 +227,7 @@ fn write(folder: &Path, name: &str, leftover: &mut Leftover, taken: Taken) -> Re
             return Ok(locked.then_some(file));
         }
     }
-    unreachable!("one that is not locked is always written")
+    unreachable!("an entry without a lock is always written")
 }
 
 /// Whether the process of an entry lives. A lock that is held says so wherever it is held; one that is not held says that it

@@ -25,7 +25,7 @@ use schema::{
 const LINE_BYTES_MAX: usize = 1 << 20;
 /// How much of a worker's stderr is kept for the reason of a failure.
 const TAIL_BYTES: usize = 2000;
-/// No pipe of ours holds more (pipe(7): 64 KiB, or 1 MiB where somebody enlarged it).
+/// A pipe holds 64 KiB, and 1 MiB at most where a process without privileges enlarged it (pipe(7)).
 const PIPE_BYTES_MAX: usize = 1 << 20;
 /// How often a wait looks at the interrupt flag.
 const GLANCE: Duration = Duration::from_millis(100);

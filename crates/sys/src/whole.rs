@@ -29,9 +29,9 @@ pub enum Taken {
 pub enum Access {
     /// This user alone. What root puts into a folder of another user (`sudo`) belongs to that user.
     Private,
-    /// Whoever the umask lets.
+    /// Those whom the umask allows.
     Usual,
-    /// Whoever could the file that it replaces.
+    /// Those who could read the file that it replaces.
     As { mode: u32, owner: (u32, u32) },
 }
 

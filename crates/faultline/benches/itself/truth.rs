@@ -88,7 +88,7 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
         let cells = [comparison.baseline_cell, comparison.id.cell];
         let arms = cells.map(|cell| &shown.record.cells[cell].arm);
         let [low, true_ratio, high] = programs.ratio(file, &comparison.condition, ops, arms)?;
-        // Pairs of the program that lie on both sides contradict nobody.
+        // Pairs of the program that lie on both sides of 1 contradict no verdict.
         let is_turned = (said.median > 1.0 && high < 1.0) || (said.median < 1.0 && low > 1.0);
         let is_near = (said.median / true_ratio).max(true_ratio / said.median) <= TOLERANCE;
         (all, turned, near) = (all + 1, turned + usize::from(is_turned), near + usize::from(is_near));

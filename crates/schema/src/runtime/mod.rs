@@ -92,7 +92,7 @@ pub struct OptionSpec {
     pub name: &'static str,
     pub values: Values,
     pub about: &'static str,
-    /// Elsewhere it would change nothing, and the arm would be another one's twin under a name of its own.
+    /// Elsewhere it would change nothing, and the arm would be the same as another one under a different name.
     pub can: Can,
 }
 

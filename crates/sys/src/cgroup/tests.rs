@@ -110,7 +110,7 @@ fn a_cage_has_only_the_groups_that_its_limits_need() {
     assert_eq!(Cgroup::new(&machine.hierarchy(), "faultline-77-2", Limits::default()).unwrap().paths().len(), 0);
 }
 
-/// Another run in the same group, or whoever else has made a group there meanwhile.
+/// Another process that has made a group there meanwhile.
 #[test]
 fn a_controller_that_limits_a_neighbour_stays_handed_down() {
     let machine = Machine::v2();
