@@ -44,34 +44,45 @@ fn break_even(run: &Run, basis: &Basis, baseline: &Cell, arm: &Cell) -> Option<B
     let limit = environment.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
     let memory_bytes = limit.min(environment.memory_available_bytes) as f64;
     let file_bytes = baseline.own.file_bytes;
-    let seconds = |of: &Cell, reads: f64| {
+    let under = |of: &Cell, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };
-        let condition = Condition { ops: reads as u64, range, ..of.own.clone() };
-        basis.expected(&basis.pass(of.arm(), &condition, memory_bytes, 1)).ok().map(|it| it.0)
+        Condition { ops: reads as u64, range, ..of.own.clone() }
     };
+    let seconds = |of: &Cell, reads: f64| {
+        let terms = basis.terms(&basis.pass(of.arm(), &under(of, reads), memory_bytes, 1)).ok()?;
+        Some(terms.iter().map(|it| it.ns).sum::<f64>() / 1e9)
+    };
+    // How far off a prediction may be is the same for any number of reads.
+    let expected = |of: &Cell| {
+        let expected = basis.expected(&basis.pass(of.arm(), &under(of, READS_LEAST), memory_bytes, 1));
+        expected.ok().map(|it| it.0)
+    };
+    let off = Off::of(&expected(baseline)?, &expected(arm)?);
     let places = file_bytes as f64 / (baseline.own.block_bytes.max(run.page_bytes())) as f64;
     let most = places * READS_OF_EACH;
-    let mut sides: Vec<Side> = Vec::new();
+    // How many times faster the arm is expected to be with so many reads, as a logarithm.
+    let mut ratios: Vec<(f64, f64)> = Vec::new();
     let mut reads = READS_LEAST;
     while reads <= most {
-        sides.push(Side::of(reads, &seconds(baseline, reads)?, &seconds(arm, reads)?));
+        ratios.push((reads, (seconds(baseline, reads)? / seconds(arm, reads)?).ln()));
         reads *= STEP;
     }
-    let first = |is_there: &dyn Fn(&Side) -> bool| sides.iter().find(|it| is_there(it)).map(|it| it.reads);
+    let first_above = |log: f64| ratios.iter().find(|it| it.1 > log).map(|it| it.0);
     // An arm that is ahead from the first read on, or never, has no such number.
-    let median = first(&|it| it.log_ratio > 0.0).filter(|it| *it > READS_LEAST)?;
-    if sides.iter().any(|it| it.reads > median && it.log_ratio < 0.0) {
+    let median = first_above(0.0).filter(|it| *it > READS_LEAST)?;
+    if ratios.iter().any(|it| it.0 > median && it.1 < 0.0) {
         return None;
     }
     let reads = Estimate {
         median,
-        ci_low: first(&|it| it.log_ratio + it.above > 0.0).unwrap_or(median),
-        ci_high: first(&|it| it.log_ratio - it.below > 0.0).unwrap_or(most).max(median),
+        ci_low: first_above(-off.above).unwrap_or(median),
+        ci_high: first_above(off.below).unwrap_or(most).max(median),
     };
     let mut shown: Vec<u64> = SHOWN.into_iter().chain([places as u64]).filter(|it| *it as f64 <= most).collect();
     shown.sort_unstable();
+    shown.dedup();
     let point = |&reads: &u64| {
-        let [baseline_s, arm_s] = [baseline, arm].map(|it| seconds(it, reads as f64).map(|it| it.median));
+        let [baseline_s, arm_s] = [baseline, arm].map(|it| seconds(it, reads as f64));
         Some(BreakEvenPoint { reads, baseline_s: baseline_s?, arm_s: arm_s? })
     };
     Some(BreakEven {
@@ -85,23 +96,16 @@ fn break_even(run: &Run, basis: &Basis, baseline: &Cell, arm: &Cell) -> Option<B
     })
 }
 
-/// How many times faster the arm is expected to be with so many reads, as a logarithm, and how far off that may be.
-struct Side {
-    reads: f64,
-    log_ratio: f64,
+/// How far off the ratio of two predictions may be, upwards and downwards, as a logarithm.
+struct Off {
     above: f64,
     below: f64,
 }
 
-impl Side {
-    fn of(reads: f64, baseline: &Estimate, arm: &Estimate) -> Side {
+impl Off {
+    fn of(baseline: &Estimate, arm: &Estimate) -> Off {
         let up = |it: &Estimate| (it.ci_high / it.median).ln();
         let down = |it: &Estimate| (it.median / it.ci_low).ln();
-        Side {
-            reads,
-            log_ratio: (baseline.median / arm.median).ln(),
-            above: up(baseline).hypot(down(arm)),
-            below: down(baseline).hypot(up(arm)),
-        }
+        Off { above: up(baseline).hypot(down(arm)), below: down(baseline).hypot(up(arm)) }
     }
 }

@@ -118,14 +118,22 @@ impl<'a> Basis<'a> {
         }
     }
 
+    /// Where the time of a pass is expected to go.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(super) fn terms(&self, pass: &Pass) -> Result<Vec<CostComponent>, String> {
+        model::terms(self.known.under(pass.condition)?.0, pass)
+    }
+
     /// What a pass is expected to take, in seconds, and where its time goes.
     ///
     /// # Errors
     /// Why that is not known.
     pub(super) fn expected(&self, pass: &Pass) -> Result<(Estimate, Vec<CostComponent>), String> {
-        let (costs, reached) = self.known.under(pass.condition)?;
-        let terms = model::terms(costs, pass)?;
+        let terms = self.terms(pass)?;
         let is_random = pass.condition.workload == Workload::Random;
+        let reached = self.reached(pass.condition);
         let beyond = (pass.condition.file_bytes > reached && is_random) || pass.threads.count > 1;
         Ok((interval(&terms, &self.own, Kind::of(pass), beyond), terms))
     }
