@@ -543,6 +543,12 @@ fn not_looked_at<T>() -> Reading<T> {
 }
 
 impl Environment {
+    /// The memory that the page cache can have, in bytes: what is available, within the cgroup's limit.
+    pub fn cache_memory_bytes(&self) -> u64 {
+        let limit = self.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
+        limit.min(self.memory_available_bytes)
+    }
+
     /// The size of the last-level cache; of several the largest.
     pub fn last_level_cache_bytes(&self) -> Option<u64> {
         let of_data = || self.cpu_caches.value().into_iter().flatten().filter(|it| it.kind != CacheKind::Instruction);

@@ -40,9 +40,7 @@ fn is_asked(condition: &Condition) -> bool {
 }
 
 fn break_even(run: &Run, basis: &Basis, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
-    let environment = &run.record.environment;
-    let limit = environment.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
-    let memory_bytes = limit.min(environment.memory_available_bytes) as f64;
+    let memory_bytes = run.record.environment.cache_memory_bytes() as f64;
     let file_bytes = baseline.own.file_bytes;
     let under = |of: &Cell, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };

@@ -67,9 +67,7 @@ impl Bench<'_> {
         if self.condition_of(arm) != measured || !is_asked_again {
             return None;
         }
-        let environment = &self.record.environment;
-        let memory = environment.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
-        let memory = memory.min(environment.memory_available_bytes) / MEMORY_SHARE;
+        let memory = self.record.environment.cache_memory_bytes() / MEMORY_SHARE;
         // The part of the file that the scans of a condition have is one of many: the job begins where the file does.
         let window = Span { offset: 0, bytes: measured.file_bytes.min(memory).max(measured.range.bytes) };
         let mut ops = match measured.workload.is_ascending() {

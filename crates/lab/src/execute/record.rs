@@ -19,11 +19,7 @@ use crate::{
 
 /// A window that the device can fill in a small part of the budget, and that memory holds with room to spare.
 pub(super) fn range_limit(record: &Record, budget: Duration) -> u64 {
-    let environment = &record.environment;
-    let memory = environment
-        .memory_limit_bytes
-        .value()
-        .map_or(environment.memory_available_bytes, |limit| (*limit).min(environment.memory_available_bytes));
+    let memory = record.environment.cache_memory_bytes();
     let fillable = record.ceiling.value().map_or(u64::MAX, |it| (it.bytes_per_s * budget.as_secs_f64() / 60.0) as u64);
     // Whole mebibytes, and never less than a small useful window.
     (RANGE_BYTES_MAX.min(memory / 4).min(fillable) >> 20 << 20).max(16 << 20)
