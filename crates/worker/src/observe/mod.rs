@@ -1,6 +1,12 @@
 //! A traced command: what it does to its files, by the system calls that it makes.
 
+mod access;
+mod advice;
+mod counts;
+mod files;
+mod mappings;
 mod model;
+mod tasks;
 
 use std::{os::unix::fs::MetadataExt, process::Command, time::Duration};
 
@@ -8,6 +14,7 @@ use schema::observation::{Means, Observation, Watch};
 use sys::follow::{Followed, How, Trouble, Waiting, start};
 
 use crate::task::{Fault, at};
+use counts::Counts;
 use model::Model;
 
 /// The result of tracing.
@@ -23,7 +30,7 @@ pub(crate) enum Watched {
 /// A command that is about to be traced; its process is there.
 pub(crate) struct Begun {
     program: String,
-    model: Model,
+    model: Model<Counts>,
     by: Means,
     waiting: Result<Waiting, Trouble>,
 }
@@ -41,7 +48,7 @@ pub(crate) fn begin(command: Command, by: Means, watch: &Watch) -> Result<Begun,
         Means::Ptrace => How::Stopped,
         Means::Tracepoints => How::Recorded,
     };
-    Ok(Begun { program, model: Model::new(named), by, waiting: start(command, how) })
+    Ok(Begun { program, model: Model::counting(named), by, waiting: start(command, how) })
 }
 
 impl Begun {

@@ -1,0 +1,62 @@
+//! What a program does to its files, as data: one `Access` for each call that reads and for each mapping, and a `Mark` for
+//! what else matters to one file. The model makes them in the order of the calls; a `Sink` takes them: today it counts.
+
+use schema::Span;
+
+use super::advice::Advice;
+
+/// A file, by the order in which files were first seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FileId(pub usize);
+
+/// Device and inode.
+pub(super) type Identity = (u64, u64);
+
+/// Bytes of a file that a thread read or mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Access {
+    pub thread: i32,
+    pub file: FileId,
+    /// In bytes from the start of the file: delivered by a call, or covered by a mapping, also beyond the file's end.
+    pub span: Span,
+    pub via: Via,
+}
+
+/// How a thread came to the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Via {
+    Call {
+        name: &'static str,
+        /// What was delivered, where a vector hides how much was asked for.
+        asked_bytes: u64,
+        /// It began where the call before on the same open file had ended, or at the start of the file.
+        sequential: bool,
+    },
+    /// Which of these bytes the program looks at is not seen.
+    Mapping { shared: bool, writable: bool, executable: bool, populate: bool },
+}
+
+/// What happened to a file beside accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Opened {
+        writable: bool,
+        direct: bool,
+    },
+    /// O_DIRECT was set after open(2), with fcntl(2).
+    TurnedDirect,
+    Advised(Advice),
+}
+
+/// Takes what the model finds out, in the order of the calls.
+pub(super) trait Sink {
+    /// A file is seen for the first time; `file` counts up from 0.
+    fn file(&mut self, file: FileId, identity: Identity, path: &str);
+
+    fn access(&mut self, access: &Access);
+
+    fn mark(&mut self, file: FileId, mark: Mark);
+
+    /// A thread ended.
+    fn ended(&mut self, thread: i32);
+}

@@ -1,0 +1,105 @@
+//! A sink that counts: the observation of a command, file by file.
+
+use std::collections::{BTreeSet, HashSet};
+
+use schema::observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation};
+
+use super::access::{Access, FileId, Identity, Mark, Sink, Via};
+
+pub(super) struct Counts {
+    named: HashSet<Identity>,
+    files: Vec<FileAccess>,
+    /// Threads that have read or mapped a named file and have not ended.
+    readers: HashSet<i32>,
+    readers_at_once: u64,
+}
+
+/// What was seen of the program as a whole.
+#[derive(Default)]
+pub(super) struct Program {
+    pub processes: BTreeSet<i32>,
+    pub threads: u64,
+    pub rings: u64,
+    pub incomplete: BTreeSet<String>,
+    pub remarks: BTreeSet<String>,
+}
+
+impl Counts {
+    pub(super) fn new(named: impl IntoIterator<Item = Identity>) -> Counts {
+        Counts { named: named.into_iter().collect(), files: Vec::new(), readers: HashSet::new(), readers_at_once: 0 }
+    }
+
+    /// The result.
+    pub(super) fn finish(self, by: Means, program: Program) -> Observation {
+        let is_touched = |it: &FileAccess| it.access != observation::Access::default();
+        let mut touched: Vec<FileAccess> = self.files.into_iter().filter(is_touched).collect();
+        let bytes = |it: &FileAccess| it.access.read_bytes().saturating_add(it.access.mapped_bytes());
+        touched.sort_by_cached_key(|it| {
+            (!it.named, is_of_the_system(&it.path), std::cmp::Reverse(bytes(it)), it.path.clone())
+        });
+        let mut named = observation::Access::default();
+        touched.iter().filter(|it| it.named).for_each(|it| named.add(&it.access));
+        let named_opened = touched.iter().filter(|it| it.named).count() as u64;
+        let files_left_out = touched.len().saturating_sub(FILES_MAX) as u64;
+        touched.truncate(FILES_MAX);
+        Observation {
+            by,
+            processes: program.processes.len() as u64,
+            threads: program.threads,
+            readers_at_once: Some(self.readers_at_once),
+            named_opened,
+            named,
+            files: touched,
+            files_left_out,
+            rings: program.rings,
+            incomplete: program.incomplete.into_iter().collect(),
+            remarks: program.remarks.into_iter().collect(),
+        }
+    }
+}
+
+impl Sink for Counts {
+    fn file(&mut self, _: FileId, identity: Identity, path: &str) {
+        let named = self.named.contains(&identity);
+        self.files.push(FileAccess { path: path.to_string(), named, access: Default::default() });
+    }
+
+    fn access(&mut self, access: &Access) {
+        let file = &mut self.files[access.file.0];
+        if file.named {
+            self.readers.insert(access.thread);
+            self.readers_at_once = self.readers_at_once.max(self.readers.len() as u64);
+        }
+        let bytes = access.span.bytes;
+        match access.via {
+            Via::Call { name, asked_bytes, sequential } => {
+                file.access.count_call(name, asked_bytes, bytes, sequential);
+            }
+            Via::Mapping { shared, writable, executable, populate } => {
+                file.access.count_mapping(&MappingCount { shared, writable, executable, populate, count: 1, bytes });
+            }
+        }
+    }
+
+    fn mark(&mut self, file: FileId, mark: Mark) {
+        let access = &mut self.files[file.0].access;
+        match mark {
+            Mark::Opened { writable, direct } => {
+                access.opens += 1;
+                access.opens_for_writing += u64::from(writable);
+                access.opens_direct += u64::from(direct);
+            }
+            Mark::TurnedDirect => access.opens_direct += 1,
+            Mark::Advised(advice) => *access.hints.entry(advice.to_string()).or_default() += 1,
+        }
+    }
+
+    fn ended(&mut self, thread: i32) {
+        self.readers.remove(&thread);
+    }
+}
+
+/// Files that every program opens when it starts; they are not listed first.
+fn is_of_the_system(path: &str) -> bool {
+    ["/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/nix/store/"].iter().any(|it| path.starts_with(it))
+}

@@ -1,0 +1,104 @@
+//! Files, and what open(2) makes of them: a position, and where the last read ended.
+
+use std::collections::HashMap;
+
+use schema::Span;
+use sys::follow::Opened;
+
+use super::access::{FileId, Identity, Sink};
+
+/// What open(2) makes and dup(2) and fork(2) share.
+pub(super) struct Open {
+    pub file: FileId,
+    /// Of the file, when it was opened.
+    bytes: u64,
+    position: u64,
+    /// Where the last read ended.
+    pub ended: u64,
+    direct: bool,
+}
+
+/// An open file, by the order of their openings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenId(usize);
+
+/// A call that reads, as far as it is known.
+pub(super) struct Read {
+    /// A vector's size is in memory only.
+    pub asked: Option<u64>,
+    /// Where, if not at the file's position.
+    pub at: Option<u64>,
+    pub delivered: Option<u64>,
+}
+
+/// What a call read.
+pub(super) struct Delivered {
+    pub span: Span,
+    pub asked_bytes: u64,
+    pub sequential: bool,
+}
+
+impl Open {
+    /// Moves the position with lseek(2), also where its result was not waited for.
+    pub(super) fn seek(&mut self, [_, offset, whence, ..]: &[u64; 6], result: Option<u64>) {
+        self.position = result.unwrap_or_else(|| match *whence as i32 {
+            libc::SEEK_CUR => self.position.wrapping_add(*offset),
+            libc::SEEK_END => self.bytes.wrapping_add(*offset),
+            _ => *offset,
+        });
+    }
+
+    /// A file delivers what is asked for, as far as it goes.
+    pub(super) fn read(&mut self, read: &Read) -> Delivered {
+        let began = read.at.unwrap_or(self.position);
+        let sequential = began == self.ended;
+        let there = self.bytes.saturating_sub(began);
+        let delivered = read.delivered.unwrap_or_else(|| read.asked.unwrap_or(0).min(there));
+        self.ended = began.saturating_add(delivered);
+        if read.at.is_none() {
+            self.position = self.ended;
+        }
+        let span = Span { offset: began, bytes: delivered };
+        Delivered { span, asked_bytes: read.asked.unwrap_or(delivered), sequential }
+    }
+
+    /// Sets the flags of fcntl(2); whether the file goes around the page cache from now on, and did not before.
+    pub(super) fn turns_direct(&mut self, flags: i32) -> bool {
+        let was_direct = std::mem::replace(&mut self.direct, flags & libc::O_DIRECT != 0);
+        self.direct && !was_direct
+    }
+}
+
+/// All files, and all that were opened.
+#[derive(Default)]
+pub(super) struct Files {
+    places: HashMap<Identity, FileId>,
+    open: Vec<Open>,
+}
+
+impl Files {
+    /// A new open file, at the position that it already had; `None` for what is no file.
+    pub(super) fn open(&mut self, opened: &Opened, position: u64, sink: &mut impl Sink) -> Option<OpenId> {
+        if !opened.is_file {
+            return None;
+        }
+        let identity = (opened.device, opened.inode);
+        let next = FileId(self.places.len());
+        let file = *self.places.entry(identity).or_insert_with(|| {
+            sink.file(next, identity, &opened.path);
+            next
+        });
+        let direct = opened.flags & libc::O_DIRECT != 0;
+        self.open.push(Open { file, bytes: opened.bytes, position, ended: position, direct });
+        Some(OpenId(self.open.len() - 1))
+    }
+
+    pub(super) fn of(&mut self, open: OpenId) -> &mut Open {
+        &mut self.open[open.0]
+    }
+
+    /// Whether this open file is of the file that was found.
+    pub(super) fn is_of(&self, open: OpenId, found: &Opened) -> bool {
+        self.places.get(&(found.device, found.inode)) == Some(&self.open[open.0].file)
+    }
+}

@@ -1,0 +1,297 @@
+use proptest::prelude::*;
+use schema::observation::{self, FILES_MAX, MappingCount};
+use sys::follow::{CALLS, Call};
+
+use super::*;
+use crate::observe::access::FileId;
+
+fn call(name: &str) -> &'static Call {
+    CALLS.iter().find(|it| it.name == name).unwrap()
+}
+
+fn a_file(inode: u64) -> Opened {
+    Opened { is_file: true, device: 1, inode, path: format!("/data/{inode}"), bytes: 1000, flags: 0, position: 0 }
+}
+
+/// One process that has executed its program; `/data/7` is named.
+struct Told<S>(Model<S>);
+
+impl Told<Counts> {
+    fn new() -> Told<Counts> {
+        Told::to(Counts::new([(1, 7)]))
+    }
+
+    fn named(self) -> observation::Access {
+        self.0.finish(Means::Ptrace).named
+    }
+}
+
+impl<S: Sink> Told<S> {
+    fn to(sink: S) -> Told<S> {
+        let mut model = Model::new(sink);
+        model.hear(Event::Began { thread: 10, process: 10, parent: None, shares_files: false });
+        model.hear(Event::Executed { thread: 10, path: "/bin/p".into(), runs_as_other: false, files: Vec::new() });
+        Told(model)
+    }
+
+    fn call(&mut self, thread: i32, name: &str, arguments: &[u64], result: impl Into<Option<i64>>) {
+        self.call_with(thread, name, arguments, result, None);
+    }
+
+    fn call_with(
+        &mut self,
+        thread: i32,
+        name: &str,
+        arguments: &[u64],
+        result: impl Into<Option<i64>>,
+        opened: Option<Opened>,
+    ) {
+        let result = result.into();
+        let mut six = [0; 6];
+        six[..arguments.len()].copy_from_slice(arguments);
+        self.0.hear(Event::Called(Called { thread, call: call(name), arguments: six, result, opened }));
+    }
+
+    fn open(&mut self, thread: i32, descriptor: i64, inode: u64) {
+        self.call_with(thread, "openat", &[], descriptor, Some(a_file(inode)));
+    }
+}
+
+#[test]
+fn processes_that_read_at_once_are_told_from_those_that_read_one_after_the_other() {
+    let readers = |at_once: bool| {
+        let mut told = Told::new();
+        told.open(10, 3, 7);
+        told.open(10, 4, 8);
+        for child in 11..15 {
+            told.0.hear(Event::Began { thread: child, process: child, parent: Some(10), shares_files: false });
+            told.call(child, "pread64", &[3, 0, 100, 0], 100);
+            // Of a file that is not named.
+            told.call(10, "read", &[4, 0, 100], 100);
+            if !at_once {
+                told.0.hear(Event::Ended { thread: child });
+            }
+        }
+        told.0.finish(Means::Ptrace).readers_at_once
+    };
+    assert_eq!([readers(false), readers(true)], [Some(1), Some(4)]);
+}
+
+#[test]
+fn reads_follow_the_position_that_duplicates_and_children_share() {
+    let mut told = Told::new();
+    told.open(10, 3, 7);
+    told.call(10, "read", &[3, 0, 100], 100);
+    told.call(10, "dup", &[3], 4);
+    told.call(10, "read", &[4, 0, 100], 100);
+    told.0.hear(Event::Began { thread: 11, process: 11, parent: Some(10), shares_files: false });
+    told.call(11, "read", &[3, 0, 100], 100);
+    told.call(11, "close", &[3], 0);
+    told.call(10, "read", &[3, 0, 100], 100);
+    told.call(10, "lseek", &[3, 0, 0], 0);
+    told.call(10, "read", &[3, 0, 100], 100);
+    let named = told.named();
+    assert_eq!(named.opens, 1);
+    let calls = &named.calls["read"];
+    assert_eq!((calls.count, calls.bytes, calls.sequential), (5, 500, 4));
+}
+
+#[test]
+fn threads_share_a_table_and_children_have_their_own() {
+    let mut told = Told::new();
+    told.0.hear(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
+    told.0.hear(Event::Began { thread: 12, process: 12, parent: Some(10), shares_files: false });
+    told.open(11, 3, 7);
+    told.call(10, "pread64", &[3, 0, 50, 4096], 50);
+    told.call(12, "pread64", &[3, 0, 50, 4096], 50);
+    let observation = told.0.finish(Means::Ptrace);
+    assert_eq!((observation.processes, observation.threads), (2, 3));
+    assert_eq!(observation.named.calls["pread64"].count, 1, "the child has no descriptor 3");
+}
+
+#[test]
+fn a_descriptor_that_comes_with_the_program_keeps_its_place() {
+    let mut told = Told::new();
+    told.open(10, 3, 7);
+    told.call(10, "read", &[3, 0, 100], 100);
+    let files = vec![(3, Opened { position: 100, ..a_file(7) })];
+    told.0.hear(Event::Executed { thread: 10, path: "/bin/q".into(), runs_as_other: false, files });
+    told.call(10, "read", &[3, 0, 100], 100);
+    assert_eq!(told.named().calls["read"].sequential, 2);
+}
+
+#[test]
+fn a_descriptor_that_nobody_saw_being_opened_is_what_it_was_found_to_be() {
+    let mut told = Told::new();
+    told.call_with(10, "read", &[5, 0, 100], 40, Some(Opened { position: 540, ..a_file(7) }));
+    told.call(10, "read", &[5, 0, 100], 60);
+    let calls = &told.named().calls["read"];
+    assert_eq!((calls.count, calls.bytes, calls.sequential), (2, 100, 2));
+}
+
+#[test]
+fn what_a_recorded_read_delivers_follows_from_the_size_of_the_file() {
+    let mut told = Told::new();
+    told.open(10, 3, 7);
+    for _ in 0..4 {
+        told.call(10, "read", &[3, 0, 400], None);
+    }
+    told.call(10, "lseek", &[3, 0, libc::SEEK_SET as u64], None);
+    told.call(10, "lseek", &[3, 900, libc::SEEK_CUR as u64], None);
+    told.call(10, "read", &[3, 0, 400], None);
+    told.call(10, "lseek", &[3, -50i64 as u64, libc::SEEK_END as u64], None);
+    told.call(10, "read", &[3, 0, 400], None);
+    told.call(10, "pread64", &[3, 0, 400, 900], None);
+    told.call(10, "pread64", &[3, 0, 400, 5000], None);
+    let named = told.named();
+    let calls = |name: &str| (named.calls[name].count, named.calls[name].bytes, named.calls[name].sequential);
+    assert_eq!(calls("read"), (6, 1150, 4));
+    assert_eq!(calls("pread64"), (2, 100, 0));
+}
+
+#[test]
+fn pipes_other_files_failed_calls_and_closed_descriptors_are_not_the_named_file() {
+    let mut told = Told::new();
+    told.call_with(10, "openat", &[], 3, Some(Opened { is_file: false, ..a_file(7) }));
+    told.call(10, "read", &[3, 0, 100], 100);
+    told.open(10, 4, 8);
+    told.call(10, "read", &[4, 0, 100], 100);
+    told.open(10, 5, 7);
+    told.call(10, "read", &[5, 0, 100], -11);
+    told.call(10, "close_range", &[3, u64::from(u32::MAX), 0], 0);
+    told.call(10, "read", &[5, 0, 100], 100);
+    let observation = told.0.finish(Means::Ptrace);
+    assert_eq!(observation.named.read_calls(), 0);
+    assert_eq!(observation.named_opened, 1);
+    let others: Vec<&str> = observation.files.iter().filter(|it| !it.named).map(|it| it.path.as_str()).collect();
+    assert_eq!(others, ["/data/8"]);
+}
+
+#[test]
+fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
+    const SHARED: u64 = libc::MAP_SHARED as u64;
+    let mut told = Told::new();
+    told.open(10, 3, 7);
+    told.open(10, 4, 8);
+    told.call(10, "mmap", &[0, 0x3000, 1, SHARED | libc::MAP_POPULATE as u64, 3, 0], 0x10_000);
+    told.call(10, "mmap", &[0, 0x1000, 1, SHARED, 4, 0], 0x20_000);
+    told.call(10, "madvise", &[0x20_000, 0x1000, 1], 0);
+    told.call(10, "madvise", &[0x12_000, 0x1000, 2], 0);
+    told.call(10, "munmap", &[0x11_000, 0x1000], 0);
+    told.call(10, "madvise", &[0x11_000, 0x1000, 2], 0);
+    told.call(10, "mremap", &[0x10_000, 0x1000, 0x5000, 1], 0x40_000);
+    told.call(10, "madvise", &[0x44_000, 1, 14], 0);
+    told.call(10, "mmap", &[0, 0x5000, 1, SHARED | libc::MAP_ANONYMOUS as u64, u64::MAX, 0], 0x40_000);
+    told.call(10, "madvise", &[0x44_000, 1, 14], 0);
+    told.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
+    let named = told.named();
+    let mapping = MappingCount { shared: true, populate: true, count: 1, bytes: 0x3000, ..MappingCount::default() };
+    assert_eq!(named.mappings, [mapping]);
+    let hints: Vec<(&str, u64)> = named.hints.iter().map(|(hint, times)| (hint.as_str(), *times)).collect();
+    let expected =
+        [("madvise(MADV_HUGEPAGE)", 1), ("madvise(MADV_SEQUENTIAL)", 1), ("posix_fadvise(POSIX_FADV_RANDOM)", 1)];
+    assert_eq!(hints, expected);
+}
+
+#[test]
+fn going_around_the_cache_is_seen_at_open_and_later() {
+    let mut told = Told::new();
+    let direct = Opened { flags: libc::O_DIRECT | libc::O_RDWR, ..a_file(7) };
+    told.call_with(10, "openat", &[], 3, Some(direct));
+    told.call(10, "fcntl", &[3, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
+    told.open(10, 4, 7);
+    told.call(10, "fcntl", &[4, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
+    told.call(10, "io_uring_setup", &[], 9);
+    let observation = told.0.finish(Means::Ptrace);
+    let named = &observation.named;
+    assert_eq!((named.opens, named.opens_direct, named.opens_for_writing, observation.rings), (2, 2, 1, 1));
+}
+
+/// Keeps everything, as a recorder would.
+#[derive(Default)]
+struct Kept {
+    paths: Vec<String>,
+    accesses: Vec<Access>,
+    marks: Vec<(FileId, Mark)>,
+}
+
+impl Sink for Kept {
+    fn file(&mut self, file: FileId, _: Identity, path: &str) {
+        assert_eq!(file.0, self.paths.len());
+        self.paths.push(path.to_string());
+    }
+
+    fn access(&mut self, access: &Access) {
+        self.accesses.push(*access);
+    }
+
+    fn mark(&mut self, file: FileId, mark: Mark) {
+        self.marks.push((file, mark));
+    }
+
+    fn ended(&mut self, _: i32) {}
+}
+
+#[test]
+fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
+    let mut told = Told::to(Kept::default());
+    told.open(10, 3, 8);
+    told.open(10, 4, 7);
+    told.call(10, "read", &[4, 0, 400], 100);
+    told.call(10, "read", &[4, 0, 400], None);
+    told.call(10, "pread64", &[4, 0, 64, 512], 64);
+    told.call(10, "lseek", &[3, 900, libc::SEEK_SET as u64], None);
+    told.call(10, "readv", &[3, 0, 2], 30);
+    told.call(10, "mmap", &[0, 0x3000, 1, libc::MAP_SHARED as u64, 3, 0x2000], 0x10_000);
+    told.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
+    let Kept { paths, accesses, marks } = told.0.sink;
+    assert_eq!(paths, ["/data/8", "/data/7"]);
+    let [of_8, of_7] = [FileId(0), FileId(1)];
+    let call = |file, offset, bytes, name, asked_bytes, sequential| Access {
+        thread: 10,
+        file,
+        span: Span { offset, bytes },
+        via: Via::Call { name, asked_bytes, sequential },
+    };
+    let mapping = Via::Mapping { shared: true, writable: false, executable: false, populate: false };
+    let expected = [
+        call(of_7, 0, 100, "read", 400, true),
+        call(of_7, 100, 400, "read", 400, true),
+        call(of_7, 512, 64, "pread64", 64, false),
+        call(of_8, 900, 30, "readv", 30, false),
+        Access { thread: 10, file: of_8, span: Span { offset: 0x2000, bytes: 0x3000 }, via: mapping },
+    ];
+    assert_eq!(accesses, expected);
+    let opened = Mark::Opened { writable: false, direct: false };
+    assert_eq!(marks, [(of_8, opened), (of_7, opened), (of_8, Mark::Advised(Advice::File(1)))]);
+}
+
+proptest! {
+    #[test]
+    fn no_calls_in_any_order_can_make_it_fail(
+        calls in proptest::collection::vec(
+            (0..CALLS.len(), 8i32..14, any::<[u64; 6]>(), any::<i64>(), 0u64..12, any::<bool>()), 0..60),
+        small in any::<bool>(),
+    ) {
+        let mut told = Told::new();
+        for (at, thread, mut arguments, result, number, odd) in calls {
+            if small {
+                arguments = arguments.map(|it| it % 16);
+            }
+            let opened = odd.then(|| Opened { flags: result as i32, position: arguments[0], ..a_file(number) });
+            let result = if small { result.rem_euclid(16) } else { result };
+            told.0.hear(Event::Called(Called { thread, call: &CALLS[at], arguments, result: odd.then_some(result), opened }));
+            match number {
+                0 => told.0.hear(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
+                1 => told.0.hear(Event::Began { thread, process: thread, parent: Some(10), shares_files: odd }),
+                2 if thread != 10 => told.0.hear(Event::Ended { thread }),
+                3 => told.0.hear(Event::Executed {
+                    thread, path: String::new(), runs_as_other: odd, files: vec![(result as i32, a_file(7))],
+                }),
+                _ => {}
+            }
+        }
+        let observation = told.0.finish(Means::Ptrace);
+        prop_assert!(observation.files.len() <= FILES_MAX);
+    }
+}
