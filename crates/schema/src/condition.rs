@@ -66,12 +66,18 @@ impl Workload {
 
     /// Changes the file: only ever one that faultline made itself.
     pub fn writes(self) -> bool {
-        !matches!(self, Workload::Scan | Workload::Random | Workload::Command)
+        match self {
+            Workload::Scan | Workload::Random | Workload::Command => false,
+            Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => true,
+        }
     }
 
     /// Blocks follow each other; otherwise they lie anywhere.
     pub fn is_ascending(self) -> bool {
-        !matches!(self, Workload::Random | Workload::OverwriteRandom)
+        match self {
+            Workload::Scan | Workload::Overwrite | Workload::Append | Workload::Update | Workload::Command => true,
+            Workload::Random | Workload::OverwriteRandom => false,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     buffer::Buffer,
     drive,
     method::Access,
-    offsets::{Pattern, SplitMix64},
+    source::{Pattern, SplitMix64},
 };
 
 /// Fits into every first-level cache.

@@ -5,7 +5,7 @@
 //! * *The compiler drops the work.* The consumer folds every block into a checksum that leaves the process and is
 //!   compared with the other arms'; `copy`, which looks at two bytes only, passes its buffer through `black_box`.
 //! * *The loop costs more for one method than for another.* It is generic over the access, the consumer and the
-//!   iterator of spans, and compiled once for each combination: no `dyn`, no `match`, no allocation and no clock
+//!   source of spans, and compiled once for each combination: no `dyn`, no `match`, no allocation and no clock
 //!   inside. The consumer is made here and not passed in, so that its sums live in registers: an argument of some
 //!   size is written back to memory after each block.
 //! * *The loop costs much compared with its subject.* A 64-byte read from a mapping takes some nanoseconds, so that
@@ -32,7 +32,7 @@ use crate::{
     buffer::Buffer,
     consume::{Consumer, CopyOut, DecodeLines, Lines, Part, Sum, SumBytes, Touch},
     method::Access,
-    offsets::Pattern,
+    source::{Pattern, Source, with_source},
 };
 
 /// What one thread did.
@@ -64,10 +64,8 @@ pub(crate) fn pass<A: Access>(
     consume: Consume,
     destination: &mut Buffer,
 ) -> io::Result<Count> {
-    match pattern.workload.is_ascending() {
-        true => with_spans(access, pattern.scan(thread), pattern.consumed_percent, consume, destination),
-        false => with_spans(access, pattern.random(thread), pattern.consumed_percent, consume, destination),
-    }
+    let percent = pattern.consumed_percent;
+    with_source!(pattern, S => with_spans(access, S::of(pattern, thread), percent, consume, destination))
 }
 
 fn with_spans<A: Access>(

@@ -23,7 +23,7 @@ use crate::{
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
     method::{Access, Way, open_plain, positional::Positional, pread::Pread},
-    offsets::Pattern,
+    source::Scan,
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -120,13 +120,8 @@ impl<W: Way> Reading<W> {
     /// One short pass, opened and closed. Without it the first blocks of the timed pass would include the worker's faults
     /// on its own code.
     fn rehearse(&mut self) -> Result<(), Refusal> {
-        let mut pattern = self.task.pattern;
-        pattern.ops = pattern.ops.min(REHEARSAL_OPS);
-        if pattern.workload.is_ascending() {
-            // What populates its range would take as long as the pass itself.
-            pattern.range.bytes = pattern.range.bytes.min(pattern.ops.saturating_mul(pattern.block));
-        }
-        let whole = std::mem::replace(&mut self.task.pattern, pattern);
+        let few = self.task.pattern.shortened(REHEARSAL_OPS);
+        let whole = std::mem::replace(&mut self.task.pattern, few);
         let rehearsed = run(&self.way, &self.task, &mut self.rooms, None);
         self.task.pattern = whole;
         rehearsed.map_err(|(_, fault)| fault)?;
@@ -179,12 +174,10 @@ const SWEEP_BYTES: u64 = 64 << 20;
 
 /// Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large.
 fn sweeps(task: &Task) -> bool {
-    let Pattern { workload, ops, block, consumed_percent, range, .. } = task.pattern;
-    workload.is_ascending()
+    task.pattern.covers_its_range()
         && looks_every(task.job.consume) == 1
-        && consumed_percent == 100
-        && range.bytes >= SWEEP_BYTES
-        && ops.saturating_mul(block) >= range.bytes
+        && task.pattern.consumed_percent == 100
+        && task.pattern.range.bytes >= SWEEP_BYTES
 }
 
 /// Reads the end of the range once, in every mapping of it, or else by `pread`: the CPU's caches see the same bytes
@@ -195,12 +188,11 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
     let skipped = whole.bytes.saturating_sub(SWEEP_BYTES) / BLOCK * BLOCK;
     let range = Span { offset: whole.offset + skipped, bytes: whole.bytes - skipped };
     let block = BLOCK.min(range.bytes);
-    let blocks = Pattern { range, block, ops: range.bytes.div_ceil(block), threads: 1, ..task.pattern };
     let warming = || at("sweeping the range before a pass");
     if !<W::Access<'static> as Access>::PRIVATE {
         for (thread, room) in opened.iter_mut().zip(rooms) {
             let mut access = way.access(&thread.shared, &mut thread.own, &mut room.buffer);
-            drive::drive(&mut access, blocks.scan(0), Sum::default).map_err(warming())?;
+            drive::drive(&mut access, Scan::once(range, block), Sum::default).map_err(warming())?;
         }
         return Ok(());
     }
@@ -208,7 +200,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
     let mut buffer = Buffer::new(block as usize).map_err(warming())?;
     let mut nothing = ();
     let mut access = Positional::<Pread>::WAY.access(&file, &mut nothing, &mut buffer);
-    drive::drive(&mut access, blocks.scan(0), Sum::default).map_err(warming())?;
+    drive::drive(&mut access, Scan::once(range, block), Sum::default).map_err(warming())?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
 
 use crate::{
     consume::looks_every,
-    offsets::{Pattern, Reached},
+    source::{Pattern, Reached},
 };
 
 /// More threads than this are refused as a typing mistake.

@@ -19,8 +19,8 @@ use schema::{
 use crate::{
     buffer::Buffer,
     method::direct,
-    offsets::{Pattern, SplitMix64},
     session::{PassResult, Session, nanoseconds},
+    source::{Pattern, Source, SplitMix64, with_source},
     task::{Fault, Refusal, Task, at},
     usage,
 };
@@ -129,7 +129,7 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Pr
         // An append would leave something behind, and there is no second end of the file.
         Hold::Rehearse if session.task.job.workload == Workload::Append => {}
         Hold::Rehearse => {
-            let pattern = session.task.pattern;
+            let pattern = session.task.pattern.clone();
             let few = Pattern { ops: pattern.ops.min(REHEARSAL_OPS), ..pattern };
             let mut writer = (session.open)(&session.task, &mut session.own)?;
             work(&mut writer, &session.task, &few, &mut session.own).map_err(at("rehearsing"))?;
@@ -140,8 +140,7 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Pr
             if hold == Hold::Locked {
                 writer.lock()?;
             }
-            let pattern = session.task.pattern;
-            work(&mut writer, &session.task, &pattern, &mut session.own).map_err(at("the pass before"))?;
+            work(&mut writer, &session.task, &session.task.pattern, &mut session.own).map_err(at("the pass before"))?;
             session.sync()?;
             session.held = Some(writer);
         }
@@ -190,7 +189,7 @@ impl<W> Writing<W> {
 impl<W: Writer> Session for Writing<W> {
     fn pass(&mut self, _warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         let clock_ns = clock_ns();
-        let pattern = self.task.pattern;
+        let pattern = &self.task.pattern;
         let before = usage::now();
         let opening = Instant::now();
         let mut opened = match &mut self.held {
@@ -200,7 +199,7 @@ impl<W: Writer> Session for Writing<W> {
         let open_ns = opened.is_some().then(|| nanoseconds(opening.elapsed()));
         let writer = opened.as_mut().or(self.held.as_mut()).expect("it is open now, or was before");
         let working = Instant::now();
-        let worked = work(writer, &self.task, &pattern, &mut self.own);
+        let worked = work(writer, &self.task, pattern, &mut self.own);
         let work_ns = nanoseconds(working.elapsed());
         let queue_depth = writer.queue_depth();
         let parts = worked.map_err(|error| ("work", at(format!("writing with {}", self.task.job.method))(error)))?;
@@ -214,7 +213,7 @@ impl<W: Writer> Session for Writing<W> {
         let reached = self.task.reached;
         let tally = Tally {
             ops: pattern.ops,
-            bytes: bytes(&pattern),
+            bytes: pattern.bytes(),
             distinct_bytes: reached.bytes,
             distinct_pages: Some(reached.pages),
             // Another worker reads it after this pass; reading it here would count as the pass's own.
@@ -233,22 +232,13 @@ impl<W: Writer> Session for Writing<W> {
     }
 }
 
-/// Of all blocks, repetitions counted.
-fn bytes(pattern: &Pattern) -> u64 {
-    match pattern.workload.is_ascending() {
-        true => pattern.scan(0).map(|span| span.bytes).sum(),
-        false => pattern.ops * pattern.block,
-    }
-}
-
 /// The work of a pass. The parts only of an `update`.
 #[inline(never)]
 fn work<W: Writer>(writer: &mut W, task: &Task, pattern: &Pattern, own: &mut [u8]) -> io::Result<Option<Parts>> {
-    let parts = match task.job.workload {
-        Workload::Update => Some(update(writer, pattern.scan(0), own)?),
-        Workload::OverwriteRandom => put(writer, pattern.random(0), own).map(|()| None)?,
-        _ => put(writer, pattern.scan(0), own).map(|()| None)?,
-    };
+    let parts = with_source!(pattern, S => match task.job.workload {
+        Workload::Update => Some(update(writer, S::of(pattern, 0), own)?),
+        _ => put(writer, S::of(pattern, 0), own).map(|()| None)?,
+    });
     let finishing = Instant::now();
     writer.finish(own)?;
     let finish_ns = if task.job.durability == Durability::SyncEnd { nanoseconds(finishing.elapsed()) } else { 0 };

@@ -1,0 +1,296 @@
+//! Which bytes a pass reads or writes, in which order. A source is a file here and a line in `with_source!`; it is an
+//! iterator over the accesses of one thread. It does not depend on the method, which is what makes arms comparable.
+//! What all runtimes share is specified in docs/FORMATS.md ("Offsets").
+//!
+//! **Threads** share `ops` as evenly as possible; the first `ops % threads` of them make one more.
+
+mod prng;
+mod random;
+mod scan;
+
+use schema::{Span, Workload, protocol::Job};
+
+pub(crate) use prng::SplitMix64;
+pub(crate) use random::Random;
+pub(crate) use scan::Scan;
+
+/// The accesses of one thread, in their order. The timed loop is compiled once for each source: `next` allocates nothing and
+/// reads no clock (`drive`).
+pub(crate) trait Source: Iterator<Item = Span> + Sized {
+    /// Accesses lie within the range of the pattern, and none is longer than its block.
+    fn of(pattern: &Pattern, thread: u32) -> Self;
+
+    /// For a rehearsal: no more accesses than `ops`, alike otherwise.
+    fn shorten(pattern: &mut Pattern, ops: u64) {
+        pattern.ops = pattern.ops.min(ops);
+    }
+
+    /// Whether a pass surely reaches every byte of its range.
+    fn covers_its_range(_: &Pattern) -> bool {
+        false
+    }
+
+    /// Of all accesses, repetitions counted.
+    fn bytes(pattern: &Pattern) -> u64 {
+        all::<Self>(pattern).map(|span| span.bytes).sum()
+    }
+
+    /// Adds the accesses of all threads in the order of their offsets. As it is here it takes 16 bytes of memory for each.
+    fn reach(pattern: &Pattern, union: &mut Union) {
+        let mut spans: Vec<Span> = all::<Self>(pattern).collect();
+        spans.sort_unstable();
+        spans.into_iter().for_each(|span| union.add(span));
+    }
+}
+
+/// Of one thread after the other.
+fn all<S: Source>(pattern: &Pattern) -> impl Iterator<Item = Span> {
+    (0..pattern.threads).flat_map(|thread| S::of(pattern, thread))
+}
+
+/// The table of sources. `$body` is compiled once for each of them, with `$source` as its type: the choice is made before
+/// the first access, and costs none of them anything.
+macro_rules! with_source {
+    ($pattern:expr, $source:ident => $body:expr) => {{
+        use schema::Workload as W;
+        match $pattern.workload {
+            W::Scan | W::Overwrite | W::Append | W::Update => {
+                type $source = $crate::source::Scan;
+                $body
+            }
+            W::Random | W::OverwriteRandom => {
+                type $source = $crate::source::Random;
+                $body
+            }
+            W::Command => unreachable!("a command has no blocks"),
+        }
+    }};
+}
+pub(crate) use with_source;
+
+/// The accesses of one pass, of all its threads.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    pub workload: Workload,
+    pub range: Span,
+    /// Never larger than the range: a larger block is cut to it.
+    pub block: u64,
+    pub ops: u64,
+    pub aligned: bool,
+    pub threads: u32,
+    /// Of each block, from its start; what is beyond is reached and not looked at.
+    pub consumed_percent: u32,
+    pub seed: u64,
+}
+
+impl Pattern {
+    /// The pattern of a job whose range and block are not empty.
+    pub(crate) fn new(job: &Job) -> Pattern {
+        Pattern {
+            workload: job.workload,
+            range: job.range,
+            block: job.block_bytes.min(job.range.bytes),
+            ops: job.ops,
+            aligned: job.aligned,
+            threads: job.threads,
+            consumed_percent: job.consumed_percent,
+            seed: job.seed,
+        }
+    }
+
+    /// How many blocks thread `thread` reads, and how many the threads before it read together.
+    pub(crate) fn share(&self, thread: u32) -> (u64, u64) {
+        let (threads, thread) = (u64::from(self.threads), u64::from(thread));
+        let (each, rest) = (self.ops / threads, self.ops % threads);
+        (each + u64::from(thread < rest), each * thread + thread.min(rest))
+    }
+
+    /// For a rehearsal: no more accesses than `ops`, alike otherwise.
+    pub(crate) fn shortened(&self, ops: u64) -> Pattern {
+        let mut pattern = self.clone();
+        with_source!(self, S => S::shorten(&mut pattern, ops));
+        pattern
+    }
+
+    /// Whether a pass surely reaches every byte of its range.
+    pub(crate) fn covers_its_range(&self) -> bool {
+        with_source!(self, S => S::covers_its_range(self))
+    }
+
+    /// Of all accesses, repetitions counted.
+    pub(crate) fn bytes(&self) -> u64 {
+        with_source!(self, S => S::bytes(self))
+    }
+
+    /// What the pass reaches of the file, computed from its offsets outside the timed phases. `looks_every` is the distance
+    /// between the bytes that the consume looks at, from the first of each block: 1 for all of them, at most a page.
+    pub(crate) fn reached(&self, page_bytes: u64, looks_every: u64) -> Reached {
+        let mut union = Union::new(self.consumed_percent, page_bytes, looks_every);
+        with_source!(self, S => S::reach(self, &mut union));
+        union.reached()
+    }
+}
+
+/// What a pass reaches of its file: each byte and each page once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Of blocks, as far as they are consumed.
+    pub bytes: u64,
+    /// In which a byte lies that the consume looks at.
+    pub pages: u64,
+}
+
+/// What blocks cover together, when they are added in the order of their offsets: both their bytes and their pages are then
+/// intervals of ascending starts, so that each adds what lies beyond those before it.
+pub(crate) struct Union {
+    consumed_percent: u32,
+    page_bytes: u64,
+    looks_every: u64,
+    bytes: Covered,
+    pages: Covered,
+}
+
+impl Union {
+    fn new(consumed_percent: u32, page_bytes: u64, looks_every: u64) -> Union {
+        let looks_every = looks_every.min(page_bytes);
+        Union { consumed_percent, page_bytes, looks_every, bytes: Covered::default(), pages: Covered::default() }
+    }
+
+    fn add(&mut self, block: Span) {
+        let bytes = (u128::from(block.bytes) * u128::from(self.consumed_percent) / 100) as u64;
+        if bytes > 0 {
+            self.add_joined(block.offset, Span { bytes, ..block });
+        }
+    }
+
+    /// Blocks without a gap between them, all of them consumed: from the start of the first to the end of `last`.
+    fn add_joined(&mut self, first: u64, last: Span) {
+        let last_look = last.offset + (last.bytes - 1) / self.looks_every * self.looks_every;
+        self.bytes.add(first, last.end());
+        self.pages.add(first / self.page_bytes, last_look / self.page_bytes + 1);
+    }
+
+    fn reached(&self) -> Reached {
+        Reached { bytes: self.bytes.counted, pages: self.pages.counted }
+    }
+}
+
+/// The length of a union of intervals whose starts ascend.
+#[derive(Default)]
+struct Covered {
+    counted: u64,
+    end: u64,
+}
+
+impl Covered {
+    fn add(&mut self, start: u64, end: u64) {
+        self.counted += end.saturating_sub(start.max(self.end));
+        self.end = self.end.max(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn pattern(workload: Workload, range: (u64, u64), block: u64, ops: u64, threads: u32) -> Pattern {
+        let range = Span { offset: range.0, bytes: range.1 };
+        Pattern {
+            workload,
+            range,
+            block: block.min(range.bytes),
+            ops,
+            aligned: true,
+            threads,
+            consumed_percent: 100,
+            seed: 42,
+        }
+    }
+
+    pub(super) fn offsets<S: Source>(pattern: &Pattern) -> Vec<u64> {
+        all::<S>(pattern).map(|span| span.offset).collect()
+    }
+
+    /// A source of a list, with nothing of its own: a scan from its end, in blocks that are not all of one length.
+    struct Backwards(std::vec::IntoIter<Span>);
+
+    impl Iterator for Backwards {
+        type Item = Span;
+
+        fn next(&mut self) -> Option<Span> {
+            self.0.next()
+        }
+    }
+
+    impl Source for Backwards {
+        fn of(pattern: &Pattern, thread: u32) -> Backwards {
+            let mut spans: Vec<Span> = scan::Scan::of(pattern, thread).collect();
+            spans.reverse();
+            Backwards(spans.into_iter())
+        }
+    }
+
+    /// Every byte and every page marked, and the marks counted.
+    fn marked(pattern: &Pattern, spans: impl Iterator<Item = Span>, page: u64, every: u64) -> Reached {
+        let end = pattern.range.end();
+        let (mut bytes, mut pages) = (vec![false; end as usize], vec![false; end.div_ceil(page) as usize]);
+        for span in spans {
+            let consumed = span.bytes * u64::from(pattern.consumed_percent) / 100;
+            bytes[span.offset as usize..][..consumed as usize].fill(true);
+            for at in (0..consumed).step_by(every as usize) {
+                pages[((span.offset + at) / page) as usize] = true;
+            }
+        }
+        let count = |marks: &[bool]| marks.iter().filter(|&&it| it).count() as u64;
+        Reached { bytes: count(&bytes), pages: count(&pages) }
+    }
+
+    #[test]
+    fn what_is_reached_is_what_marking_every_byte_counts() {
+        const FIRST: u64 = 4090;
+        let shapes = [(1, 1, 5), (4097, 64, 20), (4097, 64, 2000), (1000, 999, 3), (5000, 7, 300), (90_000, 9000, 6)];
+        for (aligned, percent, page, every) in combinations([true, false], [100, 90, 10, 1], [512, 4096], [1, 512]) {
+            for (bytes, block, ops) in shapes {
+                for workload in [Workload::Scan, Workload::Random] {
+                    let pattern = pattern(workload, (FIRST, bytes), block, ops, 2);
+                    let pattern = Pattern { aligned, consumed_percent: percent, ..pattern };
+                    let marked = with_source!(pattern, S => marked(&pattern, all::<S>(&pattern), page, every));
+                    assert_eq!(pattern.reached(page, every), marked, "{pattern:?}, pages of {page}, every {every}");
+                    let mut union = Union::new(percent, page, every);
+                    // By sorting all accesses, as a source does that has no shorter way.
+                    Backwards::reach(&pattern, &mut union);
+                    let scanned = Pattern { workload: Workload::Scan, ..pattern.clone() };
+                    assert_eq!(union.reached(), scanned.reached(page, every), "{pattern:?}, backwards");
+                    assert_eq!(Backwards::bytes(&pattern), scanned.bytes());
+                }
+            }
+        }
+    }
+
+    fn combinations(
+        a: [bool; 2],
+        b: [u32; 4],
+        c: [u64; 2],
+        d: [u64; 2],
+    ) -> impl Iterator<Item = (bool, u32, u64, u64)> {
+        let pairs = move |a, b| c.into_iter().flat_map(move |c| d.into_iter().map(move |d| (a, b, c, d)));
+        a.into_iter().flat_map(move |a| b.into_iter().flat_map(move |b| pairs(a, b)))
+    }
+
+    #[test]
+    fn small_random_blocks_reach_far_more_pages_than_their_bytes_would_fill() {
+        // 8,192 blocks of 64 bytes over 64 MiB: their bytes would fill 128 pages.
+        let pattern = pattern(Workload::Random, (0, 64 << 20), 64, 8192, 1);
+        let reached = pattern.reached(4096, 1);
+        assert!(reached.bytes <= 8192 * 64);
+        assert!((6000..=8192).contains(&reached.pages), "{reached:?}");
+    }
+
+    #[test]
+    fn a_block_that_is_touched_reaches_the_page_of_its_first_byte() {
+        // Ten bytes before the end of a page, six beyond it.
+        let pattern = pattern(Workload::Scan, (4086, 16), 16, 1, 1);
+        assert_eq!(pattern.reached(4096, 1), Reached { bytes: 16, pages: 2 });
+        assert_eq!(pattern.reached(4096, 4096), Reached { bytes: 16, pages: 1 });
+    }
+}
