@@ -1,10 +1,13 @@
 //! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass.rs` makes one.
 
+pub mod calibrate;
+pub mod ceiling;
 mod clock;
 mod commands;
 mod confirm;
 mod count;
 mod filled;
+pub mod observe;
 mod pass;
 mod record;
 mod stage;

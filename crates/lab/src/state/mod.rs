@@ -6,6 +6,11 @@
 //! fails either look is kept as invalid. What remains: a guest's cold pages may lie in its host's memory; the
 //! processor's own caches are whatever the pass before left; and a stranger's file allows less (see `verify`).
 
+pub mod cold;
+pub(crate) mod fill;
+pub mod steady;
+pub(crate) mod writing;
+
 use schema::{
     Arm, Span, State,
     protocol::{Done, Hold},

@@ -1,6 +1,9 @@
 //! The plan: which cells there are, which are skipped and why, in which order states are visited. Pure, but for looking
 //! at the target. How many blocks a pass reads is settled later, by trial (`sizing.rs`), unless the experiment says it.
 
+pub mod possible;
+pub mod sizing;
+
 use std::collections::BTreeSet;
 
 use schema::{

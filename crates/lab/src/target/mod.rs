@@ -1,6 +1,9 @@
 //! The file that is measured: what may be one, what it lies on, and how its residency can be verified.
 //! A file of the user's is only ever opened for reading.
 
+pub mod fixture;
+pub mod named;
+
 use std::{
     fs::{self, File},
     io,
