@@ -8,9 +8,9 @@ pub use sys::cgroup::Note;
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
 use crate::{
-    Target,
     link::Trouble,
     runtime::{self, Runtime},
+    target::Target,
 };
 
 /// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.

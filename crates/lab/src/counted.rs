@@ -12,7 +12,7 @@ use schema::{
 };
 use sys::perf::{Counter, Event, Field, Format, Recording, Tracefs, Tracepoint};
 
-use crate::Target;
+use crate::target::Target;
 
 /// Per CPU and histogram: some ten thousand events.
 const RING_BYTES: usize = 1 << 20;

@@ -19,8 +19,5 @@ pub use machine::{doctor, host, inspect};
 pub use plan::{Plan, possible};
 pub use target::{Target, device_of, fixture, named::Named};
 
-// Where these were before they had a folder.
-pub(crate) use execute::{ceiling, observe};
-pub(crate) use plan::sizing;
-pub(crate) use state::{cold, fill, steady, writing};
-pub(crate) use target::named;
+// `execute::pass` still names them without their folder.
+pub(crate) use state::{cold, steady, writing};

@@ -17,7 +17,8 @@ use schema::{
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Loop},
 };
 
-use crate::{execute::Bench, fill};
+use super::Bench;
+use crate::state::fill;
 
 /// With a smaller budget the seconds that a calibration takes would be missed elsewhere.
 pub const BUDGET_MIN: Duration = Duration::from_secs(45);

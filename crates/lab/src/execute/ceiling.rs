@@ -7,7 +7,7 @@ use schema::{
     record::{Ceiling, Reading},
 };
 
-use crate::execute::Bench;
+use super::Bench;
 
 const QUEUE_DEPTH: u32 = 32;
 /// How long each of the repetitions should last.

@@ -2,8 +2,7 @@
 
 use schema::{Arm, Consume, Skip, Span, command::COMMAND, observation::Means};
 
-use super::{Bench, Hooks};
-use crate::observe;
+use super::{Bench, Hooks, observe};
 
 /// Whether this is one command, or two that are prepared by the same one.
 fn have_one_preparation(a: &Arm, b: &Arm) -> bool {

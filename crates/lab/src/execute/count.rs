@@ -3,7 +3,7 @@
 use schema::{Fill, Reading, Record, record::Outcome};
 
 use super::{Bench, Hooks};
-use crate::{counted, link::Trouble, plan::Stage, writing};
+use crate::{counted, link::Trouble, plan::Stage, state::writing};
 
 impl Bench<'_> {
     /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.

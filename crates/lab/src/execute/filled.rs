@@ -9,10 +9,12 @@ use schema::{
 
 use super::Bench;
 use crate::{
-    Target, cold,
-    fill::{self, Folios, Order},
     link::Trouble,
-    state,
+    state::{
+        self, cold,
+        fill::{self, Folios, Order},
+    },
+    target::Target,
 };
 
 /// A fill that was made and verified, and nothing has disturbed since.
@@ -116,10 +118,7 @@ impl Bench<'_> {
                 if !self.target.file_system.is_memory() {
                     cold::evict(self.target, self.interrupted)?;
                 }
-                match &self.target.named {
-                    Some(named) => named.fill(fill, order, self.interrupted)?,
-                    None => fill::bring_in(&self.target.file, range, fill, order, self.interrupted)?,
-                }
+                fill::bring_in_target(self.target, range, fill, order, self.interrupted)?;
                 None
             }
         };
@@ -151,7 +150,7 @@ impl Bench<'_> {
         }
         let range = Span { offset: 0, bytes: self.target.bytes };
         // It was looked at when it was opened. What left the page cache since must not be brought back by looking at folios.
-        state::verify_before(State::Cached, &state::residency(self.target, range)).map_err(Trouble::Unavailable)?;
+        state::verify_before(State::Cached, &self.target.residency(range)).map_err(Trouble::Unavailable)?;
         self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0)
     }
 
@@ -195,7 +194,7 @@ impl Bench<'_> {
         }
         let target = filled.copy.as_deref().unwrap_or(self.target);
         // Looking must not bring back what left the page cache; the passes looked at that themselves.
-        let resident = state::verify_before(State::Cached, &state::residency(target, filled.range));
+        let resident = state::verify_before(State::Cached, &target.residency(filled.range));
         let look = resident.map(|()| Look::at(target, filled.range));
         let seen = look.as_ref().ok().and_then(Look::folios).zip(filled.noted.folios.as_ref());
         let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));

@@ -22,11 +22,10 @@ use schema::{Experiment, Record, observation::Means, record::Ending, timeline::T
 use sys::guard::Guard;
 
 use crate::{
-    ceiling,
     cgroups::{Cgroups, Note},
-    host,
-    plan::{Plan, Stage},
-    possible,
+    link,
+    machine::host,
+    plan::{Plan, Stage, possible},
     scenario::{self, Scene},
     target::Target,
     timeline::Sampler,
@@ -157,7 +156,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.passings));
         bench.record.timeline = Some(Timeline { per_second, moments, passes });
     }
-    bench.record.limits.extend(crate::link::abandoned());
+    bench.record.limits.extend(link::abandoned());
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     // Once more: a store through a mapping changes the file's times only when it is written back.
     bench.record.partial = bench.spoiled.take().or_else(|| bench.unchanged().err());

@@ -11,10 +11,9 @@ use schema::{
 use sys::guard::Guard;
 
 use crate::{
-    Target,
     link::{Link, Trouble},
-    named::Named,
     runtime,
+    target::{Target, named::Named},
 };
 
 /// How many of the files that were opened instead of the named ones are listed.

@@ -19,13 +19,13 @@ use schema::{
     unit_cost::Calibration,
 };
 
-use super::{Bench, Hooks};
+use super::{Bench, Hooks, calibrate};
 use crate::{
-    calibrate,
     link::Trouble,
-    plan::{self, Given, RANGE_BYTES_MAX, Stage},
-    possible,
-    sizing::{self, ROUNDS_MIN, Trial},
+    plan::{
+        self, Given, RANGE_BYTES_MAX, Stage, possible,
+        sizing::{self, ROUNDS_MIN, Trial},
+    },
     state,
 };
 

@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use schema::{Condition, State, record::ReclaimScheme, runtime::Can};
 
-use crate::{Target, cgroups::Cgroups, host, possible, probe, runtime};
+use super::host;
+use crate::{cgroups::Cgroups, counted, plan::possible, probe, runtime, target::Target};
 
 /// A block that every method can read.
 const PAGE_BYTES: u64 = 4096;
@@ -70,7 +71,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
         check(&format!("probe {}", kind.name), probe::try_out(kind, target));
     }
     check("watching by tracepoints", sys::follow::can_record().map(|()| "yes".into()));
-    check("counted passes", crate::counted::try_out(target));
+    check("counted passes", counted::try_out(target));
     check("reclaim schemes", quiet_memory(sys::damon::schemes()));
     check(
         "fault-around",

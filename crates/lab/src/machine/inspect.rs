@@ -11,7 +11,7 @@ use schema::{
 };
 use sys::cache::{self, Way};
 
-use crate::{Target, fill};
+use crate::{state::fill, target::Target};
 
 /// A file is shown in so many stretches at most.
 const STRETCHES: u64 = 48;

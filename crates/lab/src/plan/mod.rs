@@ -485,7 +485,7 @@ arms = ["pread", "mmap", "half"]
                         assert!(plan.cells.len() <= schema::experiment::CELLS_MAX);
                         for mut condition in plan.conditions {
                             assert!(condition.range.end() <= file_bytes);
-                            let ops = crate::sizing::trial_ops(&condition);
+                            let ops = sizing::trial_ops(&condition);
                             cover(&mut condition, ops);
                         }
                     }

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 use schema::{Arm, Condition, Skip, Span, protocol::Job};
 
 use crate::{
-    Target,
     cgroups::Cgroups,
-    fill,
     link::{Link, Trouble},
-    runtime, state, writing,
+    runtime,
+    state::{self, fill, writing},
+    target::Target,
 };
 
 /// Whether the state, the limits and the workload of a condition can be had of this target.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use schema::{Condition, Durability, Skip, State, Workload};
 
-use crate::plan::blocks_in;
+use super::blocks_in;
 
 /// Rounds the budget is shared out for. More are made while the time lasts and precision wants them; on a machine that
 /// gets busier after the trials fewer, and there should be some to lose.

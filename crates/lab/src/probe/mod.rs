@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use schema::record::Reading;
 
-use crate::Target;
+use crate::target::Target;
 
 mod disk;
 mod interrupts;

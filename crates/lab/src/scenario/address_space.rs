@@ -8,9 +8,9 @@ use schema::{Arm, Bytes, Span, protocol::Job, record::Observation};
 
 use super::{Scenario, Scene};
 use crate::{
-    Target,
     link::{Link, Trouble},
     runtime,
+    target::Target,
 };
 
 pub(super) const SCENARIO: Scenario = Scenario {

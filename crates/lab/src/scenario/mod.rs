@@ -9,7 +9,7 @@ use schema::{
     record::{Observation, Reading},
 };
 
-use crate::Target;
+use crate::target::Target;
 
 mod address_space;
 mod direct_memory;

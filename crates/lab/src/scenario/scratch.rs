@@ -14,7 +14,7 @@ use sys::{
     pages::{Pages, Sharing},
 };
 
-use crate::Target;
+use crate::target::Target;
 
 /// What the file holds before anything is stored.
 pub(super) const OLD: u8 = b'o';

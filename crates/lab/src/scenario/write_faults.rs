@@ -7,7 +7,7 @@ use super::{
     Scenario, Scene,
     scratch::{NEW, OLD, Scratch, no_store},
 };
-use crate::Target;
+use crate::target::Target;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "locked-write-faults",

@@ -137,7 +137,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::Target;
+    use crate::target::Target;
 
     #[test]
     fn a_call_that_starts_write_back_is_told_from_one_that_does_not() {

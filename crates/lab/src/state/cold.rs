@@ -16,7 +16,8 @@ use schema::{
 };
 use sys::cache::{self, Way};
 
-use crate::{Target, fill, link::Trouble, state};
+use super::{fill, known};
+use crate::{link::Trouble, target::Target};
 
 const EVICTION_TRIES: u32 = 50;
 const EVICTION_PAUSE: Duration = Duration::from_millis(4);
@@ -41,7 +42,7 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
         return evict(target, interrupted);
     }
     let guard = guard(window, target.bytes, target.window_bytes());
-    let stands = |part: &Span| matches!(state::residency(target, *part), Reading::Value(resident) if resident.pages == resident.of);
+    let stands = |part: &Span| matches!(target.residency(*part), Reading::Value(resident) if resident.pages == resident.of);
     let may_ask = target.way() != Ok(Way::Nowait);
     if may_ask && guard.iter().all(stands) && evict_around(target, &guard).is_ok() && guard.iter().all(stands) {
         return Ok(());
@@ -55,12 +56,12 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
     if !may_ask {
         return Ok(());
     }
-    verified(&state::residency(target, window)).map_err(Trouble::Failed)
+    verified(&target.residency(window)).map_err(Trouble::Failed)
 }
 
 /// Whether no page of a window is in the page cache.
 fn verified(window: &Reading<Resident>) -> Result<(), String> {
-    match state::known(window)?.pages {
+    match known(window)?.pages {
         0 => Ok(()),
         pages => Err(format!("{pages} pages of the window came with the pages beside it")),
     }
@@ -106,7 +107,7 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
         return Ok(());
     }
     let resident = || {
-        gaps.iter().try_fold(0, |sum, gap| match state::residency(target, *gap) {
+        gaps.iter().try_fold(0, |sum, gap| match target.residency(*gap) {
             Reading::Value(resident) => Ok(sum + resident.pages),
             Reading::Unavailable { unavailable } => Err(unavailable),
         })
@@ -193,7 +194,7 @@ mod tests {
         // Twice: reading the guard, and finding it resident.
         for _ in 0..2 {
             make_cold(&target, window, &AtomicBool::new(false)).unwrap();
-            let pages = |part: Span| state::residency(&target, part).value().unwrap().pages;
+            let pages = |part: Span| target.residency(part).value().unwrap().pages;
             assert_eq!(pages(window), 0);
             for part in guard(window, target.bytes, target.window_bytes()) {
                 assert_eq!(pages(part), part.bytes / sys::page_bytes());

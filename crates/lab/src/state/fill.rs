@@ -18,7 +18,10 @@ use std::{
 use rustix::fs::Advice;
 use schema::{Fill, Reading, Span, record::Resident};
 
-use crate::{Target, fixture, link::Trouble};
+use crate::{
+    link::Trouble,
+    target::{Target, fixture},
+};
 
 /// A fill reads, and touches, this much at a time.
 const REQUEST: u64 = 1 << 20;
@@ -93,6 +96,23 @@ impl Order {
             }
             _ => fill.about().into(),
         }
+    }
+}
+
+/// Brings a window of an evicted target into the page cache; of named files each one as a whole.
+///
+/// # Errors
+/// What cannot be read or mapped; an interruption.
+pub(crate) fn bring_in_target(
+    target: &Target,
+    range: Span,
+    fill: Fill,
+    order: Order,
+    interrupted: &AtomicBool,
+) -> Result<(), Trouble> {
+    match &target.named {
+        Some(named) => named.each(|file, whole| bring_in(file, whole, fill, order, interrupted)),
+        None => bring_in(&target.file, range, fill, order, interrupted),
     }
 }
 
@@ -351,7 +371,7 @@ mod tests {
     }
 
     fn resident(target: &Target) -> (u64, u64) {
-        let reading = crate::state::residency(target, Span { offset: 0, bytes: BYTES });
+        let reading = target.residency(Span { offset: 0, bytes: BYTES });
         let resident = reading.value().unwrap();
         (resident.pages, resident.of)
     }
@@ -363,7 +383,7 @@ mod tests {
         let (mut looked, mut fills) = (0, vec![Fill::Sequential, Fill::Random, Fill::Faults]);
         fills.extend([4096, 64 << 10].map(Fill::Written));
         for fill in fills {
-            crate::cold::evict(&target, &AtomicBool::new(false)).unwrap();
+            crate::state::cold::evict(&target, &AtomicBool::new(false)).unwrap();
             let copy = match fill.copied_by() {
                 Some(block) => Some(copy(&target, BYTES, block, &go_on).map_err(|_| "no copy").unwrap()),
                 None => {
@@ -471,7 +491,7 @@ mod tests {
         }
         let whole = Span { offset: 0, bytes: BYTES };
         drop(bring_in(&target.file, whole, Fill::Random, Order::Requests, &AtomicBool::new(true)));
-        crate::cold::evict(&target, &AtomicBool::new(false)).unwrap();
+        crate::state::cold::evict(&target, &AtomicBool::new(false)).unwrap();
         target.file.read_exact_at(&mut [0; 1], 0).unwrap();
         assert!(resident(&target).0 > 1);
     }

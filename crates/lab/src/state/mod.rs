@@ -18,7 +18,7 @@ use schema::{
 };
 use sys::{cache::Way, process::Mapped};
 
-use crate::Target;
+use crate::target::Target;
 
 /// What the worker does before `prepared` so that the state can hold.
 pub fn hold(state: State) -> Hold {
@@ -55,21 +55,9 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
     }
 }
 
-/// Residency of a window, as the target's proven way sees it; of named files always the whole.
+/// Residency of a window, as the target's proven way sees it.
 pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
-    if let Some(named) = &target.named {
-        return named.residency();
-    }
-    let page = sys::page_bytes();
-    let first = range.offset / page;
-    let of = range.end().div_ceil(page) - first;
-    match target.way() {
-        Err(reason) => Reading::unavailable(reason.clone()),
-        Ok(way) => way
-            .resident_pages(&target.file, first * page, range.end() - first * page)
-            .map(|pages| Resident { pages, of })
-            .into(),
-    }
+    target.residency(range)
 }
 
 /// Whether a pass may start.

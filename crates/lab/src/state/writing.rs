@@ -12,9 +12,10 @@ use std::{
 use rustix::fs::FallocateFlags;
 use schema::{Bytes, Condition, Fill, Layout, Span, Workload};
 
+use super::cold;
 use crate::{
-    Target, cold, fixture,
     link::{NO_PAGE, Trouble},
+    target::{Target, fixture},
 };
 
 /// Whether this target may be written.

@@ -1,13 +1,14 @@
 //! The file that is measured: what may be one, what it lies on, and how its residency can be verified.
 //! A file of the user's is only ever opened for reading.
 
+mod file;
 pub mod fixture;
 pub mod named;
 
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::{FileTypeExt, MetadataExt},
+    os::unix::fs::MetadataExt,
     path::Path,
     sync::OnceLock,
 };
@@ -20,57 +21,9 @@ use schema::{
 };
 use sys::{cache::Way, device::Disk, mount::FileSystem, process::Identity};
 
-use crate::{fixture::Fixture, named::Named, state};
-
-/// What changes when a file is written to or replaced: identity, size and both times. Who writes changes the time of
-/// change too, which no program can set back. The allocated blocks are left out: some file systems move them without any
-/// write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    device: u64,
-    inode: u64,
-    pub(crate) bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    pub(crate) fn of(metadata: &fs::Metadata) -> Stamp {
-        Stamp {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    pub(crate) fn is_same_file(&self, other: &Stamp) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-
-    /// Whether a path leads to the same file as before, with the same content.
-    ///
-    /// # Errors
-    /// What changed, to be put behind the file's name.
-    pub(crate) fn unchanged(&self, path: &Path) -> Result<(), String> {
-        let now = match fs::metadata(path) {
-            Ok(metadata) => Stamp::of(&metadata),
-            Err(error) => return Err(format!("was deleted or moved: {error}")),
-        };
-        match () {
-            () if !now.is_same_file(self) => Err("was replaced by another file of that name".into()),
-            () if now.bytes != self.bytes => {
-                Err(format!("changed its size from {} to {} bytes", self.bytes, now.bytes))
-            }
-            () if now.modified != self.modified => Err("was written to".into()),
-            () if now.changed != self.changed => {
-                Err("was changed: it was written to and its time set back, or its name, owner or mode changed".into())
-            }
-            () => Ok(()),
-        }
-    }
-}
+use file::{Stamp, believe, measurable, prove};
+use fixture::Fixture;
+use named::Named;
 
 /// An open target and what is known of it.
 pub struct Target {
@@ -180,11 +133,28 @@ impl Target {
             file,
             file_system,
         };
-        target.found = state::residency(&target, Span { offset: 0, bytes: target.bytes });
+        target.found = target.residency(Span { offset: 0, bytes: target.bytes });
         if !keep_cache {
             target.prove();
         }
         target
+    }
+
+    /// How much of a window is in the page cache, as the proved way sees it; of named files always the whole.
+    pub fn residency(&self, range: Span) -> Reading<Resident> {
+        if let Some(named) = &self.named {
+            return named.residency();
+        }
+        let page = sys::page_bytes();
+        let first = range.offset / page;
+        let of = range.end().div_ceil(page) - first;
+        match self.way() {
+            Err(reason) => Reading::unavailable(reason),
+            Ok(way) => way
+                .resident_pages(&self.file, first * page, range.end() - first * page)
+                .map(|pages| Resident { pages, of })
+                .into(),
+        }
     }
 
     /// How the residency of this file is verified, or why it cannot be.
@@ -309,46 +279,6 @@ fn disk(file_system: &FileSystem) -> Result<Disk, String> {
 /// The kernel name of the whole disk that a path lies on, where it lies on one.
 pub fn device_of(path: &Path) -> Option<String> {
     disk(&sys::mount::file_system(path).ok()?).ok().map(|it| it.name)
-}
-
-/// Whether a path leads to something with pages of its own; asked before opening, for opening a pipe would wait for a
-/// writer, and opening a device can do anything.
-///
-/// # Errors
-/// In words for people.
-pub(crate) fn measurable(path: &Path) -> Result<()> {
-    let shown = path.display();
-    let kind = fs::metadata(path).with_context(|| format!("cannot look at {shown}"))?.file_type();
-    if kind.is_block_device() || kind.is_char_device() {
-        bail!("{shown} is a device; faultline measures files, and never touches a device itself. Try a file on it")
-    }
-    if kind.is_fifo() || kind.is_socket() {
-        bail!("{shown} is a pipe or socket; it has no offsets to read at. Try a regular file")
-    }
-    Ok(())
-}
-
-/// A way that answers, where nothing may be evicted to prove it.
-pub(crate) fn believe(file: &File) -> Result<Way, String> {
-    Way::ALL
-        .into_iter()
-        .find(|way| *way != Way::Nowait && way.shows(file))
-        .ok_or_else(|| {
-            "what of this file is in the page cache is shown only to its owner and to users who may write to it (cachestat, \
-             mincore)"
-                .to_string()
-        })
-}
-
-pub(crate) fn prove(file: &File) -> Result<Way, String> {
-    let mut reasons = Vec::new();
-    for way in Way::ALL {
-        match way.prove(file) {
-            Ok(()) => return Ok(way),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    Err(format!("no way of verifying residency works for this file ({})", reasons.join("; ")))
 }
 
 #[cfg(test)]

@@ -19,16 +19,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use schema::{
-    Fill, Span, State,
+    Span, State,
     record::{Files, NamedPath, Reading, Resident},
 };
 use sys::cache::{self, Way};
 
-use crate::{
-    fill,
-    link::Trouble,
-    target::{Stamp, believe, measurable, prove},
-};
+use super::file::{Stamp, believe, measurable, prove};
+use crate::link::Trouble;
 
 /// More are a mistake: setting their state before every execution would take longer than most commands.
 const FILES_MAX: usize = 250_000;
@@ -258,15 +255,14 @@ impl Named {
         }
     }
 
-    /// Brings every file into the page cache, one after the other.
+    /// Opens the files with something in them one after the other, and does something to each.
     ///
     /// # Errors
-    /// Which one cannot be read; an interruption.
-    pub(crate) fn fill(&self, fill: Fill, order: fill::Order, interrupted: &AtomicBool) -> Result<(), Trouble> {
+    /// Which one cannot be opened, or what was done to it failed.
+    pub(crate) fn each(&self, mut act: impl FnMut(&File, Span) -> Result<(), Trouble>) -> Result<(), Trouble> {
         for entry in self.readable() {
             let file = entry.open().map_err(Trouble::Failed)?;
-            let whole = Span { offset: 0, bytes: entry.stamp.bytes };
-            fill::bring_in(&file, whole, fill, order, interrupted).map_err(|trouble| match trouble {
+            act(&file, Span { offset: 0, bytes: entry.stamp.bytes }).map_err(|trouble| match trouble {
                 Trouble::Failed(reason) => Trouble::Failed(format!("{}: {reason}", entry.path.display())),
                 other => other,
             })?;
@@ -598,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn many_files_are_evicted_and_filled_one_by_one_and_one_that_is_mapped_is_named() {
+    fn many_files_are_evicted_and_read_one_by_one_and_one_that_is_mapped_is_named() {
         let folder = folder();
         for number in 0..300 {
             fs::write(folder.path().join(format!("{number}")), vec![7; 5000]).unwrap();
@@ -611,7 +607,8 @@ mod tests {
         named.evict(&GO_ON).unwrap();
         let pages = |named: &Named| named.residency().value().map(|it| (it.pages, it.of)).unwrap();
         assert_eq!(pages(&named), (0, 600));
-        named.fill(Fill::Sequential, fill::Order::Pages, &GO_ON).unwrap();
+        let failed = |error: std::io::Error| Trouble::Failed(error.to_string());
+        named.each(|mut file, _| std::io::copy(&mut file, &mut std::io::sink()).map(drop).map_err(failed)).unwrap();
         assert_eq!(pages(&named), (600, 600));
         let held = File::open(folder.path().join("7")).unwrap();
         // SAFETY: a new mapping of a file that nobody truncates; it goes with the test's process.
