@@ -4,35 +4,15 @@
 //! No module but `cost` (`model`, `fit`) refers to a method by name, and none to a study or an experiment; statements about
 //! a comparison follow from what was counted. Whether an arm bypasses the page cache follows from its options.
 
-mod around;
+mod answers;
 mod cells;
 mod claims;
+mod commands;
 mod compare;
-mod confirm;
-mod confounders;
 mod cost;
-mod counted;
-mod cpu_cache;
-mod crossover;
-mod equal_work;
-mod explanation;
-mod figures;
-mod fills;
-mod forks;
-mod gate;
-mod ledger;
-mod map;
 mod measured;
-mod mechanism;
-mod metric;
-mod noise;
-mod precision;
-mod runs;
-mod safepoints;
-mod saved;
-mod share;
+mod several;
 pub mod stats;
-mod traps;
 mod warnings;
 mod words;
 
@@ -41,15 +21,22 @@ use schema::{
     findings::{CellFinding, Comparison},
 };
 
-pub use compare::{MARGIN, verdict};
-pub use confirm::headlines;
+use answers::{crossover, figures, fills, map};
+use cells::{counted, forks, safepoints};
+use commands::{mechanism, share};
+use compare::noise;
+use warnings::{around, cpu_cache, traps};
+
+pub use cells::precision::{PRECISION, is_precise};
+pub use commands::share::Spent;
+pub use compare::{MARGIN, confirm::headlines, verdict};
 pub use cost::{Asked, faults_on, fit, fit_fills, forecast};
-pub use gate::{Analyzed, gate};
-pub use ledger::Claims;
-pub use precision::{PRECISION, is_precise};
-pub use runs::across;
-pub use saved::saved_cells;
-pub use share::Spent;
+pub use several::{
+    gate::{Analyzed, gate},
+    ledger::Claims,
+    runs::across,
+    saved::saved_cells,
+};
 
 /// Changes whenever findings may (`build.rs`): what was derived from a record by another version is derived again.
 pub const VERSION: &str = env!("ANALYSIS_VERSION");

@@ -12,7 +12,10 @@ use schema::{
     runtime::JVM,
 };
 
-use crate::{explanation, noise, stats::Sample};
+use crate::{
+    compare::{explanation, noise},
+    stats::Sample,
+};
 
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,

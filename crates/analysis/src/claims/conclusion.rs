@@ -6,16 +6,15 @@ use schema::{
     findings::{AnswerOf, ClaimVerdict, Estimate},
 };
 
-use crate::{
-    fills,
-    measured::{Run, most_frequent},
-    metric,
-    words::{digits, size, thousands},
-};
-
 use super::{
     DECIDED,
     question::{Outcome, Question},
+};
+use crate::{
+    answers::fills,
+    cells::metric,
+    measured::{Run, most_frequent},
+    words::{digits, size, thousands},
 };
 
 /// So many conditions are named in a sentence.

@@ -6,15 +6,16 @@ use schema::{
     findings::{AnswerOf, ClaimVerdict, Estimate},
 };
 
+use super::{DECIDED, judge::judge};
 use crate::{
-    compare::{LEAST_PAIRS, compare, verdict},
-    equal_work, forks,
+    cells::{
+        forks,
+        metric::{self, MetricResult},
+    },
+    compare::{LEAST_PAIRS, compare, equal_work, verdict},
     measured::{Cell, Run},
-    metric::{self, MetricResult},
     words::{digits, list},
 };
-
-use super::{DECIDED, judge::judge};
 
 /// A claim whose words were found in the experiment.
 pub(super) struct Question<'a> {

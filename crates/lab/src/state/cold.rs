@@ -42,7 +42,8 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
         return evict(target, interrupted);
     }
     let guard = guard(window, target.bytes, target.window_bytes());
-    let stands = |part: &Span| matches!(target.residency(*part), Reading::Value(resident) if resident.pages == resident.of);
+    let stands =
+        |part: &Span| matches!(target.residency(*part), Reading::Value(resident) if resident.pages == resident.of);
     let may_ask = target.way() != Ok(Way::Nowait);
     if may_ask && guard.iter().all(stands) && evict_around(target, &guard).is_ok() && guard.iter().all(stands) {
         return Ok(());

@@ -1,11 +1,16 @@
 //! Two arms under one condition, round by round.
 
+pub(crate) mod confirm;
+pub(crate) mod equal_work;
+pub(crate) mod explanation;
+pub(crate) mod noise;
+
 use schema::findings::{AnswerOf, Comparison, Estimate, Verdict};
 
 use crate::{
-    confirm, equal_work, explanation, forks,
+    cells::forks,
     measured::{Cell, Run},
-    noise, stats,
+    stats,
     words::{percent, times},
 };
 

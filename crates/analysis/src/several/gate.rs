@@ -13,10 +13,9 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Direction, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
 };
 
+use super::runs::{self, ratio};
 use crate::{
-    compare::LEAST_PAIRS,
-    confirm,
-    runs::{self, ratio},
+    compare::{LEAST_PAIRS, confirm},
     stats::{LEAST_RUNS, ratio_of_groups},
 };
 

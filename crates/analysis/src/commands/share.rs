@@ -17,11 +17,10 @@ use schema::{
     findings::{CommandFinding, CommandTime, Verdict},
 };
 
+use super::{confounders, mechanism};
 use crate::{
     compare::compare,
-    confounders,
     measured::{Cell, Run},
-    mechanism,
     stats::Sample,
     words::{percent, size, times},
 };

@@ -5,12 +5,8 @@ use schema::{
     findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
 };
 
-use crate::{
-    compare::{LEAST_PAIRS, compare},
-    measured::Run,
-    stats::Sample,
-    words::times,
-};
+use super::{LEAST_PAIRS, compare};
+use crate::{measured::Run, stats::Sample, words::times};
 
 /// Of all controls.
 pub(crate) fn of_all(run: &Run) -> NoiseFloor {

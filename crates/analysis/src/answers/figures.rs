@@ -6,9 +6,10 @@ use schema::{
 };
 
 use crate::{
+    cells::metric,
     compare::compare,
     measured::{Cell, Pass, Run},
-    metric, stats,
+    stats,
     words::thousands,
 };
 

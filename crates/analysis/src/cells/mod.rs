@@ -1,12 +1,17 @@
 //! What one arm did under one condition.
 
+pub(crate) mod counted;
+pub(crate) mod forks;
+pub(crate) mod metric;
+pub(crate) mod precision;
+pub(crate) mod safepoints;
+
 use schema::{
     findings::{CellFinding, Status},
     protocol::Tally,
 };
 
 use crate::{
-    forks,
     measured::{Cell, Run, most_frequent},
     stats::{self, Sample},
     words::{amount, count, times},

@@ -5,7 +5,8 @@ use schema::{
     counted::{Counted, CountedFinding, Histogram},
 };
 
-use crate::{measured::Run, metric::PAGES_NOT_COUNTED};
+use super::metric::PAGES_NOT_COUNTED;
+use crate::measured::Run;
 
 const MIB: f64 = 1_048_576.0;
 

@@ -8,10 +8,11 @@ use schema::{
     record::Confirmation,
 };
 
+use super::Compared;
 use crate::{
-    compare::{self, Compared},
-    forks::side,
-    map,
+    answers::map,
+    cells::forks::side,
+    compare,
     measured::Run,
     stats,
     words::{amount, count, thousands, times},

@@ -1,5 +1,9 @@
 //! What a reader must know of the whole run before believing any of it.
 
+pub(crate) mod around;
+pub(crate) mod cpu_cache;
+pub(crate) mod traps;
+
 use schema::{
     Record, State,
     findings::{NoiseFloor, StateNoise},

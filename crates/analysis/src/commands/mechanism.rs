@@ -11,8 +11,8 @@ use schema::{
     observation::{Access, Calls, Likeness, MappingCount, MechanismFinding, Observation, Observed, Versus},
 };
 
+use super::confounders;
 use crate::{
-    confounders,
     measured::{Cell, Run},
     words,
 };
@@ -442,7 +442,7 @@ mod tests {
             Observed { arm: "command/B".into(), seen: Reading::unavailable("not allowed") },
         ];
         let mut record: Record =
-            serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
+            serde_json::from_str(include_str!("../../../schema/tests/records/version-1.json")).unwrap();
         record.observations = arms.into();
         record.cells.truncate(1);
         record.cells[0].arm.name = "command/B".into();

@@ -372,7 +372,7 @@ mod tests {
         let cell = |median: f64| {
             let estimate = Estimate { median, ci_low: median, ci_high: median };
             let record: Record =
-                serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
+                serde_json::from_str(include_str!("../../../schema/tests/records/version-1.json")).unwrap();
             let (arm, condition) = (record.cells[0].arm.clone(), record.conditions[0].clone());
             let id = record.cell_id(0).unwrap();
             SharedCell {
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_run_gives_the_answers_it_gives() {
-        let record: Record = serde_json::from_str(include_str!("../../schema/tests/records/version-1.json")).unwrap();
+        let record: Record = serde_json::from_str(include_str!("../../../schema/tests/records/version-1.json")).unwrap();
         let findings = crate::analyze(&record);
         let versus = across((&record, &findings), (&record, &findings));
         assert_eq!(versus.answers.len(), findings.comparisons.len());

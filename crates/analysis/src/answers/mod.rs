@@ -1,0 +1,6 @@
+//! What a run answers, made of its comparisons: the map, crossovers, published figures, what fills do.
+
+pub(crate) mod crossover;
+pub(crate) mod figures;
+pub(crate) mod fills;
+pub(crate) mod map;
