@@ -13,6 +13,7 @@ mod cost;
 mod measured;
 mod several;
 pub mod stats;
+mod verdict;
 mod warnings;
 mod words;
 
@@ -27,9 +28,9 @@ use commands::{mechanism, share};
 use compare::noise;
 use warnings::{around, cpu_cache, traps};
 
+pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
 pub use commands::share::Spent;
-pub use compare::{MARGIN, confirm::headlines, verdict};
 pub use cost::{Asked, faults_on, fit, fit_fills, forecast};
 pub use several::{
     gate::{Analyzed, gate},
@@ -46,7 +47,7 @@ pub fn analyze(record: &Record) -> Findings {
     let run = measured::Run::new(record);
     let mut compared = compare::against_baselines(&run);
     let costs = cost::of_run(&run, &mut compared);
-    let (noise_floor, noise_floors) = (noise::of_all(&run), run.floors().to_vec());
+    let (noise_floor, noise_floors) = (noise::of_all(&run), noise::of_states(&run).to_vec());
     let counted = counted::all(&run);
     let mut warnings = warnings::of_run(&run, &noise_floor, &noise_floors);
     warnings.extend(around::of_passes(&run));

@@ -12,17 +12,22 @@ use schema::{
     runtime::JVM,
 };
 
-use crate::{
-    compare::{explanation, noise},
-    stats::Sample,
-};
+use crate::stats::Sample;
+
+/// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
+/// not say how often.
+const TICK_NS: f64 = 4e6;
+
+/// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
+const JVM_TICK_NS: f64 = 1e7;
 
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,
     pub(crate) cells: Vec<Cell<'a>>,
     one_runtime: bool,
     pub(crate) labels: Labels,
-    floors: OnceCell<Vec<StateNoise>>,
+    /// Worked out once, by `compare::noise`.
+    pub(crate) floors: OnceCell<Vec<StateNoise>>,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.
@@ -53,11 +58,6 @@ pub(crate) struct Pass<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// How far apart two measurements of one arm lie, in each state with controls.
-    pub(crate) fn floors(&self) -> &[StateNoise] {
-        self.floors.get_or_init(|| noise::of_states(self))
-    }
-
     pub(crate) fn new(record: &'a Record) -> Run<'a> {
         Run::of(record, |_| true)
     }
@@ -125,7 +125,7 @@ impl<'a> Cell<'a> {
             condition,
             own,
             passes: Vec::new(),
-            tick_ns: explanation::tick_ns(record, &entry.arm),
+            tick_ns: tick_ns(record, &entry.arm),
             invalid: Vec::new(),
             failed: Vec::new(),
         };
@@ -285,6 +285,11 @@ impl Pass<'_> {
     pub(crate) fn ns_per_op(&self) -> Option<f64> {
         (self.ns > 0.0 && self.tally.ops > 0).then(|| self.ns / self.tally.ops as f64)
     }
+}
+
+fn tick_ns(record: &Record, arm: &Arm) -> f64 {
+    let kernel = record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns.max(1) as f64);
+    if arm.runtime == JVM.name { kernel.max(JVM_TICK_NS) } else { kernel }
 }
 
 /// The most frequent one (of equally frequent ones the first in the alphabet), and how often it occurs.

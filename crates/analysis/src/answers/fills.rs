@@ -9,6 +9,8 @@ use schema::{
     record::FilledRange,
 };
 
+use crate::verdict::MARGIN;
+
 /// Nothing where a run knows one fill alone.
 pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<FillFinding> {
     let mut fills: Vec<Fill> = comparisons.iter().filter_map(|it| it.condition.fill()).collect();
@@ -118,7 +120,7 @@ fn refills(
             ns(&|it| it.id.condition == now.id.condition && [&now.baseline, &now.arm].contains(&&it.arm.name))?;
         let then_ns = ns(&|it| it.id == then.id)?;
         // Less than the margin of all verdicts is no saving.
-        (now_ns > then_ns * (1.0 + crate::MARGIN)).then(|| {
+        (now_ns > then_ns * (1.0 + MARGIN)).then(|| {
             Ok(Refill {
                 fill,
                 elapsed_ns,

@@ -6,8 +6,9 @@ use schema::{
 };
 
 use crate::{
-    compare::{Compared, LEAST_PAIRS, MARGIN, compare, direction},
+    compare::{Compared, compare},
     measured::{Cell, Run},
+    verdict::{LEAST_PAIRS, MARGIN, direction},
     words::{list, percent, thousands, times},
 };
 

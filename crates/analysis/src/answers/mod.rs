@@ -3,4 +3,5 @@
 pub(crate) mod crossover;
 pub(crate) mod figures;
 pub(crate) mod fills;
+pub(crate) mod headline;
 pub(crate) mod map;

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use schema::findings::{Fork, ForkSplit, RuntimeFinding};
 
 use crate::{
-    compare::direction,
     measured::{Cell, Pass, Run},
     stats::Sample,
+    verdict::{direction, side},
     words::{count, times},
 };
 
@@ -130,12 +130,6 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Opt
         }
     }
     (warnings, undecided)
-}
-
-/// Faster, slower or neither, by the margin.
-pub(crate) fn side(speedup: f64) -> i8 {
-    let margin = 1.0 + crate::compare::MARGIN;
-    i8::from(speedup > margin) - i8::from(speedup < 1.0 / margin)
 }
 
 /// Arms by name and consume, over all their conditions, where runtimes stand beside each other.

@@ -6,17 +6,18 @@ use schema::{
 };
 
 use crate::{
-    compare::{LEAST_PAIRS, MARGIN, verdict},
+    verdict::{MARGIN, Open, verdict},
     words::percent,
 };
 
 /// By the whole interval. Ratios by the rule that comparisons are judged by: lower is what is called faster there. A claim
 /// that two arms are the same is reversed by a clear difference, whichever way it goes.
 pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVerdict, Option<String>) {
-    let (of_ratio, why) = verdict(Some(estimate), rounds);
-    if rounds < LEAST_PAIRS {
-        return (ClaimVerdict::Undecided, why);
-    }
+    let of_ratio = match verdict(Some(estimate), rounds) {
+        Ok(verdict) => verdict,
+        Err(open @ Open::TooFewRounds { .. }) => return (ClaimVerdict::Undecided, Some(open.to_string())),
+        Err(Open::Across { .. }) => Verdict::Undecided,
+    };
     let Estimate { ci_low, ci_high, .. } = estimate;
     let claimed = match (expect, of_ratio) {
         (Expect::Lower, Verdict::Faster) | (Expect::Higher, Verdict::Slower) => ClaimVerdict::Holds,

@@ -12,8 +12,9 @@ use crate::{
         forks,
         metric::{self, MetricResult},
     },
-    compare::{LEAST_PAIRS, compare, equal_work, verdict},
+    compare::{compare, equal_work},
     measured::{Cell, Run},
+    verdict::{LEAST_PAIRS, Open, side},
     words::{digits, list},
 };
 
@@ -158,7 +159,10 @@ impl<'a> Question<'a> {
             return outcome;
         }
         let Some(estimate) = estimate else {
-            outcome.why = if (1..LEAST_PAIRS).contains(&rounds) { verdict(None, rounds).1 } else { remark };
+            outcome.why = match rounds {
+                1..LEAST_PAIRS => Some(Open::TooFewRounds { rounds }.to_string()),
+                _ => remark,
+            };
             return outcome;
         };
         let said = asked.than.filter(|_| self.claim.metric == Metric::Time).map(|than| compare(run, than, asked.arm));
@@ -195,7 +199,7 @@ impl<'a> Question<'a> {
             let lies = |value: f64| match self.expect {
                 Expect::AtMost(most) => i8::from(value <= most),
                 Expect::AtLeast(least) => i8::from(value >= least),
-                Expect::Lower | Expect::Higher | Expect::Same => forks::side(value),
+                Expect::Lower | Expect::Higher | Expect::Same => side(value),
             };
             let show = |value: f64| match asked.than {
                 Some(_) => format!("{}x", digits(value)),

@@ -8,33 +8,11 @@ use schema::{
     record::Confirmation,
 };
 
-use super::Compared;
 use crate::{
-    answers::map,
-    cells::forks::side,
-    compare,
-    measured::Run,
     stats,
+    verdict::{LEAST_PAIRS, side, verdict},
     words::{amount, count, thousands, times},
 };
-
-/// The two cells, baseline and arm, that decide the answer to each of some conditions: the winner, or where the baseline
-/// wins the arm that comes closest.
-pub fn headlines(record: &Record, conditions: &[usize]) -> Vec<[usize; 2]> {
-    let run = Run::of(record, |cell| conditions.contains(&cell.condition));
-    conditions.iter().filter_map(|&index| decisive(&run, index)).collect()
-}
-
-fn decisive(run: &Run, index: usize) -> Option<[usize; 2]> {
-    let compared = compare::against_baseline(run, index);
-    let all: Vec<&Compared> = compared.iter().collect();
-    let for_each_work = map::one_for_each_work(run.baseline(index), &all);
-    let usable = for_each_work.iter().copied().filter(|it| it.finding.speedup.is_some());
-    let median = |it: &Compared| it.finding.speedup.map_or(0.0, |it| it.median);
-    let closest = || usable.max_by(|a, b| median(a).total_cmp(&median(b)));
-    let arm = map::fastest(run, &for_each_work).or_else(closest)?;
-    Some([arm.baseline.id.cell, arm.arm.id.cell])
-}
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
 /// and its median lies elsewhere, nothing is decided. Forks that disagree are more than a few pairs of them can answer.
@@ -42,7 +20,7 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
     let Some((job, ratios)) = measured_again(record, finding) else { return };
     let pairs = ratios.len() as u32;
     let Some(speedup) = stats::median_of_positive(ratios) else { return };
-    let (verdict, _) = compare::verdict(Some(speedup), pairs);
+    let verdict = verdict(Some(speedup), pairs).unwrap_or(Verdict::Undecided);
     let rounds = (finding.speedup, finding.verdict);
     let lies_elsewhere = || rounds.0.is_none_or(|it| side(it.median) != side(speedup.median));
     finding.answer_of = match verdict.is_decided() {
@@ -133,4 +111,4 @@ pub(crate) fn too_small(record: &Record, finding: &Comparison, covered: u64) -> 
     })
 }
 
-const _: () = assert!(Confirmation::PAIRS == compare::LEAST_PAIRS, "what is measured again can be decided");
+const _: () = assert!(Confirmation::PAIRS == LEAST_PAIRS, "what is measured again can be decided");

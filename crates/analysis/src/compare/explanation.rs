@@ -1,7 +1,7 @@
 //! Why: one sentence of counted numbers, about what differs most between two arms. It reports, it never concludes;
 //! whether the counts account for the time is another question.
 
-use schema::{Arm, State, runtime::JVM};
+use schema::State;
 
 use crate::{
     measured::{Cell, Run},
@@ -14,18 +14,6 @@ const ALIKE: f64 = 1.25;
 
 /// How many of the differences are reported.
 const TOLD: usize = 3;
-
-/// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
-/// not say how often.
-const TICK_NS: f64 = 4e6;
-
-/// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
-const JVM_TICK_NS: f64 = 1e7;
-
-pub(crate) fn tick_ns(record: &schema::Record, arm: &Arm) -> f64 {
-    let kernel = record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns.max(1) as f64);
-    if arm.runtime == JVM.name { kernel.max(JVM_TICK_NS) } else { kernel }
-}
 
 pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
     let [a, b] = [baseline, arm].map(|cell| Counts::of(run, cell));

@@ -4,21 +4,17 @@ pub(crate) mod confirm;
 pub(crate) mod equal_work;
 pub(crate) mod explanation;
 pub(crate) mod noise;
+mod rounds;
 
-use schema::findings::{AnswerOf, Comparison, Estimate, Verdict};
+use schema::findings::{AnswerOf, Comparison, Verdict};
 
 use crate::{
-    cells::forks,
+    cells::{self, forks},
     measured::{Cell, Run},
-    stats,
-    words::{percent, times},
+    verdict::verdict,
 };
 
-/// Differences below this do not matter for choosing a method.
-pub const MARGIN: f64 = 0.05;
-
-/// With fewer rounds nothing is decided: four of four rounds go the same way by chance once in eight times.
-pub(crate) const LEAST_PAIRS: u32 = 5;
+use rounds::Rounds;
 
 /// A comparison as it is listed, with the cells it came from.
 pub(crate) struct Compared<'a, 'r> {
@@ -40,20 +36,18 @@ pub(crate) fn against_baseline<'a, 'r>(run: &'r Run<'a>, condition: usize) -> Ve
 }
 
 pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
-    let pairs = baseline.pairs(arm);
-    let work = equal_work::check(run, baseline, arm, &pairs);
-    let ratios: Vec<f64> =
-        pairs.iter().filter_map(|(baseline, arm)| Some(baseline.ns_per_op()? / arm.ns_per_op()?)).collect();
-    let rounds = ratios.len() as u32;
-    let speedup = stats::median_of_positive(ratios);
+    let Rounds { pairs, timed, work, speedup } = Rounds::of(run, baseline, arm);
     let (speedup, verdict, reason) = if !work.unequal.is_empty() {
         (None, Verdict::NotComparable, Some(work.unequal.join("; ")))
-    } else if let Some(reason) = not_measured(run, baseline, arm, pairs.len(), rounds) {
+    } else if let Some(reason) = not_measured(run, baseline, arm, pairs, timed) {
         (speedup, Verdict::Undecided, Some(reason))
     } else {
-        let (verdict, reason) = verdict(speedup, rounds);
-        // Of a run that was stopped, more rounds are no advice: it would have made them.
-        (speedup, verdict, reason.map(|it| if run.record.was_stopped() { it.replace(&advice(rounds), "") } else { it }))
+        match verdict(speedup, timed) {
+            Ok(verdict) => (speedup, verdict, None),
+            // A run that was stopped would have made more rounds.
+            Err(open) if run.record.was_stopped() => (speedup, Verdict::Undecided, Some(open.to_string())),
+            Err(open) => (speedup, Verdict::Undecided, Some(open.with_advice())),
+        }
     };
     let mut warnings = work.warnings;
     let (split, undecided) = forks::judge(run, baseline, arm);
@@ -71,7 +65,7 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         arm: arm.arm().name.clone(),
         because: (verdict != Verdict::NotComparable).then(|| explanation::explanation(run, baseline, arm)).flatten(),
         speedup,
-        pairs: pairs.len() as u32,
+        pairs,
         verdict,
         reason,
         warnings,
@@ -88,99 +82,17 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
     finding
 }
 
-/// The rule by which everything is judged, with a margin of 5 % on the ratio scale, which is the same both ways: the
-/// whole interval above 1.05 is `faster`, below 1/1.05 `slower`, within both (edges included) `same`; an interval that
-/// crosses an edge is `undecided`, and so is everything from fewer than five rounds. With the reason, if undecided.
-pub fn verdict(speedup: Option<Estimate>, rounds: u32) -> (Verdict, Option<String>) {
-    let (slower_edge, faster_edge) = (1.0 / (1.0 + MARGIN), 1.0 + MARGIN);
-    let Some(Estimate { ci_low, ci_high, .. }) = speedup.filter(|_| rounds >= LEAST_PAIRS) else {
-        let rounds = if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") };
-        return (Verdict::Undecided, Some(format!("only {rounds}; {LEAST_PAIRS} are the least that decide anything")));
-    };
-    if ci_low > faster_edge {
-        (Verdict::Faster, None)
-    } else if ci_high < slower_edge {
-        (Verdict::Slower, None)
-    } else if ci_low >= slower_edge && ci_high <= faster_edge {
-        (Verdict::Same, None)
-    } else {
-        let reach = if ci_low > 1.0 {
-            "surely above 1, perhaps by less than the margin of"
-        } else if ci_high < 1.0 {
-            "surely below 1, perhaps by less than the margin of"
-        } else {
-            "across the margin of"
-        };
-        let reason = format!(
-            "the speedup lies between {ci_low:.2} and {ci_high:.2}, {reach} {}{}",
-            percent(MARGIN),
-            advice(rounds)
-        );
-        (Verdict::Undecided, Some(reason))
-    }
-}
-
-fn advice(rounds: u32) -> String {
-    format!("; more than these {rounds} rounds would narrow it (--rounds)")
-}
-
-fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: usize, rounds: u32) -> Option<String> {
-    if rounds > 0 {
+fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: u32, timed: u32) -> Option<String> {
+    if timed > 0 {
         return None;
     }
     let missing = [baseline, arm].into_iter().find(|cell| cell.passes.is_empty());
     Some(match missing {
         Some(cell) => {
-            let finding = crate::cells::finding(run, cell);
+            let finding = cells::finding(run, cell);
             format!("{} has no valid pass: {}", run.name(cell.arm()), finding.reason.unwrap_or_default())
         }
         None if pairs > 0 => "no pass did any work that took time".to_string(),
         None => "both were measured, but never in the same round".to_string(),
     })
-}
-
-/// `1.2x faster`, `1.3x slower`, for one end of an interval.
-pub(crate) fn direction(speedup: f64) -> String {
-    if speedup >= 1.0 { format!("{} faster", times(speedup)) } else { format!("{} slower", times(1.0 / speedup)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(low: f64, high: f64) -> Verdict {
-        verdict(Some(Estimate { median: (low * high).sqrt(), ci_low: low, ci_high: high }), 5).0
-    }
-
-    #[test]
-    fn the_verdict_changes_exactly_at_the_margin() {
-        assert_eq!(check(1.0501, 1.20), Verdict::Faster);
-        assert_eq!(check(1.05, 1.20), Verdict::Undecided);
-        assert_eq!(check(0.80, 0.9523), Verdict::Slower);
-        assert_eq!(check(0.80, 1.0 / 1.05), Verdict::Undecided);
-        assert_eq!(check(1.0 / 1.05, 1.05), Verdict::Same);
-        assert_eq!(check(0.9523, 1.05), Verdict::Undecided);
-        assert_eq!(check(1.0 / 1.05, 1.0501), Verdict::Undecided);
-        assert_eq!(check(0.5, 2.0), Verdict::Undecided);
-    }
-
-    #[test]
-    fn four_rounds_decide_nothing_and_five_may() {
-        let clear = Some(Estimate { median: 2.0, ci_low: 1.9, ci_high: 2.1 });
-        assert_eq!(verdict(clear, 5), (Verdict::Faster, None));
-        let (four, reason) = verdict(clear, 4);
-        assert_eq!(four, Verdict::Undecided);
-        assert!(reason.unwrap().starts_with("only 4 rounds"));
-        assert!(verdict(None, 1).1.unwrap().starts_with("only 1 round;"));
-    }
-
-    #[test]
-    fn an_undecided_verdict_says_its_interval_and_what_would_help() {
-        let (_, reason) = verdict(Some(Estimate { median: 1.04, ci_low: 1.01, ci_high: 1.09 }), 8);
-        assert_eq!(
-            reason.unwrap(),
-            "the speedup lies between 1.01 and 1.09, surely above 1, perhaps by less than the margin of 5 %; more than \
-             these 8 rounds would narrow it (--rounds)"
-        );
-    }
 }

@@ -5,8 +5,8 @@ use schema::{
     findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
 };
 
-use super::{LEAST_PAIRS, compare};
-use crate::{measured::Run, stats::Sample, words::times};
+use super::rounds::Rounds;
+use crate::{measured::Run, stats::Sample, verdict::LEAST_PAIRS, words::times};
 
 /// Of all controls.
 pub(crate) fn of_all(run: &Run) -> NoiseFloor {
@@ -14,15 +14,17 @@ pub(crate) fn of_all(run: &Run) -> NoiseFloor {
 }
 
 /// Of the controls of each state that has some.
-pub(crate) fn of_states(run: &Run) -> Vec<StateNoise> {
-    let mut states: Vec<State> = Vec::new();
-    for condition in &run.record.conditions {
-        if !states.contains(&condition.state) {
-            states.push(condition.state);
+pub(crate) fn of_states<'r>(run: &'r Run) -> &'r [StateNoise] {
+    run.floors.get_or_init(|| {
+        let mut states: Vec<State> = Vec::new();
+        for condition in &run.record.conditions {
+            if !states.contains(&condition.state) {
+                states.push(condition.state);
+            }
         }
-    }
-    let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it == state) });
-    of_states.filter(|it| it.floor.pairs > 0).collect()
+        let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it == state) });
+        of_states.filter(|it| it.floor.pairs > 0).collect()
+    })
 }
 
 /// What two measurements of one arm differ by says nothing about two arms. A device has fast and slow minutes, which the
@@ -30,7 +32,7 @@ pub(crate) fn of_states(run: &Run) -> Vec<StateNoise> {
 /// minute later. An answer that was measured twice, by rounds and at the size of the job, stays.
 pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
     let state = finding.condition.state;
-    let floor = run.floors().iter().find(|it| it.state == state).map(|it| &it.floor);
+    let floor = of_states(run).iter().find(|it| it.state == state).map(|it| &it.floor);
     let (Some(width), Some(speedup)) = (floor.and_then(|it| it.half_width), finding.speedup) else { return };
     let is_beyond = match finding.verdict {
         Verdict::Faster => speedup.ci_low > 1.0 + width,
@@ -53,9 +55,8 @@ fn floor(run: &Run, counts: impl Fn(State) -> bool) -> NoiseFloor {
     let speedups: Vec<Estimate> = controls
         .filter_map(|control| {
             let baseline = run.baseline(control.entry.condition)?;
-            let comparison = compare(run, baseline, control);
-            let measured = comparison.verdict != Verdict::NotComparable && comparison.pairs >= LEAST_PAIRS;
-            comparison.speedup.filter(|_| measured)
+            let rounds = Rounds::of(run, baseline, control);
+            rounds.speedup.filter(|_| rounds.work.unequal.is_empty() && rounds.pairs >= LEAST_PAIRS)
         })
         .collect();
     NoiseFloor {

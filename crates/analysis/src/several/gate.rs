@@ -15,8 +15,9 @@ use schema::{
 
 use super::runs::{self, ratio};
 use crate::{
-    compare::{LEAST_PAIRS, confirm},
+    compare::confirm,
     stats::{LEAST_RUNS, ratio_of_groups},
+    verdict::LEAST_PAIRS,
 };
 
 /// A run, with what follows from it.

@@ -11,7 +11,7 @@ use schema::{
     findings::{ClaimFinding, ClaimVerdict},
 };
 
-use crate::compare::LEAST_PAIRS;
+use crate::verdict::LEAST_PAIRS;
 
 /// What the runs so far said of claims.
 #[derive(Debug, Default)]

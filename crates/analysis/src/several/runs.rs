@@ -14,7 +14,7 @@ use schema::{
 };
 
 use crate::{
-    compare::verdict,
+    verdict::verdict,
     words::{size, thousands},
 };
 
@@ -176,7 +176,10 @@ fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAns
 fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<SharedCell> {
     let (first, second) = (a.ns_per_op?, b.ns_per_op?);
     let speedup = ratio(first, second);
-    let (verdict, mut reason) = verdict(speedup, a.samples.min(b.samples));
+    let (verdict, mut reason) = match verdict(speedup, a.samples.min(b.samples)) {
+        Ok(verdict) => (verdict, None),
+        Err(open) => (Verdict::Undecided, Some(open.with_advice())),
+    };
     let sizes = fields::differences(Role::Size, own(a), own(b));
     if verdict != Verdict::Undecided && !sizes.is_empty() {
         let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
@@ -396,7 +399,8 @@ mod tests {
 
     #[test]
     fn a_run_gives_the_answers_it_gives() {
-        let record: Record = serde_json::from_str(include_str!("../../../schema/tests/records/version-1.json")).unwrap();
+        let record: Record =
+            serde_json::from_str(include_str!("../../../schema/tests/records/version-1.json")).unwrap();
         let findings = crate::analyze(&record);
         let versus = across((&record, &findings), (&record, &findings));
         assert_eq!(versus.answers.len(), findings.comparisons.len());

@@ -10,9 +10,9 @@ use schema::{
 };
 
 use crate::{
-    compare::MARGIN,
     measured::{Cell, Run},
     stats::Sample,
+    verdict::MARGIN,
     words::{percent, size},
 };
 
