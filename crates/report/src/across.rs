@@ -11,11 +11,13 @@ use schema::{
 
 use crate::{
     Style,
+    contents::summary::plural,
+    layout::{
+        number,
+        page::{Page, Paint},
+        table::{Cell, Column, Table},
+    },
     markdown::escape,
-    number,
-    page::{Page, Paint},
-    summary::plural,
-    table::{Cell, Column, Table},
 };
 
 /// As JSON, with a line feed.

@@ -13,7 +13,7 @@ use schema::{
     record::{Outcome, Reading, Sample},
 };
 
-use crate::text::visible;
+use crate::layout::text::visible;
 
 /// Before those of the condition (`schema::fields`).
 const WHICH: &[&str] = &[

@@ -9,10 +9,13 @@ use schema::{
 };
 
 use crate::{
-    Style, number,
-    page::{Page, Paint, Piece},
-    summary::plural,
-    table::{Cell, Column, Table},
+    Style,
+    contents::summary::plural,
+    layout::{
+        number,
+        page::{Page, Paint, Piece},
+        table::{Cell, Column, Table},
+    },
 };
 
 /// The inspection for a terminal or a pipe.

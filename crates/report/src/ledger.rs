@@ -3,10 +3,10 @@
 use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 
 use crate::{
-    Style, claim,
-    page::{Page, Paint},
+    Style,
+    contents::{claim, summary::plural},
+    layout::page::{Page, Paint},
     shell,
-    summary::plural,
 };
 
 /// The ledger as text.

@@ -1,59 +1,49 @@
 //! Record and findings → text. Every function here is pure: the same input gives the same string, without I/O,
 //! without a clock, and without statistics (those are `analysis`'s).
 //!
-//! The contents are in `map` (the map, state → winner → margin → why), `summary` (noise floor, ceiling,
-//! crossovers, what was lost), `study` and `claim` (published against measured), `details` (a table per condition) and
-//! `environment`; the layout is in `terminal` and `markdown`, which have the same contents. `ledger`, `across`
-//! and `saved` report on several runs. File names, reasons and everything else in a record are
-//! untrusted text: `page` and `markdown` let nothing through that could move a cursor or become markup.
+//! What a report says is in `contents`: the map (state → winner → margin → why), the summary (noise floor, ceiling,
+//! crossovers, what was lost), studies and claims (published against measured), a table per condition, the environment.
+//! `terminal`, `markdown` and `html` lay the same contents out, with what is in `layout`. `ledger`, `across` and `saved`
+//! report on several runs. File names, reasons and everything else in a record are untrusted text: `layout::page` and
+//! `markdown` let nothing through that could move a cursor or become markup.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod across;
-mod claim;
-mod costs;
-mod counted;
+mod contents;
 mod csv;
-mod details;
-mod environment;
-mod fills;
 mod html;
 mod inspection;
+mod layout;
 mod ledger;
 mod listing;
-mod map;
 mod markdown;
-mod number;
-mod page;
 mod plan;
-mod runtimes;
-mod safepoints;
 mod saved;
 mod shell;
-mod study;
-mod summary;
-mod table;
 mod terminal;
-mod text;
-mod timeline;
 
 use schema::{Findings, Record, SCHEMA_VERSION, across::Versus, findings::Document};
 
 pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked, gate_not_judged};
-pub use claim::variant;
-pub use costs::{forecast, forecast_json};
+pub use contents::{
+    claim::variant,
+    costs::{forecast, forecast_json},
+    study::studies,
+};
 pub use csv::csv;
 pub use html::{across_html, html};
 pub use inspection::{inspection, inspection_json};
+pub use layout::{
+    number::{bytes, count, duration, seconds, speedup, throughput},
+    text::visible,
+};
 pub use ledger::{claims, claims_json};
 pub use listing::listing;
 pub use markdown::markdown;
-pub use number::{bytes, count, duration, seconds, speedup, throughput};
 pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
-pub use study::studies;
 pub use terminal::terminal;
-pub use text::visible;
 
 /// How a text for a terminal, or for a pipe, is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

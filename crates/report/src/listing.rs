@@ -2,8 +2,10 @@
 
 use crate::{
     Style,
-    page::{Page, Paint},
-    text::visible,
+    layout::{
+        page::{Page, Paint},
+        text::visible,
+    },
 };
 
 /// Wrapped to a width; without one, as in a pipe, every entry is one line, which other programs can read.

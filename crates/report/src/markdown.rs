@@ -6,11 +6,13 @@ use std::fmt::Write;
 use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
-    claim, costs, counted, details, environment, fills, map, number, runtimes, safepoints, shell,
-    study::{self, Intervals},
-    summary,
-    table::Table,
-    text::visible,
+    contents::{
+        claim, costs, counted, details, environment, fills, map, runtimes, safepoints,
+        study::{self, Intervals},
+        summary,
+    },
+    layout::{number, table::Table, text::visible},
+    shell,
 };
 
 /// The report as GitHub-flavoured Markdown.
@@ -130,7 +132,8 @@ fn the_map(out: &mut String, record: &Record, findings: &Findings) {
         for row in &section.rows {
             let also = if also { format!(" {} |", escape(&row.also)) } else { String::new() };
             let fastest = escape(&row.fastest);
-            let fastest = if row.paint == crate::page::Paint::Good { format!("**{fastest}**") } else { fastest };
+            let fastest =
+                if row.paint == crate::layout::page::Paint::Good { format!("**{fastest}**") } else { fastest };
             let margin = escape(format!("{} {}", row.margin, row.versus).trim());
             push(
                 out,

@@ -6,9 +6,12 @@ use schema::{
 };
 
 use crate::{
-    Style, claim, number,
-    page::{Page, Paint},
-    summary::plural,
+    Style,
+    contents::{claim, summary::plural},
+    layout::{
+        number,
+        page::{Page, Paint},
+    },
 };
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.

@@ -6,10 +6,13 @@ use schema::{
 };
 
 use crate::{
-    Style, number,
-    page::{Page, Paint},
-    summary::plural,
-    table::{Cell, Column, Table},
+    Style,
+    contents::summary::plural,
+    layout::{
+        number,
+        page::{Page, Paint},
+        table::{Cell, Column, Table},
+    },
 };
 
 /// As JSON, with a line feed.

@@ -1,6 +1,6 @@
 //! Commands that a report prints to be pasted into a shell.
 
-use crate::text::visible;
+use crate::layout::text::visible;
 
 /// A command of faultline with one word from a record. That word is quoted, so it is one word of a POSIX shell and nothing
 /// else, and it is no option. What a terminal would not show is spelled out: then it names nothing.

@@ -3,10 +3,14 @@
 use schema::{Findings, Record};
 
 use crate::{
-    Style, claim, costs, counted, details, environment, fills,
-    map::{self, Section},
-    page::{Page, Paint},
-    runtimes, safepoints, shell, study, summary, timeline,
+    Style,
+    contents::{
+        claim, costs, counted, details, environment, fills,
+        map::{self, Section},
+        runtimes, safepoints, study, summary, timeline,
+    },
+    layout::page::{Page, Paint},
+    shell,
 };
 
 /// The report as text. `saved` is where the record lies, if it was saved.

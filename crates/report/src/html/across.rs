@@ -3,16 +3,15 @@
 use maud::{Markup, html};
 use schema::across::{Across, Versus};
 
-use crate::{
-    across::{SAME_PLACE, answered, changed, counted, heading, table},
-    number,
-};
-
 use super::{
     chart::speedup::{Row, forest_plot},
     document,
     figure::{Figure, Looks},
     part, said, shown,
+};
+use crate::{
+    across::{SAME_PLACE, answered, changed, counted, heading, table},
+    layout::number,
 };
 
 /// The whole comparison as one HTML document.

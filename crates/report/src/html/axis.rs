@@ -1,7 +1,7 @@
 //! Where a value stands on an axis, which values have ticks, and how they are written. Pure numbers: `svg` draws them.
 
 use super::figure::{Axis, Scale, Unit};
-use crate::{number, text};
+use crate::layout::{number, text};
 
 /// What an axis shows, from its beginning to its end.
 #[derive(Debug, Clone, Copy, PartialEq)]

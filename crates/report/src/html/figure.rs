@@ -1,6 +1,6 @@
 //! What a chart is made of: a plot as data, which `svg` draws, and the same numbers as a table.
 
-use crate::{number, table::Table, text};
+use crate::layout::{number, table::Table, text};
 
 /// The figures of a chart, or why there are none, in one sentence.
 pub(super) type Drawn = Result<Vec<Figure>, String>;

@@ -14,7 +14,10 @@ mod svg;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use schema::{Findings, Record};
 
-use crate::{environment, number, study, summary, text::visible};
+use crate::{
+    contents::{environment, study, summary},
+    layout::{number, text::visible},
+};
 
 use self::{
     chart::{CHARTS, Chart},

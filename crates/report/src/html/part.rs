@@ -3,12 +3,16 @@
 use maud::{Markup, html};
 use schema::{Condition, Findings, Labels, Record, findings::Status};
 
-use crate::{
-    claim, costs, counted, details, fills, map, page::Paint, runtimes, safepoints, shell, study, study::Intervals,
-    summary, table::Table,
-};
-
 use super::said;
+use crate::{
+    contents::{
+        claim, costs, counted, details, fills, map, runtimes, safepoints,
+        study::{self, Intervals},
+        summary,
+    },
+    layout::{page::Paint, table::Table},
+    shell,
+};
 
 pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     html! {

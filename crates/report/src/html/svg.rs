@@ -11,7 +11,7 @@ use super::{
     axis::{Range, Tick, ticks, width},
     figure::{Axis, Guide, Kind, Look, Plot, Point, Scale, Series, Symbol},
 };
-use crate::text;
+use crate::layout::text;
 
 /// Of text, in pixels.
 const FONT: f64 = 12.0;

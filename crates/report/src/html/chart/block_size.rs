@@ -2,13 +2,14 @@
 
 use schema::{Bytes, Findings, Record, findings::Crossover};
 
+use super::{Chart, Named, View, distinct, place};
 use crate::{
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Plot, Point, Scale, Series, Unit, label},
-    number,
-    table::{Cell, Column, Table},
+    layout::{
+        number,
+        table::{Cell, Column, Table},
+    },
 };
-
-use super::{Chart, Named, View, distinct, place};
 
 pub(super) const CHART: Chart = Chart {
     id: "block-size",

@@ -2,13 +2,14 @@
 
 use schema::{Findings, Record, findings::CellFinding, record::Reading};
 
+use super::{Chart, Named, View};
 use crate::{
     html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Unit, label},
-    number,
-    table::{Cell, Column, Table},
+    layout::{
+        number,
+        table::{Cell, Column, Table},
+    },
 };
-
-use super::{Chart, Named, View};
 
 pub(super) const CHART: Chart = Chart {
     id: "faults",

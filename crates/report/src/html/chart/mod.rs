@@ -10,9 +10,8 @@ mod where_time;
 
 use schema::{Condition, Findings, Labels, Record, findings::CellFinding};
 
-use crate::map::Names;
-
 use super::figure::{Drawn, Looks};
+use crate::contents::map::Names;
 
 /// A section of the page with its figures.
 pub(super) struct Chart {

@@ -5,13 +5,12 @@ use schema::{
     findings::{Estimate, FigureFinding},
 };
 
-use crate::{
-    html::figure::{Axis, Colour, Drawn, Figure, Guide, Kind, Look, Plot, Point, Scale, Series, Symbol, Unit, label},
-    number,
-    study::{self, Intervals},
-};
-
 use super::Chart;
+use crate::{
+    contents::study::{self, Intervals},
+    html::figure::{Axis, Colour, Drawn, Figure, Guide, Kind, Look, Plot, Point, Scale, Series, Symbol, Unit, label},
+    layout::number,
+};
 
 pub(super) const CHART: Chart = Chart {
     id: "published",

@@ -5,13 +5,14 @@ use schema::{
     findings::{AnswerOf, Comparison, Estimate},
 };
 
+use super::{Chart, View, distinct};
 use crate::{
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Looks, Plot, Point, Scale, Series, Unit, label},
-    number,
-    table::{Cell, Column, Table},
+    layout::{
+        number,
+        table::{Cell, Column, Table},
+    },
 };
-
-use super::{Chart, View, distinct};
 
 pub(super) const CHART: Chart = Chart {
     id: "speedup",

@@ -6,13 +6,14 @@ use schema::{
     timeline::{Moment, Passing, Timeline},
 };
 
+use super::{Chart, View};
 use crate::{
     html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Symbol, Unit, label},
-    number,
-    table::{Cell, Column, Table},
+    layout::{
+        number,
+        table::{Cell, Column, Table},
+    },
 };
-
-use super::{Chart, View};
 
 pub(super) const CHART: Chart = Chart {
     id: "timeline",
@@ -84,7 +85,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
 
 /// What the machine did, over the run's seconds; the passes as marks beneath.
 fn machine(record: &Record, labels: &Labels, timeline: &Timeline) -> Option<Figure> {
-    let table = crate::timeline::table(record)?;
+    let table = crate::contents::timeline::table(record)?;
     let curve = |name: &str, colour: Colour, of: &dyn Fn(&Moment) -> Option<f64>| {
         // A moment without a reading interrupts the curve.
         let point = |it: &Moment| Point::new(it.at_s, of(it).unwrap_or(f64::NAN), "");

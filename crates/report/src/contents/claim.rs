@@ -5,7 +5,7 @@ use schema::{
     findings::{ClaimFinding, ClaimVerdict},
 };
 
-use crate::{
+use crate::layout::{
     page::{Page, Paint},
     text::{visible, width},
 };

@@ -8,11 +8,14 @@ use schema::{
     unit_cost::{BreakEven, Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
 };
 
+use super::summary::{all_of, plural};
 use crate::{
-    Style, number,
-    page::{Page, Paint},
-    summary::{all_of, plural},
-    table::{Cell, Column, Table},
+    Style,
+    layout::{
+        number,
+        page::{Page, Paint},
+        table::{Cell, Column, Table},
+    },
 };
 
 /// From how many reads of a cold file on another arm is the faster one, a sentence each.

@@ -9,11 +9,13 @@ use schema::{
     record::Reading,
 };
 
-use crate::{
+use super::{
     map::{self, Names},
+    study,
+};
+use crate::layout::{
     number,
     page::Paint,
-    study,
     table::{Cell, Column, Table},
 };
 

@@ -2,7 +2,7 @@
 
 use schema::{Labels, Record, record::Reading, timeline::Moment};
 
-use crate::{
+use crate::layout::{
     number,
     table::{Cell, Column, Table},
 };

@@ -1,11 +1,12 @@
 //! Text for a terminal, line by line. Nothing else in this crate writes to one, so this is where the two promises
 //! are kept: no line is wider than the page, and no character of a record reaches the terminal unescaped.
 
-use crate::{
-    Style, number,
+use super::{
+    number,
     table::Table,
     text::{GLUE, visible, width, wrap},
 };
+use crate::Style;
 
 /// What a text is, which decides its colour. Colour never says what the words do not say too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

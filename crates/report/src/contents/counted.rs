@@ -6,7 +6,7 @@ use schema::{
     record::Reading,
 };
 
-use crate::{
+use crate::layout::{
     number,
     table::{Cell, Column, Table},
 };

@@ -6,7 +6,7 @@ use schema::{
     findings::{AnswerOf, Estimate, MapLine, Verdict},
 };
 
-use crate::{
+use crate::layout::{
     number,
     page::{Page, Paint, Piece},
     text::{GLUE, visible, width, wrap, wrap_at_most},

@@ -6,7 +6,7 @@ use schema::{
     findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict},
 };
 
-use crate::{
+use crate::layout::{
     number,
     page::Paint,
     table::{Cell, Column, Table},

@@ -3,7 +3,7 @@
 
 use schema::{Findings, Record, findings::ForkSplit};
 
-use crate::{
+use crate::layout::{
     number,
     page::Paint,
     table::{Cell, Column, Table},

@@ -5,7 +5,7 @@ use schema::{
     record::{CacheKind, CpuCache, Reading},
 };
 
-use crate::number;
+use crate::layout::number;
 
 pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
     let environment = &record.environment;
@@ -52,7 +52,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ),
         ("file system", format!("{} ({})", target.file_system, target.mount_options)),
     ];
-    facts.extend(crate::runtimes::used(record).into_iter().map(|it| ("runtime", it)));
+    facts.extend(crate::contents::runtimes::used(record).into_iter().map(|it| ("runtime", it)));
     match &target.device {
         Reading::Value(device) => facts.push((
             "device",

@@ -2,7 +2,7 @@
 
 use schema::{ConditionId, Findings, Labels, Record, findings::Safepoints};
 
-use crate::{
+use crate::layout::{
     number,
     table::{Cell, Column, Table},
 };

@@ -9,11 +9,9 @@ use schema::{
     record::{Files, Outcome, Reading, RoundsEnd},
 };
 
-use crate::{
-    costs,
-    map::Names,
+use super::{costs, map::Names, study::without_numbers};
+use crate::layout::{
     number,
-    study::without_numbers,
     text::{GLUE, shortened},
 };
 

@@ -51,7 +51,7 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     let head = longest - tail;
     let head_end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
     let tail_start = text.char_indices().rev().nth(tail - 1).map_or(0, |(at, _)| at);
-    let left_out = crate::number::count((characters - head - tail) as f64);
+    let left_out = crate::layout::number::count((characters - head - tail) as f64);
     Cow::Owned(format!("{}… ({left_out} characters left out) …{}", &text[..head_end], &text[tail_start..]))
 }
 

@@ -3,7 +3,7 @@
 
 use schema::findings::Estimate;
 
-use crate::text::GLUE;
+use super::text::GLUE;
 
 /// What stands where a number is missing.
 pub(crate) const MISSING: &str = "–";

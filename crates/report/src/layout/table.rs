@@ -1,7 +1,7 @@
 //! A table whose numbers are never cut. Where it is wider than the page, the columns that do not fit go on in a second
 //! table beneath it, with the first column repeated; only text cells are broken into lines.
 
-use crate::{
+use super::{
     page::{Paint, Piece},
     text::{visible, width, wrap},
 };

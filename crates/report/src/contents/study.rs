@@ -7,15 +7,19 @@ use schema::{
     record::Reading,
 };
 
-use crate::{
-    Style,
+use super::{
     claim::variant,
     map::Names,
-    number,
-    page::{Page, Paint},
     summary::{self, plural},
-    table::{Cell, Column, Table},
-    text::{self, visible},
+};
+use crate::{
+    Style,
+    layout::{
+        number,
+        page::{Page, Paint},
+        table::{Cell, Column, Table},
+        text::{self, visible},
+    },
 };
 
 /// Whether a record is shown as a study: something was published, and is held against what was measured.
@@ -264,7 +268,7 @@ pub(crate) fn without_numbers(sentence: &str) -> String {
 /// Figures, claims and the equal-work check on a terminal.
 pub(crate) fn write(page: &mut Page, record: &Record, findings: &Findings) {
     write_figures(page, findings);
-    crate::claim::write(page, &findings.claims);
+    crate::contents::claim::write(page, &findings.claims);
     let checked = equal_work(record, findings);
     if !checked.is_empty() {
         page.blank();

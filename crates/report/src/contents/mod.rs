@@ -1,0 +1,14 @@
+//! What a report of one run says, part by part; `terminal`, `markdown` and `html` lay the parts out.
+
+pub(crate) mod claim;
+pub(crate) mod costs;
+pub(crate) mod counted;
+pub(crate) mod details;
+pub(crate) mod environment;
+pub(crate) mod fills;
+pub(crate) mod map;
+pub(crate) mod runtimes;
+pub(crate) mod safepoints;
+pub(crate) mod study;
+pub(crate) mod summary;
+pub(crate) mod timeline;

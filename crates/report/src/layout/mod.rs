@@ -1,0 +1,6 @@
+//! How texts are laid out: numbers and counted nouns, lines of a width, tables, pages for a terminal.
+
+pub(crate) mod number;
+pub(crate) mod page;
+pub(crate) mod table;
+pub(crate) mod text;
