@@ -10,11 +10,12 @@ use schema::{
 
 use crate::{
     Style,
-    contents::summary::plural,
     layout::{
         number,
-        page::{Page, Paint, Piece},
+        page::Page,
+        paint::{Paint, Piece},
         table::{Cell, Column, Table},
+        words::plural,
     },
 };
 

@@ -4,8 +4,8 @@ use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 
 use crate::{
     Style,
-    contents::{claim, summary::plural},
-    layout::page::{Page, Paint},
+    contents::claim,
+    layout::{page::Page, paint::Paint, words::plural},
     shell,
 };
 

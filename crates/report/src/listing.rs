@@ -2,10 +2,7 @@
 
 use crate::{
     Style,
-    layout::{
-        page::{Page, Paint},
-        text::visible,
-    },
+    layout::{page::Page, paint::Paint, text::visible},
 };
 
 /// Wrapped to a width; without one, as in a pipe, every entry is one line, which other programs can read.

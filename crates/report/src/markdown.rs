@@ -11,7 +11,7 @@ use crate::{
         study::{self, Intervals},
         summary,
     },
-    layout::{number, table::Table, text::visible},
+    layout::{number, paint::Paint, table::Table, text::visible, words::plural},
     shell,
 };
 
@@ -132,8 +132,7 @@ fn the_map(out: &mut String, record: &Record, findings: &Findings) {
         for row in &section.rows {
             let also = if also { format!(" {} |", escape(&row.also)) } else { String::new() };
             let fastest = escape(&row.fastest);
-            let fastest =
-                if row.paint == crate::layout::page::Paint::Good { format!("**{fastest}**") } else { fastest };
+            let fastest = if row.paint == Paint::Good { format!("**{fastest}**") } else { fastest };
             let margin = escape(format!("{} {}", row.margin, row.versus).trim());
             push(
                 out,
@@ -206,10 +205,7 @@ fn every_arm(out: &mut String, record: &Record, findings: &Findings) {
         out.push_str("\nReadings that are missing (–):\n\n");
         for it in missing {
             let cells = it.cells;
-            push(
-                out,
-                format_args!("* {}: {} ({cells} cell{})\n", it.reading, escape(&it.reason), summary::plural(cells)),
-            );
+            push(out, format_args!("* {}: {} ({cells} cell{})\n", it.reading, escape(&it.reason), plural(cells)));
         }
     }
     out.push_str("\n</details>\n");

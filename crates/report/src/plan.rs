@@ -7,11 +7,8 @@ use schema::{
 
 use crate::{
     Style,
-    contents::{claim, summary::plural},
-    layout::{
-        number,
-        page::{Page, Paint},
-    },
+    contents::claim,
+    layout::{number, page::Page, paint::Paint, words::plural},
 };
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.

@@ -7,11 +7,12 @@ use schema::{
 
 use crate::{
     Style,
-    contents::summary::plural,
     layout::{
         number,
-        page::{Page, Paint},
+        page::Page,
+        paint::Paint,
         table::{Cell, Column, Table},
+        words::plural,
     },
 };
 

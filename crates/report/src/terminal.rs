@@ -9,7 +9,7 @@ use crate::{
         map::{self, Section},
         runtimes, safepoints, study, summary, timeline,
     },
-    layout::page::{Page, Paint},
+    layout::{page::Page, paint::Paint, words::plural},
     shell,
 };
 
@@ -128,7 +128,7 @@ fn detail(page: &mut Page, record: &Record, findings: &Findings) {
         page.blank();
         page.paragraph(0, Paint::Unsure, "Readings that are missing (–):");
         for it in missing {
-            let text = format!("{} ({} cell{})", it.reason, it.cells, summary::plural(it.cells));
+            let text = format!("{} ({} cell{})", it.reason, it.cells, plural(it.cells));
             page.labelled(2, &format!("{}:", it.reading), Paint::Plain, &text);
         }
     }

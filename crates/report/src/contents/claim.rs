@@ -6,7 +6,8 @@ use schema::{
 };
 
 use crate::layout::{
-    page::{Page, Paint},
+    page::Page,
+    paint::Paint,
     text::{visible, width},
 };
 

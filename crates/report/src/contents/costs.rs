@@ -8,13 +8,14 @@ use schema::{
     unit_cost::{BreakEven, Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
 };
 
-use super::summary::{all_of, plural};
 use crate::{
     Style,
     layout::{
         number,
-        page::{Page, Paint},
+        page::Page,
+        paint::Paint,
         table::{Cell, Column, Table},
+        words::{all_of, plural},
     },
 };
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::layout::{
     number,
-    page::Paint,
+    paint::Paint,
     table::{Cell, Column, Table},
 };
 

@@ -8,7 +8,7 @@ use schema::{
 
 use crate::layout::{
     number,
-    page::Paint,
+    paint::Paint,
     table::{Cell, Column, Table},
 };
 

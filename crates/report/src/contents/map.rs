@@ -7,9 +7,10 @@ use schema::{
 };
 
 use crate::layout::{
-    number,
-    page::{Page, Paint, Piece},
-    text::{GLUE, visible, width, wrap, wrap_at_most},
+    number::{self, GLUE},
+    page::Page,
+    paint::{Paint, Piece},
+    text::{visible, width, wrap, wrap_at_most},
 };
 
 /// The rows of one state.

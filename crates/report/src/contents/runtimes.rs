@@ -5,7 +5,7 @@ use schema::{Findings, Record, findings::ForkSplit};
 
 use crate::layout::{
     number,
-    page::Paint,
+    paint::Paint,
     table::{Cell, Column, Table},
 };
 

@@ -7,18 +7,16 @@ use schema::{
     record::Reading,
 };
 
-use super::{
-    claim::variant,
-    map::Names,
-    summary::{self, plural},
-};
+use super::{claim::variant, map::Names};
 use crate::{
     Style,
     layout::{
         number,
-        page::{Page, Paint},
+        page::Page,
+        paint::Paint,
         table::{Cell, Column, Table},
-        text::{self, visible},
+        text::visible,
+        words::{all_of, plural, without_numbers},
     },
 };
 
@@ -79,10 +77,10 @@ pub(crate) fn figures(findings: &Findings, intervals: Intervals) -> Figures {
     let mut ours = |reading: &Reading<Estimate>| match reading {
         Reading::Value(estimate) => Cell::plain(match intervals {
             Intervals::Beside => number::estimate_glued(estimate),
-            Intervals::Beneath => number::estimate_glued(estimate).replacen(text::GLUE, " ", 1),
+            Intervals::Beneath => number::estimate_glued(estimate).replacen(number::GLUE, " ", 1),
             Intervals::Nowhere => {
                 let whole = number::estimate_glued(estimate);
-                whole.split(text::GLUE).next().unwrap_or_default().to_string()
+                whole.split(number::GLUE).next().unwrap_or_default().to_string()
             }
         }),
         Reading::Unavailable { unavailable } => {
@@ -186,7 +184,7 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     let unmeasured = all - count;
     let mut summary = match (count, incomparable) {
         (0, _) => format!("no two arms were measured in {all} comparison{}", plural(all)),
-        (_, 0) => format!("equal work in {}", summary::all_of(count, "comparison", "comparisons")),
+        (_, 0) => format!("equal work in {}", all_of(count, "comparison", "comparisons")),
         (_, some) => format!("unequal work in {some} of {count} comparison{}", plural(count)),
     };
     if count > 0 && unmeasured > 0 {
@@ -240,29 +238,6 @@ fn without_names(sentence: &str, comparison: &Comparison, names: &Names) -> Stri
         key = key.replace(arm, "%");
     }
     without_numbers(&key)
-}
-
-/// Sentences that differ in their numbers and units only are one.
-pub(crate) fn without_numbers(sentence: &str) -> String {
-    const UNITS: &[&str] = &["B", "bytes", "KiB", "MiB", "GiB", "MB", "ns", "µs", "ms", "s", "min", "h"];
-    let mut key = String::new();
-    for word in text::shortened(sentence, 400).split(' ') {
-        let bare = word.trim_matches(['(', ')', ',', ';', '.', ':']);
-        if UNITS.contains(&bare) {
-            continue;
-        }
-        let mut before = ' ';
-        for c in word.chars() {
-            // The digits of a number, and what stands between them.
-            let within = before == '#' && (c.is_ascii_digit() || matches!(c, '.' | ','));
-            if !within {
-                before = if c.is_ascii_digit() { '#' } else { c };
-                key.push(before);
-            }
-        }
-        key.push(' ');
-    }
-    key
 }
 
 /// Figures, claims and the equal-work check on a terminal.

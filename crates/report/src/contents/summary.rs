@@ -9,10 +9,11 @@ use schema::{
     record::{Files, Outcome, Reading, RoundsEnd},
 };
 
-use super::{costs, map::Names, study::without_numbers};
+use super::{costs, map::Names};
 use crate::layout::{
-    number,
-    text::{GLUE, shortened},
+    number::{self, GLUE},
+    text::shortened,
+    words::{all_of, counted, plural, without_numbers},
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -197,24 +198,6 @@ fn no_valid_pass(record: &Record) -> String {
     }
 }
 
-pub(crate) fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
-/// `1 pass`, `1,024 passes`.
-pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", number::count(count as f64), if count == 1 { one } else { many })
-}
-
-/// `the one comparison`, `both comparisons`, `all 3 comparisons`.
-pub(crate) fn all_of(count: usize, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("the one {one}"),
-        2 => format!("both {many}"),
-        _ => format!("all {}", counted(count, one, many)),
-    }
-}
-
 /// How each command reaches its files, and whether two do it in the same way.
 fn mechanism(findings: &Findings) -> Vec<String> {
     let of_arm = |it: &MechanismFinding| {
@@ -393,11 +376,11 @@ impl<'a> Groups<'a> {
     }
 
     /// `12 passes (mmap, read), for example: …`, the most frequent first.
-    fn sentences(self, one: &str, plural: &str) -> Vec<String> {
+    fn sentences(self, one: &str, ending: &str) -> Vec<String> {
         let mut groups: Vec<Group> = self.by_key.into_values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         let things =
-            |count: usize| format!("{} {one}{}", number::count(count as f64), if count == 1 { "" } else { plural });
+            |count: usize| format!("{} {one}{}", number::count(count as f64), if count == 1 { "" } else { ending });
         let rest: usize = groups.iter().skip(REASONS).map(|group| group.count).sum();
         let more = groups.len().saturating_sub(REASONS);
         let mut sentences: Vec<String> = groups
@@ -409,13 +392,13 @@ impl<'a> Groups<'a> {
                 let others: Vec<&str> = group.states.iter().skip(1).map(|state| state.word()).collect();
                 let too = match others.len() {
                     0 => String::new(),
-                    one => format!("; so too for state{} {}", self::plural(one), others.join(", ")),
+                    one => format!("; so too for state{} {}", plural(one), others.join(", ")),
                 };
                 format!("{} ({}){example}{reason}{too}", things(group.count), group.arms.join(", "))
             })
             .collect();
         if more > 0 {
-            sentences.push(format!("{} for {more} other reason{}", things(rest), self::plural(more)));
+            sentences.push(format!("{} for {more} other reason{}", things(rest), plural(more)));
         }
         sentences
     }

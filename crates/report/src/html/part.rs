@@ -10,7 +10,7 @@ use crate::{
         study::{self, Intervals},
         summary,
     },
-    layout::{page::Paint, table::Table},
+    layout::{paint::Paint, table::Table, words::plural},
     shell,
 };
 
@@ -191,7 +191,7 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
             @let without = summary::without_crossover(record, findings);
             @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }
             @if !missing.is_empty() { details { summary { "Readings that are missing (–)" } ul {
-                @for it in &missing { li { (it.reading) ": " (said(&it.reason)) " (" (it.cells) " cell" (summary::plural(it.cells)) ")" } }
+                @for it in &missing { li { (it.reading) ": " (said(&it.reason)) " (" (it.cells) " cell" (plural(it.cells)) ")" } }
             } } }
         }
     }

@@ -2,5 +2,7 @@
 
 pub(crate) mod number;
 pub(crate) mod page;
+pub(crate) mod paint;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod words;

@@ -3,7 +3,8 @@
 
 use schema::findings::Estimate;
 
-use super::text::GLUE;
+/// Joins what must stay on one line, such as a number and its unit. Reports print it as a space.
+pub(crate) const GLUE: char = '\u{a0}';
 
 /// What stands where a number is missing.
 pub(crate) const MISSING: &str = "–";

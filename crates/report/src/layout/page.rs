@@ -2,44 +2,12 @@
 //! are kept: no line is wider than the page, and no character of a record reaches the terminal unescaped.
 
 use super::{
-    number,
+    number::{self, GLUE},
+    paint::{Paint, Piece},
     table::Table,
-    text::{GLUE, visible, width, wrap},
+    text::{visible, width, wrap},
 };
 use crate::Style;
-
-/// What a text is, which decides its colour. Colour never says what the words do not say too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paint {
-    Plain,
-    Heading,
-    Good,
-    Bad,
-    Unsure,
-    Quiet,
-}
-
-impl Paint {
-    fn style(self) -> anstyle::Style {
-        let style = anstyle::Style::new();
-        match self {
-            Paint::Plain => style,
-            Paint::Heading => style.bold(),
-            Paint::Good => style.bold().fg_color(Some(anstyle::AnsiColor::Green.into())),
-            Paint::Bad => style.fg_color(Some(anstyle::AnsiColor::Red.into())),
-            Paint::Unsure => style.fg_color(Some(anstyle::AnsiColor::Yellow.into())),
-            Paint::Quiet => style.dimmed(),
-        }
-    }
-}
-
-/// A piece of a line whose place was worked out before; it is padded to `columns`.
-pub(crate) struct Piece {
-    pub(crate) text: String,
-    pub(crate) columns: usize,
-    pub(crate) right: bool,
-    pub(crate) paint: Paint,
-}
 
 pub(crate) struct Page {
     text: String,
@@ -158,15 +126,5 @@ impl Page {
 
     pub(crate) fn finish(self) -> String {
         number::plain(&self.text)
-    }
-}
-
-impl Piece {
-    pub(crate) fn of(text: String, paint: Paint) -> Piece {
-        Piece { text, columns: 0, right: false, paint }
-    }
-
-    pub(crate) fn padded(text: String, columns: usize, paint: Paint) -> Piece {
-        Piece { text, columns, right: false, paint }
     }
 }

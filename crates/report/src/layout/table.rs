@@ -2,7 +2,7 @@
 //! table beneath it, with the first column repeated; only text cells are broken into lines.
 
 use super::{
-    page::{Paint, Piece},
+    paint::{Paint, Piece},
     text::{visible, width, wrap},
 };
 

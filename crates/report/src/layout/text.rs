@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Joins what must stay on one line, such as a number and its unit. Reports print it as a space.
-pub(crate) const GLUE: char = '\u{a0}';
+use super::number::{GLUE, count};
 
 /// Enough for the mitigations of a CPU in one line and for any reason written in this project; the
 /// stderr of a worker may be longer.
@@ -51,7 +50,7 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     let head = longest - tail;
     let head_end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
     let tail_start = text.char_indices().rev().nth(tail - 1).map_or(0, |(at, _)| at);
-    let left_out = crate::layout::number::count((characters - head - tail) as f64);
+    let left_out = count((characters - head - tail) as f64);
     Cow::Owned(format!("{}… ({left_out} characters left out) …{}", &text[..head_end], &text[tail_start..]))
 }
 

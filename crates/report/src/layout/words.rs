@@ -1,0 +1,45 @@
+//! Nouns with their numbers, and sentences without theirs.
+
+use super::{number, text};
+
+/// `s`, unless there is one.
+pub(crate) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// `1 pass`, `1,024 passes`.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{} {}", number::count(count as f64), if count == 1 { one } else { many })
+}
+
+/// `the one comparison`, `both comparisons`, `all 3 comparisons`.
+pub(crate) fn all_of(count: usize, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("the one {one}"),
+        2 => format!("both {many}"),
+        _ => format!("all {}", counted(count, one, many)),
+    }
+}
+
+/// Sentences that differ in their numbers and units only are one.
+pub(crate) fn without_numbers(sentence: &str) -> String {
+    const UNITS: &[&str] = &["B", "bytes", "KiB", "MiB", "GiB", "MB", "ns", "µs", "ms", "s", "min", "h"];
+    let mut key = String::new();
+    for word in text::shortened(sentence, 400).split(' ') {
+        let bare = word.trim_matches(['(', ')', ',', ';', '.', ':']);
+        if UNITS.contains(&bare) {
+            continue;
+        }
+        let mut before = ' ';
+        for c in word.chars() {
+            // The digits of a number, and what stands between them.
+            let within = before == '#' && (c.is_ascii_digit() || matches!(c, '.' | ','));
+            if !within {
+                before = if c.is_ascii_digit() { '#' } else { c };
+                key.push(before);
+            }
+        }
+        key.push(' ');
+    }
+    key
+}
