@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Arm, Condition, State, command::COMMAND, record::Reading};
+use schema::{Arm, Condition, State, record::Reading};
 pub use sys::cgroup::Note;
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
@@ -124,10 +124,10 @@ impl<'a> Cgroups<'a> {
     }
 
     /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file
-    /// could not be evicted before the next pass. So does a command's group: its peak would be that of all executions so far.
-    pub fn lift(&mut self, arm: &Arm) {
+    /// could not be evicted before the next pass. A memory limit stays for the next worker if it may be `kept`.
+    pub fn lift(&mut self, kept: bool) {
         let tightened = std::mem::take(&mut self.tightened);
-        let is_kept = |limits: &Limits| limits.device.is_none() && !tightened && arm.runtime != COMMAND;
+        let is_kept = |limits: &Limits| limits.device.is_none() && !tightened && kept;
         self.current = self.current.take().filter(|(limits, _)| is_kept(limits));
     }
 }

@@ -18,6 +18,3 @@ pub use execute::{Hooks, INTERRUPTED, Progress, calibrate, execute};
 pub use machine::{doctor, host, inspect};
 pub use plan::{Plan, possible};
 pub use target::{Target, device_of, fixture, named::Named};
-
-// `execute::pass` still names them without their folder.
-pub(crate) use state::{cold, steady, writing};

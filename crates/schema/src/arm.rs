@@ -107,10 +107,15 @@ impl Arm {
         }
     }
 
+    /// A command of the user's, and no method of a runtime.
+    pub fn is_command(&self) -> bool {
+        self.runtime == COMMAND && self.method == COMMAND
+    }
+
     /// The options of a command, whose name is what it is called and not what it does; of others there are none beyond
     /// the name.
     pub fn command(&self) -> Options {
-        if self.runtime == COMMAND { self.options.clone() } else { Options::new() }
+        if self.is_command() { self.options.clone() } else { Options::new() }
     }
 
     /// Whether its method is for a workload.
@@ -118,7 +123,7 @@ impl Arm {
     /// # Errors
     /// Why not, in one sentence, with the methods that are.
     pub fn fits(&self, workload: Workload) -> Result<(), String> {
-        if self.runtime == COMMAND && workload == Workload::Command {
+        if self.is_command() && workload == Workload::Command {
             return Ok(());
         }
         let runtime = RuntimeSpec::named(&self.runtime)?;

@@ -58,18 +58,33 @@ words! {
     }
 }
 
+/// What kind of work a pass does; what each of them is like stands in `lab/src/execute/pass`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Reads,
+    /// Changes the file: only ever one that faultline made itself.
+    Writes,
+    /// Executes a command of the user's.
+    Command,
+}
+
 impl Workload {
+    pub fn kind(self) -> Kind {
+        match self {
+            Workload::Scan | Workload::Random => Kind::Reads,
+            Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => Kind::Writes,
+            Workload::Command => Kind::Command,
+        }
+    }
+
     /// All that an experiment may name; commands are `faultline ab`'s.
     pub fn of_experiments() -> impl Iterator<Item = Workload> {
-        Workload::ALL.iter().copied().filter(|it| *it != Workload::Command)
+        Workload::ALL.iter().copied().filter(|it| it.kind() != Kind::Command)
     }
 
     /// Changes the file: only ever one that faultline made itself.
     pub fn writes(self) -> bool {
-        match self {
-            Workload::Scan | Workload::Random | Workload::Command => false,
-            Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => true,
-        }
+        self.kind() == Kind::Writes
     }
 
     /// Blocks follow each other; otherwise they lie anywhere.
@@ -224,9 +239,9 @@ pub(crate) fn whole() -> u32 {
 }
 
 impl Condition {
-    /// It is about commands: there is no block, no consume and no thread that faultline could say anything about.
+    /// It is of commands: there is no block, no consume and no thread that faultline could say anything about.
     pub fn is_of_commands(&self) -> bool {
-        self.workload == Workload::Command
+        self.workload.kind() == Kind::Command
     }
 
     /// How the page cache was filled; nothing where it was not.

@@ -13,7 +13,7 @@
 //! what it takes on so many processors.
 
 use schema::{
-    Reading, State, Workload,
+    Reading, State,
     findings::{CommandFinding, CommandTime, Verdict},
 };
 
@@ -60,7 +60,7 @@ impl Spent {
 }
 
 pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
-    let of_command = |cell: &&Cell| cell.own.workload == Workload::Command && !cell.entry.control;
+    let of_command = |cell: &&Cell| cell.own.is_of_commands() && !cell.entry.control;
     let cells = || run.cells.iter().filter(of_command).filter(|cell| !cell.passes.is_empty());
     // Of a pass, and whose it is.
     let least = |of: &Cell| -> Option<(f64, String)> {

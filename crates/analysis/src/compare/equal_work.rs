@@ -58,7 +58,7 @@ pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pa
         let name = run.name(cell.arm());
         work.warnings.extend(left_its_state(run, cell).map(|what| format!("{name}: {what}")));
         // What a command prints may hold a time or a number of its process.
-        let reads = !cell.own.workload.writes() && cell.own.workload != schema::Workload::Command;
+        let reads = cell.own.workload.kind() == schema::condition::Kind::Reads;
         match changed_bytes(cell).filter(|_| reads && work.unequal.is_empty()) {
             Some(what) => work.unequal.push(format!("{name}: {what}")),
             None => work.warnings.extend(inconsistent_work(cell).map(|what| format!("{name}: {what}"))),
@@ -183,7 +183,7 @@ impl Both<'_, '_> {
         let found = !work.unequal.is_empty();
         if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
             let (a, b) = (&a.checksum, &b.checksum);
-            let is_command = self.arm.own.workload == schema::Workload::Command;
+            let is_command = self.arm.own.is_of_commands();
             work.unequal.push(if is_command {
                 format!("{first} and {second} differ in exit code or standard output{rounds}; --anyway compares them")
             } else { format!(

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Result;
 use lab::fixture;
-use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, command::COMMAND, observation::Means};
+use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, observation::Means};
 
 use crate::{
     cli::RerunArgs,
@@ -114,7 +114,7 @@ fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
 /// Everything that a run would have executed.
 fn commands(experiment: &Experiment) -> BTreeSet<String> {
     let arms = experiment.comparisons.iter().flat_map(|it| &it.arms).map(|it| &it.arm);
-    arms.filter(|arm| arm.runtime == COMMAND)
+    arms.filter(|arm| arm.is_command())
         .flat_map(|arm| arm.options.iter())
         .filter(|(key, _)| matches!(key.as_str(), "line" | "shell" | "prepare" | "cleanup"))
         .map(|(key, value)| format!("{key}: {value}"))

@@ -1,6 +1,6 @@
 //! Commands watched once, before anything is timed.
 
-use schema::{Arm, Consume, Skip, Span, command::COMMAND, observation::Means};
+use schema::{Arm, Consume, Skip, Span, observation::Means};
 
 use super::{Bench, Hooks, observe};
 
@@ -14,7 +14,7 @@ impl Bench<'_> {
     /// writes to them nothing else is run.
     pub(super) fn observe_commands(&mut self, by: &[Means], hooks: &mut Hooks) {
         let mut arms: Vec<Arm> = Vec::new();
-        for arm in self.record.cells.iter().map(|it| &it.arm).filter(|it| it.runtime == COMMAND) {
+        for arm in self.record.cells.iter().map(|it| &it.arm).filter(|it| it.is_command()) {
             if !arms.contains(arm) {
                 arms.push(arm.clone());
             }
@@ -29,11 +29,11 @@ impl Bench<'_> {
                 return;
             }
             (hooks.progress)(&self.clock.progress(format!("watching how {} reaches its files", arm.short_name())));
-            self.passes += 1;
+            self.draw.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch), self.target);
-            let (limit, guard) = (self.clock.pass_limit(), self.guard.as_ref());
-            let observed = match observe::observe(by, &arm, self.target, job, limit, self.interrupted, guard) {
+            let (limit, guard) = (self.clock.pass_limit(), self.around.guard.as_ref());
+            let observed = match observe::observe(by, &arm, self.target, job, limit, self.stop.interrupted, guard) {
                 Ok(Ok(observed)) => observed,
                 Ok(Err(skip)) => {
                     let cells = self.record.cells.iter_mut().filter(|it| have_one_preparation(&it.arm, &arm));
@@ -45,7 +45,7 @@ impl Bench<'_> {
             };
             let change = self.target.unchanged().err();
             let said = change.map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()));
-            self.spoiled = said.clone();
+            self.stop.changed = said.clone();
             let refusal = said.or_else(|| observe::refusal(&observed));
             for cell in self.record.cells.iter_mut().filter(|it| refusal.is_some() && it.arm == arm) {
                 cell.skipped = cell.skipped.take().or_else(|| refusal.clone().map(Skip::Failed));

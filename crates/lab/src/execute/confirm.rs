@@ -49,7 +49,7 @@ impl Bench<'_> {
                 }
                 let label = self.record.conditions[confirmation.condition].label();
                 (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
-                self.round = ROUND + pair;
+                self.draw.round = ROUND + pair;
                 self.confirm_once(&mut confirmation, pair % 2 == 1);
             }
             if !confirmation.pairs.is_empty() || !confirmation.invalid.is_empty() {
@@ -112,7 +112,7 @@ impl Bench<'_> {
 
     /// What the last pass of a cell took beside its work.
     fn around_ns(&self, cell: usize) -> f64 {
-        let all = self.expected.get(&cell).map_or(0.0, |it| it.as_nanos() as f64);
+        let all = self.times.expected.get(&cell).map_or(0.0, |it| it.as_nanos() as f64);
         self.pass_ns(cell).map_or(0.0, |work| (all - work).max(0.0))
     }
 

@@ -2,7 +2,7 @@
 
 use schema::{Fill, Reading, Record, record::Outcome};
 
-use super::{Bench, Hooks};
+use super::{Bench, Hooks, pass::Counting};
 use crate::{counted, link::Trouble, plan::Stage, state::writing};
 
 impl Bench<'_> {
@@ -45,9 +45,9 @@ impl Bench<'_> {
             let arm = self.record.cells[cell].arm.clone();
             let condition = self.condition_of(cell);
             (hooks.progress)(&self.clock.progress(format!("counting {arm}, {}", condition.label())));
-            let mut watch = None;
-            let pass = self.watched_pass(&arm, &condition, Some((&kit, &mut watch)));
-            match (pass, watch) {
+            let mut counting = Counting::with(&kit);
+            let pass = self.counted_pass(&arm, &condition, &mut counting);
+            match (pass, counting.counted()) {
                 (Ok(mut pass), Some(watch)) => {
                     let device = pass.readings.remove("device_read_bytes");
                     let device = device.unwrap_or_else(|| Reading::unavailable("not observed in this pass"));

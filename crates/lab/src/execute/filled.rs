@@ -113,12 +113,12 @@ impl Bench<'_> {
         let began = Instant::now();
         let order = self.order(range.bytes);
         let copy = match fill.copied_by() {
-            Some(block) => Some(Rc::new(fill::copy(self.target, range.end(), block, self.interrupted)?)),
+            Some(block) => Some(Rc::new(fill::copy(self.target, range.end(), block, self.stop.interrupted)?)),
             None => {
                 if !self.target.file_system.is_memory() {
-                    cold::evict(self.target, self.interrupted)?;
+                    cold::evict(self.target, self.stop.interrupted)?;
                 }
-                fill::bring_in_target(self.target, range, fill, order, self.interrupted)?;
+                fill::bring_in_target(self.target, range, fill, order, self.stop.interrupted)?;
                 None
             }
         };

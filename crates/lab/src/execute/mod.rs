@@ -1,5 +1,6 @@
-//! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass.rs` makes one.
+//! From plan to record, stage by stage. `stage.rs` orders passes into trials and rounds, `pass` makes one.
 
+mod bench;
 pub mod calibrate;
 pub mod ceiling;
 mod clock;
@@ -13,7 +14,6 @@ mod record;
 mod stage;
 
 use std::{
-    collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -31,8 +31,9 @@ use crate::{
     timeline::Sampler,
 };
 
+pub use bench::Bench;
+use bench::{Around, Draw, Stop, Times};
 use clock::Clock;
-pub use pass::Bench;
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";
@@ -96,19 +97,14 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     let record = record::begin(experiment, target, settings, host::detect());
     let mut bench = Bench {
         target,
-        record,
-        interrupted: hooks.interrupted,
-        random: fastrand::Rng::with_seed(settings.seed),
-        passes: 0,
-        round: 0,
-        filled: None,
         settings,
-        cgroups: Cgroups::new(Some(settings.note)),
+        record,
         clock: Clock { started, budget: settings.budget, binds: settings.budget_binds },
-        expected: BTreeMap::new(),
-        passings: Vec::new(),
-        spoiled: None,
-        guard,
+        times: Times::default(),
+        stop: Stop { interrupted: hooks.interrupted, changed: None },
+        draw: Draw::new(settings.seed),
+        around: Around { cgroups: Cgroups::new(Some(settings.note)), guard },
+        filled: None,
     };
     let sampler = settings.timeline.and_then(|per_second| {
         let sampler = Sampler::start(target.disk.clone(), per_second, started);
@@ -122,7 +118,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
 
     let plan =
         Plan::new(experiment, target.all_bytes(), record::range_limit(&bench.record, settings.budget), |condition| {
-            possible::condition(condition, target, &bench.cgroups)
+            possible::condition(condition, target, &bench.around.cgroups)
         });
     bench.record.limits.extend(record::lost(&bench.record, &plan));
     bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));
@@ -153,13 +149,13 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         bench.count(hooks);
     }
     if let Some((per_second, sampler)) = sampler {
-        let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.passings));
+        let (moments, passes) = (sampler.stop(), std::mem::take(&mut bench.times.passings));
         bench.record.timeline = Some(Timeline { per_second, moments, passes });
     }
     bench.record.limits.extend(link::abandoned());
     bench.record.elapsed_s = started.elapsed().as_secs_f64();
     // Once more: a store through a mapping changes the file's times only when it is written back.
-    bench.record.partial = bench.spoiled.take().or_else(|| bench.unchanged().err());
+    bench.record.partial = bench.stop.changed.take().or_else(|| bench.unchanged().err());
     if bench.record.partial.is_some() {
         bench.record.ending = Some(Ending::TargetChanged);
     }

@@ -7,7 +7,6 @@ use std::{
 
 use schema::{
     Experiment, Record, SCHEMA_VERSION,
-    command::COMMAND,
     record::{Environment, Reading},
 };
 
@@ -50,7 +49,7 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
 /// Where the lines of commands begin to look for files.
 fn folder(experiment: &Experiment) -> Option<String> {
     let mut arms = experiment.comparisons.iter().flat_map(|it| &it.arms);
-    arms.any(|it| it.arm.runtime == COMMAND).then(|| std::env::current_dir().ok())?.map(|it| it.display().to_string())
+    arms.any(|it| it.arm.is_command()).then(|| std::env::current_dir().ok())?.map(|it| it.display().to_string())
 }
 
 pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {

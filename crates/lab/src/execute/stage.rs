@@ -12,14 +12,16 @@ use std::{
 
 use schema::{
     Condition, Fill, Skip, Span, State, Workload,
-    command::COMMAND,
     protocol::Hold,
     record::{Ending, Outcome, Reading, RoundsEnd, Sample},
     timeline::Passing,
     unit_cost::Calibration,
 };
 
-use super::{Bench, Hooks, calibrate};
+use super::{
+    Bench, Hooks, calibrate,
+    pass::{kind_of, of_workload},
+};
 use crate::{
     link::Trouble,
     plan::{
@@ -208,7 +210,7 @@ impl Bench<'_> {
             if Stage::of(condition).is_as_found() {
                 continue;
             }
-            if let Err(reason) = possible::condition(condition, self.target, &self.cgroups) {
+            if let Err(reason) = possible::condition(condition, self.target, &self.around.cgroups) {
                 for cell in self.cells_of(index) {
                     self.record.cells[cell].leave_out(Skip::Impossible(reason.clone()));
                 }
@@ -246,13 +248,8 @@ impl Bench<'_> {
         let touched = self.record.conditions.iter().filter(|it| it.state != State::AsIs);
         let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
         let widest = widest.ok_or("in state as-is nothing may be evicted or filled")?;
-        if self.record.conditions.iter().any(|it| it.workload == Workload::Command) {
-            return Err("what a command does is not explained from unit costs".into());
-        }
-        if self.record.conditions.iter().any(|it| it.workload.writes()) {
-            return Err("passes that write change the file under a calibration".into());
-        }
-        Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest })
+        let refused = self.record.conditions.iter().find_map(|it| of_workload(it.workload).calibration_refused());
+        refused.map_or(Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest }), |it| Err(it.into()))
     }
 
     /// Goes on with a calibration, if there is one.
@@ -294,7 +291,7 @@ impl Bench<'_> {
             if entry.skipped.is_some() || self.is_interrupted() {
                 continue;
             }
-            let is_command = entry.arm.runtime == COMMAND;
+            let fails_for_good = kind_of(&entry.arm, &self.record.conditions[condition]).fails_for_good();
             if self.clock.is_over() {
                 self.record.cells[cell].leave_out(Skip::Untried);
                 continue;
@@ -302,8 +299,7 @@ impl Bench<'_> {
             match self.trial(cell) {
                 Ok(trial) => trials.push(trial),
                 Err(Trouble::Unavailable(reason)) => self.record.cells[cell].leave_out(Skip::Unavailable(reason)),
-                // A command that fails does so for a reason that a second time does not take away.
-                Err(Trouble::Failed(reason)) if is_command => {
+                Err(Trouble::Failed(reason)) if fails_for_good => {
                     self.record.cells[cell].leave_out(Skip::Failed(reason));
                 }
                 // What fails in a trial may fail again, and is then recorded as what it is.
@@ -398,7 +394,7 @@ impl Bench<'_> {
                 let skip = Skip::TooLong { blocks: condition.ops, pass_ns, left_ns, budget: self.clock.binds };
                 self.record.cells[trial.cell].leave_out(skip);
             }
-            self.expected.insert(trial.cell, needed);
+            self.times.expected.insert(trial.cell, needed);
         }
     }
 
@@ -450,7 +446,7 @@ impl Bench<'_> {
         let rounds_max = self.settings.rounds.unwrap_or(ROUNDS_MAX);
         let mut saved = Instant::now();
         for round in 0..rounds_max {
-            self.round = round + 1;
+            self.draw.round = round + 1;
             if self.is_out_of_time(slot, round, &active) {
                 self.cut_short(slot, round);
                 self.end_rounds(&active, RoundsEnd::Budget);
@@ -461,7 +457,7 @@ impl Bench<'_> {
                     return;
                 }
                 // A pass that would exceed what is left is not begun.
-                let is_too_long = self.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
+                let is_too_long = self.times.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
                 if self.clock.binds && (is_too_long || self.clock.is_over()) {
                     self.cut_short(slot, round);
                     self.end_rounds(&active, RoundsEnd::Budget);
@@ -503,8 +499,8 @@ impl Bench<'_> {
             conditions.entry(self.record.cells[cell].condition).or_default().push(cell);
         }
         let mut conditions: Vec<Vec<usize>> = conditions.into_values().collect();
-        self.random.shuffle(&mut conditions);
-        conditions.iter_mut().for_each(|cells| self.random.shuffle(cells));
+        self.draw.random.shuffle(&mut conditions);
+        conditions.iter_mut().for_each(|cells| self.draw.random.shuffle(cells));
         let most = conditions.iter().map(Vec::len).max().unwrap_or(0);
         (0..most).flat_map(|at| conditions.iter().filter_map(move |cells| cells.get(at).copied())).collect()
     }
@@ -529,7 +525,7 @@ impl Bench<'_> {
             true if slot.is_last => self.clock.is_over(),
             true => spent > slot.time.mul_f64(OVERTIME),
             false => {
-                let expected: Duration = active.iter().filter_map(|it| self.expected.get(it)).sum();
+                let expected: Duration = active.iter().filter_map(|it| self.times.expected.get(it)).sum();
                 spent + expected > slot.time
             }
         }
@@ -588,9 +584,9 @@ impl Bench<'_> {
         match self.pass(&arm, &condition) {
             Ok(pass) => {
                 let took = pass.overhead_ns + pass.done.phases.total_ns() as f64;
-                self.expected.insert(cell, Duration::from_nanos(took as u64));
+                self.times.expected.insert(cell, Duration::from_nanos(took as u64));
                 let [from_s, to_s] = pass.went.map(|it| it.duration_since(self.clock.started).as_secs_f64());
-                self.passings.push(Passing { cell, from_s, to_s });
+                self.times.passings.push(Passing { cell, from_s, to_s });
                 sample.outcome = match pass.invalid {
                     Some(reason) => Outcome::Invalid { reason: reason.into() },
                     None => Outcome::Ok { phases: pass.done.phases, tally: pass.done.tally },

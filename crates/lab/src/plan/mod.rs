@@ -244,7 +244,7 @@ pub fn spread(windows: &mut [Span], end: u64) {
 pub fn cover(condition: &mut Condition, ops: u64) {
     condition.ops = ops.max(1);
     // The state is that of the whole window, whatever a command makes of it.
-    if condition.workload == Workload::Command {
+    if condition.is_of_commands() {
         return;
     }
     // A pass that writes may go over its window repeatedly if `ops` says so: some programs do.

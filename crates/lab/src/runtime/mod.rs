@@ -68,13 +68,13 @@ pub fn worker(arm: &Arm) -> Result<Command, String> {
     find(&arm.runtime)?.worker(arm)
 }
 
-/// As `worker`; one that executes commands finds the guard that ends them when everything else is killed.
+/// As `worker`, for an arm that is a command: the worker finds the guard that ends commands when everything else is killed.
 ///
 /// # Errors
 /// As `worker`.
 pub fn guarded_worker(arm: &Arm, guard: Option<&Guard>) -> Result<Command, String> {
     let mut command = worker(arm)?;
-    if let Some(guard) = guard.filter(|_| arm.runtime == schema::command::COMMAND) {
+    if let Some(guard) = guard {
         command.env(guard::VARIABLE, guard.path());
     }
     Ok(command)

@@ -1,0 +1,175 @@
+//! What a run works with, and the record that it makes.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use schema::{
+    Arm, Condition, Consume, Record, Span,
+    protocol::{Done, Phases, Tally},
+    timeline::Passing,
+};
+use sys::guard::Guard;
+
+use super::{Settings, clock::Clock, filled::Filled, pass::Pass};
+use crate::{cgroups::Cgroups, link::Trouble, target::Target};
+
+/// Everything that passes need, and the record they go into.
+pub struct Bench<'a> {
+    pub target: &'a Target,
+    pub(super) settings: &'a Settings<'a>,
+    pub(super) record: Record,
+    pub(super) clock: Clock,
+    pub(super) times: Times,
+    pub(super) stop: Stop<'a>,
+    pub(super) draw: Draw,
+    pub(super) around: Around<'a>,
+    /// What the page cache was last filled with.
+    pub(super) filled: Option<Filled>,
+}
+
+/// Why a run ends before its plan does.
+pub(super) struct Stop<'a> {
+    pub(super) interrupted: &'a AtomicBool,
+    /// What changed of what is read; nothing is measured after that.
+    pub(super) changed: Option<String>,
+}
+
+/// What order and offsets follow from.
+pub(super) struct Draw {
+    pub(super) random: fastrand::Rng,
+    /// From 1; 0 before the rounds.
+    pub(super) round: u32,
+    /// Begun so far.
+    pub(super) passes: u64,
+}
+
+/// How long passes take, and when they were.
+#[derive(Default)]
+pub(super) struct Times {
+    /// Of one pass of a cell, all in all, as the last one showed.
+    pub(super) expected: BTreeMap<usize, Duration>,
+    /// For the timeline.
+    pub(super) passings: Vec<Passing>,
+}
+
+/// What workers are started in.
+pub(super) struct Around<'a> {
+    pub(super) cgroups: Cgroups<'a>,
+    /// Ends commands when this process and their worker are killed at once.
+    pub(super) guard: Option<Guard>,
+}
+
+impl Stop<'_> {
+    fn is_requested(&self) -> bool {
+        self.changed.is_some() || self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+impl Draw {
+    pub(super) fn new(seed: u64) -> Draw {
+        Draw { random: fastrand::Rng::with_seed(seed), round: 0, passes: 0 }
+    }
+
+    /// The same offsets for every arm of a round, which is part of equal work, and others in the next: caches below the
+    /// kernel (of the host, the controller, the device) would answer the same places faster the second time.
+    pub(super) fn seed_of(&self, condition: &Condition, seed: u64) -> u64 {
+        match condition.workload.is_ascending() {
+            true => seed,
+            false => seed.wrapping_add(u64::from(self.round) << 32),
+        }
+    }
+
+    /// A round that no other pass has. Those of the cells count up from 1, those of confirmations from 2^20.
+    fn round_of_its_own(&self) -> u32 {
+        (1 << 31) | (self.passes as u32 & (u32::MAX >> 1))
+    }
+}
+
+impl Bench<'_> {
+    /// A pass for its numbers alone, outside the plan.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        self.observe(arm, condition).map(|done| (done.phases, done.tally))
+    }
+
+    /// As `measure`, at random places of this pass alone: a cache below the kernel would answer the same ones faster the second
+    /// time, and then it is the cache that is measured.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn measure_anew(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        let of_its_own = self.draw.round_of_its_own();
+        let round = std::mem::replace(&mut self.draw.round, of_its_own);
+        let measured = self.measure(arm, condition);
+        self.draw.round = round;
+        measured
+    }
+
+    /// As `measure`, with what the worker spent.
+    ///
+    /// # Errors
+    /// Why there is nothing.
+    pub fn observe(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
+        match self.pass(arm, condition) {
+            Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
+            Ok(pass) => Ok(pass.done),
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
+            Err(Trouble::Interrupted) => Err("interrupted".into()),
+        }
+    }
+
+    pub fn is_interrupted(&self) -> bool {
+        self.stop.is_requested()
+    }
+
+    /// Whether the target is still what it was when the run began. What is written on purpose only keeps its name.
+    ///
+    /// # Errors
+    /// What changed.
+    pub(super) fn unchanged(&self) -> Result<(), String> {
+        match self.record.conditions.iter().any(|it| it.workload.writes()) {
+            true => self.target.in_place(),
+            false => self.target.unchanged(),
+        }
+    }
+
+    /// In ascending order, 1 MiB at a time, from whatever state.
+    pub(super) fn plain_scan(&self, range: Span, consume: Consume) -> Condition {
+        let block_bytes = 1 << 20;
+        Condition {
+            consume,
+            block_bytes,
+            range,
+            ops: range.bytes.div_ceil(block_bytes),
+            ..Condition::plain(self.target.bytes)
+        }
+    }
+
+    /// What a cell's passes do.
+    pub(super) fn condition_of(&self, cell: usize) -> Condition {
+        let entry = &self.record.cells[cell];
+        entry.own_condition.clone().unwrap_or_else(|| self.record.conditions[entry.condition].clone())
+    }
+
+    pub(super) fn cells_of(&self, condition: usize) -> Vec<usize> {
+        (0..self.record.cells.len()).filter(|&cell| self.record.cells[cell].condition == condition).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_that_are_drawn_anew_share_their_places_with_no_other() {
+        let round = |passes| Draw { passes, ..Draw::new(1) }.round_of_its_own();
+        let rounds: std::collections::BTreeSet<u32> = (0..10_000).map(round).collect();
+        assert_eq!(rounds.len(), 10_000);
+        assert!(rounds.iter().all(|&it| it > 1 << 30), "rounds of cells and of confirmations are below");
+    }
+}

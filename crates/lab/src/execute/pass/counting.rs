@@ -1,0 +1,41 @@
+//! Counting around a pass: events of the kernel, of the worker's thread that makes it and of all that this thread starts.
+
+use crate::counted::{Kit, Watch};
+
+pub(in crate::execute) struct Counting<'a> {
+    kit: Option<&'a Kit>,
+    watch: Option<Watch>,
+}
+
+impl<'a> Counting<'a> {
+    pub(in crate::execute) fn with(kit: &'a Kit) -> Counting<'a> {
+        Counting { kit: Some(kit), watch: None }
+    }
+
+    /// For passes that are timed: an event that is counted costs time.
+    pub(super) fn nothing() -> Counting<'a> {
+        Counting { kit: None, watch: None }
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.kit.is_some()
+    }
+
+    /// What this thread starts from here on is counted with it.
+    pub(super) fn attach(&mut self, thread: u32) {
+        self.watch = self.kit.map(|it| it.watch(thread));
+    }
+
+    pub(super) fn start(&mut self) {
+        self.watch.iter_mut().for_each(Watch::start);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.watch.iter_mut().for_each(Watch::stop);
+    }
+
+    /// What was counted, of a pass that came so far.
+    pub(in crate::execute) fn counted(self) -> Option<Watch> {
+        self.watch
+    }
+}

@@ -1,0 +1,88 @@
+//! What distinguishes passes that read, that write, and that execute a command: a type in a file of its own for each, and
+//! what all of them do alike in `mod.rs`.
+
+use std::{collections::BTreeMap, process::Command};
+
+use schema::{Arm, Condition, Workload, condition, record::Reading};
+
+use super::{super::Bench, Pass, Work, commanding::Commanding, reading::Reads, writing::Writes};
+use crate::{
+    link::{Link, Trouble},
+    runtime,
+    state::Evidence,
+};
+
+/// The steps of a pass at which kinds differ, in the order in which they are taken.
+pub(in crate::execute) trait Kind {
+    /// Why unit costs cannot be measured beside passes of this kind.
+    fn calibration_refused(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a pass that failed in its trial would fail again for the same reason.
+    fn fails_for_good(&self) -> bool {
+        false
+    }
+
+    /// Before anything else: the target as each pass of this kind finds it.
+    fn lay_out(&self, _: &mut Bench, _: &Condition) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// How a worker is started.
+    fn worker(&self, _: &Bench, arm: &Arm) -> Result<Command, String> {
+        runtime::worker(arm)
+    }
+
+    /// Once the worker is there.
+    fn started(&self, _: &mut Link, _: &Arm) {}
+
+    /// After a warm pass: before the worker can make another one.
+    fn between(&self, _: &Bench, _: &mut Link, _: &Work) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// More about a timed pass that failed.
+    fn explain(&self, _: &Work, trouble: Trouble) -> Trouble {
+        trouble
+    }
+
+    /// What it adds to the readings of every pass.
+    fn readings(&self, _: &Bench, _: &Condition) -> BTreeMap<String, Reading<f64>> {
+        BTreeMap::new()
+    }
+
+    /// Whether the pass did what it says, beyond its state.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    fn verify(&self, _: &Condition, _: &Evidence) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether the next worker may have the limits of this one as they are.
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
+    /// After the worker has ended.
+    fn finish(&self, _: &mut Bench, _: &Condition, _: &mut Pass) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// After a pass that failed.
+    fn clean_up(&self, _: &Bench) {}
+}
+
+/// The kind of a cell's passes: a command is one whatever its condition says, because its processes must end.
+pub(in crate::execute) fn of(arm: &Arm, condition: &Condition) -> &'static dyn Kind {
+    of_workload(if arm.is_command() { Workload::Command } else { condition.workload })
+}
+
+pub(in crate::execute) fn of_workload(workload: Workload) -> &'static dyn Kind {
+    match workload.kind() {
+        condition::Kind::Reads => &Reads,
+        condition::Kind::Writes => &Writes,
+        condition::Kind::Command => &Commanding,
+    }
+}

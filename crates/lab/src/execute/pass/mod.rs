@@ -1,0 +1,198 @@
+//! One pass: a worker of its own, a state that is reached and verified, and a second look afterwards. The only place
+//! where passes are made. What passes of one kind do beside that stands in a file for each kind (`kind`).
+
+mod commanding;
+mod counting;
+mod job;
+mod kind;
+mod reach;
+mod reading;
+mod readings;
+mod writing;
+
+use std::{collections::BTreeMap, time::Instant};
+
+use schema::{
+    Arm, Condition, State,
+    protocol::Done,
+    record::{Reading, Resident},
+};
+
+use super::Bench;
+use crate::{
+    link::{Link, Trouble},
+    probe::Probes,
+    state,
+    target::Target,
+};
+
+pub(super) use counting::Counting;
+pub(super) use kind::{Kind, of as kind_of, of_workload};
+
+/// What a worker is to do, and to which file: the target, or a copy of it.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    kind: &'a dyn Kind,
+    arm: &'a Arm,
+    condition: &'a Condition,
+    target: &'a Target,
+}
+
+/// A pass that ran, before it is judged.
+pub(super) struct Pass {
+    pub(super) done: Done,
+    pub(super) readings: BTreeMap<String, Reading<f64>>,
+    pub(super) resident_before: Reading<Resident>,
+    pub(super) resident_after: Reading<Resident>,
+    /// Why it does not count.
+    pub(super) invalid: Option<String>,
+    pub(super) overhead_ns: f64,
+    /// From GO to done.
+    pub(super) went: [Instant; 2],
+}
+
+impl Bench<'_> {
+    /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
+    pub(super) fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
+        self.counted_pass(arm, condition, &mut Counting::nothing())
+    }
+
+    /// As `pass`; events are counted between `go` and `done`.
+    pub(super) fn counted_pass(
+        &mut self,
+        arm: &Arm,
+        condition: &Condition,
+        counting: &mut Counting,
+    ) -> Result<Pass, Trouble> {
+        let kind = kind_of(arm, condition);
+        let pass = self.one_pass(kind, arm, condition, counting);
+        let pass = self.of_an_unchanged_target(arm, pass);
+        if pass.is_err() {
+            kind.clean_up(self);
+        }
+        pass
+    }
+
+    /// A file that changed ends the run: what a pass read of it, and what later ones would, is another question. Also of
+    /// a pass that failed, which the change may have caused.
+    fn of_an_unchanged_target(&mut self, arm: &Arm, pass: Result<Pass, Trouble>) -> Result<Pass, Trouble> {
+        let Err(change) = self.unchanged() else { return pass };
+        let during = if arm.is_command() { format!(", while {} ran", arm.short_name()) } else { String::new() };
+        let mut reason = format!("{change}{during}; the run ends here");
+        self.stop.changed.get_or_insert_with(|| reason.clone());
+        match pass {
+            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+            Err(Trouble::Failed(failure)) => reason = format!("{reason} ({failure})"),
+            Ok(_) | Err(Trouble::Unavailable(_)) => {}
+        }
+        Err(Trouble::Failed(reason))
+    }
+
+    /// The life of one worker, from the file that it finds to what it leaves.
+    fn one_pass(
+        &mut self,
+        kind: &dyn Kind,
+        arm: &Arm,
+        condition: &Condition,
+        counting: &mut Counting,
+    ) -> Result<Pass, Trouble> {
+        kind.lay_out(self, condition)?;
+        let copy = match condition.fill() {
+            Some(fill) => self.fill(fill, condition)?,
+            None => None,
+        };
+        let target = copy.as_deref().unwrap_or(self.target);
+        // The first time a runtime may have to be compiled, which no other pass takes.
+        let command = kind.worker(self, arm).map_err(Trouble::Unavailable)?;
+        let began = Instant::now();
+        self.draw.passes += 1;
+        let (mut link, hello) = Link::start(command, self.stop.interrupted)?;
+        if !hello.about.is_empty() {
+            self.record.runtimes.insert(hello.runtime, hello.about);
+        }
+        let thread = hello.thread.unwrap_or(link.pid());
+
+        let work = Work { kind, arm, condition, target };
+        let limit = self.make_ready(&mut link, thread, &work, counting)?;
+        let mut pass = self.go_in_state(&mut link, limit, &work, counting)?;
+        link.bye()?;
+        self.around.cgroups.lift(kind.keeps_limits());
+
+        if condition.fill().is_some() && pass.invalid.is_some() {
+            self.filled = None;
+        }
+        kind.finish(self, condition, &mut pass)?;
+        pass.overhead_ns = (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
+        Ok(pass)
+    }
+
+    /// A worker under its limits and with its job prepared. The limit on its memory, where there is one.
+    fn make_ready(
+        &mut self,
+        link: &mut Link,
+        thread: u32,
+        work: &Work,
+        counting: &mut Counting,
+    ) -> Result<Option<u64>, Trouble> {
+        let &Work { kind, arm, condition, target } = work;
+        kind.started(link, arm);
+        self.make_room(work)?;
+        self.around.cgroups.admit(link.pid(), arm, condition, target)?;
+        counting.attach(thread);
+        let mut job = self.job(arm, condition, target);
+        // The loop by itself is timed before the reply, and would be counted with the pass.
+        job.times_its_loop &= !counting.is_on();
+        link.prepare_within(self.clock.pass_limit(), &job)?;
+        self.around.cgroups.tighten(arm, condition)
+    }
+
+    /// The state is reached and verified, the worker goes, and the state is verified again.
+    fn go_in_state(
+        &mut self,
+        link: &mut Link,
+        limit: Option<u64>,
+        work: &Work,
+        counting: &mut Counting,
+    ) -> Result<Pass, Trouble> {
+        let &Work { kind, arm, condition, target } = work;
+        let reached = self.reach(link, work)?;
+        let resident_before = residency(work);
+        let before = state::verify_before(condition.state, &resident_before);
+        let look_at_mappings =
+            || sys::process::mapped(link.pid(), &target.identity()).map_err(|error| error.to_string());
+        let mapped_before = condition.state.is_held().then(look_at_mappings);
+
+        let probes = Probes::start(target, link.pid());
+        counting.start();
+        let went_from = Instant::now();
+        let answered = link.go(self.draw.passes, self.clock.pass_limit());
+        let went = [went_from, Instant::now()];
+        let mut done = answered.map_err(|trouble| kind.explain(work, trouble))?;
+        counting.stop();
+
+        let mut readings = self.readings(probes, link, &mut done, work, limit);
+        readings.extend(reached.readings);
+        let resident_after = residency(work);
+        let seen = state::Evidence {
+            arm,
+            writes: condition.workload.writes(),
+            resident_before: &resident_before,
+            resident_after: &resident_after,
+            mapped_before,
+            device_read_bytes: readings.get("device_read_bytes").and_then(|it| it.value().copied()),
+            done: &done,
+        };
+        let after = || state::verify_after(condition.state, target.way().ok(), &seen);
+        let verified = before.and_then(|()| after()).and_then(|()| kind.verify(condition, &seen));
+        let invalid = reached.invalid.or(verified.err());
+        Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns: 0.0, went })
+    }
+}
+
+/// What is in the page cache of the range of a pass.
+fn residency(work: &Work) -> Reading<Resident> {
+    match work.condition.state != State::Cold || work.target.way() != Ok(sys::cache::Way::Nowait) {
+        true => state::residency(work.target, work.condition.range),
+        false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
+    }
+}

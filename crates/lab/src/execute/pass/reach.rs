@@ -1,0 +1,79 @@
+//! How a pass comes into its state, as far as that is not a fill and not the worker's own preparation.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use schema::{State, record::Reading};
+
+use super::{super::Bench, Work};
+use crate::{
+    link::{Link, Trouble},
+    state::{
+        cold,
+        steady::{Misses, WarmUp},
+    },
+};
+
+/// Why a state was not reached, and what was seen on the way.
+#[derive(Default)]
+pub(super) struct Reached {
+    pub(super) invalid: Option<String>,
+    pub(super) readings: BTreeMap<String, Reading<f64>>,
+}
+
+impl Bench<'_> {
+    /// Before the worker gets its limits.
+    pub(super) fn make_room(&mut self, work: &Work) -> Result<(), Trouble> {
+        if work.condition.state != State::Limited {
+            return Ok(());
+        }
+        // Pages that are in the page cache already are charged to no limit.
+        self.look_again();
+        self.filled = None;
+        cold::evict(work.target, self.stop.interrupted)
+    }
+
+    /// Once the worker is ready.
+    pub(super) fn reach(&mut self, link: &mut Link, work: &Work) -> Result<Reached, Trouble> {
+        match work.condition.state {
+            State::Cold => {
+                self.look_again();
+                self.filled = None;
+                match cold::make_cold(work.target, work.condition.range, self.stop.interrupted) {
+                    Err(Trouble::Failed(reason)) => Ok(Reached { invalid: Some(reason), ..Reached::default() }),
+                    other => other.map(|()| Reached::default()),
+                }
+            }
+            State::Limited => self.warm_up(link, work),
+            _ => Ok(Reached::default()),
+        }
+    }
+
+    /// Warm passes under the limit, each with offsets of its own, until what they read from the device is steady: the same
+    /// procedure for every runtime.
+    fn warm_up(&mut self, link: &mut Link, work: &Work) -> Result<Reached, Trouble> {
+        let &Work { arm, condition, kind, .. } = work;
+        let began = Instant::now();
+        let mut warm_up = WarmUp::new(condition.memory_bytes.unwrap_or(0));
+        let invalid = loop {
+            let before = sys::process::io(link.pid());
+            let done = link.go_warm(self.draw.passes, warm_up.next(), self.clock.pass_limit())?;
+            let read = match (done.seen.get("device_read_bytes"), before, sys::process::io(link.pid())) {
+                // Of a command, what its worker saw.
+                (Some(Reading::Value(bytes)), ..) => *bytes,
+                (None, Ok(before), Ok(after)) => after.since(&before).device_read_bytes as f64,
+                _ => {
+                    break Some(
+                        "bytes from the device cannot be counted here, so no state is known to be steady".into(),
+                    );
+                }
+            };
+            kind.between(self, link, work)?;
+            warm_up.add(read, Misses::of(arm, condition, &done, read));
+            match warm_up.settled(began.elapsed(), self.clock.warm_up_limit()) {
+                None => {}
+                Some(settled) => break settled.err().map(|it| it.to_string()),
+            }
+        };
+        Ok(Reached { invalid, readings: warm_up.readings() })
+    }
+}

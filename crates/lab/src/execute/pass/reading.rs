@@ -1,0 +1,7 @@
+//! Passes that read: nothing beside what every pass does.
+
+use super::kind::Kind;
+
+pub(super) struct Reads;
+
+impl Kind for Reads {}

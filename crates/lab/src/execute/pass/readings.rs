@@ -1,0 +1,83 @@
+//! Everything that is observed around a pass, by name.
+
+use std::collections::BTreeMap;
+
+use schema::{
+    State,
+    protocol::{Done, Parts, Usage},
+    record::Reading,
+};
+
+use super::{super::Bench, Work};
+use crate::{
+    link::Link,
+    probe::{self, Probes},
+    state::steady::Misses,
+};
+
+impl Bench<'_> {
+    /// Everything that was observed around a pass, under a limit on its memory in bytes where it had one.
+    pub(super) fn readings(
+        &self,
+        probes: Probes,
+        link: &Link,
+        done: &mut Done,
+        work: &Work,
+        limit: Option<u64>,
+    ) -> BTreeMap<String, Reading<f64>> {
+        let mut readings = probes.stop(link.pid());
+        if done.tally.threads > 1 {
+            // Threads are looked at before the pass and after it, and it starts and ends all but one of them.
+            for name in probe::of_threads() {
+                readings.insert(
+                    name.into(),
+                    Reading::unavailable("threads of a pass end with it, and take their numbers with them"),
+                );
+            }
+        }
+        let own = done.own_reads.map_or([0.0; 2], |it| [it.calls as f64, it.bytes as f64]);
+        for (name, own) in ["read_calls", "read_call_bytes"].into_iter().zip(own) {
+            if let Some(Reading::Value(all)) = readings.get_mut(name) {
+                *all = (*all - own).max(0.0);
+            }
+        }
+        // Where the worker saw more than probes can, that holds.
+        readings.append(&mut done.seen);
+        readings.extend(limit.map(|bytes| ("cgroup_limit_bytes".to_string(), Reading::Value(bytes as f64))));
+        readings.extend(work.kind.readings(self, work.condition));
+        if work.condition.state == State::Limited
+            && let Some(Reading::Value(bytes)) = readings.get("device_read_bytes")
+        {
+            let misses = Misses::of(work.arm, work.condition, done, *bytes);
+            readings.extend(misses.readings(""));
+        }
+        readings.extend(usage_readings(&done.usage));
+        readings.extend(done.parts.iter().flat_map(part_readings));
+        readings
+    }
+}
+
+fn usage_readings(usage: &Usage) -> impl Iterator<Item = (String, Reading<f64>)> {
+    let values = [
+        usage.user_ns,
+        usage.system_ns,
+        usage.minor_faults,
+        usage.major_faults,
+        usage.voluntary_switches,
+        usage.involuntary_switches,
+    ];
+    crate::probe::USAGE_READINGS
+        .iter()
+        .zip(values)
+        .map(|(name, value)| (name.to_string(), Reading::Value(value as f64)))
+}
+
+fn part_readings(parts: &Parts) -> [(String, Reading<f64>); 4] {
+    let named = [
+        ("read_part_ns", parts.read_ns),
+        ("loop_part_ns", parts.loop_ns),
+        ("write_part_ns", parts.write_ns),
+        ("clock_ns", parts.clock_ns),
+    ];
+    named.map(|(name, ns)| (name.to_string(), Reading::Value(ns as f64)))
+}
