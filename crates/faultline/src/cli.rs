@@ -97,6 +97,9 @@ pub struct RunArgs {
     /// Block sizes, such as 64B,4KiB,1MiB
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
     pub block: Vec<Bytes>,
+    /// Blocks per pass: the size of the job, such as 100,10000,1000000 [default: what the budget allows]
+    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
+    pub ops: Vec<u64>,
     /// Threads that share the work
     #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
@@ -278,7 +281,7 @@ pub struct PredictArgs {
     /// File size
     #[arg(long, value_name = "SIZE")]
     pub file_size: Bytes,
-    /// Memory available to the page cache [default: this machine's memory]
+    /// Memory available to the page cache [default: what was available when the run began]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
     /// State of the pages that fit into memory: cached or mapped; or cold, with none in memory

@@ -113,6 +113,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     for compare in &mut experiment.comparisons {
         replace(&mut compare.consume, &args.consume);
         replace(&mut compare.block, &args.block);
+        replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
         if let Some(twice) = first_twice(&args.method) {
             return Err(format!("{} is entered twice; the A/A control comes by itself", twice.short_name()));

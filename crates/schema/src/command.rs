@@ -111,7 +111,7 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
         descriptor: vec![Descriptor::PerThread],
         aligned: vec![true],
         range: Some(Range { offset: Bytes(0), bytes: None, share: None, blocks: None }),
-        ops: Some(1),
+        ops: vec![1],
         full_range: None,
         full_ops: None,
         full_block: vec![],

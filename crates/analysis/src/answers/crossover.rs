@@ -1,6 +1,6 @@
-//! Where the faster of two arms changes with the block size.
+//! Where the faster of two arms changes with the block size, or with the number of blocks.
 //!
-//! Speedups are interpolated between measured sizes, log on log. A change counts when both its sides are decided: a
+//! Speedups are interpolated between measured points, log on log. A change counts when both its sides are decided: a
 //! curve that wavers around 1 inside the margin crosses nothing. The interval of a crossover is what the bands leave
 //! open: it begins where the lower end of the speedup's interval first touches 1, and ends where the upper one last does.
 //!
@@ -16,28 +16,99 @@ use schema::{
 use crate::{
     compare::Compared,
     measured::Run,
-    words::{list, rough_size, size},
+    words::{list, rough_size, size, thousands},
 };
 
-/// Fewer sizes make no curve.
-const LEAST_SIZES: usize = 3;
+/// Fewer points make no curve.
+const LEAST_POINTS: usize = 3;
+
+/// What the points of a curve differ in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Axis {
+    Block,
+    /// The number of blocks, where the experiment asks for several: a number that the planner chose is no question.
+    Ops,
+}
+
+impl Axis {
+    fn name(self) -> &'static str {
+        match self {
+            Axis::Block => "block_bytes",
+            Axis::Ops => "ops",
+        }
+    }
+
+    fn value(self, condition: &Condition) -> f64 {
+        match self {
+            Axis::Block => condition.block_bytes as f64,
+            Axis::Ops => condition.ops as f64,
+        }
+    }
+
+    /// A condition without what differs along the axis, or follows from it.
+    fn rest(self, condition: &Condition, asked: &Asked) -> Condition {
+        let mut rest = condition.clone();
+        // A scan's range is what it reads, and the planner's is what fits.
+        rest.range = Span { offset: 0, bytes: 0 };
+        match self {
+            Axis::Block => {
+                rest.block_bytes = 0;
+                rest.ops = if asked.ops.is_empty() { 0 } else { rest.ops };
+            }
+            Axis::Ops => rest.ops = 0,
+        }
+        rest
+    }
+
+    fn words(self, value: f64) -> String {
+        match self {
+            Axis::Block => size(value),
+            Axis::Ops => format!("{}{}", thousands(value as u64), self.unit()),
+        }
+    }
+
+    /// Of a value that lies between measured ones.
+    fn rough(self, value: f64) -> String {
+        match self {
+            Axis::Block => rough_size(value),
+            Axis::Ops => {
+                // Two digits.
+                let step = 10f64.powf((value.max(1.0).log10() - 1.0).floor()).max(1.0);
+                thousands(((value / step).round() * step) as u64)
+            }
+        }
+    }
+
+    /// Behind a list of such values.
+    fn unit(self) -> &'static str {
+        match self {
+            Axis::Block => "",
+            Axis::Ops => " blocks",
+        }
+    }
+}
 
 pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
+    [Axis::Block, Axis::Ops].into_iter().flat_map(|axis| along(axis, run, compared)).collect()
+}
+
+fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
     let mut curves: Vec<Curve> = Vec::new();
     for it in compared {
+        let asked = asked(run, it.arm.id.condition.comparison_index);
+        if axis == Axis::Ops && asked.ops.len() < LEAST_POINTS {
+            continue;
+        }
         let arms = [it.baseline.arm(), it.arm.arm()];
-        let key = Key {
-            arms: arms.map(|arm| arm.name.as_str()),
-            condition: but_for_the_block(it.baseline.condition),
-            asked: asked(run, it.arm.id.condition.comparison_index),
-        };
+        let key =
+            Key { arms: arms.map(|arm| arm.name.as_str()), condition: axis.rest(it.baseline.condition, &asked), asked };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
-            curves.push(Curve { key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
+            curves.push(Curve { axis, key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
             curves.len() - 1
         });
         let point = Point {
             id: it.arm.id,
-            block_bytes: it.baseline.condition.block_bytes as f64,
+            at: axis.value(it.baseline.condition),
             // What does not stand for the job is no point of a curve.
             log_speedup: it.finding.speedup.filter(|_| it.finding.answer_of != AnswerOf::Neither).map(|speedup| {
                 Estimate { median: speedup.median.ln(), ci_low: speedup.ci_low.ln(), ci_high: speedup.ci_high.ln() }
@@ -45,26 +116,32 @@ pub(crate) fn all(run: &Run, compared: &[Compared]) -> Vec<Crossover> {
             verdict: it.finding.verdict,
             of_job: it.finding.answer_of == AnswerOf::Job,
         };
-        // One size twice (two ranges of one file): the first stands for both.
-        if curves[at].points.iter().all(|other| other.block_bytes != point.block_bytes) {
+        // One value twice (two ranges of one file): the first stands for both.
+        if curves[at].points.iter().all(|other| other.at != point.at) {
             curves[at].points.push(point);
         }
     }
-    curves.into_iter().filter(|curve| curve.points.len() >= LEAST_SIZES).flat_map(Curve::crossovers).collect()
-}
-
-/// The condition with what depends on the block blotted out: the planner fits blocks per pass, and the window, to it.
-fn but_for_the_block(condition: &Condition) -> Condition {
-    Condition { block_bytes: 0, ops: 0, range: Span { offset: 0, bytes: 0 }, ..condition.clone() }
+    curves.into_iter().filter(|curve| curve.points.len() >= LEAST_POINTS).flat_map(Curve::crossovers).collect()
 }
 
 /// What comparisons must have in common beside their conditions. An experiment may split the sizes of one question, where
 /// some of them have fewer arms: each size has rounds and a baseline of its own anyway.
-type Asked<'a> = (Option<&'a str>, Option<Variant>, Option<Range>, Option<u64>);
+#[derive(PartialEq, Default)]
+struct Asked<'a> {
+    name: Option<&'a str>,
+    variant: Option<Variant>,
+    range: Option<Range>,
+    ops: &'a [u64],
+}
 
 fn asked<'a>(run: &Run<'a>, comparison: Option<usize>) -> Asked<'a> {
     let comparison = comparison.and_then(|it| run.record.experiment.comparisons.get(it));
-    comparison.map_or((None, None, None, None), |it| (it.name.as_deref(), it.variant, it.range, it.ops))
+    comparison.map_or_else(Asked::default, |it| Asked {
+        name: it.name.as_deref(),
+        variant: it.variant,
+        range: it.range,
+        ops: &it.ops,
+    })
 }
 
 #[derive(PartialEq)]
@@ -75,6 +152,7 @@ struct Key<'a> {
 }
 
 struct Curve<'a> {
+    axis: Axis,
     key: Key<'a>,
     /// Of the arms, as sentences call them.
     names: [&'a str; 2],
@@ -83,7 +161,8 @@ struct Curve<'a> {
 
 struct Point {
     id: CellId,
-    block_bytes: f64,
+    /// Along the axis.
+    at: f64,
     /// Of the second arm over the first; above 0 the second is faster.
     log_speedup: Option<Estimate>,
     verdict: Verdict,
@@ -93,7 +172,7 @@ struct Point {
 
 impl Curve<'_> {
     fn crossovers(mut self) -> Vec<Crossover> {
-        self.points.sort_by(|a, b| a.block_bytes.total_cmp(&b.block_bytes));
+        self.points.sort_by(|a, b| a.at.total_cmp(&b.at));
         let changes = self.changes();
         let of_job: Vec<&Point> = self.points.iter().filter(|it| it.of_job).collect();
         let of_two_sizes = !of_job.is_empty() && of_job.len() < self.points.len();
@@ -103,14 +182,14 @@ impl Curve<'_> {
             workload: self.key.condition.workload,
             consume: self.key.condition.consume,
             state: self.key.condition.state,
-            axis: "block_bytes".to_string(),
+            axis: self.axis.name().to_string(),
             changes: !changes.is_empty(),
             at,
             of_job: if of_two_sizes { of_job.iter().map(|it| it.id.cell).collect() } else { Vec::new() },
             statement: match of_two_sizes {
                 true => format!(
                     "{statement}; at {} by passes at the size of the job, elsewhere by smaller ones",
-                    list(&of_job.iter().map(|it| size(it.block_bytes)).collect::<Vec<String>>())
+                    list(&of_job.iter().map(|it| self.axis.words(it.at)).collect::<Vec<String>>())
                 ),
                 false => statement,
             },
@@ -152,7 +231,7 @@ impl Curve<'_> {
         let sign = if self.points[from].verdict == Verdict::Faster { 1.0 } else { -1.0 };
         let between = || {
             let points = self.points[from..=to].iter();
-            points.filter_map(|point| Some((point.block_bytes.ln(), point.log_speedup?)))
+            points.filter_map(|point| Some((point.at.ln(), point.log_speedup?)))
         };
         // With the curve turned so that it falls, its lower band is the first to reach 0 and its upper band the last.
         let band = |of: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
@@ -174,10 +253,10 @@ impl Curve<'_> {
         let same_side = |points: &[Point], verdict| points.iter().all(|point| point.verdict == verdict);
         let clean = same_side(&self.points[..=change.from], self.points[change.from].verdict)
             && same_side(&self.points[change.to..], self.points[change.to].verdict);
-        let [up_to, from] = [change.from, change.to].map(|at| size(self.points[at].block_bytes));
+        let [up_to, from] = [change.from, change.to].map(|at| self.axis.words(self.points[at].at));
         let near = change.at.map_or_else(String::new, |at| {
-            let [median, low, high] = [at.median, at.ci_low, at.ci_high].map(rough_size);
-            format!("; they cross near {median} [{low}, {high}]")
+            let [median, low, high] = [at.median, at.ci_low, at.ci_high].map(|it| self.axis.rough(it));
+            format!("; they cross near {median} [{low}, {high}]{}", self.axis.unit())
         });
         if clean || one_of_several {
             format!("{small} is faster up to {up_to}, {large} from {from}{near}")
@@ -197,8 +276,8 @@ impl Curve<'_> {
             }
         }
         let span = |points: &[&Point]| match points {
-            [only] => size(only.block_bytes),
-            _ => format!("{} to {}", size(points[0].block_bytes), size(points[points.len() - 1].block_bytes)),
+            [only] => self.axis.words(only.at),
+            _ => format!("{} to {}", self.axis.words(points[0].at), self.axis.words(points[points.len() - 1].at)),
         };
         let everywhere = span(&self.points.iter().collect::<Vec<_>>());
         match runs.as_slice() {

@@ -209,6 +209,35 @@ fn a_crossover_lies_between_points_of_one_size_of_pass_alone() {
 }
 
 #[test]
+fn the_faster_arm_may_change_with_the_size_of_the_job() {
+    let text = r#"
+        title = "How many reads?"
+        [[compare]]
+        arms = ["pread", "mmap"]
+        workload = "random"
+        block = ["512 B", "4 KiB"]
+        state = "cold"
+        ops = [100, 1000, 10000]
+    "#;
+    let mut lab = Lab::of_experiment(text);
+    // From 512 B blocks the mapping is slower throughout.
+    let slower = [8.0, 4.0, 2.0, 4.0, 2.0, 0.25];
+    for (index, ratio) in slower.into_iter().enumerate() {
+        let cells: Vec<usize> =
+            (0..lab.record.cells.len()).filter(|&it| lab.record.cells[it].condition == index).collect();
+        lab.measure(cells[0], 10, 100.0, |_, _| {});
+        lab.measure(*cells.last().unwrap(), 10, 100.0 * ratio, |_, _| {});
+    }
+    let crossovers = lab.analyze().crossovers;
+    let axes: Vec<(&str, bool)> = crossovers.iter().map(|it| (it.axis.as_str(), it.changes)).collect();
+    assert_eq!(axes, [("ops", false), ("ops", true)], "two blocks are no curve, and sizes of jobs are never mixed");
+    let at = crossovers[1].at.unwrap();
+    // Twice as slow with 1,000 reads, four times as fast with 10,000: a third of the way, on a logarithmic scale.
+    assert!((at.median / 10f64.powf(3.0 + 1.0 / 3.0) - 1.0).abs() < 0.05, "{at:?}");
+    assert_eq!(crossovers[1].cells.len(), 3);
+}
+
+#[test]
 fn the_answer_to_be_measured_again_is_the_winner_against_the_baseline() {
     let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 128.0), ("mmap", 100.0));
     let slow = lab.cell(0, "direct");

@@ -80,8 +80,11 @@ fn conditions(compare: &Compare) -> Vec<Condition> {
                                 .read_bps
                                 .map(|rate| Storage { read_bytes_per_s: Some(rate.0), read_ops_per_s: None });
                             it.range = compare.range.map_or(it.range, |range| range.of(64 * MIB, it.block_bytes));
-                            it.ops = compare.ops.unwrap_or(it.range.bytes / block.0);
-                            conditions.push(it);
+                            it.ops = it.range.bytes / block.0;
+                            match compare.ops.as_slice() {
+                                [] => conditions.push(it),
+                                jobs => conditions.extend(jobs.iter().map(|&ops| Condition { ops, ..it.clone() })),
+                            }
                         }
                     }
                 }

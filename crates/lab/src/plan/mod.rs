@@ -125,7 +125,7 @@ impl Plan {
                 }
                 plan.given.push(match () {
                     () if compare.leaves_size_open() => Given::Nothing,
-                    () if compare.ops.is_some() => Given::Ops,
+                    () if !compare.ops.is_empty() => Given::Ops,
                     () => Given::Range,
                 });
                 plan.origins.push(origin);
@@ -178,10 +178,13 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
             let share = compare.memory.unwrap_or(MEMORY_SHARE);
             condition.memory_bytes = Some((condition.range.bytes as f64 * share) as u64);
         }
-        if let Some(ops) = compare.ops {
-            cover(condition, ops);
+        // How much of the file read-ahead has brought in decides what so many cold reads cost.
+        let is_cold_job = condition.state == State::Cold && condition.workload == Workload::Random;
+        if is_cold_job && compare.range.is_none() && !compare.ops.is_empty() {
+            condition.range = Span { offset: 0, bytes: file_bytes };
         }
     }
+    cross_some(&mut conditions, &compare.ops, |_| !compare.ops.is_empty(), cover);
     // Two entries of a list may mean the same.
     let mut distinct: Vec<Condition> = Vec::new();
     for condition in conditions {
@@ -524,6 +527,23 @@ arms = ["pread", "mmap", "half"]
         };
         assert!(is_open(""));
         assert!(!is_open("ops = 7") && !is_open("range = { bytes = 65536 }") && !is_open("range = { share = 0.5 }"));
+    }
+
+    #[test]
+    fn several_sizes_of_a_job_are_conditions_of_their_own() {
+        let text = TEXT.replace("[\"cached\", \"cold\"]", "\"cold\"");
+        let text = text.replacen("arms = [", "ops = [10, 1000, 10]\narms = [", 1);
+        let ops = |workload: &str, file_bytes: u64| {
+            let conditions =
+                plan(&text.replace("[\"scan\", \"random\"]", &format!("{workload:?}")), file_bytes).conditions;
+            conditions.iter().map(|it| (it.block_bytes, it.ops, it.range.bytes)).collect::<Vec<_>>()
+        };
+        let (small, large) = (4 << 10, 64 << 10);
+        let scans = [(small, 10), (small, 256), (large, 10), (large, 16)].map(|(block, ops)| (block, ops, ops * block));
+        assert_eq!(ops("scan", 1 << 20), scans, "a scan ends where the file does");
+        let file = 10 * RANGE_BYTES_MAX;
+        let random = [(small, 10), (small, 1000), (large, 10), (large, 1000)].map(|(block, ops)| (block, ops, file));
+        assert_eq!(ops("random", file), random, "how much of the file is in memory already decides what a read costs");
     }
 
     #[test]

@@ -311,7 +311,13 @@ pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<Str
 fn with_crossover(record: &Record, findings: &Findings, is_there: bool) -> Vec<String> {
     let labels = Labels::of(record);
     let line = |it: &Crossover| {
-        let also = it.cells.first().map(|id| labels.also(id.condition.condition_index)).filter(|it| !it.is_empty());
+        let first = it.cells.first().map(|id| id.condition.condition_index);
+        // Of a curve over the number of blocks they all have one block size.
+        let block = first.filter(|_| it.axis == "ops").and_then(|index| record.conditions.get(index));
+        if let Some(condition) = block {
+            return format!("{}: {}", schema::fields::core(condition), it.statement);
+        }
+        let also = first.map(|index| labels.also(index)).filter(|it| !it.is_empty());
         let also = also.map_or_else(String::new, |also| format!(", {also}"));
         format!("{} {}{also}: {}", it.workload, it.state, it.statement)
     };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CELLS_MAX, Variant};
+use super::{CELLS_MAX, Variant, one_or_many};
 use crate::{Arm, Bytes, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
@@ -25,9 +25,9 @@ pub struct Compare {
     /// The part of the file that may be touched; the planner chooses when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
-    /// Blocks per pass; the planner chooses when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ops: Option<u64>,
+    /// Blocks per pass: the size of the job, several to see how the answer depends on it. The planner chooses when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "one_or_many")]
+    pub ops: Vec<u64>,
     /// The same two at the published size, with `--full`; and the blocks, where fewer do for an answer in two minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_range: Option<Range>,
@@ -202,6 +202,7 @@ impl Compare {
             self.durability.len(),
             self.layout.len(),
             self.fill.len(),
+            self.ops.len().max(1),
         ];
         lists.into_iter().try_fold(self.arms.len().checked_add(1)?, usize::checked_mul)
     }
@@ -209,7 +210,7 @@ impl Compare {
     /// The planner chooses how large a pass is. Otherwise the question is of passes of the size that was written down, and of
     /// no other.
     pub fn leaves_size_open(&self) -> bool {
-        self.ops.is_none() && self.range.is_none()
+        self.ops.is_empty() && self.range.is_none()
     }
 
     /// What it is called beside others, the most telling first.
@@ -263,12 +264,12 @@ impl Compare {
         }
         own().filter_map(|it| it.range).try_for_each(|range| range.possible().map_err(|it| ("arms", it)))?;
         let largest = self.block.iter().chain(&self.full_block).max().map_or(1, |it| it.0);
-        for (key, ops) in [("ops", self.ops), ("full_ops", self.full_ops)] {
-            ops.map_or(Ok(()), |ops| possible_ops(ops, largest)).map_err(|it| (key, it))?;
+        for (key, ops) in [("ops", self.ops.as_slice()), ("full_ops", self.full_ops.as_slice())] {
+            ops.iter().try_for_each(|&ops| possible_ops(ops, largest)).map_err(|it| (key, it))?;
         }
         own().try_for_each(|own| {
             let block = own.block.map_or(largest, |it| it.0);
-            let ops = own.ops.or(self.ops).or(self.full_ops);
+            let ops = own.ops.or(self.ops.iter().copied().max()).or(self.full_ops);
             ops.map_or(Ok(()), |ops| possible_ops(ops, block)).map_err(|it| ("arms", it))
         })?;
         if let Some(percent) = own().filter_map(|it| it.consumed_percent).find(|it| !(1..=100).contains(it)) {

@@ -3,6 +3,7 @@
 
 mod claim;
 mod compare;
+mod one_or_many;
 mod written;
 
 use serde::{Deserialize, Serialize};
@@ -90,7 +91,9 @@ impl Experiment {
     pub fn full(&mut self) {
         for compare in &mut self.comparisons {
             compare.range = compare.full_range.or(compare.range);
-            compare.ops = compare.full_ops.or(compare.ops);
+            if let Some(ops) = compare.full_ops {
+                compare.ops = vec![ops];
+            }
             if !compare.full_block.is_empty() {
                 compare.block = std::mem::take(&mut compare.full_block);
             }

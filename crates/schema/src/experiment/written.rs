@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
     Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, Variant,
     compare::{in_order, nothing_synced, plain_storage, written_before},
+    one_or_many::OneOrMany,
 };
 use crate::{Arm, Bytes, Consume, Descriptor, arm::Options, runtime::NATIVE, units::expected};
 
@@ -247,66 +248,13 @@ struct WrittenCompare {
     descriptor: Option<Spanned<OneOrMany<String>>>,
     aligned: Option<Spanned<OneOrMany<bool>>>,
     range: Option<Spanned<Range>>,
-    ops: Option<Spanned<u64>>,
+    ops: Option<Spanned<OneOrMany<u64>>>,
     full_range: Option<Spanned<Range>>,
     full_ops: Option<Spanned<u64>>,
     full_block: Option<Spanned<OneOrMany<Bytes>>>,
     durability: Option<Spanned<OneOrMany<String>>>,
     layout: Option<Spanned<OneOrMany<String>>>,
     fill: Option<Spanned<OneOrMany<String>>>,
-}
-
-/// A value, or a list of them: every key that is crossed with the others takes either.
-struct OneOrMany<T>(Vec<T>);
-
-impl<T> OneOrMany<T> {
-    fn into_vec(self) -> Vec<T> {
-        self.0
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    /// By hand, because a derived one forgets what was wrong with an entry.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OneOrMany<T>, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
-        fn one<'de, T: Deserialize<'de>, E: de::Error>(
-            value: impl de::IntoDeserializer<'de, E>,
-        ) -> Result<OneOrMany<T>, E> {
-            T::deserialize(value.into_deserializer()).map(|it| OneOrMany(vec![it]))
-        }
-        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
-            type Value = OneOrMany<T>;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("one value or a list of them")
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
-                one(value)
-            }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
-                one(value)
-            }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
-                one(value)
-            }
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
-                one(value)
-            }
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
-                one(value.to_string())
-            }
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(de::value::MapAccessDeserializer::new(map)).map(|it| OneOrMany(vec![it]))
-            }
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = list.next_element()? {
-                    values.push(value);
-                }
-                Ok(OneOrMany(values))
-            }
-        }
-        deserializer.deserialize_any(Visitor(std::marker::PhantomData))
-    }
 }
 
 type Locate<'a> = &'a dyn Fn(std::ops::Range<usize>, String) -> Problem;
@@ -382,7 +330,7 @@ impl WrittenCompare {
             descriptor: self.descriptor.map_or(Ok(vec![Descriptor::PerThread]), |written| words(written, problem))?,
             aligned: self.aligned.map_or_else(|| vec![true], |written| written.into_inner().into_vec()),
             range: self.range.as_ref().map(|range| *range.get_ref()),
-            ops: self.ops.as_ref().map(|ops| *ops.get_ref()),
+            ops: self.ops.map_or_else(Vec::new, |written| written.into_inner().into_vec()),
             full_range: self.full_range.map(Spanned::into_inner),
             full_ops: self.full_ops.map(Spanned::into_inner),
             full_block: self.full_block.map_or_else(Vec::new, |written| written.into_inner().into_vec()),
@@ -474,6 +422,7 @@ state = ["cold", "cached"]
             ("ops = 9223372036854775807", "ops"),
             ("full_ops = 0", "full_ops"),
             ("ops = \"many\"", "ops"),
+            ("ops = [7, 0]", "ops"),
             ("memory = [1]", "memory"),
             ("[[claim]]\nid = \"a\"\nsays = \"s\"\nscenario = \"truncated\"", "[[claim]]"),
         ] {
@@ -520,5 +469,16 @@ state = ["cold", "cached"]
         let experiment = Experiment::parse("my", GOOD).unwrap();
         let json = serde_json::to_string(&experiment).unwrap();
         assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
+    }
+
+    #[test]
+    fn a_pass_has_one_size_or_several_and_runs_of_before_there_were_several_load() {
+        for (written, json) in [("7", "7"), ("[7]", "7"), ("[7, 9]", "[7,9]")] {
+            let experiment =
+                Experiment::parse("my", &GOOD.replace("state =", &format!("ops = {written}\nstate ="))).unwrap();
+            let saved = serde_json::to_string(&experiment).unwrap();
+            assert!(saved.contains(&format!("\"ops\":{json}")), "{saved}");
+            assert_eq!(serde_json::from_str::<Experiment>(&saved).unwrap(), experiment);
+        }
     }
 }
