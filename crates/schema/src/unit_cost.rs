@@ -353,6 +353,18 @@ pub struct BreakEven {
     pub reads: Estimate,
     /// What is expected on the way, from few reads to many.
     pub points: Vec<BreakEvenPoint>,
+    /// The numbers of reads that were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<BreakEvenMeasured>,
+}
+
+/// How many times faster the arm was with so many reads, and what is expected of that from all that was measured but these
+/// passes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BreakEvenMeasured {
+    pub reads: u64,
+    pub speedup: f64,
+    pub expected: f64,
 }
 
 /// So many reads, and what they are expected to take.

@@ -2,15 +2,19 @@
 //!
 //! A pass of the rounds makes some hundred reads, and the job may make a million. By pread(2) each of them waits for the
 //! device; a mapping without advice reads megabytes ahead with each miss, until all of the file is in memory and nothing
-//! misses any more. So the answer turns with the number of reads, and where it turns follows from unit costs.
+//! misses any more. So the answer turns with the number of reads, and where it turns follows from unit costs, corrected by
+//! how far they are off for the passes that were measured.
 
 use schema::{
     Condition, Span, State, Workload,
     findings::Estimate,
-    unit_cost::{BreakEven, BreakEvenPoint, PredictedCell},
+    unit_cost::{BreakEven, BreakEvenMeasured, BreakEvenPoint, PredictedCell},
 };
 
-use crate::measured::{Cell, Run};
+use crate::{
+    measured::{Cell, Run},
+    stats,
+};
 
 use super::{fills::Known, forecast::Basis};
 
@@ -23,13 +27,22 @@ const STEP: f64 = 1.1;
 /// The numbers of reads that are shown, beside the file's pages.
 const SHOWN: [u64; 3] = [100, 10_000, 1_000_000];
 
-/// Of each condition with cold random reads the arm that is expected to overtake the baseline first, if one does.
+/// Of each question about cold random reads the arm that is expected to overtake the baseline first, if one does.
 pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell]) -> Vec<BreakEven> {
-    let basis = Basis::new(run, known, own);
+    let costs = Costs { run, basis: Basis::new(run, known, own) };
+    // A range that was written down is the question; the file is not.
+    let is_of_file = |index: usize| run.origin(index).is_none_or(|it| it.range.is_none());
+    let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(index));
+    // Several numbers of reads are points of one answer.
+    let is_again = |index: usize, baseline: &Cell| {
+        (0..index).filter_map(asked).any(|it| it.arm() == baseline.arm() && is_alike(it.own, baseline.own))
+    };
     let of_condition = |index: usize| {
-        let baseline = run.baseline(index).filter(|it| is_asked(it.own));
+        let baseline = asked(index).filter(|it| !is_again(index, it))?;
         let arms = run.of_condition(index).filter(|it| !it.entry.baseline && !it.entry.control);
-        let each = arms.filter_map(|arm| break_even(run, &basis, baseline?, arm));
+        // An arm that does something else is not compared with it.
+        let arms = arms.filter(|it| it.own == baseline.own);
+        let each = arms.filter_map(|arm| break_even(&costs, baseline, arm));
         each.min_by(|a, b| a.reads.median.total_cmp(&b.reads.median))
     };
     (0..run.record.conditions.len()).filter_map(of_condition).collect()
@@ -39,30 +52,28 @@ fn is_asked(condition: &Condition) -> bool {
     condition.state == State::Cold && condition.workload == Workload::Random
 }
 
-fn break_even(run: &Run, basis: &Basis, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
-    let memory_bytes = run.record.environment.cache_memory_bytes() as f64;
+/// Whether two passes differ in nothing but how much they read, and where.
+fn is_alike(a: &Condition, b: &Condition) -> bool {
+    let rest = |it: &Condition| Condition { ops: 0, range: Span { offset: 0, bytes: 0 }, ..it.clone() };
+    rest(a) == rest(b)
+}
+
+fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     let file_bytes = baseline.own.file_bytes;
-    let under = |of: &Cell, reads: f64| {
+    let [of_baseline, of_arm] = [baseline, arm].map(|it| costs.seen(it));
+    let seconds = |of: &Cell, seen: &Seen, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };
-        Condition { ops: reads as u64, range, ..of.own.clone() }
+        let seconds = costs.seconds(of, &Condition { ops: reads as u64, range, ..of.own.clone() })?;
+        Some(seconds * seen.factor(reads))
     };
-    let seconds = |of: &Cell, reads: f64| {
-        let terms = basis.terms(&basis.pass(of.arm(), &under(of, reads), memory_bytes, 1)).ok()?;
-        Some(terms.iter().map(|it| it.ns).sum::<f64>() / 1e9)
-    };
-    // How far off a prediction may be is the same for any number of reads.
-    let expected = |of: &Cell| {
-        let expected = basis.expected(&basis.pass(of.arm(), &under(of, READS_LEAST), memory_bytes, 1));
-        expected.ok().map(|it| it.0)
-    };
-    let off = Off::of(&expected(baseline)?, &expected(arm)?);
-    let places = file_bytes as f64 / (baseline.own.block_bytes.max(run.page_bytes())) as f64;
+    let off = Off::of(&costs.expected(baseline)?, &costs.expected(arm)?);
+    let places = file_bytes as f64 / (baseline.own.block_bytes.max(costs.run.page_bytes())) as f64;
     let most = places * READS_OF_EACH;
     // How many times faster the arm is expected to be with so many reads, as a logarithm.
     let mut ratios: Vec<(f64, f64)> = Vec::new();
     let mut reads = READS_LEAST;
     while reads <= most {
-        ratios.push((reads, (seconds(baseline, reads)? / seconds(arm, reads)?).ln()));
+        ratios.push((reads, (seconds(baseline, &of_baseline, reads)? / seconds(arm, &of_arm, reads)?).ln()));
         reads *= STEP;
     }
     let first_above = |log: f64| ratios.iter().find(|it| it.1 > log).map(|it| it.0);
@@ -74,13 +85,15 @@ fn break_even(run: &Run, basis: &Basis, baseline: &Cell, arm: &Cell) -> Option<B
     let reads = Estimate {
         median,
         ci_low: first_above(-off.above).unwrap_or(median),
-        ci_high: first_above(off.below).unwrap_or(most).max(median),
+        // Without an upper end within what is looked at there is no answer.
+        ci_high: first_above(off.below)?.max(median),
     };
     let mut shown: Vec<u64> = SHOWN.into_iter().chain([places as u64]).filter(|it| *it as f64 <= most).collect();
     shown.sort_unstable();
     shown.dedup();
     let point = |&reads: &u64| {
-        let [baseline_s, arm_s] = [baseline, arm].map(|it| seconds(it, reads as f64));
+        let [baseline_s, arm_s] =
+            [(baseline, &of_baseline), (arm, &of_arm)].map(|(of, seen)| seconds(of, seen, reads as f64));
         Some(BreakEvenPoint { reads, baseline_s: baseline_s?, arm_s: arm_s? })
     };
     Some(BreakEven {
@@ -91,7 +104,103 @@ fn break_even(run: &Run, basis: &Basis, baseline: &Cell, arm: &Cell) -> Option<B
         block_bytes: baseline.own.block_bytes,
         reads,
         points: shown.iter().filter_map(point).collect(),
+        measured: measured(&of_baseline, &of_arm),
     })
+}
+
+/// The numbers of reads that both arms were measured with, each beside what is expected from the others.
+fn measured(baseline: &Seen, arm: &Seen) -> Vec<BreakEvenMeasured> {
+    let both = baseline.0.iter().filter_map(|of_baseline| {
+        let of_arm = arm.0.iter().find(|it| it.reads == of_baseline.reads)?;
+        let without = |seen: &Seen, point: &SeenPoint| point.expected_s * seen.without(point.reads).factor(point.reads);
+        Some(BreakEvenMeasured {
+            reads: of_baseline.reads as u64,
+            speedup: of_baseline.measured_s / of_arm.measured_s,
+            expected: without(baseline, of_baseline) / without(arm, of_arm),
+        })
+    });
+    both.collect()
+}
+
+/// What passes are expected to take, from unit costs.
+struct Costs<'a> {
+    run: &'a Run<'a>,
+    basis: Basis<'a>,
+}
+
+impl Costs<'_> {
+    fn memory_bytes(&self) -> f64 {
+        self.run.record.environment.cache_memory_bytes() as f64
+    }
+
+    fn seconds(&self, of: &Cell, condition: &Condition) -> Option<f64> {
+        let terms = self.basis.terms(&self.basis.pass(of.arm(), condition, self.memory_bytes(), 1)).ok()?;
+        Some(terms.iter().map(|it| it.ns).sum::<f64>() / 1e9)
+    }
+
+    /// How far off a prediction may be is the same for any number of reads.
+    fn expected(&self, of: &Cell) -> Option<Estimate> {
+        Some(self.basis.expected(&self.basis.pass(of.arm(), of.own, self.memory_bytes(), 1)).ok()?.0)
+    }
+
+    /// The passes of an arm, of the rounds and at the size of the job, by the number of their reads.
+    fn seen(&self, of: &Cell) -> Seen {
+        let record = self.run.record;
+        let is_same = |cell: &&Cell| cell.arm() == of.arm() && !cell.entry.control && is_alike(cell.own, of.own);
+        let cells: Vec<&Cell> = self.run.cells.iter().filter(is_same).collect();
+        let rounds = cells.iter().map(|it| (it.own.clone(), it.passes.iter().map(|it| it.ns).collect::<Vec<f64>>()));
+        let jobs = record.confirmations.iter().flat_map(|job| {
+            let sides = [job.baseline_cell, job.arm_cell].into_iter().enumerate();
+            let of_arm = sides.filter(|(_, cell)| cells.iter().any(|it| it.id.cell == *cell));
+            of_arm.map(|(side, _)| {
+                let condition = Condition { range: job.range, ops: job.ops, ..of.own.clone() };
+                (condition, job.pairs.iter().map(|pair| pair[side]).collect())
+            })
+        });
+        let point = |(condition, ns): (Condition, Vec<f64>)| {
+            Some(SeenPoint {
+                reads: condition.ops as f64,
+                measured_s: stats::median_of_positive(ns)?.median / 1e9,
+                expected_s: self.seconds(of, &condition).filter(|it| *it > 0.0)?,
+            })
+        };
+        let mut points: Vec<SeenPoint> = rounds.chain(jobs).filter_map(point).collect();
+        points.sort_by(|a, b| a.reads.total_cmp(&b.reads));
+        points.dedup_by_key(|it| it.reads);
+        Seen(points)
+    }
+}
+
+/// What an arm took, from few reads to many.
+struct Seen(Vec<SeenPoint>);
+
+#[derive(Clone)]
+struct SeenPoint {
+    reads: f64,
+    measured_s: f64,
+    expected_s: f64,
+}
+
+impl Seen {
+    /// By how much unit costs are off for so many reads: by what they are off for the passes that were measured, on a line
+    /// between them, log on log.
+    fn factor(&self, reads: f64) -> f64 {
+        let off = |it: &SeenPoint| (it.measured_s / it.expected_s).ln();
+        let above = self.0.partition_point(|it| it.reads <= reads);
+        let log = match (above.checked_sub(1).map(|at| &self.0[at]), self.0.get(above)) {
+            (Some(low), Some(high)) => {
+                let share = (reads / low.reads).ln() / (high.reads / low.reads).ln();
+                off(low) + share * (off(high) - off(low))
+            }
+            (Some(only), None) | (None, Some(only)) => off(only),
+            (None, None) => 0.0,
+        };
+        log.exp()
+    }
+
+    fn without(&self, reads: f64) -> Seen {
+        Seen(self.0.iter().filter(|it| it.reads != reads).cloned().collect())
+    }
 }
 
 /// How far off the ratio of two predictions may be, upwards and downwards, as a logarithm.

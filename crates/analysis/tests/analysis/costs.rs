@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*};
 use schema::{
-    Condition, Consume, Fill, Findings, Reading, State, Workload,
+    Condition, Consume, Fill, Findings, Reading, Span, State, Workload,
     findings::Verdict,
     protocol::Phases,
     record::Confirmation,
@@ -548,10 +548,32 @@ fn an_interval_holds_its_forecast_and_is_wider_beyond_what_was_calibrated() {
     assert!(width(RANGE) > 1.2 && width(GIB) > width(RANGE));
 }
 
+/// Cold random reads of 4 KiB, so many a pass, that take what unit costs say; of the mapping so many times that.
+fn cold_lab(jobs: &[u64], slower: f64) -> Lab {
+    let mut lab = lab(&[], |_, ns| ns);
+    for &ops in jobs {
+        let condition = Condition { state: State::Cold, ops, ..random("4 KiB", State::Cached) };
+        let asked = analysis::Asked {
+            block_bytes: 4096,
+            ops,
+            state: State::Cold,
+            ..asked(condition.file_bytes, lab.record.environment.cache_memory_bytes())
+        };
+        let range = Span { offset: 0, bytes: condition.file_bytes };
+        let index = lab.condition(Condition { range, ..condition });
+        let arms = analysis::forecast(&lab.record, &asked).unwrap().arms;
+        for (at, (arm, factor)) in [("pread", 1.0), ("mmap", slower)].into_iter().enumerate() {
+            let cell = lab.cell(index, arm);
+            let seconds: f64 = arms[at].terms.iter().map(|it| it.ns / 1e9).sum();
+            lab.measure(cell, 8, seconds * 1e9 / ops as f64 * factor, |_, _| {});
+        }
+    }
+    lab
+}
+
 #[test]
 fn from_so_many_cold_reads_on_the_mapping_is_expected_to_be_faster() {
-    let cold = Condition { state: State::Cold, ops: 100, ..random("4 KiB", State::Cached) };
-    let mut lab = lab(&[cold], |_, ns| ns);
+    let mut lab = cold_lab(&[100], 1.0);
     lab.cell(0, "mmap+random");
     let record = &lab.record;
     let file_bytes = record.conditions[0].file_bytes;
@@ -571,6 +593,24 @@ fn from_so_many_cold_reads_on_the_mapping_is_expected_to_be_faster() {
     assert!(it.points.windows(2).all(|pair| pair[0].reads < pair[1].reads));
     assert!(it.points.first().is_some_and(|it| it.baseline_s < it.arm_s));
     assert!(it.points.last().is_some_and(|it| it.baseline_s > it.arm_s));
+}
+
+#[test]
+fn where_the_mapping_overtakes_follows_from_what_was_measured_beside_unit_costs() {
+    let break_even = |jobs: &[u64], slower: f64| {
+        let costs = cold_lab(jobs, slower).analyze().costs.unwrap();
+        let [it] = costs.break_evens.try_into().expect("several numbers of reads are one question");
+        it
+    };
+    let as_expected = break_even(&[100], 1.0);
+    assert_eq!(as_expected.measured.len(), 1);
+    let slower = break_even(&[100, 3000], 1.5);
+    assert!(slower.reads.median > 1.2 * as_expected.reads.median, "{as_expected:?} {slower:?}");
+    let measured: Vec<u64> = slower.measured.iter().map(|it| it.reads).collect();
+    assert_eq!(measured, [100, 3000]);
+    for it in &slower.measured {
+        assert!((it.speedup / it.expected - 1.0).abs() < 0.05, "each shows what is off at the other: {it:?}");
+    }
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
         block_bytes,
         ops: args.ops.unwrap_or(file_bytes.div_ceil(block_bytes)),
         file_bytes,
-        memory_bytes: args.memory.map_or(record.environment.memory_bytes, |it| it.0),
+        memory_bytes: args.memory.map_or(record.environment.cache_memory_bytes(), |it| it.0),
         state: args.state,
         fill: Some(args.fill).filter(|it| *it != Fill::Sequential),
         threads: args.threads,

@@ -26,8 +26,18 @@ pub(crate) fn break_evens(record: &Record, findings: &Findings) -> Vec<String> {
     let line = |it: &BreakEven| {
         let also = labels.also(it.id.condition.condition_index);
         let also = if also.is_empty() { also } else { format!(", {also}") };
+        let measured: Vec<String> = it
+            .measured
+            .iter()
+            .map(|it| {
+                let [reads, speedup, expected] =
+                    [number::count(it.reads as f64), number::ratio_glued(it.speedup), number::ratio_glued(it.expected)];
+                format!("{speedup} with {reads} ({expected} expected from the rest)")
+            })
+            .collect();
+        let measured = if measured.is_empty() { String::new() } else { format!("; measured {}", measured.join(", ")) };
         format!(
-            "cold random {}{also}: {} up to {} reads, then {}, by unit costs",
+            "cold random {}{also}: {} up to {} reads, then {}, by unit costs{measured}",
             Bytes(it.block_bytes),
             short(&it.baseline),
             number::rough(&it.reads),

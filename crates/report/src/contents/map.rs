@@ -99,7 +99,10 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         why.push(says.trim_start_matches([':', ' ']).to_string());
     }
     let costs = findings.costs.iter().flat_map(|it| &it.break_evens).filter(|it| it.id.condition == line.id);
-    why.extend(costs.map(|it| format!("{} from {} reads on", names.short(&it.arm), number::rough(&it.reads))));
+    why.extend(costs.map(|it| {
+        let [arm, baseline] = [&it.arm, &it.baseline].map(|it| names.short(it));
+        format!("{arm} beats {baseline} from {} reads on", number::rough(&it.reads))
+    }));
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
     why.extend(line.because.clone());
     Row {

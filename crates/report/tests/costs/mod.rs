@@ -5,8 +5,8 @@ use schema::{
     Reading, State, Workload,
     findings::{Estimate, Verdict},
     unit_cost::{
-        BreakEven, Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm, PredictedCell,
-        Predictions, Quantity, UnitCosts,
+        BreakEven, BreakEvenMeasured, Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm,
+        PredictedCell, Predictions, Quantity, UnitCosts,
     },
 };
 
@@ -52,6 +52,7 @@ fn with_costs() -> Run {
             block_bytes: 4096,
             reads: Estimate { median: 17_712.0, ci_low: 9_604.0, ci_high: 41_333.0 },
             points: Vec::new(),
+            measured: vec![BreakEvenMeasured { reads: 410, speedup: 0.021, expected: 0.024 }],
         }],
         unit_costs,
         fills: Vec::new(),

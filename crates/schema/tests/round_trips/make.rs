@@ -33,9 +33,9 @@ use schema::{
     saved::{Damaged, History, SavedCell, SavedRun},
     timeline::{Moment, Passing, Timeline},
     unit_cost::{
-        BreakEven, BreakEvenPoint, Calibration, CalibrationPass, CalibrationPoint, Cause, CostBreakdown, CostComponent,
-        Costs, Curve, DeviceCost, FaultCost, FillCosts, Forecast, ForecastArm, Loop, NotCounted, PerPage,
-        PredictedCell, Predictions, Quantity, UnitCosts,
+        BreakEven, BreakEvenMeasured, BreakEvenPoint, Calibration, CalibrationPass, CalibrationPoint, Cause,
+        CostBreakdown, CostComponent, Costs, Curve, DeviceCost, FaultCost, FillCosts, Forecast, ForecastArm, Loop,
+        NotCounted, PerPage, PredictedCell, Predictions, Quantity, UnitCosts,
     },
 };
 
@@ -301,7 +301,8 @@ makes! {
         PredictedCell { id, arm, condition, predicted_ns_per_op, measured_ns_per_op, error, held_out, not_counted }
         Predictions { cells, held_out_median, held_out_worst, median, worst, worst_have }
         Costs { unit_costs, fills, accounts, predictions, explained_median, break_evens }
-        BreakEven { id, baseline, arm, file_bytes, block_bytes, reads, points }
+        BreakEven { id, baseline, arm, file_bytes, block_bytes, reads, points, measured }
+        BreakEvenMeasured { reads, speedup, expected }
         BreakEvenPoint { reads, baseline_s, arm_s }
         Forecast { schema_version, run, target, memory_bytes, resident_share, arms, remarks }
         ForecastArm { arm, condition, seconds, terms }
