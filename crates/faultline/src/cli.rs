@@ -25,12 +25,14 @@ pub enum Command {
     Reproduce(Box<ReproduceArgs>),
     /// Compare your own commands, interleaved, each from a verified cache state of the files they read
     Ab(Box<AbArgs>),
-    /// Show every claim with its verdict on this machine, from all saved runs
+    /// Show every claim with its verdict on this machine, from its saved runs
     Claims(ClaimsArgs),
     /// Compare saved runs side by side: of another machine, kernel, file system or version
     Compare(CompareArgs),
-    /// List all saved runs, or show one cell of them over time
+    /// List the saved runs of this machine, or show one cell of them over time
     History(HistoryArgs),
+    /// Add records of other machines to the data folder; they answer for those machines, never for this one
+    Import(ImportArgs),
     /// Repeat a saved run here with the same seed, and show both side by side
     Rerun(Box<RerunArgs>),
     /// Predict the time of reads that were not measured, from the unit costs of this machine
@@ -240,6 +242,9 @@ pub struct ClaimsArgs {
     /// Only the claims of this study or experiment
     #[arg(long, value_name = "NAME")]
     pub study: Option<String>,
+    /// Runs of another machine: its host name, the beginning of its key, or `all` [default: this machine]
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
     /// Print a JSON array of the claims instead of the table
     #[arg(long)]
     pub json: bool,
@@ -298,9 +303,12 @@ pub struct PredictArgs {
     /// Arms to predict
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,
-    /// Saved run whose unit costs are used [default: the newest of this machine that has any]
-    #[arg(long, value_name = "RUN")]
+    /// Saved run whose unit costs are used [default: the newest of the machine that has any]
+    #[arg(long, value_name = "RUN", conflicts_with = "machine")]
     pub run: Option<String>,
+    /// Unit costs of another machine: its host name, the beginning of its key, or `all` [default: this machine]
+    #[arg(long, value_name = "MACHINE")]
+    pub machine: Option<String>,
     /// Folder for a test file, removed afterwards, if no such run exists yet
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
@@ -358,8 +366,8 @@ pub struct CompareArgs {
 
 #[derive(Args)]
 pub struct HistoryArgs {
-    /// Only runs of this host
-    #[arg(long, value_name = "HOST")]
+    /// Runs of another machine: its host name, the beginning of its key, or `all` [default: this machine]
+    #[arg(long, value_name = "MACHINE")]
     pub machine: Option<String>,
     /// Only runs whose target path contains this text
     #[arg(long, value_name = "TEXT")]
@@ -382,10 +390,17 @@ pub struct HistoryArgs {
 }
 
 #[derive(Args)]
+pub struct ImportArgs {
+    /// Records, or what `--json` printed
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
 pub struct RerunArgs {
     /// A run's id or its beginning, `last`, or the file of a record
     pub run: String,
-    /// Another file, or a folder for a test file [default: the run's own target]
+    /// Another file, or a folder for a test file [default: the run's own target; required if the run was not made here]
     #[arg(long)]
     pub target: Option<PathBuf>,
     /// Size of the test file [default: the run's own, if that is at most half of the free space]

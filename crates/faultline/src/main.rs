@@ -10,6 +10,7 @@ mod command;
 mod dry_run;
 mod exit;
 mod experiment;
+mod machine;
 mod measure;
 mod output;
 mod progress;
@@ -33,6 +34,7 @@ fn main() -> std::process::ExitCode {
         Command::History(args) => command::history::run(&args),
         Command::Rerun(args) => command::rerun::run(&args),
         Command::Predict(args) => command::predict::run(&args),
+        Command::Import(args) => command::import::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Inspect(args) => command::inspect::run(&args),
         Command::List(args) => command::list::run(&args),

@@ -91,6 +91,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<
         observed: how.observed,
         timeline: how.timeline,
         note: &|path| groups.note(path),
+        kept_key: &|| how.store.and_then(|it| it.machine_key(true)),
     };
     let mut saved = None;
     let record = lab::execute(

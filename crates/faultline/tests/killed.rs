@@ -319,7 +319,7 @@ impl Scene {
         }
         let data = self.sandbox.data();
         // What SQLite needs to take back half of a change is gone after the next `history`.
-        let known = ["runs", "leftovers", "faultline-index.sqlite"];
+        let known = ["runs", "leftovers", "machine-key", "faultline-index.sqlite"];
         let strange = |path: &Path| !known.iter().any(|it| path.file_name().is_some_and(|name| name == *it));
         left.extend(names(&data).into_iter().filter(|it| strange(it)).map(shown));
         left.extend(names(&data.join("leftovers")).into_iter().map(shown));

@@ -86,3 +86,36 @@ fn a_machine_without_unit_costs_is_calibrated_first_and_stopping_that_leaves_not
     assert!(test_file(Path::new(&folder)).is_none());
     assert_eq!(sandbox.noted(), 0);
 }
+
+/// Saves the measured run under an id, in the folder of the own runs or that of imported ones.
+fn keep(sandbox: &Sandbox, folder: &str, id: &str, machine: &Value, host: &str) {
+    let mut record: Value = serde_json::from_str(MEASURED).unwrap();
+    record["id"] = id.into();
+    record["environment"]["host"] = host.into();
+    record["environment"]["machine"] = machine.clone();
+    std::fs::create_dir_all(sandbox.data().join(folder)).unwrap();
+    std::fs::write(sandbox.data().join(folder).join(format!("{id}.json")), record.to_string()).unwrap();
+}
+
+#[test]
+fn unit_costs_are_of_the_own_runs_of_this_machine_or_of_the_machine_that_is_named() {
+    let sandbox = Sandbox::new();
+    let here = lab::host::detect(&|| None);
+    let ours = serde_json::to_value(&here.machine).unwrap();
+    let theirs = serde_json::json!({
+        "key": "fedcba9876543210fedcba9876543210", "hardware": "0011223344556677", "source": "machine-id"
+    });
+    // Forged: it says that it was made here.
+    keep(&sandbox, "imported", "20991121T000000Z-0001", &ours, &here.host);
+    keep(&sandbox, "imported", "20991121T000000Z-0002", &theirs, "field");
+    keep(&sandbox, "runs", "20991121T000000Z-0003", &theirs, &here.host);
+    keep(&sandbox, "runs", "20261121T000000Z-0004", &ours, &here.host);
+    let of = |more: &[&str]| {
+        let json = ask(&sandbox, &[&["--json"], more].concat()).expect(0).stdout;
+        serde_json::from_str::<Value>(&json).unwrap()["run"].as_str().unwrap().to_string()
+    };
+    assert_eq!(of(&[]), "20261121T000000Z-0004");
+    assert_eq!(of(&["--machine=field"]), "20991121T000000Z-0002");
+    ask(&sandbox, &["--machine=nobody"]).refused(1, &["\"nobody\"", "--machine all"]);
+    ask(&sandbox, &["--machine=field", "--run=last"]).expect(2);
+}

@@ -209,6 +209,31 @@ fn the_ledger_has_every_claim_once_from_the_newest_run_and_names_studies_never_r
 }
 
 #[test]
+fn a_claim_is_answered_by_runs_of_this_machine_and_of_others_where_they_are_named() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let mine = sandbox.write("my.toml", MINE);
+    sandbox.run(&["run", &file, "-e", &mine, "--rounds=1", "--budget=20s"]).sane();
+    let mut record = sandbox.record();
+    let own = record.id.clone();
+    // Newer, and by its own word of this machine.
+    (record.id, record.started) = ("20991121T000000Z-0001".into(), "2099-11-21T00:00:00Z".into());
+    let stranger = sandbox.write("stranger.json", serde_json::to_string(&record).unwrap());
+    sandbox.run(&["import", &stranger]).expect(0);
+    let runs = |more: &[&str]| {
+        let output = sandbox.run(&[&["claims", "--json", "--study=my"], more].concat()).expect(0);
+        let claims: Value = serde_json::from_str(&output.stdout).unwrap();
+        let claims = claims.as_array().unwrap();
+        claims.iter().map(|it| it["run"].as_str().unwrap().to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(runs(&[]), [own.as_str(); 3]);
+    let mut all = runs(&["--machine=all"]);
+    all.sort();
+    assert_eq!(all, [[own.as_str(); 3], [record.id.as_str(); 3]].concat(), "each machine has its answers");
+    sandbox.run(&["claims", "--machine=nobody"]).expect(3);
+}
+
+#[test]
 fn a_study_that_is_stopped_keeps_what_was_measured_and_leaves_its_claims_undecided() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder");

@@ -18,7 +18,6 @@ fn runs_cleans_and_histories_at_once_all_end_as_documented_and_every_record_load
         .map(|(at, seed)| match at % 4 {
             1 => ("clean", sandbox.start(&["clean"])),
             2 => ("history", sandbox.start(&["history", "--json"])),
-            // One seed in one second gives several runs one id.
             3 => ("run", sandbox.start(&short(&folder, &["--size=1MiB", "--seed=0"]))),
             _ => ("run", sandbox.start(&short(&folder, &["--size=1MiB", seed]))),
         })

@@ -10,21 +10,25 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params, types::Type};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params, types::Type};
 use rustix::fs::{CWD, RenameFlags};
 use schema::{
     Record,
+    machine::Origin,
     saved::{CellPattern, Damaged, SavedCell, SavedRun, Wanted},
 };
 
 use crate::Store;
 
 /// Of the tables below. An index of another layout is made again.
-const LAYOUT: i64 = 2;
+const LAYOUT: i64 = 3;
 
 /// What the file's header says that it is (PRAGMA application_id): "fltl". Nothing is changed in a file that says
 /// something else.
 const APPLICATION: i32 = 0x666c_746c;
+
+/// How the names of imported records begin, none of which is one of the own runs. (No id has a slash.)
+const IMPORTED: &str = "imported/";
 
 /// How long a process waits for the transaction of another. Transactions are short, because records are read before them.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -36,7 +40,7 @@ const TABLES: &str = "
     CREATE TABLE file (name TEXT PRIMARY KEY, modified_ns INTEGER NOT NULL, bytes INTEGER NOT NULL, damage TEXT);
     CREATE TABLE run (
         id TEXT PRIMARY KEY REFERENCES file(name) ON DELETE CASCADE, started TEXT NOT NULL, elapsed_s REAL NOT NULL,
-        machine TEXT NOT NULL, kernel TEXT NOT NULL, experiment TEXT NOT NULL, target TEXT NOT NULL,
+        machine TEXT NOT NULL, key TEXT, hardware TEXT, imported INTEGER NOT NULL, kernel TEXT NOT NULL, experiment TEXT NOT NULL, target TEXT NOT NULL,
         target_bytes INTEGER NOT NULL, file_system TEXT NOT NULL, partial TEXT, samples INTEGER NOT NULL);
     CREATE TABLE cell (
         run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, arm TEXT NOT NULL, digest TEXT NOT NULL);
@@ -87,7 +91,8 @@ impl Index {
     /// # Errors
     /// When the folder cannot be listed, or the index cannot be written although it could be opened (a full disk).
     pub fn refresh(&mut self, store: &Store, version: &str, digest: Digest) -> Result<()> {
-        let files = store.list()?;
+        let imported = store.list_imported()?.into_iter().map(|(id, path)| (format!("{IMPORTED}{id}"), path));
+        let files: Vec<(String, PathBuf)> = store.list()?.into_iter().chain(imported).collect();
         let path = place(store);
         let context =
             || format!("{} cannot be brought up to date; it may be deleted, the records are untouched", path.display());
@@ -165,29 +170,19 @@ impl Index {
         transaction.commit()
     }
 
-    /// Runs, the newest first.
+    /// Runs, the newest first, and how many more there are of other machines.
     ///
     /// # Errors
     /// When the index was damaged since it was opened.
-    pub fn runs(&self, wanted: &Wanted) -> Result<Vec<SavedRun>> {
+    pub fn runs(&self, wanted: &Wanted) -> Result<(Vec<SavedRun>, u64)> {
         let sql = format!("SELECT run.* FROM run WHERE {WANTED} ORDER BY started DESC, id DESC");
         let mut statement = self.connection.prepare(&sql)?;
-        let rows = statement.query_map(parameters(wanted), |row| {
-            Ok(SavedRun {
-                id: row.get("id")?,
-                started: row.get("started")?,
-                elapsed_s: row.get("elapsed_s")?,
-                machine: row.get("machine")?,
-                kernel: row.get("kernel")?,
-                experiment: row.get("experiment")?,
-                target: row.get("target")?,
-                target_bytes: row.get::<_, i64>("target_bytes")? as u64,
-                file_system: row.get("file_system")?,
-                partial: row.get("partial")?,
-                samples: row.get::<_, i64>("samples")? as u64,
-            })
-        })?;
-        rows.collect::<rusqlite::Result<Vec<SavedRun>>>().context("the index of saved runs cannot be read")
+        let rows = statement.query_map(parameters(wanted), saved_run)?;
+        let all =
+            rows.collect::<rusqlite::Result<Vec<SavedRun>>>().context("the index of saved runs cannot be read")?;
+        let (runs, others): (Vec<SavedRun>, Vec<SavedRun>) =
+            all.into_iter().partition(|it| wanted.machine.includes(&it.made_on()));
+        Ok((runs, others.len() as u64))
     }
 
     /// One cell over time, oldest first.
@@ -196,21 +191,25 @@ impl Index {
     /// When the index was damaged since it was opened.
     pub fn cells(&self, wanted: &Wanted, pattern: &CellPattern) -> Result<Vec<SavedCell>> {
         let sql = format!(
-            "SELECT cell.run, cell.digest, run.started, run.machine FROM cell JOIN run ON run.id = cell.run
-             WHERE {WANTED} AND arm = ?6 ORDER BY started, run.id, cell.rowid"
+            "SELECT cell.digest, run.* FROM cell JOIN run ON run.id = cell.run
+             WHERE {WANTED} AND arm = ?5 ORDER BY started, run.id, cell.rowid"
         );
-        let [machine, target, experiment, since, until] = parameters(wanted);
-        let parameters = params![machine, target, experiment, since, until, pattern.arm];
+        let [target, experiment, since, until] = parameters(wanted);
         let mut statement = self.connection.prepare(&sql)?;
-        let rows = statement.query_map(parameters, |row| {
+        let rows = statement.query_map(params![target, experiment, since, until, pattern.arm], |row| {
             let text: String = row.get("digest")?;
             let cell: SavedCell = serde_json::from_str(&text)
                 .map_err(|error| rusqlite::Error::FromSqlConversionFailure(1, Type::Text, error.into()))?;
-            Ok(SavedCell { run: row.get("run")?, started: row.get("started")?, machine: row.get("machine")?, ..cell })
+            Ok((saved_run(row)?, cell))
         })?;
-        let cells =
-            rows.collect::<rusqlite::Result<Vec<SavedCell>>>().context("the index of saved runs cannot be read")?;
-        Ok(cells.into_iter().filter(|it| pattern.is_about(&it.arm, &it.under)).collect())
+        let mut cells = Vec::new();
+        for row in rows {
+            let (run, cell) = row.context("the index of saved runs cannot be read")?;
+            if wanted.machine.includes(&run.made_on()) && pattern.is_about(&cell.arm, &cell.under) {
+                cells.push(SavedCell { run: run.id, started: run.started, machine: run.machine, ..cell });
+            }
+        }
+        Ok(cells)
     }
 
     /// Files among the records that cannot be used.
@@ -225,13 +224,34 @@ impl Index {
     }
 }
 
-const WANTED: &str = "(?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR instr(target, ?2) > 0)
-    AND (?3 IS NULL OR experiment = ?3) AND (?4 IS NULL OR started >= ?4)
-    AND (?5 IS NULL OR substr(started, 1, length(?5)) <= ?5)";
+const WANTED: &str = "(?1 IS NULL OR instr(target, ?1) > 0) AND (?2 IS NULL OR experiment = ?2)
+    AND (?3 IS NULL OR started >= ?3) AND (?4 IS NULL OR substr(started, 1, length(?4)) <= ?4)";
 
-fn parameters(wanted: &Wanted) -> [Option<&str>; 5] {
-    let Wanted { machine, target, experiment, since, until } = wanted;
-    [machine, target, experiment, since, until].map(Option::as_deref)
+/// Which machine is meant is no matter of text.
+fn parameters(wanted: &Wanted) -> [Option<&str>; 4] {
+    let Wanted { machine: _, target, experiment, since, until } = wanted;
+    [target, experiment, since, until].map(Option::as_deref)
+}
+
+fn saved_run(row: &Row) -> rusqlite::Result<SavedRun> {
+    let id: String = row.get("id")?;
+    let imported: bool = row.get("imported")?;
+    Ok(SavedRun {
+        id: id.strip_prefix(IMPORTED).filter(|_| imported).map_or(id.clone(), str::to_string),
+        started: row.get("started")?,
+        elapsed_s: row.get("elapsed_s")?,
+        machine: row.get("machine")?,
+        key: row.get("key")?,
+        hardware: row.get("hardware")?,
+        origin: if imported { Origin::Imported } else { Origin::Own },
+        kernel: row.get("kernel")?,
+        experiment: row.get("experiment")?,
+        target: row.get("target")?,
+        target_bytes: row.get::<_, i64>("target_bytes")? as u64,
+        file_system: row.get("file_system")?,
+        partial: row.get("partial")?,
+        samples: row.get::<_, i64>("samples")? as u64,
+    })
 }
 
 fn place(store: &Store) -> PathBuf {
@@ -360,13 +380,17 @@ fn derived(connection: &Connection) -> rusqlite::Result<Option<String>> {
 }
 
 fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]) -> rusqlite::Result<()> {
+    let machine = record.environment.machine.as_ref();
     connection.execute(
-        "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
             id,
             record.started,
             record.elapsed_s,
             record.environment.host,
+            machine.map(|it| &it.key),
+            machine.map(|it| &it.hardware),
+            id.starts_with(IMPORTED),
             record.environment.kernel,
             record.experiment.name,
             record.target.said(),

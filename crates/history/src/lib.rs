@@ -1,4 +1,4 @@
-//! What is kept after a run: its record (`store`, with an `index` that can be rebuilt), and the cleanup journal of the
+//! What is kept after a run: its record (`store`, which also has a place for records of other machines, with an `index` that can be rebuilt), and the cleanup journal of the
 //! files and groups that it created elsewhere (`journal`). Both are folders of small JSON files that are only ever replaced whole (`atomic`), so that processes may work in
 //! them side by side and be killed at any moment.
 
@@ -13,4 +13,4 @@ mod store;
 
 pub use index::{Digest, Index};
 pub use journal::{CleanupJournal, Entry, Found, Owner, Removal};
-pub use store::Store;
+pub use store::{Imported, Store};

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Mutex,
@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use schema::{
     Bytes, Record, SCHEMA_VERSION,
     loaded::{Holder, Versions, is_id},
+    machine::{Machine, Origin},
     units::nearest,
 };
 
@@ -26,10 +27,12 @@ const LARGEST_BYTES: u64 = 1 << 30;
 /// memory, and this bounds it.
 const VALUES_MAX: usize = 1 << 25;
 
-/// A folder of records.
+/// A folder of records, and beside it one of records that were made elsewhere. Which of the two a record lies in decides
+/// what it may answer for.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
+    imported: PathBuf,
     /// The names under which this store has saved runs, by id.
     names: Mutex<HashMap<String, String>>,
 }
@@ -40,12 +43,18 @@ impl Store {
     /// # Errors
     /// When there is neither a folder nor a home to put one in.
     pub fn open(dir: Option<PathBuf>) -> Result<Store> {
-        Ok(Store { folder: places::runs(dir)?, names: Mutex::default() })
+        let folder = places::runs(dir)?;
+        Ok(Store { imported: folder.with_file_name("imported"), folder, names: Mutex::default() })
     }
 
-    /// Where the records lie.
+    /// Where the records of runs lie.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Where the records lie that were made elsewhere.
+    pub fn imported_folder(&self) -> &Path {
+        &self.imported
     }
 
     /// Writes the record whole, or not at all, and says where. The file's stem is the id to load it by: the record's own,
@@ -87,36 +96,56 @@ impl Store {
         Err(anyhow!("a hundred other runs have the id {}", record.id)).with_context(advice)
     }
 
-    /// A record by its id, by the beginning of its id if that is unique, by `last`, or by the path of its file. The file
-    /// may also be what `--json` printed.
+    /// A record by its id, by the beginning of its id if that is unique, by `last` (of the own runs), or by the path of its
+    /// file; and where it lies. The file may also be what `--json` printed.
     ///
     /// # Errors
     /// Names what was not found and the nearest id, or the file and what is wrong with it.
-    pub fn load(&self, which: &str) -> Result<Record> {
+    pub fn find(&self, which: &str) -> Result<(Record, Origin)> {
         let runs = self.list()?;
         if which == "last" {
             let Some((_, path)) = runs.first() else {
                 bail!("no run is saved in {}; `faultline run` makes one", self.folder.display());
             };
-            return read(path);
+            return Ok((read(path)?, Origin::Own));
         }
-        if let Some((_, path)) = runs.iter().find(|(id, _)| id == which) {
-            return read(path);
+        let of = |runs: Vec<(String, PathBuf)>, origin| runs.into_iter().map(move |(id, path)| (id, path, origin));
+        let all: Vec<(String, PathBuf, Origin)> =
+            of(runs, Origin::Own).chain(of(self.list_imported()?, Origin::Imported)).collect();
+        if let Some((_, path, origin)) = all.iter().find(|(id, ..)| id == which) {
+            return Ok((read(path)?, *origin));
         }
         let path = Path::new(which);
         if which.contains('/') || path.extension().is_some_and(|extension| extension == "json") || path.is_file() {
-            return read(path);
+            return Ok((read(path)?, self.origin(path)));
         }
-        let begins: Vec<&(String, PathBuf)> =
-            runs.iter().filter(|(id, _)| !which.is_empty() && id.starts_with(which)).collect();
+        let begins: Vec<&(String, PathBuf, Origin)> =
+            all.iter().filter(|(id, ..)| !which.is_empty() && id.starts_with(which)).collect();
         match begins[..] {
-            [(_, path)] => read(path),
-            [] => bail!("no run {which:?} in {}{}", self.folder.display(), hint(which, &runs)),
+            [(_, path, origin)] => Ok((read(path)?, *origin)),
+            [] => bail!("no run {which:?} in {}{}", self.folder.display(), hint(which, &all)),
             [..] => {
-                let ids: Vec<&str> = begins.iter().take(5).map(|(id, _)| id.as_str()).collect();
+                let ids: Vec<&str> = begins.iter().take(5).map(|(id, ..)| id.as_str()).collect();
                 let more = if begins.len() > 5 { ", …" } else { "" };
                 bail!("{} runs begin with {which:?}: {}{more}", begins.len(), ids.join(", "))
             }
+        }
+    }
+
+    /// As `find`, wherever it lies.
+    ///
+    /// # Errors
+    /// As `find`.
+    pub fn load(&self, which: &str) -> Result<Record> {
+        Ok(self.find(which)?.0)
+    }
+
+    /// Of a file: its folder says it, whatever the path to it looks like.
+    fn origin(&self, path: &Path) -> Origin {
+        let folder = path.canonicalize().ok().and_then(|it| it.parent().map(Path::to_path_buf));
+        match folder.is_some() && folder == self.folder.canonicalize().ok() {
+            true => Origin::Own,
+            false => Origin::Imported,
         }
     }
 
@@ -128,28 +157,79 @@ impl Store {
         read(path)
     }
 
-    /// Ids and files, the newest first. Files are not opened, so a damaged one is listed too; loading it says what is wrong.
+    /// Ids and files of the own runs, the newest first. Files are not opened, so a damaged one is listed too; loading it says what is wrong.
     ///
     /// # Errors
     /// When the folder is there and cannot be read.
     pub fn list(&self) -> Result<Vec<(String, PathBuf)>> {
-        let files = atomic::files(&self.folder).with_context(|| {
-            format!(
-                "the saved runs in {} cannot be listed; is {} set as it should be?",
-                self.folder.display(),
-                places::VARIABLE
-            )
-        })?;
-        let mut runs: Vec<(String, PathBuf)> = files
-            .into_iter()
-            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-            .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path)))
-            .filter(|(id, _)| !id.starts_with('.'))
-            .collect();
-        // Ids begin with the time; files with other names come after them.
-        let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
-        runs.sort_by_cached_key(|(id, _)| std::cmp::Reverse(key(id)));
-        Ok(runs)
+        listed(&self.folder)
+    }
+
+    /// The same of the records that were imported.
+    ///
+    /// # Errors
+    /// When the folder is there and cannot be read.
+    pub fn list_imported(&self) -> Result<Vec<(String, PathBuf)>> {
+        listed(&self.imported)
+    }
+
+    /// Copies the record in a file, which may also be what `--json` printed, to those that were made elsewhere. The name is
+    /// that of the checked id.
+    ///
+    /// # Errors
+    /// The file holds no record, or another run has its id, or it cannot be saved. What was there is untouched.
+    pub fn import(&self, file: &Path) -> Result<Imported> {
+        // Opening a pipe would wait for whoever writes to it.
+        if fs::metadata(file).is_ok_and(|it| !it.is_file()) {
+            bail!("{} is no regular file; a record is one JSON file", file.display());
+        }
+        let record = read(file)?;
+        let own = self.path_of(&record.id);
+        if own.exists() {
+            return match read(&own).is_ok_and(|it| goes_on(&record, &it)) {
+                true => Ok(Imported::Own(record.id)),
+                false => bail!("{}: a run that was made here has the id {}", file.display(), record.id),
+            };
+        }
+        let advice = || format!("{} was not imported into {}", file.display(), self.imported.display());
+        sys::whole::make_folder(&self.imported).with_context(advice)?;
+        let name = format!("{}.json", record.id);
+        let mut content = serde_json::to_vec(&record)?;
+        content.push(b'\n');
+        let write = |taken| atomic::write(&self.imported, &name, &content, taken);
+        match write(Taken::Refuse) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return other.map(|_| Imported::New(record.id)).with_context(advice),
+        }
+        let there = read(&self.imported.join(&name)).with_context(advice)?;
+        let length = |it: &Record| (it.samples.len(), it.elapsed_s);
+        match () {
+            () if record == there || goes_on(&record, &there) && length(&record) <= length(&there) => {
+                Ok(Imported::Known(record.id))
+            }
+            () if goes_on(&there, &record) => {
+                write(Taken::Replace).with_context(advice)?;
+                Ok(Imported::Longer(record.id))
+            }
+            () => bail!("{}: another run with the id {} was imported before", file.display(), record.id),
+        }
+    }
+
+    /// A key of this data folder, for a machine that has no id of its own; made when that is asked for.
+    pub fn machine_key(&self, make: bool) -> Option<String> {
+        const NAME: &str = "machine-key";
+        let folder = self.folder.parent()?;
+        let kept = || {
+            let text = fs::read_to_string(folder.join(NAME)).ok()?;
+            Some(sys::machine::hex(&sys::machine::parse(&text).ok()?))
+        };
+        kept().or_else(|| {
+            let bits = sys::machine::random().ok().filter(|_| make)?;
+            sys::whole::make_folder(folder).ok()?;
+            // Another process may come first, and its key counts then.
+            let _ = atomic::write(folder, NAME, format!("{}\n", sys::machine::hex(&bits)).as_bytes(), Taken::Refuse);
+            kept()
+        })
     }
 
     /// What killed processes left half-written. They never had a record's name and may be deleted.
@@ -157,7 +237,11 @@ impl Store {
     /// # Errors
     /// When the folder is there and cannot be read.
     pub fn abandoned(&self) -> Result<Vec<PathBuf>> {
-        atomic::abandoned(&self.folder).with_context(|| format!("{} cannot be listed", self.folder.display()))
+        let mut all = Vec::new();
+        for folder in [Some(self.folder.as_path()), Some(&self.imported), self.folder.parent()].into_iter().flatten() {
+            all.extend(atomic::abandoned(folder).with_context(|| format!("{} cannot be listed", folder.display()))?);
+        }
+        Ok(all)
     }
 
     /// Deletes what `abandoned` lists, and says how many there were.
@@ -183,14 +267,44 @@ impl Store {
     }
 }
 
-/// Whether `later` has everything that `earlier` has: the same run, some rounds on.
-fn goes_on(earlier: &Record, later: &Record) -> bool {
-    (&earlier.started, earlier.seed, &earlier.environment.host) == (&later.started, later.seed, &later.environment.host)
-        && later.samples.starts_with(&earlier.samples)
+/// What came of a file that was to be imported; each with the run's id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Imported {
+    New(String),
+    /// It replaced an earlier state of the run.
+    Longer(String),
+    /// It is there already, or a later state of it.
+    Known(String),
+    /// It was made here, and is among the own runs.
+    Own(String),
 }
 
-fn hint(which: &str, runs: &[(String, PathBuf)]) -> String {
-    match nearest(which, runs.iter().map(|(id, _)| id.as_str())) {
+/// Whether `later` has everything that `earlier` has: the same run, some rounds on.
+fn goes_on(earlier: &Record, later: &Record) -> bool {
+    fn which(it: &Record) -> (&str, u64, &str, Option<&Machine>) {
+        (&it.started, it.seed, &it.environment.host, it.environment.machine.as_ref())
+    }
+    which(earlier) == which(later) && later.samples.starts_with(&earlier.samples)
+}
+
+fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let files = atomic::files(folder).with_context(|| {
+        format!("the saved runs in {} cannot be listed; is {} set as it should be?", folder.display(), places::VARIABLE)
+    })?;
+    let mut runs: Vec<(String, PathBuf)> = files
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_string(), path)))
+        .filter(|(id, _)| !id.starts_with('.'))
+        .collect();
+    // Ids begin with the time; files with other names come after them.
+    let key = |id: &str| (id.starts_with(|c: char| c.is_ascii_digit()), id.to_string());
+    runs.sort_by_cached_key(|(id, _)| std::cmp::Reverse(key(id)));
+    Ok(runs)
+}
+
+fn hint(which: &str, runs: &[(String, PathBuf, Origin)]) -> String {
+    match nearest(which, runs.iter().map(|(id, ..)| id.as_str())) {
         Some(id) => format!("; did you mean {id:?}?"),
         None if runs.is_empty() => "; nothing is saved there yet".into(),
         None => format!("; `faultline list runs` lists all {}", runs.len()),

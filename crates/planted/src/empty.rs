@@ -35,6 +35,7 @@ pub fn empty_record() -> Record {
         },
         environment: Environment {
             host: "lab".to_string(),
+            machine: None,
             kernel: "6.18.0".to_string(),
             architecture: "x86_64".to_string(),
             cpu: unknown(),

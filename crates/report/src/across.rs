@@ -19,6 +19,7 @@ use crate::{
         words::plural,
     },
     markdown::escape,
+    shell,
 };
 
 /// As JSON, with a line feed.
@@ -211,7 +212,7 @@ fn presence(presence: &Presence) -> String {
 pub(crate) const SAME_PLACE: &str = "The records show no difference in machine, target or tool.";
 
 pub(crate) fn heading(versus: &Versus) -> String {
-    format!("{} against {}", versus.second, versus.first)
+    format!("{} against {}", shell::short(&versus.second), shell::short(&versus.first))
 }
 
 pub(crate) fn table(versus: &Versus) -> Table {

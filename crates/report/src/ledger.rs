@@ -6,7 +6,7 @@ use crate::{
     Style,
     contents::claim,
     layout::{page::Page, paint::Paint, words::plural},
-    shell,
+    saved, shell,
 };
 
 /// The ledger as text.
@@ -22,7 +22,7 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
         before = Some(here);
         claim::write_one(&mut page, &entry.claim, columns);
         if let Some(LaterRun { run, verdict, reason, why, .. }) = &entry.later {
-            let verdict = verdict.words();
+            let (run, verdict) = (shell::short(run), verdict.words());
             let (text, paint) = match why {
                 Later::Undecided => {
                     (format!("the later run {run} did not decide it: {verdict}: {reason}"), Paint::Quiet)
@@ -56,13 +56,14 @@ fn heading(page: &mut Page, entry: &LedgerEntry, goes_on: bool) {
             page.item(2, 6, "source", Paint::Quiet, &entry.claim.source);
         }
     }
-    let LedgerEntry { when, host, kernel, run, .. } = entry;
+    let LedgerEntry { when, made_on, kernel, run, .. } = entry;
+    let machine = saved::machine(made_on);
     page.item(
         2,
         6,
         "run",
         Paint::Quiet,
-        &format!("{when} on {host}, Linux {kernel} ({})", shell::command("report", run)),
+        &format!("{when} on {machine}, Linux {kernel} ({})", shell::command("report", shell::short(run))),
     );
 }
 
@@ -85,10 +86,13 @@ fn counts(ledger: &Ledger) -> String {
 pub fn claims_json(ledger: &Ledger) -> String {
     let entries = ledger.entries.iter().map(|entry| {
         let mut value = serde_json::to_value(&entry.claim).expect("maps have string keys and nothing else can fail");
-        for (key, text) in
-            [("run", &entry.run), ("when", &entry.when), ("host", &entry.host), ("kernel", &entry.kernel)]
-        {
+        let host = &entry.made_on.host;
+        for (key, text) in [("run", &entry.run), ("when", &entry.when), ("host", host), ("kernel", &entry.kernel)] {
             value[key] = text.clone().into();
+        }
+        value["origin"] = serde_json::json!(entry.made_on.origin);
+        if let Some((key, hardware)) = &entry.made_on.identity {
+            (value["key"], value["hardware"]) = (key.as_str().into(), hardware.as_str().into());
         }
         if let Some(LaterRun { run, when, verdict, reason, why }) = &entry.later {
             value["later"] =

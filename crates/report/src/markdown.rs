@@ -73,7 +73,10 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         push(&mut out, format_args!("| {label} | {} |\n", escape(&value)));
     }
     push(&mut out, format_args!("\n</details>\n\nMeasured by faultline {}; ", escape(&record.tool_version)));
-    push(&mut out, format_args!("see it again with `{}`.\n", shell::command("report", &code(&record.id))));
+    push(
+        &mut out,
+        format_args!("see it again with `{}`.\n", shell::command("report", &code(shell::short(&record.id)))),
+    );
     number::plain(&out)
 }
 

@@ -2,6 +2,7 @@
 
 use schema::{
     Condition, Labels,
+    machine::{MadeOn, Origin, Whose},
     saved::{History, SavedCell},
 };
 
@@ -14,6 +15,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::plural,
     },
+    shell,
 };
 
 /// As JSON, with a line feed.
@@ -36,8 +38,24 @@ pub fn history(history: &History, asked_for_cells: bool, folder: &str, style: St
         page.run_in(0, "Left out:", Paint::Bad, &it.reason);
     }
     let count = history.runs.len();
-    page.paragraph(0, Paint::Quiet, &format!("{count} run{} in {folder}", plural(count)));
+    let others = match history.of_others {
+        0 => String::new(),
+        1 => "; 1 of another machine, with --machine all".to_string(),
+        some => format!("; {some} of other machines, with --machine all"),
+    };
+    page.paragraph(0, Paint::Quiet, &format!("{count} run{} in {folder}{others}", plural(count)));
     page.finish()
+}
+
+/// A machine by its nodename, and of those that others may be called like by the beginning of its key.
+pub(crate) fn machine(made_on: &MadeOn) -> String {
+    let MadeOn { origin, host, identity } = made_on;
+    let key = identity.as_ref().and_then(|(key, _)| key.get(..Whose::KEY_LEAST));
+    match (origin, key) {
+        (Origin::Own, _) => host.clone(),
+        (Origin::Imported, Some(key)) => format!("{host} {key}, imported"),
+        (Origin::Imported, None) => format!("{host}, imported"),
+    }
 }
 
 fn runs(page: &mut Page, history: &History) {
@@ -53,9 +71,9 @@ fn runs(page: &mut Page, history: &History) {
     let rows = history.runs.iter().map(|it| {
         let partial = if it.partial.is_some() { " (partial)" } else { "" };
         vec![
-            Cell::plain(it.id.clone()),
+            Cell::plain(shell::short(&it.id).to_string()),
             Cell::plain(format!("{}{partial}", it.experiment)),
-            Cell::plain(it.machine.clone()),
+            Cell::plain(machine(&it.made_on())),
             Cell::plain(number::bytes(it.target_bytes as f64)),
             Cell::plain(it.file_system.clone()),
             Cell::plain(it.samples.to_string()),
@@ -107,7 +125,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         columns.push(Column::right("speedup over the oldest"));
         let rows = same.iter().map(|it| {
             let mut row = vec![
-                Cell::plain(it.run.clone()),
+                Cell::plain(shell::short(&it.run).to_string()),
                 Cell::plain(it.machine.clone()),
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];

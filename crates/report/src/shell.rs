@@ -9,6 +9,17 @@ pub(crate) fn command(words: &str, word: &str) -> String {
     format!("faultline {words}{options_end} {}", quoted(word))
 }
 
+/// The beginning of a run's id that a person needs: when it began, and 32 of its 128 random bits. A run is loaded by the
+/// beginning of its id; of two that begin alike, the error names both.
+pub(crate) fn short(id: &str) -> &str {
+    const TIME: usize = "20261120T225104Z-".len();
+    let is_random = |it: &str| it.len() == 32 && it.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match id.get(TIME..) {
+        Some(bits) if is_random(bits) => &id[..TIME + 8],
+        _ => id,
+    }
+}
+
 fn quoted(word: &str) -> String {
     let word = visible(word);
     let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
@@ -40,5 +51,13 @@ mod tests {
             assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("report|{}|", visible(evil)), "{command}");
         }
         assert_eq!(command("rerun", "--run-commands"), "faultline rerun -- --run-commands");
+    }
+
+    #[test]
+    fn an_id_of_128_random_bits_is_shown_by_its_beginning_and_any_other_whole() {
+        assert_eq!(short("20261120T225104Z-0123456789abcdef0123456789abcdef"), "20261120T225104Z-01234567");
+        let others =
+            ["20261120T225104Z-3f9a", "20261120T225104Z-0123456789abcdef0123456789abcdef-2", "x", "", "ééééééééééé"];
+        assert!(others.iter().all(|it| short(it) == *it));
     }
 }

@@ -47,7 +47,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     // What is not saved cannot be shown again.
     if let Some(saved) = saved {
         page.blank();
-        page.labelled(0, "Again:", Paint::Quiet, &shell::command("report", &record.id));
+        page.labelled(0, "Again:", Paint::Quiet, &shell::command("report", shell::short(&record.id)));
         page.labelled(0, "Saved:", Paint::Quiet, saved);
     }
     page.finish()

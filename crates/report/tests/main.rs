@@ -13,6 +13,7 @@ use schema::{
     Findings, Record, Skip, State,
     claims::{LaterRun, Ledger, LedgerEntry},
     findings::{CommandFinding, Confounder, ConfounderKind, Document, Status, Verdict},
+    machine::{MadeOn, Origin},
     plan::{Plan, PlannedCell, PlannedCondition},
     record::{Outcome, Reading, RoundsEnd},
 };
@@ -544,7 +545,7 @@ fn ledger() -> Ledger {
         title: "Sum of a file in 32 KiB blocks, read against mmap (1999)".into(),
         run: "20261120T225104Z-3f9a".into(),
         when: "2026-11-20T22:51:04Z".into(),
-        host: "lab".into(),
+        made_on: MadeOn { origin: Origin::Own, host: "lab".into(), identity: None },
         kernel: "6.18.5".into(),
         later: None,
     });
@@ -568,6 +569,18 @@ fn the_ledger_names_a_later_run_that_could_not_decide_a_claim() {
     assert_eq!(later(&ledger)["run"], "20261121T000000Z-0001");
     assert_eq!(later(&ledger)["verdict"], "not-testable-here");
     assert!(report::claims(&ledger, Style::default()).contains("20261121T000000Z-0001"));
+}
+
+#[test]
+fn the_ledger_says_of_an_imported_record_that_it_is_one_and_of_which_machine() {
+    let mut ledger = ledger();
+    let identity = Some(("0123456789abcdef0123456789abcdef".to_string(), "0011223344556677".to_string()));
+    ledger.entries[0].made_on = MadeOn { origin: Origin::Imported, host: "field".into(), identity };
+    let json: Value = serde_json::from_str(&report::claims_json(&ledger)).unwrap();
+    assert_eq!((&json[0]["origin"], &json[1]["origin"]), (&"imported".into(), &"own".into()));
+    assert_eq!(json[0]["key"], "0123456789abcdef0123456789abcdef");
+    let text = report::claims(&ledger, Style::default());
+    assert!(text.contains("on field 01234567, imported, Linux") && text.contains("on lab, Linux"), "{text}");
 }
 
 #[test]

@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::findings::{ClaimFinding, ClaimVerdict};
+use crate::{
+    findings::{ClaimFinding, ClaimVerdict},
+    machine::MadeOn,
+};
 
-/// A claim, and the run that its verdict is from.
+/// A claim on one machine, and the run that its verdict is from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerEntry {
     pub claim: ClaimFinding,
@@ -13,7 +16,7 @@ pub struct LedgerEntry {
     pub run: String,
     /// When the run began; RFC 3339, UTC.
     pub when: String,
-    pub host: String,
+    pub made_on: MadeOn,
     pub kernel: String,
     /// The newest later run that does not count, if there is one; of those, one that contradicts before all others.
     pub later: Option<LaterRun>,

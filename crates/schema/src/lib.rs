@@ -19,6 +19,7 @@ pub mod inspection;
 pub mod label;
 pub mod leftover;
 pub mod loaded;
+pub mod machine;
 pub mod observation;
 pub mod plan;
 pub mod protocol;

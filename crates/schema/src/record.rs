@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{
     Arm, Condition, Experiment, Fill, Skip, Span,
+    machine::Machine,
     protocol::{Phases, Tally},
     unit_cost::Calibration,
 };
@@ -14,7 +15,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub schema_version: u32,
-    /// `20261120T225104Z-3f9a`: when it began, and enough of the seed to tell two runs of one second apart.
+    /// When it began, and 128 random bits in hexadecimal: `20261120T225104Z-` and 32 digits. Older ones have four digits.
     pub id: String,
     pub tool_version: String,
     /// RFC 3339, UTC.
@@ -501,7 +502,11 @@ impl FolioOrder {
 /// The machine, as far as it decides results. A field that could not be read says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
+    /// The nodename.
     pub host: String,
+    /// Absent in records of older versions, and where there is nothing to make a key from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     pub kernel: String,
     pub architecture: String,
     pub cpu: Reading<String>,

@@ -7,6 +7,7 @@ use crate::{
     arm::Options,
     fields::{self, Filter, Role},
     findings::Estimate,
+    machine::{MadeOn, Origin, Whose},
 };
 
 /// What there is, newest first.
@@ -20,6 +21,13 @@ pub struct History {
     /// Files among the records that cannot be used, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<Damaged>,
+    /// Runs that all else was asked of as well, and that are of other machines.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub of_others: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A record, as far as a list shows it.
@@ -30,7 +38,15 @@ pub struct SavedRun {
     /// RFC 3339, UTC.
     pub started: String,
     pub elapsed_s: f64,
+    /// Its nodename.
     pub machine: String,
+    /// As in `environment.machine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    #[serde(default = "own")]
+    pub origin: Origin,
     pub kernel: String,
     pub experiment: String,
     pub target: String,
@@ -39,6 +55,17 @@ pub struct SavedRun {
     /// Why it ended before its plan did.
     pub partial: Option<String>,
     pub samples: u64,
+}
+
+fn own() -> Origin {
+    Origin::Own
+}
+
+impl SavedRun {
+    pub fn made_on(&self) -> MadeOn {
+        let identity = self.key.clone().zip(self.hardware.clone());
+        MadeOn { origin: self.origin, host: self.machine.clone(), identity }
+    }
 }
 
 /// One cell in one run.
@@ -125,8 +152,7 @@ pub struct Damaged {
 /// Which runs: everything that is given must fit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The name of the host.
-    pub machine: Option<String>,
+    pub machine: Whose,
     /// A part of the target's path.
     pub target: Option<String>,
     pub experiment: Option<String>,

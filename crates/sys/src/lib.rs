@@ -12,6 +12,7 @@ pub mod folio;
 pub mod follow;
 pub mod guard;
 pub mod lock;
+pub mod machine;
 pub mod memory_disk;
 pub mod mount;
 pub mod pages;

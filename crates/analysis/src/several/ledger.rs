@@ -1,4 +1,4 @@
-//! Claims over several runs: which run's verdict counts.
+//! Claims over several runs: which run's verdict counts. A run answers for its own machine alone.
 //!
 //! The newest run that could decide a claim counts. A run that could not (another arm or condition, an interruption, too
 //! few rounds) says nothing about the claim, so it does not replace one that could; it is named beside it. Neither does a
@@ -9,6 +9,7 @@ use schema::{
     claims::{Later, LaterRun, Ledger, LedgerEntry},
     experiment::Claim,
     findings::{ClaimFinding, ClaimVerdict},
+    machine::MadeOn,
 };
 
 use crate::verdict::LEAST_PAIRS;
@@ -73,11 +74,12 @@ impl Claims {
     }
 
     /// Takes in a run, in whatever order they come. `run` is what the record is loaded by.
-    pub fn add(&mut self, run: &str, record: &Record) {
+    pub fn add(&mut self, run: &str, record: &Record, answers_for: &MadeOn) {
         let experiment = &record.experiment;
         let settled = |claim: &Claim| {
             self.entries.iter().any(|(rank, it)| {
                 (&it.claim.study, &it.claim.id, &it.claim.says) == (&experiment.name, &claim.id, &claim.says)
+                    && it.made_on.machine() == answers_for.machine()
                     && rank.standing == Standing::Decisive
                     && rank.started >= record.started
             })
@@ -95,7 +97,7 @@ impl Claims {
                 title: experiment.title.clone(),
                 run: run.to_string(),
                 when: record.started.clone(),
-                host: record.environment.host.clone(),
+                made_on: answers_for.clone(),
                 kernel: record.environment.kernel.clone(),
                 later: None,
             };
@@ -103,12 +105,14 @@ impl Claims {
         }
     }
 
-    /// Of one study or of all: built-in studies in their order, then all others. `None` where no study has this name.
+    /// Of one study or of all: built-in studies in their order, then all others; each claim once for each machine. `None` where no study has this name.
     pub fn ledger(self, only: Option<&str>) -> Option<Ledger> {
         let studies = self.built_in;
         let mut of_claims: Vec<Vec<(Rank, LedgerEntry)>> = Vec::new();
         for entered in self.entries {
-            let same = |it: &LedgerEntry| is_same(&studies, &it.claim, &entered.1.claim);
+            let same = |it: &LedgerEntry| {
+                it.made_on.machine() == entered.1.made_on.machine() && is_same(&studies, &it.claim, &entered.1.claim)
+            };
             match of_claims.iter_mut().find(|it| same(&it[0].1)) {
                 Some(same) => same.push(entered),
                 None => of_claims.push(vec![entered]),

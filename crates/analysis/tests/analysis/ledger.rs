@@ -6,6 +6,7 @@ use schema::{
     Record,
     claims::{Later, Ledger, LedgerEntry},
     findings::ClaimVerdict::{self, Holds, NotTestableHere, Reversed, Undecided},
+    machine::{KeySource, Machine, MadeOn, Origin},
 };
 
 use crate::support::Lab;
@@ -44,9 +45,13 @@ fn narrow(day: u32) -> Record {
     record
 }
 
+fn here(record: &Record) -> MadeOn {
+    MadeOn::new(&record.environment, Origin::Own)
+}
+
 fn ledger(runs: &[Record]) -> Ledger {
     let mut claims = Claims::default();
-    runs.iter().for_each(|it| claims.add(&it.id, it));
+    runs.iter().for_each(|it| claims.add(&it.id, it, &here(it)));
     claims.ledger(None).unwrap()
 }
 
@@ -104,7 +109,8 @@ fn a_study_that_is_neither_built_in_nor_saved_has_no_ledger() {
         let mut written = Lab::of_experiment(EXPERIMENT).record.experiment;
         written.claims.clear();
         let mut claims = Claims::new(vec![written]);
-        claims.add("1", &run(1, 10, 5_000.0));
+        let run = run(1, 10, 5_000.0);
+        claims.add("1", &run, &here(&run));
         claims.ledger(only)
     };
     assert_eq!(of(Some("elsewhere")), None);
@@ -173,8 +179,9 @@ fn an_option_that_leaves_out_nothing_of_a_claim_does_not_narrow_it() {
 #[test]
 fn an_older_record_of_a_study_is_held_against_the_study_as_it_is_written() {
     let mut claims = Claims::new(vec![two_blocks(1, 5_000.0).experiment]);
-    claims.add("wide", &two_blocks(1, 5_000.0));
-    claims.add("narrow", &run(2, 10, 20_000.0));
+    for (name, run) in [("wide", two_blocks(1, 5_000.0)), ("narrow", run(2, 10, 20_000.0))] {
+        claims.add(name, &run, &here(&run));
+    }
     let entry = &claims.ledger(None).unwrap().entries[0];
     assert_eq!((entry.claim.verdict, entry.run.as_str()), (Holds, "wide"));
 }
@@ -185,4 +192,34 @@ fn claims_of_two_files_with_one_name_are_two_claims() {
     other.experiment.claims[0].says = "something else".into();
     let entries = ledger(&[run(1, 10, 5_000.0), other]).entries;
     assert_eq!(entries.iter().map(|it| it.claim.verdict).collect::<Vec<_>>(), [Holds, Reversed]);
+}
+
+#[test]
+fn a_claim_has_an_answer_for_each_machine_and_an_imported_one_is_none_of_this() {
+    let on = |record: Record, key: &str| {
+        let mut record = record;
+        let (key, hardware) = (key.to_string(), "0011223344556677".to_string());
+        record.environment.machine = Some(Machine { key, boot: None, hardware, source: KeySource::MachineId });
+        record
+    };
+    let (ours, theirs) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
+    let mut runs = vec![
+        (on(run(1, 10, 5_000.0), ours), Origin::Own),
+        // Newer, and of another machine, of this machine by its own word, and of one that is not named.
+        (on(run(2, 10, 20_000.0), theirs), Origin::Own),
+        (on(run(3, 10, 20_000.0), ours), Origin::Imported),
+        (run(4, 10, 20_000.0), Origin::Own),
+    ];
+    for _ in 0..2 {
+        let mut claims = Claims::default();
+        for (record, origin) in &runs {
+            claims.add(&record.id, record, &MadeOn::new(&record.environment, *origin));
+        }
+        let mut answers: Vec<(String, ClaimVerdict)> =
+            claims.ledger(None).unwrap().entries.into_iter().map(|it| (it.run, it.claim.verdict)).collect();
+        answers.sort_by(|a, b| a.0.cmp(&b.0));
+        let expected = [("1", Holds), ("2", Reversed), ("3", Reversed), ("4", Reversed)];
+        assert_eq!(answers, expected.map(|(run, verdict)| (run.to_string(), verdict)));
+        runs.reverse();
+    }
 }

@@ -2,21 +2,26 @@
 
 use analysis::Claims;
 use anyhow::Result;
-use schema::{builtin, units::nearest};
+use schema::{builtin, machine::MadeOn, units::nearest};
 
 use crate::{
     cli::ClaimsArgs,
     exit::{Outcome, Usage},
-    experiment, output,
+    experiment, machine, output,
 };
 
 pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
     let store = history::Store::open(None)?;
     let mut found = Claims::new(experiment::built_in(builtin::STUDIES).collect());
-    for (id, _) in store.list()? {
+    let whose = machine::whose(args.machine.as_deref(), &store);
+    for (id, path, origin) in machine::runs(&store, &whose)? {
         // One record at a time: a folder of them is larger than memory should be.
-        match store.load(&id) {
-            Ok(record) => found.add(&id, &record),
+        match store.load_file(&path) {
+            Ok(record) => {
+                if let Some(machine) = whose.answers_for(&MadeOn::new(&record.environment, origin)) {
+                    found.add(&id, &record, &machine);
+                }
+            }
             Err(error) => output::warn(&format!("left out: {error:#}")),
         }
     }
@@ -33,6 +38,6 @@ pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
         report::claims(&ledger, output::style(false))
     })?;
     // As of other filters that leave nothing.
-    let nothing = args.study.is_some() && ledger.entries.is_empty();
+    let nothing = (args.study.is_some() || args.machine.is_some()) && ledger.entries.is_empty();
     Ok(if nothing { Outcome::NothingDecided } else { Outcome::Answered })
 }

@@ -6,7 +6,7 @@ use schema::{
     saved::{History, Wanted},
 };
 
-use crate::{cli::HistoryArgs, exit::Outcome, output};
+use crate::{cli::HistoryArgs, exit::Outcome, machine, output};
 
 pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     let store = history::Store::open(None)?;
@@ -16,7 +16,7 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     }
     index.refresh(&store, analysis::VERSION, &analysis::saved_cells)?;
     let wanted = Wanted {
-        machine: args.machine.clone(),
+        machine: machine::whose(args.machine.as_deref(), &store),
         target: args.target.clone(),
         experiment: args.experiment.clone(),
         since: args.since.clone(),
@@ -26,8 +26,9 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     for pattern in &args.cell {
         found.extend(index.cells(&wanted, pattern)?);
     }
-    let history =
-        History { schema_version: SCHEMA_VERSION, runs: index.runs(&wanted)?, cells: found, damaged: index.damaged()? };
+    let (runs, of_others) = index.runs(&wanted)?;
+    let damaged = index.damaged()?;
+    let history = History { schema_version: SCHEMA_VERSION, runs, cells: found, damaged, of_others };
     if args.json {
         output::print(&report::history_json(&history))?;
     } else {
@@ -36,6 +37,7 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     }
     // Filters that leave nothing are no answer.
     let nothing = if args.cell.is_empty() { history.runs.is_empty() } else { history.cells.is_empty() };
-    let filtered = wanted != Wanted::default() || !args.cell.is_empty();
+    let said = [&args.machine, &args.target, &args.experiment, &args.since, &args.until];
+    let filtered = said.iter().any(|it| it.is_some()) || !args.cell.is_empty();
     Ok(if nothing && filtered { Outcome::NothingDecided } else { Outcome::Answered })
 }

@@ -4,9 +4,10 @@ use anyhow::{Context, Result};
 use schema::{
     Reading,
     inspection::{FaultView, FileView, Inspection},
+    machine::{MadeOn, Origin, Whose},
 };
 
-use crate::{cli::InspectArgs, exit::Outcome, output};
+use crate::{cli::InspectArgs, exit::Outcome, machine, output};
 
 pub fn run(args: &InspectArgs) -> Result<Outcome> {
     let seen = look(args)?;
@@ -44,13 +45,14 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
     let folio_bytes = orders.and_then(|it| Some(view.page_bytes << it.iter().max_by_key(|it| it.pages)?.order));
     let saved = history::Store::open(None).and_then(|store| Ok((store.list()?, store)));
     let (list, store) = saved.map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
-    let here = lab::host::detect();
+    let here = machine::here(&store);
+    let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
     let mut reason =
         "no saved run of this machine has unit costs; `faultline run -e calibrate` measures them".to_string();
-    for (id, _) in list.into_iter().take(LOOKED_AT) {
-        let Ok(record) = store.load(&id) else { continue };
-        let environment = &record.environment;
-        if environment.host != here.host || environment.kernel != here.kernel || record.calibration.value().is_none() {
+    for (_, path) in list.into_iter().take(LOOKED_AT) {
+        let Ok(record) = store.load_file(&path) else { continue };
+        let made_here = whose.includes(&MadeOn::new(&record.environment, Origin::Own));
+        if !made_here || record.environment.kernel != here.kernel || record.calibration.value().is_none() {
             continue;
         }
         match analysis::faults_on(&record, pages, folio_bytes) {

@@ -6,6 +6,7 @@ pub mod clean;
 pub mod compare;
 pub mod doctor;
 pub mod history;
+pub mod import;
 pub mod inspect;
 pub mod list;
 pub mod predict;

@@ -1,12 +1,17 @@
 //! `faultline predict`: what something would take that was not measured, at the unit costs of this machine.
 
 use analysis::Asked;
-use anyhow::{Result, anyhow};
-use schema::{Condition, Experiment, Fill, Record, Skip, builtin, unit_cost::CalibrationPoint};
+use anyhow::{Result, anyhow, bail};
+use schema::{
+    Condition, Experiment, Fill, Record, Skip, builtin,
+    machine::{MadeOn, Origin, Whose},
+    unit_cost::CalibrationPoint,
+};
 
 use crate::{
     cli::PredictArgs,
     exit::{Outcome, Stopped, Usage},
+    machine,
     measure::{self, How},
     output,
     progress::Line,
@@ -14,17 +19,25 @@ use crate::{
 };
 
 pub fn run(args: &PredictArgs) -> Result<Outcome> {
+    let store = history::Store::open(None)?;
+    let whose = machine::whose(args.machine.as_deref(), &store);
     let record = match &args.run {
-        Some(run) => history::Store::open(None)?.load(run)?,
-        None => match best(args)? {
+        Some(run) => store.load(run)?,
+        None => match best(args, &store, &whose)? {
             Some(record) => record,
+            // What another machine costs cannot be measured here.
+            None if whose.goes_beyond() => bail!(
+                "no saved run of {:?} has unit costs; `faultline history --machine all` lists the machines",
+                args.machine.as_deref().unwrap_or("all")
+            ),
             None => calibrate(args)?,
         },
     };
     let asked = asked(args, &record)?;
     let mut forecast = analysis::forecast(&record, &asked).map_err(|reason| anyhow!("{reason}"))?;
-    let here = lab::host::detect();
-    if here.kernel != record.environment.kernel && here.host == record.environment.host {
+    let here = machine::here(&store);
+    let is_here = Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&MadeOn::new(&record.environment, Origin::Own));
+    if here.kernel != record.environment.kernel && is_here {
         forecast.remarks.push(format!(
             "the kernel was {} then and is {} now; `faultline run -e calibrate` measures unit costs anew",
             record.environment.kernel, here.kernel
@@ -39,19 +52,27 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
     Ok(if known { Outcome::Answered } else { Outcome::NothingDecided })
 }
 
-/// Of the newest saved runs, so many are looked at.
+/// Of the newest of them, so many are looked at.
 const LOOKED_AT: usize = 50;
 
-/// The saved run of this machine whose unit costs say most about the question.
-fn best(args: &PredictArgs) -> Result<Option<Record>> {
-    let store = history::Store::open(None)?;
-    let here = lab::host::detect();
+/// The saved run of whoever is meant whose unit costs say most about the question.
+fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<Option<Record>> {
+    let here = machine::here(store);
     let device = lab::device_of(&args.dir);
     let mut best: Option<(Worth, Record)> = None;
-    for (id, _) in store.list()?.into_iter().take(LOOKED_AT) {
+    let mut looked_at = 0;
+    for (_, path, origin) in machine::runs(store, whose)? {
         // A damaged record, or one whose run was stopped, is no reason not to answer from another one.
-        let Ok(record) = store.load(&id) else { continue };
-        if record.environment.host != here.host || record.partial.is_some() {
+        let Ok(record) = store.load_file(&path) else { continue };
+        // Others are read and do not count: they may be as many as somebody likes to import.
+        if !whose.includes(&MadeOn::new(&record.environment, origin)) {
+            continue;
+        }
+        looked_at += 1;
+        if looked_at > LOOKED_AT {
+            break;
+        }
+        if record.partial.is_some() {
             continue;
         }
         let worth = worth(&record, &here.kernel, device.as_deref(), args.file_size.0, args.fill);

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Result;
 use lab::fixture;
-use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, observation::Means};
+use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, machine::Origin, observation::Means};
 
 use crate::{
     cli::RerunArgs,
@@ -21,8 +21,18 @@ use crate::{
 
 pub fn run(args: &RerunArgs) -> Result<Outcome> {
     args.output.check()?;
-    let before = history::Store::open(None)?.load(&args.run)?;
+    let (before, origin) = history::Store::open(None)?.find(&args.run)?;
     let experiment = check(&before, args)?;
+    if origin != Origin::Own && args.target.is_none() {
+        return Err(Usage(format!(
+            "the run {} was not made here, and measured {}; --target names a file to measure instead, or a folder for a \
+             test file of {}",
+            before.id,
+            before.target.path,
+            Bytes(before.target.bytes)
+        ))
+        .into());
+    }
     warn_of_other_folder(&before);
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);

@@ -6,6 +6,7 @@ use history::{Index, Store};
 use schema::{
     Record,
     findings::Estimate,
+    machine::{Machine, MadeOn, Origin, Whose},
     saved::{SavedCell, Wanted},
 };
 use tempfile::TempDir;
@@ -56,7 +57,7 @@ fn store(folder: &TempDir) -> Store {
 }
 
 fn ids(index: &Index, wanted: &Wanted) -> Vec<String> {
-    index.runs(wanted).unwrap().into_iter().map(|it| it.id).collect()
+    index.runs(wanted).unwrap().0.into_iter().map(|it| it.id).collect()
 }
 
 fn refreshed(store: &Store) -> Index {
@@ -74,11 +75,65 @@ fn runs_are_found_by_machine_target_experiment_and_day() {
     assert_eq!(ids(&index, &all).len(), 2);
     assert_eq!(ids(&index, &all)[1], first[0], "the newest comes first");
     let some = |text: &str| Some(text.to_string());
-    assert_eq!(ids(&index, &Wanted { machine: some("lab"), ..all.clone() }), first);
+    assert_eq!(ids(&index, &Wanted { machine: Whose::Named("lab".into()), ..all.clone() }), first);
     assert_eq!(ids(&index, &Wanted { until: some("2026-11-20"), ..all.clone() }), first);
     assert_eq!(ids(&index, &Wanted { since: some("2026-11-21"), ..all.clone() }).len(), 1);
     assert_eq!(ids(&index, &Wanted { target: some("/data"), experiment: some("smoke"), ..all.clone() }).len(), 2);
     assert_eq!(ids(&index, &Wanted { target: some("%"), ..all }), [] as [String; 0], "a sign is no wildcard");
+}
+
+/// A record of a machine.
+fn made_on(id: &str, host: &str, key: &str) -> Record {
+    let mut record = record(id);
+    record.environment.host = host.into();
+    record.environment.machine = Some(Machine {
+        key: key.into(),
+        boot: None,
+        hardware: "0011223344556677".into(),
+        source: schema::machine::KeySource::MachineId,
+    });
+    record
+}
+
+#[test]
+fn runs_of_this_machine_are_those_that_lie_in_its_own_folder_and_have_its_identity() {
+    const OURS: &str = "0123456789abcdef0123456789abcdef";
+    const THEIRS: &str = "fedcba9876543210fedcba9876543210";
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(Some(folder.path().into())).unwrap();
+    let ours = made_on("20261122T000000Z-ours", "lab", OURS);
+    store.save(&ours).unwrap();
+    store.save(&made_on("20261122T000001Z-copied", "lab", THEIRS)).unwrap();
+    store.save(&record("20261119T000000Z-older")).unwrap();
+    for stranger in [
+        made_on("20261122T000002Z-theirs", "field", THEIRS),
+        // It says that it was made here.
+        made_on("20261122T000003Z-forged", "lab", OURS),
+        // As does one of an older version.
+        record("20261122T000004Z-plain"),
+    ] {
+        let file = folder.path().join("stranger.json");
+        fs::write(&file, serde_json::to_string(&stranger).unwrap()).unwrap();
+        store.import(&file).unwrap();
+    }
+    let index = refreshed(&store);
+    let of = |machine: Whose| {
+        let wanted = Wanted { machine, ..Wanted::default() };
+        let mut found = ids(&index, &wanted);
+        let cells = index.cells(&wanted, &"native/mmap".parse().unwrap()).unwrap();
+        assert_eq!(cells.len(), found.len());
+        found.iter_mut().for_each(|it| drop(it.drain(..17)));
+        found.sort();
+        found
+    };
+    let here = || MadeOn::new(&ours.environment, Origin::Own);
+    assert_eq!(of(Whose::said(None, here)), ["older", "ours"]);
+    assert_eq!(of(Whose::said(Some(OURS), here)), ["older", "ours"]);
+    assert_eq!(of(Whose::said(Some("field"), here)), ["theirs"]);
+    assert_eq!(of(Whose::said(Some(&THEIRS[..8]), here)), ["copied", "theirs"]);
+    assert_eq!(of(Whose::said(Some("all"), here)), ["copied", "forged", "older", "ours", "plain", "theirs"]);
+    let wanted = Wanted { machine: Whose::said(None, here), ..Wanted::default() };
+    assert_eq!(index.runs(&wanted).unwrap().1, 4);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use history::Store;
+use history::{Imported, Store};
 use schema::{
     Condition, Experiment, Reading, Record, SCHEMA_VERSION, Span,
+    machine::Origin,
     record::{Environment, Outcome, Sample, Target},
 };
 use tempfile::TempDir;
@@ -41,6 +42,7 @@ pub(crate) fn record(id: &str) -> Record {
         },
         environment: Environment {
             host: "lab".into(),
+            machine: None,
             kernel: "6.18.5".into(),
             architecture: "x86_64".into(),
             cpu: text("some CPU"),
@@ -111,6 +113,10 @@ fn after(id: &str, passes: u32, who: &str) -> Record {
 
 fn store(folder: &Path) -> Store {
     Store::open(Some(folder.into())).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 fn ids(store: &Store) -> Vec<String> {
@@ -374,4 +380,107 @@ fn half_written_files_of_killed_processes_are_ignored_and_can_be_removed() {
 fn started() -> String {
     let stat = fs::read_to_string(PathBuf::from("/proc/self/stat")).unwrap();
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_string()
+}
+
+/// A file with that record, outside of the store.
+fn file_of(folder: &Path, record: &Record) -> PathBuf {
+    let file = folder.join("stranger.json");
+    fs::write(&file, serde_json::to_string(record).unwrap()).unwrap();
+    file
+}
+
+#[test]
+fn what_is_imported_has_a_place_of_its_own_and_its_id_finds_it_there() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let id = "20261120T225104Z-3f9a";
+    assert_eq!(store.import(&file_of(folder.path(), &record(id))).unwrap(), Imported::New(id.into()));
+    assert_eq!(names(store.imported_folder()), [format!("{id}.json")]);
+    assert_eq!(store.find(id).unwrap(), (record(id), Origin::Imported));
+    assert_eq!(ids(&store), [""; 0]);
+    assert!(error_of(store.load("last")).contains("no run is saved"), "the last run is one that was made here");
+    store.save(&record("20261120T225105Z-77b0")).unwrap();
+    assert_eq!(store.find("last").unwrap().1, Origin::Own);
+    assert_eq!(store.find("20261120T225105Z").unwrap().1, Origin::Own);
+}
+
+#[test]
+fn where_a_record_lies_decides_whose_it_is_and_not_the_path_to_it() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let own = store.save(&record("20261120T225104Z-3f9a")).unwrap();
+    let other = file_of(folder.path(), &record("20261120T225104Z-3f9a"));
+    let link = folder.path().join("link.json");
+    std::os::unix::fs::symlink(&own, &link).unwrap();
+    let origin = |path: &Path| store.find(path.to_str().unwrap()).unwrap().1;
+    assert_eq!((origin(&own), origin(&link), origin(&other)), (Origin::Own, Origin::Own, Origin::Imported));
+}
+
+#[test]
+fn of_two_states_of_an_imported_run_the_longer_is_kept_and_another_run_of_its_id_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let id = "20261120T225104Z-3f9a";
+    let import = |record: &Record| store.import(&file_of(folder.path(), record));
+    for (passes, expected) in [
+        (2, Imported::New(id.into())),
+        (2, Imported::Known(id.into())),
+        (1, Imported::Known(id.into())),
+        (3, Imported::Longer(id.into())),
+    ] {
+        assert_eq!(import(&after(id, passes, "one")).unwrap(), expected, "{passes}");
+    }
+    assert!(error_of(import(&after(id, 4, "two"))).contains("another run with the id"));
+    assert_eq!(store.load(id).unwrap().samples.len(), 3);
+    assert_eq!(names(store.imported_folder()).len(), 1);
+}
+
+#[test]
+fn an_own_run_is_never_replaced_by_an_imported_one() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let id = "20261120T225104Z-3f9a";
+    store.save(&after(id, 2, "one")).unwrap();
+    let import = |record: &Record| store.import(&file_of(folder.path(), record));
+    assert_eq!(import(&after(id, 2, "one")).unwrap(), Imported::Own(id.into()));
+    assert!(error_of(import(&after(id, 3, "one"))).contains("was made here"));
+    assert!(error_of(import(&after(id, 2, "two"))).contains("was made here"));
+    assert_eq!(store.find(id).unwrap(), (after(id, 2, "one"), Origin::Own));
+    assert!(!store.imported_folder().exists());
+}
+
+#[test]
+fn what_is_no_record_or_no_file_is_not_imported() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let file = folder.path().join("stranger.json");
+    for (content, words) in [("", "it is empty"), ("{}", "no record of faultline"), ("[1,2]", "no record of faultline")]
+    {
+        fs::write(&file, content).unwrap();
+        assert!(error_of(store.import(&file)).contains(words), "{content}");
+    }
+    let outside = Record { id: "../../outside".into(), ..record("x") };
+    assert!(error_of(store.import(&file_of(folder.path(), &outside))).contains("is no id for a run"));
+    let pipe = folder.path().join("pipe.json");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    for path in [&pipe, folder.path()] {
+        assert!(error_of(store.import(path)).contains("no regular file"));
+    }
+    assert!(error_of(store.import(Path::new("/no/such/file"))).contains("/no/such/file cannot be used"));
+    assert!(!store.imported_folder().exists());
+}
+
+#[test]
+fn a_data_folder_has_one_key_for_a_machine_without_an_id() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    assert_eq!(store.machine_key(false), None, "reading makes none");
+    let keys = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| store.machine_key(true).unwrap())).collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect::<std::collections::BTreeSet<String>>()
+    });
+    assert_eq!(keys.len(), 1);
+    assert_eq!(store.machine_key(false).as_ref(), keys.first());
+    fs::write(folder.path().join("machine-key"), "damaged").unwrap();
+    assert_eq!(store.machine_key(true), None);
 }

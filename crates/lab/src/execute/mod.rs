@@ -82,6 +82,7 @@ pub struct Settings<'a> {
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
     pub note: Note<'a>,
+    pub kept_key: host::KeptKey<'a>,
 }
 
 /// Runs an experiment on a target.
@@ -94,7 +95,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         let _ = sys::process::adopt_orphans();
     }
     let ticks = host::cpu_ticks();
-    let record = record::begin(experiment, target, settings, host::detect());
+    let record = record::begin(experiment, target, settings, host::detect(settings.kept_key));
     let mut bench = Bench {
         target,
         settings,

@@ -52,13 +52,19 @@ fn folder(experiment: &Experiment) -> Option<String> {
     arms.any(|it| it.arm.is_command()).then(|| std::env::current_dir().ok())?.map(|it| it.display().to_string())
 }
 
+/// As many as no two runs have by chance, wherever they were made (RFC 9562, section 6.7). Where the kernel has none, the
+/// standard library's keys for hash tables are as good as any.
+fn random_bits() -> sys::machine::Id {
+    sys::machine::random().unwrap_or_else(|_| fastrand::u128(..).to_ne_bytes())
+}
+
 pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     // The same without its separators: 2026-11-21T10:54:34Z becomes 20261121T105434Z.
     let stamp = started.replace(['-', ':'], "");
     Record {
         schema_version: SCHEMA_VERSION,
-        id: format!("{stamp}-{:04x}", fastrand::Rng::with_seed(settings.seed ^ u64::from(std::process::id())).u16(..)),
+        id: format!("{stamp}-{}", sys::machine::hex(&random_bits())),
         tool_version: env!("CARGO_PKG_VERSION").into(),
         started,
         elapsed_s: 0.0,

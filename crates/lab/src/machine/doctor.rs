@@ -53,7 +53,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             .map(|_| "yes".into())
             .map_err(|error| format!("{error}; run as root to have them in the record")),
     );
-    let environment = host::detect();
+    let environment = host::detect(&|| None);
     check("memory", Ok(format!("{} available", schema::Bytes(environment.memory_available_bytes >> 20 << 20))));
     check(
         "device",

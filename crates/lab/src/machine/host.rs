@@ -6,14 +6,21 @@ use std::{
     path::Path,
 };
 
-use schema::record::{CacheKind, CpuCache, Environment, Reading, ReclaimScheme};
+use schema::{
+    machine::{KeySource, Machine},
+    record::{CacheKind, CpuCache, Environment, Reading, ReclaimScheme},
+};
+
+/// A key that the data folder holds, for a machine without an id. It is asked for only then, and need not have one.
+pub type KeptKey<'a> = &'a dyn Fn() -> Option<String>;
 
 /// Reads everything that a record says of the machine.
-pub fn detect() -> Environment {
+pub fn detect(kept: KeptKey) -> Environment {
     let uname = rustix::system::uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
-    Environment {
+    let mut environment = Environment {
         host: text(uname.nodename()),
+        machine: None,
         kernel: text(uname.release()),
         architecture: text(uname.machine()),
         cpu: Reading::from(cpu()),
@@ -40,7 +47,32 @@ pub fn detect() -> Environment {
         root: rustix::process::geteuid().is_root(),
         steal_share: Reading::unavailable("read at the end of the run"),
         load: line("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(0.0),
-    }
+    };
+    environment.machine = machine(&environment, kept);
+    environment
+}
+
+fn machine(environment: &Environment, kept: KeptKey) -> Option<Machine> {
+    let from = |source: KeySource, id: io::Result<sys::machine::Id>| id.ok().map(|it| (source, sys::machine::key(it)));
+    let (source, key) = from(KeySource::MachineId, sys::machine::machine_id())
+        .or_else(|| from(KeySource::ProductUuid, sys::machine::product_uuid()))
+        .or_else(|| kept().map(|key| (KeySource::DataFolder, key)))?;
+    Some(Machine {
+        key,
+        boot: sys::machine::boot_id().ok().map(sys::machine::key),
+        hardware: hardware(environment),
+        source,
+    })
+}
+
+/// The kernel keeps a part of the memory to itself, and from version to version another part; in whole GiB, rounded up, that
+/// is seldom seen.
+fn hardware(of: &Environment) -> String {
+    let cpu = of.cpu.value().map_or("", String::as_str);
+    let gibibytes = of.memory_bytes.div_ceil(1 << 30);
+    // Those of the machine, not those that this process may use.
+    let processors = line("/sys/devices/system/cpu/present").unwrap_or_default();
+    sys::machine::digest(&format!("{}\n{cpu}\n{processors}\n{gibibytes}", of.architecture))
 }
 
 /// The coarse clock is set at every tick, and its resolution is the time between two of them (clock_getres(2)): the
@@ -227,10 +259,23 @@ mod tests {
 
     #[test]
     fn this_machine_is_described() {
-        let environment = detect();
+        let environment = detect(&|| None);
         assert!(environment.memory_bytes > 0 && environment.cpus > 0);
         assert!(!environment.kernel.is_empty());
         assert_eq!(environment.root, rustix::process::geteuid().is_root());
+    }
+
+    #[test]
+    fn this_machine_has_one_key_and_its_hardware_is_not_its_name() {
+        let kept = || Some("0123456789abcdef0123456789abcdef".to_string());
+        let environment = detect(&kept);
+        let machine = environment.machine.clone().expect("a key is kept where there is no other");
+        assert_eq!((machine.key.len(), machine.hardware.len()), (32, 16));
+        assert_eq!(detect(&kept).machine.as_ref(), Some(&machine));
+        let renamed = Environment { host: "renamed".into(), cpus: 1, load: 17.0, ..environment.clone() };
+        assert_eq!(hardware(&renamed), machine.hardware);
+        let larger = Environment { memory_bytes: environment.memory_bytes * 2, ..environment };
+        assert_ne!(hardware(&larger), machine.hardware);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use schema::{
     Layout,
     experiment::Variant,
     gate::{BreachCause, Gate, Presence},
+    machine::{MadeOn, Origin},
     record::Record,
     saved::{SavedCell, Wanted},
 };
@@ -123,8 +124,9 @@ fn the_ledger_of_claims_says_what_was_planted_whatever_narrower_runs_follow() {
     let mut later = planted.without(planted.some_cell());
     later.record.samples.clear();
     let mut claims = analysis::Claims::default();
-    claims.add("first", &planted.record);
-    claims.add("later", &later.record);
+    let here = MadeOn::new(&planted.record.environment, Origin::Own);
+    claims.add("first", &planted.record, &here);
+    claims.add("later", &later.record, &here);
     let ledger = claims.ledger(None).unwrap();
     assert_eq!(ledger.entries.len(), planted.claims.len());
     for entry in &ledger.entries {
@@ -181,7 +183,8 @@ fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stay
         assert_eq!(changed, [condition(slow).clone(), condition(slow).clone()]);
         let history = schema::saved::History {
             schema_version: schema::SCHEMA_VERSION,
-            runs: index.runs(&Wanted::default()).unwrap(),
+            runs: index.runs(&Wanted::default()).unwrap().0,
+            of_others: 0,
             cells: found.clone(),
             damaged: Vec::new(),
         };
@@ -290,8 +293,13 @@ fn cells_over_time_say_how_large_their_passes_were_where_these_differ() {
     }
     let shown = |runs: [&Planted; 2]| {
         let cells = runs.iter().flat_map(|it| analysis::saved_cells(&it.record)).collect();
-        let history =
-            schema::saved::History { schema_version: schema::SCHEMA_VERSION, runs: vec![], cells, damaged: vec![] };
+        let history = schema::saved::History {
+            schema_version: schema::SCHEMA_VERSION,
+            runs: vec![],
+            cells,
+            damaged: vec![],
+            of_others: 0,
+        };
         let text = report::history(&history, true, "", report::Style { width: 300, ..Default::default() });
         // Blocks of the cells of the first comparison, as far as there is a column of them.
         let table = text.lines().filter(|line| line.ends_with(" 1.00x")).take(2);

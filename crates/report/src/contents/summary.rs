@@ -10,10 +10,13 @@ use schema::{
 };
 
 use super::{costs, map::Names};
-use crate::layout::{
-    number::{self, GLUE},
-    text::shortened,
-    words::{all_of, counted, plural, without_numbers},
+use crate::{
+    layout::{
+        number::{self, GLUE},
+        text::shortened,
+        words::{all_of, counted, plural, without_numbers},
+    },
+    shell,
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -469,6 +472,6 @@ pub(crate) fn passes(record: &Record) -> String {
         "{} in {}, run\u{a0}{}",
         counted(record.samples.len(), "pass", "passes"),
         number::seconds(record.elapsed_s).replace(' ', "\u{a0}"),
-        record.id
+        shell::short(&record.id)
     )
 }

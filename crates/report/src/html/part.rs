@@ -209,7 +209,7 @@ pub(super) fn again(record: &Record) -> Markup {
     html! {
         section id="again" {
             h2 { "The experiment, and how to run it again" }
-            pre.command { code { (shell::command("rerun", &record.id)) } }
+            pre.command { code { (shell::command("rerun", shell::short(&record.id))) } }
             p.about { "On the machine that has the record; the target must be what it was. Seed " (record.seed) ", budget " (record.budget_s) " s." }
             @if record.conditions.iter().any(Condition::is_of_commands) {
                 p.about { "It executes the commands of this run only with an option that it names, after it has shown them." }

@@ -6,6 +6,7 @@ use schema::{
     SCHEMA_VERSION,
     across::{Across, Differs, SharedAnswer, SharedCell, Versus},
     findings::{Estimate, Verdict},
+    machine::Origin,
     saved::{Damaged, History, SavedCell, SavedRun},
 };
 use unicode_width::UnicodeWidthStr;
@@ -76,6 +77,9 @@ pub(crate) fn beside(run: &Run) -> Across {
 
 fn over_time(text: &str) -> History {
     let saved = |id: &str, partial: Option<&str>| SavedRun {
+        key: None,
+        hardware: None,
+        origin: Origin::Own,
         id: id.into(),
         started: "2026-11-20T22:51:04Z".into(),
         elapsed_s: 57.2,
@@ -111,6 +115,7 @@ fn over_time(text: &str) -> History {
         runs: vec![saved("20261120T225104Z-3f9a", None), saved("20261119T225104Z-0001", Some("interrupted"))],
         cells: vec![cell("20261119T225104Z-0001", 600.0), cell("20261120T225104Z-3f9a", 300.0)],
         damaged: vec![Damaged { file: "x".into(), reason: format!("{text}.json cannot be used: it is empty") }],
+        of_others: 0,
     }
 }
 

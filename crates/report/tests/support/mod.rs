@@ -498,6 +498,7 @@ fn record() -> Record {
         },
         environment: Environment {
             host: "lab".into(),
+            machine: None,
             kernel: "6.18.5".into(),
             architecture: "x86_64".into(),
             cpu: Reading::Value("AMD EPYC 9B14".into()),

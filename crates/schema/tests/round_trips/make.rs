@@ -23,6 +23,7 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
+    machine::{KeySource, Machine, Origin},
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
     plan::{Plan, PlannedCell, PlannedCondition},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
@@ -214,10 +215,11 @@ makes! {
         LookedAgain { folio_orders, pages_per_fault, changed_share, is_the_fill }
         FolioOrder { order, pages }
         Environment {
-            host, kernel, architecture, cpu, cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
+            host, machine, kernel, architecture, cpu, cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
             swap_bytes, virtualisation, mitigations, transparent_hugepage, fault_around_bytes, lru_gen, reclaim_schemes,
             clocksource, tick_ns, governor, c_library, root, steal_share, load,
         }
+        Machine { key, boot, hardware, source }
         CpuCache { level, kind, bytes, count }
         ReclaimScheme { kdamond, action, idle_s, quota_bytes_per_s }
         Arm { runtime, method, options, name }
@@ -373,9 +375,10 @@ makes! {
         Change { id, run, arm, condition, label, speedup, basis }
         NotJudged { id, run, arm, condition, label, cause }
         Breach { id, run, arm, condition, label, cause }
-        History { schema_version, runs, cells, damaged }
+        History { schema_version, runs, cells, damaged, of_others }
         SavedRun {
-            id, started, elapsed_s, machine, kernel, experiment, target, target_bytes, file_system, partial, samples,
+            id, started, elapsed_s, machine, key, hardware, origin, kernel, experiment, target, target_bytes, file_system,
+            partial, samples,
         }
         SavedCell {
             run, started, machine, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
@@ -432,6 +435,8 @@ makes! {
         Request { Hello { protocol }, Prepare(job), Go { pass, warm }, Bye {} }
         Reply { Hello(hello), Prepared { pass, pid }, Unavailable { pass, reason }, Done(done), Failed(failed) }
         CacheKind { Data, Instruction, Unified }
+        KeySource { MachineId, ProductUuid, DataFolder }
+        Origin { Own, Imported }
         Hold { No, Rehearse, Open, Warm, Locked }
         Likeness { Identical, Different, Unknown }
         Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }

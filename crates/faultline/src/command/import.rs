@@ -1,0 +1,26 @@
+//! `faultline import`: records that were made elsewhere, into a place of their own.
+
+use anyhow::Result;
+use history::Imported;
+
+use crate::{cli::ImportArgs, exit::Outcome, output};
+
+pub fn run(args: &ImportArgs) -> Result<Outcome> {
+    let store = history::Store::open(None)?;
+    let mut failed = 0;
+    for file in &args.files {
+        // The others are records as well.
+        match store.import(file) {
+            Ok(Imported::New(id)) => output::print(&format!("{id}: imported\n"))?,
+            Ok(Imported::Longer(id)) => output::print(&format!("{id}: it has more than before\n"))?,
+            Ok(Imported::Known(id)) => output::print(&format!("{id}: it is there already\n"))?,
+            Ok(Imported::Own(id)) => output::print(&format!("{id}: it was made here\n"))?,
+            Err(error) => {
+                failed += 1;
+                output::warn(&format!("{error:#}"));
+            }
+        }
+    }
+    anyhow::ensure!(failed == 0, "{failed} of {} files could not be imported", args.files.len());
+    Ok(Outcome::Answered)
+}

@@ -1,0 +1,32 @@
+//! This machine, and whose saved runs are meant.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use history::Store;
+use schema::{
+    machine::{MadeOn, Origin, Whose},
+    record::Environment,
+};
+
+/// Nothing is made for it: a data folder without a key has no runs with one.
+pub fn here(store: &Store) -> Environment {
+    lab::host::detect(&|| store.machine_key(false))
+}
+
+/// What `--machine` means here.
+pub fn whose(said: Option<&str>, store: &Store) -> Whose {
+    Whose::said(said, || MadeOn::new(&here(store), Origin::Own))
+}
+
+/// Ids and files of saved runs, the newest first, of those places that whoever is meant may have runs in.
+///
+/// # Errors
+/// A folder is there and cannot be read.
+pub fn runs(store: &Store, whose: &Whose) -> Result<Vec<(String, PathBuf, Origin)>> {
+    let of = |runs: Vec<(String, PathBuf)>, origin| runs.into_iter().map(move |(id, path)| (id, path, origin));
+    let imported = if whose.goes_beyond() { store.list_imported()? } else { Vec::new() };
+    let mut all: Vec<_> = of(store.list()?, Origin::Own).chain(of(imported, Origin::Imported)).collect();
+    all.sort_by(|a, b| b.0.cmp(&a.0));
+    Ok(all)
+}
