@@ -575,7 +575,8 @@ fn the_ledger_names_a_later_run_that_could_not_decide_a_claim() {
 fn the_ledger_says_of_an_imported_record_that_it_is_one_and_of_which_machine() {
     let mut ledger = ledger();
     let identity = Some(("0123456789abcdef0123456789abcdef".to_string(), "0011223344556677".to_string()));
-    ledger.entries[0].made_on = MadeOn { origin: Origin::Imported, host: "field".into(), identity };
+    let field = MadeOn { origin: Origin::Imported, host: "field".into(), identity };
+    (ledger.entries[0].made_on, ledger.entries[0].run) = (field, "20261121T000000Z-0001".into());
     let json: Value = serde_json::from_str(&report::claims_json(&ledger)).unwrap();
     assert_eq!((&json[0]["origin"], &json[1]["origin"]), (&"imported".into(), &"own".into()));
     assert_eq!(json[0]["key"], "0123456789abcdef0123456789abcdef");
