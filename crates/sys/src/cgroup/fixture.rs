@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path, path::PathBuf};
 
-use super::{Hierarchy, hierarchy::Kernel};
+use super::{Hierarchy, kernel::Kernel};
 
 /// Stands for this process in the fixtures.
 pub(super) const PID: u32 = 77;

@@ -8,7 +8,12 @@ use std::{
 
 use rustix::io::Errno;
 
-use super::{Cgroup, Group, Limits, errno, name, said, v2::Delegation};
+use super::{
+    Cgroup, Group, Limits, errno,
+    kernel::{Controller, Kernel},
+    name, said,
+    v2::Delegation,
+};
 use crate::mount;
 
 /// The cgroup trees as this process finds itself in them. Keep one for the whole run: in cgroup v2 it may have to move
@@ -32,52 +37,6 @@ pub(super) struct Place {
 pub(super) enum Version {
     V1,
     V2,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Controller {
-    Memory,
-    Io,
-}
-
-impl Controller {
-    const ALL: [Controller; 2] = [Controller::Memory, Controller::Io];
-
-    /// As in cgroup v2.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Controller::Memory => "memory",
-            Controller::Io => "io",
-        }
-    }
-
-    fn word_v1(self) -> &'static str {
-        match self {
-            Controller::Memory => "memory",
-            Controller::Io => "blkio",
-        }
-    }
-}
-
-/// What stands in for the kernel in tests: the root that all paths begin at, and how a directory comes with its
-/// control files and goes with them.
-#[derive(Debug, Clone)]
-pub(super) struct Kernel {
-    pub(super) root: PathBuf,
-    pub(super) make: fn(&Path) -> io::Result<()>,
-    pub(super) remove: fn(&Path) -> io::Result<()>,
-    pub(super) pid: u32,
-}
-
-impl Kernel {
-    pub(super) fn real(root: &Path) -> Kernel {
-        Kernel {
-            root: root.to_path_buf(),
-            make: |path| fs::create_dir(path),
-            remove: |path| fs::remove_dir(path),
-            pid: std::process::id(),
-        }
-    }
 }
 
 /// Called with the path of a group before it is made; what cannot be noted is not made. Without one nothing is made.

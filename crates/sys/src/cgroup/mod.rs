@@ -16,6 +16,7 @@
 //! * A limit that cannot be read back as it was set is an error: nothing here slows things down approximately.
 
 mod hierarchy;
+mod kernel;
 mod v1;
 mod v2;
 
@@ -34,8 +35,9 @@ use std::{
     time::Duration,
 };
 
-use hierarchy::{Controller, Kernel, Version};
+use hierarchy::Version;
 pub use hierarchy::{Hierarchy, Note};
+use kernel::{Controller, Kernel};
 
 /// Prefix of the groups made here; no other group is ever removed.
 pub const PREFIX: &str = "faultline-";

@@ -11,7 +11,7 @@ use rustix::{fs::FlockOperation, io::Errno};
 
 use super::{
     Limits, Memory, PREFIX, errno, field, get,
-    hierarchy::{Controller, Kernel},
+    kernel::{Controller, Kernel},
     not_in_force, number, remove_patiently, said, set,
 };
 use crate::page_bytes;
