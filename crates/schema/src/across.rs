@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arm, CellId, Condition,
-    findings::{AnswerOf, Estimate, Verdict},
+    estimate::{AnswerOf, Estimate, Verdict},
     gate::Gate,
 };
 

@@ -3,36 +3,17 @@
 //! Its name is its short form and its identity: `native/mmap+sequential`, `native/uring+direct+queue_depth=64`.
 //! Options at their defaults are left out of the name and present in the record.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     State, Workload,
-    command::{COMMAND, Spec},
-    runtime::{MethodSpec, NATIVE, RuntimeSpec, Values},
+    runtime::{COMMAND, MethodSpec, NATIVE, RuntimeSpec, Values},
     units::expected,
 };
 
-/// A setting of one option.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged, expecting = "an option is set to a word or a whole number")]
-pub enum Setting {
-    Number(u32),
-    Word(String),
-}
-
-impl fmt::Display for Setting {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Setting::Word(word) => f.write_str(word),
-            Setting::Number(number) => write!(f, "{number}"),
-        }
-    }
-}
-
-/// Every option of the method, defaults included, so that a record says what was done without this table.
-pub type Options = BTreeMap<String, Setting>;
+pub use crate::runtime::{Options, Setting};
 
 /// Runtime + method + options. `name` is derived from the rest and carried along for readers of the JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,25 +51,6 @@ impl Arm {
             options.insert(option.name.to_string(), setting);
         }
         Ok(Arm { runtime: runtime.to_string(), method: method.to_string(), options, name })
-    }
-
-    /// The same arm, resolved through the vocabulary once more. What was loaded from a file may say anything.
-    ///
-    /// # Errors
-    /// As `new`; and where the options of a command are not exactly those of a command.
-    pub fn resolved(&self) -> Result<Arm, String> {
-        if self.runtime != COMMAND {
-            return Arm::new(&self.runtime, &self.method, &self.options);
-        }
-        if self.method != COMMAND {
-            return Err(format!("runtime {COMMAND:?} has one method, {COMMAND:?}, and not {:?}", self.method));
-        }
-        let arm = Spec::of(&self.options)?.arm();
-        match self.options.keys().find(|key| arm.options.get(*key) != self.options.get(*key)) {
-            Some(key) => Err(format!("{key:?} is no option of a command, or has a value that it does not accept")),
-            // What a command is called is the user's choice.
-            None => Ok(Arm { name: self.name.clone(), ..arm }),
-        }
     }
 
     /// The word an option is set to; the default when this arm's method has the option but the record is older.
@@ -308,35 +270,5 @@ mod tests {
         assert!(error("jvn/mmap").contains("unknown runtime"));
         assert!(error("jvm/mmap").contains("unknown method"), "each runtime has methods of its own");
         assert!(error("mapped").contains("unknown method"));
-    }
-
-    #[test]
-    fn an_arm_that_was_loaded_is_resolved_as_one_that_was_written() {
-        let word = |text: &str| Setting::Word(text.into());
-        let arm = |runtime: &str, method: &str, options: &[(&str, Setting)]| Arm {
-            runtime: runtime.into(),
-            method: method.into(),
-            options: options.iter().map(|(key, value)| (key.to_string(), value.clone())).collect(),
-            name: "native/read".into(),
-        };
-        let line = [("line", word("true")), ("timeout_s", Setting::Number(5))];
-        assert_eq!(arm("native", "mmap", &[]).resolved().unwrap(), "mmap".parse().unwrap(), "defaults are filled in");
-        assert_eq!(arm("native", "pread", &[]).resolved().unwrap().name, "native/pread", "its name follows from it");
-        let named = Arm { name: "command/mine".into(), ..arm("command", "command", &line) };
-        let resolved = named.resolved().unwrap();
-        assert_eq!((resolved.name.as_str(), resolved.word("output")), ("command/mine", "compared"));
-        let [line, limit] = line;
-        for hostile in [
-            arm("native", "command", &[line.clone(), limit.clone()]),
-            arm("jvm", "command", &[line.clone(), limit.clone()]),
-            arm("command", "read", &[line.clone(), limit.clone()]),
-            arm("command", "command", std::slice::from_ref(&limit)),
-            arm("command", "command", &[line.clone(), limit.clone(), ("also", word("true"))]),
-            arm("command", "command", &[line.clone(), limit, ("output", word("/etc/passwd"))]),
-            arm("native", "read", &[line]),
-            arm("", "", &[]),
-        ] {
-            hostile.resolved().expect_err("it is in no vocabulary");
-        }
     }
 }

@@ -9,8 +9,7 @@ use crate::{
     experiment::{Compare, Competitor, Range, Throttle},
 };
 
-/// The runtime of such arms, and their one method.
-pub const COMMAND: &str = "command";
+pub use crate::runtime::COMMAND;
 
 /// How long a `--cleanup` may take that nothing waits for any more: after a failure, or when the run is stopped.
 pub const LAST_CLEANUP: Duration = Duration::from_secs(10);
@@ -71,6 +70,27 @@ impl Spec {
             timeout_s,
             compared: text("output").as_deref() != Some("ignored"),
         })
+    }
+}
+
+impl Arm {
+    /// The same arm, resolved through the vocabulary once more. What was loaded from a file may say anything.
+    ///
+    /// # Errors
+    /// As `new`; and where the options of a command are not exactly those of a command.
+    pub fn resolved(&self) -> Result<Arm, String> {
+        if self.runtime != COMMAND {
+            return Arm::new(&self.runtime, &self.method, &self.options);
+        }
+        if self.method != COMMAND {
+            return Err(format!("runtime {COMMAND:?} has one method, {COMMAND:?}, and not {:?}", self.method));
+        }
+        let arm = Spec::of(&self.options)?.arm();
+        match self.options.keys().find(|key| arm.options.get(*key) != self.options.get(*key)) {
+            Some(key) => Err(format!("{key:?} is no option of a command, or has a value that it does not accept")),
+            // What a command is called is the user's choice.
+            None => Ok(Arm { name: self.name.clone(), ..arm }),
+        }
     }
 }
 
@@ -173,5 +193,35 @@ mod tests {
         );
         let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.short_name()).collect();
         assert_eq!(names, ["cat\u{2423}f", "cat\u{2423}\u{2423}f", "cat\\tf", "wc f"]);
+    }
+
+    #[test]
+    fn an_arm_that_was_loaded_is_resolved_as_one_that_was_written() {
+        let word = |text: &str| Setting::Word(text.into());
+        let arm = |runtime: &str, method: &str, options: &[(&str, Setting)]| Arm {
+            runtime: runtime.into(),
+            method: method.into(),
+            options: options.iter().map(|(key, value)| (key.to_string(), value.clone())).collect(),
+            name: "native/read".into(),
+        };
+        let line = [("line", word("true")), ("timeout_s", Setting::Number(5))];
+        assert_eq!(arm("native", "mmap", &[]).resolved().unwrap(), "mmap".parse().unwrap(), "defaults are filled in");
+        assert_eq!(arm("native", "pread", &[]).resolved().unwrap().name, "native/pread", "its name follows from it");
+        let named = Arm { name: "command/mine".into(), ..arm("command", "command", &line) };
+        let resolved = named.resolved().unwrap();
+        assert_eq!((resolved.name.as_str(), resolved.word("output")), ("command/mine", "compared"));
+        let [line, limit] = line;
+        for hostile in [
+            arm("native", "command", &[line.clone(), limit.clone()]),
+            arm("jvm", "command", &[line.clone(), limit.clone()]),
+            arm("command", "read", &[line.clone(), limit.clone()]),
+            arm("command", "command", std::slice::from_ref(&limit)),
+            arm("command", "command", &[line.clone(), limit.clone(), ("also", word("true"))]),
+            arm("command", "command", &[line.clone(), limit, ("output", word("/etc/passwd"))]),
+            arm("native", "read", &[line]),
+            arm("", "", &[]),
+        ] {
+            hostile.resolved().expect_err("it is in no vocabulary");
+        }
     }
 }

@@ -253,10 +253,4 @@ impl Condition {
     pub fn block(&self) -> String {
         if self.is_of_commands() { String::new() } else { crate::Bytes(self.block_bytes).exact() }
     }
-
-    /// `scan 4 KiB cached`, and what few conditions have. To distinguish several conditions, `Labels` says
-    /// what they are called.
-    pub fn label(&self) -> String {
-        [crate::fields::core(self)].into_iter().chain(crate::fields::unusual(self)).collect::<Vec<String>>().join(", ")
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Reading;
+use crate::reading::{Reading, Value};
 
 /// One counted pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ pub struct Histogram {
     /// Events that did not fit into the ring: with any, the bins are a part of the truth.
     pub lost: u64,
 }
+
+impl Value for Histogram {}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bin {

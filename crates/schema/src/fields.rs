@@ -380,6 +380,14 @@ fn optional(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
+impl Condition {
+    /// `scan 4 KiB cached`, and what few conditions have. To distinguish several conditions, `Labels` says
+    /// what they are called.
+    pub fn label(&self) -> String {
+        [core(self)].into_iter().chain(unusual(self)).collect::<Vec<String>>().join(", ")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

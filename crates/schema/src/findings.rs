@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Arm, CellId, Condition, ConditionId, Fill, Record,
     across::Versus,
+    reading::Value,
     record::{FolioOrder, Reading},
     unit_cost::Costs,
 };
+
+pub use crate::estimate::{AnswerOf, Estimate, Verdict};
 
 /// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -147,14 +150,6 @@ impl Findings {
         let open = |it: &ClaimFinding| matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
         self.map.iter().any(|it| it.verdict.is_decided()) || !self.claims.iter().all(open)
     }
-}
-
-/// A median with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    pub median: f64,
-    pub ci_low: f64,
-    pub ci_high: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -301,34 +296,9 @@ pub struct CommandTime {
     pub own_work_of: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The whole interval of the speedup lies above the margin.
-    Faster,
-    /// The whole interval lies below it.
-    Slower,
-    /// The whole interval lies inside it.
-    Same,
-    /// The interval crosses an edge of the margin.
-    Undecided,
-    /// The arms did not do the same work.
-    NotComparable,
-}
-
-impl Verdict {
-    pub fn is_decided(self) -> bool {
-        matches!(self, Verdict::Faster | Verdict::Slower | Verdict::Same)
-    }
-
-    pub fn words(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Same => "same",
-            Verdict::Undecided => "undecided",
-            Verdict::NotComparable => "not comparable",
-        }
+impl Value for CommandTime {
+    fn is_finite(&self) -> bool {
+        [self.user_share, self.system_share, self.reading_at_most].iter().all(|it| it.is_finite())
     }
 }
 
@@ -360,29 +330,6 @@ pub struct Comparison {
     /// What passes at the size of the job said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Confirmed>,
-}
-
-/// The passes that a comparison's answer comes from. Passes of the rounds are as large as the budget allows; those at the
-/// size of the job cover as much of the file, or as many reads, as there was time for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnswerOf {
-    /// The rounds alone: it was not measured again, or the pairs decide nothing and lie on the same side.
-    #[default]
-    Rounds,
-    /// The rounds, and the pairs at the size of the job decide the same.
-    RoundsAndJob,
-    /// The pairs at the size of the job: the rounds had decided otherwise, or nothing.
-    Job,
-    /// Neither: the rounds decided something that does not stand for the job, and the pairs decide nothing.
-    Neither,
-}
-
-impl AnswerOf {
-    /// Passes at the size of the job decided what the comparison says.
-    pub fn is_confirmed(self) -> bool {
-        matches!(self, AnswerOf::RoundsAndJob | AnswerOf::Job)
-    }
 }
 
 impl Comparison {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CellId, Condition, findings::Estimate, saved::CellPattern};
+use crate::{CellId, Condition, estimate::Estimate, saved::CellPattern};
 
 /// `native/mmap scan cached 64KiB slower 10%`: cells, a direction, and how much of it is allowed.
 #[derive(Debug, Clone, PartialEq)]

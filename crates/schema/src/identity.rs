@@ -21,15 +21,3 @@ pub struct CellId {
     /// Index into the record's `cells`.
     pub cell: usize,
 }
-
-impl crate::Record {
-    pub fn condition_id(&self, condition_index: usize) -> ConditionId {
-        ConditionId { condition_index, comparison_index: self.origins.get(condition_index).copied() }
-    }
-
-    /// Of a cell that is there.
-    pub fn cell_id(&self, cell: usize) -> Option<CellId> {
-        let condition = self.condition_id(self.cells.get(cell)?.condition);
-        Some(CellId { condition, cell })
-    }
-}

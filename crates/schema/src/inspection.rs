@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Fill,
-    record::{FolioOrder, Reading},
+    reading::{Reading, Value},
+    record::FolioOrder,
     unit_cost::FaultCost,
 };
 
@@ -48,6 +49,12 @@ pub struct FaultView {
     pub in_order: FaultCost,
 }
 
+impl Value for FaultView {
+    fn is_finite(&self) -> bool {
+        [self.here, self.in_order].iter().all(|it| it.pages.is_finite() && it.ns.is_finite())
+    }
+}
+
 /// Pages of a file, by what the page cache says of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Residency {
@@ -63,6 +70,8 @@ pub struct Residency {
     /// … so recently that reading them now would count as a refault of the working set.
     pub recently_evicted: Reading<u64>,
 }
+
+impl Value for Residency {}
 
 /// What a process has mapped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

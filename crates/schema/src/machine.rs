@@ -2,33 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Environment;
+use crate::environment::Environment;
 
-/// A machine as its records name it. Nothing of it leads back to the machine-id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
-    /// 128 bits in hexadecimal, the same after every boot.
-    pub key: String,
-    /// 128 bits in hexadecimal, the same until the next boot; absent where the kernel names no boot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boot: Option<String>,
-    /// 64 bits in hexadecimal, of architecture, CPU model, processors and memory in GiB. Copies of one system image have one
-    /// key, and often other hardware.
-    pub hardware: String,
-    pub source: KeySource,
-}
-
-/// What the key is made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KeySource {
-    /// /etc/machine-id, by HMAC-SHA256 as in sd_id128_get_machine_app_specific(3).
-    MachineId,
-    /// The same of the product UUID of the firmware, which only root can read.
-    ProductUuid,
-    /// Random bits in the data folder.
-    DataFolder,
-}
+pub use crate::environment::{KeySource, Machine};
 
 /// Where a record lies. Its content may come from anybody, so nothing in it decides what it may answer for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reading, counted::Bin};
+use crate::{
+    counted::Bin,
+    reading::{Reading, Value},
+};
 
 /// How many files an observation lists; the others are only counted.
 pub const FILES_MAX: usize = 64;
@@ -77,6 +80,8 @@ pub struct Observation {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
+
+impl Value for Observation {}
 
 /// What was done to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

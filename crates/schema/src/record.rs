@@ -3,13 +3,18 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, Condition, Experiment, Fill, Skip, Span,
-    machine::Machine,
-    protocol::{Phases, Tally},
-    unit_cost::Calibration,
+    Arm, CellId, Condition, ConditionId, Experiment, Fill, Skip, Span,
+    calibration::Calibration,
+    pass::{Phases, Tally},
+    reading::Value,
+};
+
+pub use crate::{
+    environment::{CacheKind, CpuCache, Environment, ReclaimScheme},
+    reading::Reading,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,6 +138,18 @@ impl Record {
     }
 }
 
+impl Record {
+    pub fn condition_id(&self, condition_index: usize) -> ConditionId {
+        ConditionId { condition_index, comparison_index: self.origins.get(condition_index).copied() }
+    }
+
+    /// Of a cell that is there.
+    pub fn cell_id(&self, cell: usize) -> Option<CellId> {
+        let condition = self.condition_id(self.cells.get(cell)?.condition);
+        Some(CellId { condition, cell })
+    }
+}
+
 /// Why no further round of a condition was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -209,139 +226,6 @@ impl fmt::Display for Invalid {
 impl From<String> for Invalid {
     fn from(reason: String) -> Invalid {
         Invalid::Seen(reason)
-    }
-}
-
-/// A value, or the reason why there is none. Never 0 for want of something better.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
-pub enum Reading<T> {
-    Unavailable { unavailable: String },
-    Value(T),
-}
-
-/// What a reading may be of.
-pub trait Value: Serialize {
-    /// JSON cannot represent infinite numbers and NaN (RFC 8259, section 6).
-    fn is_finite(&self) -> bool {
-        true
-    }
-}
-
-impl Value for f64 {
-    fn is_finite(&self) -> bool {
-        f64::is_finite(*self)
-    }
-}
-
-impl<T: Value> Value for Vec<T> {
-    fn is_finite(&self) -> bool {
-        self.iter().all(Value::is_finite)
-    }
-}
-
-impl Value for Ceiling {
-    fn is_finite(&self) -> bool {
-        self.bytes_per_s.is_finite()
-    }
-}
-
-impl Value for CpuCache {
-    fn is_finite(&self) -> bool {
-        true
-    }
-}
-
-impl Value for ReclaimScheme {
-    fn is_finite(&self) -> bool {
-        self.idle_s.is_finite()
-    }
-}
-
-impl Value for crate::findings::Estimate {
-    fn is_finite(&self) -> bool {
-        [self.median, self.ci_low, self.ci_high].iter().all(|it| it.is_finite())
-    }
-}
-
-impl Value for crate::findings::CommandTime {
-    fn is_finite(&self) -> bool {
-        [self.user_share, self.system_share, self.reading_at_most].iter().all(|it| it.is_finite())
-    }
-}
-
-impl Value for crate::inspection::FaultView {
-    fn is_finite(&self) -> bool {
-        [self.here, self.in_order].iter().all(|it| it.pages.is_finite() && it.ns.is_finite())
-    }
-}
-
-impl Value for LookedAgain {
-    fn is_finite(&self) -> bool {
-        self.changed_share.is_finite() && self.pages_per_fault.is_none_or(f64::is_finite)
-    }
-}
-
-impl Value for u64 {}
-impl Value for bool {}
-impl Value for String {}
-impl Value for Resident {}
-impl Value for Device {}
-impl Value for FolioOrder {}
-impl Value for Observation {}
-impl Value for Calibration {}
-impl Value for crate::observation::Observation {}
-impl Value for crate::counted::Histogram {}
-impl Value for crate::inspection::Residency {}
-
-/// A number that cannot be written becomes its reason: what is written can be read back.
-impl<T: Value> Serialize for Reading<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let unavailable = match self {
-            Reading::Value(value) if value.is_finite() => return value.serialize(serializer),
-            Reading::Value(_) => "it came to no finite number",
-            Reading::Unavailable { unavailable } => unavailable,
-        };
-        let mut reason = serializer.serialize_struct("Reading", 1)?;
-        reason.serialize_field("unavailable", unavailable)?;
-        reason.end()
-    }
-}
-
-impl<T> Reading<T> {
-    pub fn unavailable(reason: impl Into<String>) -> Reading<T> {
-        Reading::Unavailable { unavailable: reason.into() }
-    }
-
-    /// The value changed, the reason kept.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reading<U> {
-        match self {
-            Reading::Value(value) => Reading::Value(change(value)),
-            Reading::Unavailable { unavailable } => Reading::Unavailable { unavailable },
-        }
-    }
-
-    pub fn value(&self) -> Option<&T> {
-        match self {
-            Reading::Value(value) => Some(value),
-            Reading::Unavailable { .. } => None,
-        }
-    }
-
-    pub fn reason(&self) -> Option<&str> {
-        match self {
-            Reading::Value(_) => None,
-            Reading::Unavailable { unavailable } => Some(unavailable),
-        }
-    }
-}
-
-impl<T, E: std::fmt::Display> From<Result<T, E>> for Reading<T> {
-    fn from(result: Result<T, E>) -> Reading<T> {
-        match result {
-            Ok(value) => Reading::Value(value),
-            Err(reason) => Reading::unavailable(reason.to_string()),
-        }
     }
 }
 
@@ -499,103 +383,19 @@ impl FolioOrder {
     }
 }
 
-/// The machine, as far as it decides results. A field that could not be read says why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    /// The nodename.
-    pub host: String,
-    /// Absent in records of older versions, and where there is nothing to make a key from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<Machine>,
-    pub kernel: String,
-    pub architecture: String,
-    pub cpu: Reading<String>,
-    pub cpus: u32,
-    /// Of all processors, those that are alike as one entry.
-    #[serde(default = "not_looked_at")]
-    pub cpu_caches: Reading<Vec<CpuCache>>,
-    pub page_bytes: u64,
-    pub memory_bytes: u64,
-    pub memory_available_bytes: u64,
-    /// The smallest memory limit of the cgroups this runs in.
-    pub memory_limit_bytes: Reading<u64>,
-    pub swap_bytes: u64,
-    /// `none` on bare metal.
-    pub virtualisation: Reading<String>,
-    pub mitigations: BTreeMap<String, String>,
-    pub transparent_hugepage: Reading<String>,
-    pub fault_around_bytes: Reading<u64>,
-    pub lru_gen: Reading<String>,
-    /// DAMON schemes by which the kernel evicts idle memory, even when memory is not scarce.
-    #[serde(default = "not_looked_at")]
-    pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
-    pub clocksource: Reading<String>,
-    /// Between two timer ticks (1 s / CONFIG_HZ), in nanoseconds: user and system time are told apart at ticks, so that is
-    /// the grain of either.
-    #[serde(default = "not_looked_at")]
-    pub tick_ns: Reading<u64>,
-    pub governor: Reading<String>,
-    pub c_library: Reading<String>,
-    pub root: bool,
-    /// Share of CPU time stolen by the hypervisor during the run.
-    pub steal_share: Reading<f64>,
-    /// Load average over one minute when the run began.
-    pub load: f64,
-}
-
-fn not_looked_at<T>() -> Reading<T> {
-    Reading::unavailable("made by a version that does not look")
-}
-
-impl Environment {
-    /// The memory that the page cache can have, in bytes: what is available, within the cgroup's limit.
-    pub fn cache_memory_bytes(&self) -> u64 {
-        let limit = self.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
-        limit.min(self.memory_available_bytes)
-    }
-
-    /// The size of the last-level cache; of several the largest.
-    pub fn last_level_cache_bytes(&self) -> Option<u64> {
-        let of_data = || self.cpu_caches.value().into_iter().flatten().filter(|it| it.kind != CacheKind::Instruction);
-        let last = of_data().map(|it| it.level).max()?;
-        of_data().filter(|it| it.level == last).map(|it| it.bytes).max()
+impl Value for Ceiling {
+    fn is_finite(&self) -> bool {
+        self.bytes_per_s.is_finite()
     }
 }
 
-/// Caches of the processors that have the same level, kind and size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct CpuCache {
-    pub level: u32,
-    pub kind: CacheKind,
-    pub bytes: u64,
-    /// How many there are; processors that share one count it once.
-    pub count: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheKind {
-    Data,
-    Instruction,
-    Unified,
-}
-
-/// A scheme of DAMON whose kernel thread was running when the run began.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReclaimScheme {
-    /// The number of its thread: kdamond.N.
-    pub kdamond: u32,
-    /// `pageout`, `cold`, `lru_deprio`, …
-    pub action: String,
-    /// Memory that was not accessed for this long.
-    pub idle_s: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quota_bytes_per_s: Option<f64>,
-}
-
-impl ReclaimScheme {
-    /// Whether an action takes pages out of memory; others only count or sort them.
-    pub fn pushes_out(action: &str) -> bool {
-        matches!(action, "pageout" | "cold")
+impl Value for LookedAgain {
+    fn is_finite(&self) -> bool {
+        self.changed_share.is_finite() && self.pages_per_fault.is_none_or(f64::is_finite)
     }
 }
+
+impl Value for Resident {}
+impl Value for Device {}
+impl Value for FolioOrder {}
+impl Value for Observation {}

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Condition, Consume, State, Workload,
     arm::Options,
+    estimate::Estimate,
     fields::{self, Filter, Role},
-    findings::Estimate,
     machine::{MadeOn, Origin, Whose},
 };
 

@@ -5,14 +5,20 @@
 
 mod jvm;
 mod native;
+mod setting;
 
 pub use jvm::JVM;
 pub use native::NATIVE;
+pub use setting::{Options, Setting};
 
-use crate::{Workload, arm::Setting, units::expected};
+use crate::{Workload, units::expected};
 
 /// Every runtime: a file here, and a line in this table.
 pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM];
+
+/// The runtime of commands, and its one method. It is in no table: what an arm of it does stands in its options
+/// (`command::Spec`).
+pub const COMMAND: &str = "command";
 
 /// The names of all runtimes, in the order of the table.
 pub fn names() -> Vec<&'static str> {
