@@ -6,15 +6,11 @@ use std::{
     time::Duration,
 };
 
-use schema::{
-    Arm, Condition, Consume, Record, Span,
-    protocol::{Done, Phases, Tally},
-    timeline::Passing,
-};
+use schema::{Condition, Consume, Record, Span, timeline::Passing};
 use sys::guard::Guard;
 
-use super::{Settings, clock::Clock, filled::Filled, pass::Pass};
-use crate::{cgroups::Cgroups, link::Trouble, target::Target};
+use super::{Settings, clock::Clock, filled::Filled};
+use crate::{cgroups::Cgroups, target::Target};
 
 /// Everything that passes need, and the record they go into.
 pub struct Bench<'a> {
@@ -83,46 +79,12 @@ impl Draw {
     }
 
     /// A round that no other pass has. Those of the cells count up from 1, those of confirmations from 2^20.
-    fn round_of_its_own(&self) -> u32 {
+    pub(super) fn round_of_its_own(&self) -> u32 {
         (1 << 31) | (self.passes as u32 & (u32::MAX >> 1))
     }
 }
 
 impl Bench<'_> {
-    /// A pass for its numbers alone, outside the plan.
-    ///
-    /// # Errors
-    /// Why there are none.
-    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
-        self.observe(arm, condition).map(|done| (done.phases, done.tally))
-    }
-
-    /// As `measure`, at random places of this pass alone: a cache below the kernel would answer the same ones faster the second
-    /// time, and then it is the cache that is measured.
-    ///
-    /// # Errors
-    /// Why there are none.
-    pub fn measure_anew(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
-        let of_its_own = self.draw.round_of_its_own();
-        let round = std::mem::replace(&mut self.draw.round, of_its_own);
-        let measured = self.measure(arm, condition);
-        self.draw.round = round;
-        measured
-    }
-
-    /// As `measure`, with what the worker spent.
-    ///
-    /// # Errors
-    /// Why there is nothing.
-    pub fn observe(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
-        match self.pass(arm, condition) {
-            Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
-            Ok(pass) => Ok(pass.done),
-            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
-            Err(Trouble::Interrupted) => Err("interrupted".into()),
-        }
-    }
-
     pub fn is_interrupted(&self) -> bool {
         self.stop.is_requested()
     }

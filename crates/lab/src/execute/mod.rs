@@ -8,6 +8,7 @@ mod commands;
 mod confirm;
 mod count;
 mod filled;
+mod filling;
 pub mod observe;
 mod pass;
 mod record;

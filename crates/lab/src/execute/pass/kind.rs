@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeMap, process::Command};
 
-use schema::{Arm, Condition, Workload, condition, record::Reading};
+use schema::{Arm, Condition, record::Reading};
 
-use super::{super::Bench, Pass, Work, commanding::Commanding, reading::Reads, writing::Writes};
+use super::{super::Bench, Pass, Work};
 use crate::{
     link::{Link, Trouble},
     runtime,
@@ -72,17 +72,4 @@ pub(in crate::execute) trait Kind {
 
     /// After a pass that failed.
     fn clean_up(&self, _: &Bench) {}
-}
-
-/// The kind of a cell's passes: a command is one whatever its condition says, because its processes must end.
-pub(in crate::execute) fn of(arm: &Arm, condition: &Condition) -> &'static dyn Kind {
-    of_workload(if arm.is_command() { Workload::Command } else { condition.workload })
-}
-
-pub(in crate::execute) fn of_workload(workload: Workload) -> &'static dyn Kind {
-    match workload.kind() {
-        condition::Kind::Reads => &Reads,
-        condition::Kind::Writes => &Writes,
-        condition::Kind::Command => &Commanding,
-    }
 }

@@ -13,8 +13,8 @@ mod writing;
 use std::{collections::BTreeMap, time::Instant};
 
 use schema::{
-    Arm, Condition, State,
-    protocol::Done,
+    Arm, Condition, State, Workload, condition,
+    protocol::{Done, Phases, Tally},
     record::{Reading, Resident},
 };
 
@@ -26,8 +26,24 @@ use crate::{
     target::Target,
 };
 
+use commanding::Commanding;
 pub(super) use counting::Counting;
-pub(super) use kind::{Kind, of as kind_of, of_workload};
+pub(super) use kind::Kind;
+use reading::Reads;
+use writing::Writes;
+
+/// The kind of a cell's passes: a command is one whatever its condition says, because its processes must end.
+pub(super) fn kind_of(arm: &Arm, condition: &Condition) -> &'static dyn Kind {
+    of_workload(if arm.is_command() { Workload::Command } else { condition.workload })
+}
+
+pub(super) fn of_workload(workload: Workload) -> &'static dyn Kind {
+    match workload.kind() {
+        condition::Kind::Reads => &Reads,
+        condition::Kind::Writes => &Writes,
+        condition::Kind::Command => &Commanding,
+    }
+}
 
 /// What a worker is to do, and to which file: the target, or a copy of it.
 #[derive(Clone, Copy)]
@@ -52,6 +68,40 @@ pub(super) struct Pass {
 }
 
 impl Bench<'_> {
+    /// A pass for its numbers alone, outside the plan.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        self.observe(arm, condition).map(|done| (done.phases, done.tally))
+    }
+
+    /// As `measure`, at random places of this pass alone: a cache below the kernel would answer the same ones faster the second
+    /// time, and then it is the cache that is measured.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn measure_anew(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+        let of_its_own = self.draw.round_of_its_own();
+        let round = std::mem::replace(&mut self.draw.round, of_its_own);
+        let measured = self.measure(arm, condition);
+        self.draw.round = round;
+        measured
+    }
+
+    /// As `measure`, with what the worker spent.
+    ///
+    /// # Errors
+    /// Why there is nothing.
+    pub fn observe(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
+        match self.pass(arm, condition) {
+            Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
+            Ok(pass) => Ok(pass.done),
+            Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
+            Err(Trouble::Interrupted) => Err("interrupted".into()),
+        }
+    }
+
     /// Starts a worker, reaches and verifies the state, lets it make one pass, and looks again.
     pub(super) fn pass(&mut self, arm: &Arm, condition: &Condition) -> Result<Pass, Trouble> {
         self.counted_pass(arm, condition, &mut Counting::nothing())

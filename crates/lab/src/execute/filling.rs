@@ -1,0 +1,212 @@
+//! What the page cache holds between passes: one fill of one window, for all conditions that want it.
+
+use std::{rc::Rc, time::Instant};
+
+use schema::{
+    Condition, Fill, Reading, Record, Span, State,
+    record::{Cell, FilledRange, Invalid, LookedAgain, Outcome},
+};
+
+use super::{
+    Bench,
+    filled::{Filled, Look, Noted, Since},
+};
+use crate::{
+    link::Trouble,
+    state::{
+        self, cold,
+        fill::{self, Order},
+    },
+    target::Target,
+};
+
+/// Of the budget, for one fill that reads page by page.
+const SHARE_OF_FILL: f64 = 0.1;
+/// Of a device whose ceiling is not known.
+const RANDOM_OPS_PER_S: f64 = 10_000.0;
+
+impl Bench<'_> {
+    /// Makes sure that a condition's window is in the page cache, filled as it says. Returns the copy of the target that
+    /// passes read, where the fill needs one.
+    pub(super) fn fill(&mut self, fill: Fill, condition: &Condition) -> Result<Option<Rc<Target>>, Trouble> {
+        let range = condition.range;
+        if condition.workload.writes() && fill.copied_by().is_some() {
+            // The file was just written that way (`writing::create`).
+            let method = "the file itself, written by write(2) in blocks of that size, synced, not evicted".to_string();
+            self.look_at_fill((fill, range, None), method, 0)?;
+            return Ok(None);
+        }
+        let holds = |it: &Filled| it.fill == fill && it.range.covers(&range);
+        if let Some(filled) = self.filled.as_ref().filter(|it| holds(it)) {
+            return Ok(filled.copy.clone());
+        }
+        if fill == Fill::Found {
+            return Err(Trouble::Unavailable("the file is not in the page cache any more as it was found".into()));
+        }
+        self.look_again();
+        // An old copy goes before a new one takes its room.
+        self.filled = None;
+        // Once for all conditions of this fill, so that they share folios.
+        let alike = self.record.conditions.iter().filter(|it| it.fill() == Some(fill)).map(|it| it.range);
+        let range = alike.chain([range]).reduce(union).expect("at least the range itself");
+        let began = Instant::now();
+        let order = self.order(range.bytes);
+        let copy = match fill.copied_by() {
+            Some(block) => Some(Rc::new(fill::copy(self.target, range.end(), block, self.stop.interrupted)?)),
+            None => {
+                if !self.target.file_system.is_memory() {
+                    cold::evict(self.target, self.stop.interrupted)?;
+                }
+                fill::bring_in_target(self.target, range, fill, order, self.stop.interrupted)?;
+                None
+            }
+        };
+        let elapsed_ns = began.elapsed().as_nanos() as u64;
+        let method = match self.target.file_system.is_memory() {
+            true => {
+                format!("read(2) in ascending order, not evicted: files on {} cannot be", self.target.file_system.kind)
+            }
+            false => order.method(fill),
+        };
+        self.look_at_fill((fill, range, copy.clone()), method, elapsed_ns)?;
+        Ok(copy)
+    }
+
+    /// Page by page, unless that takes the device a large part of the budget.
+    fn order(&self, bytes: u64) -> Order {
+        let per_s = self.record.ceiling.value().and_then(|it| it.random_ops_per_s.value().copied());
+        let pages = bytes.div_ceil(sys::page_bytes()) as f64;
+        match pages / per_s.unwrap_or(RANDOM_OPS_PER_S) <= self.settings.budget.as_secs_f64() * SHARE_OF_FILL {
+            true => Order::Pages,
+            false => Order::Requests,
+        }
+    }
+
+    /// Where the run begins: the file as it was found is a fill too, if all of it is in the page cache.
+    pub(super) fn begin_as_found(&mut self) -> Result<(), Trouble> {
+        if fill::possible(Fill::Found, self.target, 0).is_err() {
+            return Ok(());
+        }
+        let range = Span { offset: 0, bytes: self.target.bytes };
+        // It was looked at when it was opened. What left the page cache since must not be brought back by looking at folios.
+        state::verify_before(State::Cached, &self.target.residency(range)).map_err(Trouble::Unavailable)?;
+        self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0)
+    }
+
+    /// Verifies a fill and notes it, once for what is made anew before each pass that writes.
+    fn look_at_fill(
+        &mut self,
+        (fill, range, copy): (Fill, Span, Option<Rc<Target>>),
+        method: String,
+        elapsed_ns: u64,
+    ) -> Result<(), Trouble> {
+        let look = Look::at(copy.as_deref().unwrap_or(self.target), range);
+        let folios = look.folios();
+        folios.as_ref().map_or(Ok(()), |it| fill::verify(fill, it)).map_err(Trouble::Unavailable)?;
+        let writes = self.record.conditions.iter().any(|it| it.workload.writes());
+        let is_noted = |it: &FilledRange| it.fill == Some(fill) && it.range == range && it.method == method;
+        let entry = self.record.fills.iter().position(|it| writes && is_noted(it)).unwrap_or(self.record.fills.len());
+        if entry == self.record.fills.len() {
+            self.record.fills.push(FilledRange {
+                range,
+                fill: Some(fill),
+                method,
+                elapsed_ns,
+                folio_orders: look.orders(),
+                pages_per_fault: look.pages_per_fault(),
+                looked_again: None,
+            });
+        }
+        let noted = Noted { entry, folios, since: Since::now(&self.record) };
+        self.filled = Some(Filled { fill, range, copy, noted });
+        Ok(())
+    }
+
+    /// Looks again at what the page cache was filled with, before it is disturbed and where a stage ends: what was measured
+    /// since the last look counts only if it is the fill still.
+    pub(super) fn look_again(&mut self) {
+        let Some(filled) = &mut self.filled else { return };
+        let now = Since::now(&self.record);
+        let before = std::mem::replace(&mut filled.noted.since, now);
+        if before == now {
+            return;
+        }
+        let target = filled.copy.as_deref().unwrap_or(self.target);
+        // Looking must not bring back what left the page cache; the passes looked at that themselves.
+        let resident = state::verify_before(State::Cached, &target.residency(filled.range));
+        let look = resident.map(|()| Look::at(target, filled.range));
+        let seen = look.as_ref().ok().and_then(Look::folios).zip(filled.noted.folios.as_ref());
+        let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));
+        let entry = &mut self.record.fills[filled.noted.entry];
+        entry.looked_again = Some(match (look, changed) {
+            (Err(reason), _) => Reading::unavailable(reason),
+            (Ok(_), None) => Reading::unavailable("folios are not seen by this user"),
+            (Ok(look), Some((changed_share, most))) => Reading::Value(LookedAgain {
+                folio_orders: look.orders(),
+                pages_per_fault: look.pages_per_fault(),
+                changed_share,
+                is_the_fill: changed_share <= most,
+            }),
+        });
+        if let Some((share, _)) = changed.filter(|(share, most)| share > most) {
+            invalidate(&mut self.record, filled.fill, before, share);
+            self.filled = None;
+        }
+    }
+}
+
+/// Passes after a fill, from some moment on, were made in folios that were not all those of the fill.
+fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
+    let reason = Invalid::FoliosChanged { fill, share };
+    let Record { conditions, cells, samples, confirmations, .. } = record;
+    let is_after = |cell: usize| {
+        let cell: &Cell = &cells[cell];
+        cell.own_condition.as_ref().unwrap_or(&conditions[cell.condition]).fill() == Some(fill)
+    };
+    for sample in samples[since.samples..].iter_mut().filter(|it| is_after(it.cell)) {
+        if matches!(sample.outcome, Outcome::Ok { .. }) {
+            sample.outcome = Outcome::Invalid { reason: reason.clone() };
+        }
+    }
+    for again in confirmations[since.confirmations..].iter_mut().filter(|it| is_after(it.baseline_cell)) {
+        again.pairs.clear();
+        again.invalid.push(reason.to_string());
+    }
+}
+
+fn union(a: Span, b: Span) -> Span {
+    let offset = a.offset.min(b.offset);
+    Span { offset, bytes: a.end().max(b.end()) - offset }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_since_the_last_look_at_folios_that_changed_are_invalid_and_no_others() {
+        let planted = planted::Plan { jobs: true, ..planted::Plan::default() }.plant().record;
+        let mut record = planted.clone();
+        let of_fill = |cell: usize| planted.conditions[planted.cells[cell].condition].fill() == Some(Fill::Random);
+        let first = planted.samples.iter().position(|it| of_fill(it.cell)).unwrap();
+        let since = Since { samples: first + 3, confirmations: 0 };
+        invalidate(&mut record, Fill::Random, since, 0.5);
+        let (mut lost, mut kept) = (0, 0);
+        for (at, (is, was)) in record.samples.iter().zip(&planted.samples).enumerate() {
+            let counts = matches!(was.outcome, Outcome::Ok { .. });
+            if at >= since.samples && of_fill(was.cell) && counts {
+                let reason = Invalid::FoliosChanged { fill: Fill::Random, share: 0.5 };
+                assert_eq!(is.outcome, Outcome::Invalid { reason });
+                lost += 1;
+            } else {
+                assert_eq!(is, was);
+                kept += usize::from(of_fill(was.cell) && counts);
+            }
+        }
+        assert!(lost > 0 && kept > 0, "{lost} lost, {kept} kept");
+        for (is, was) in record.confirmations.iter().zip(&planted.confirmations) {
+            let gone = of_fill(was.baseline_cell);
+            assert_eq!((is.pairs.is_empty(), is.invalid.len()), (gone, usize::from(gone)));
+        }
+    }
+}
