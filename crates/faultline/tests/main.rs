@@ -10,6 +10,7 @@ mod adversary;
 mod answers;
 mod budget;
 mod compare;
+mod conformance;
 mod evidence;
 mod experiments;
 mod files;

@@ -1,7 +1,5 @@
-//! Whatever writes it, a file holds the same bytes afterwards, and they are those that docs/FORMATS.md says; no code of
-//! the worker is used to say what is right.
-//!
-//! What a machine cannot do is skipped and printed with its reason.
+//! What writes more than once, and what is refused. That every way of writing leaves the same bytes stands in
+//! `faultline/tests/conformance`.
 
 use std::{
     fs,
@@ -15,23 +13,6 @@ use schema::{
     protocol::{Done, Hold, Job, Permit, Reply, Request},
 };
 
-const ARMS: &[&str] = &[
-    "write",
-    "pwrite",
-    "pwrite+o-dsync",
-    "write+o-sync",
-    "mmap",
-    "mmap+per-block",
-    "mmap+populate-write",
-    "mmap+map-populate",
-    "mmap+per-block+populate-write",
-    "direct",
-    "direct+o-dsync",
-    "uring",
-    "uring+queue_depth=1",
-    "uring+registered+o-dsync",
-    "uring+direct+queue_depth=4",
-];
 const SEED: u64 = 7;
 
 struct Prng(u64);
@@ -131,69 +112,6 @@ fn on(path: &Path, job: Job) -> Job {
     let about = fs::metadata(path).unwrap();
     let write = Some(FileIdentity { device: about.dev(), inode: about.ino() });
     Job { file: path.to_str().unwrap().into(), permit: Permit { execute: false, write }, ..job }
-}
-
-#[test]
-fn a_file_that_the_job_does_not_permit_to_write_is_left_as_it_is() {
-    let (content, folder, path) = before(65_536);
-    let other = folder.path().join("other");
-    fs::write(&other, &content).unwrap();
-    let fine = on(&path, job("write", Workload::Overwrite, Durability::None, 4096, 65_536));
-    let of_other = on(&other, fine.clone()).permit;
-    let link = folder.path().join("link");
-    std::os::unix::fs::symlink(&path, &link).unwrap();
-    let link = link.to_str().unwrap().to_string();
-    for arm in ARMS {
-        for workload in [Workload::Overwrite, Workload::OverwriteRandom, Workload::Append, Workload::Update] {
-            for (hold, permit, file) in [
-                (Hold::No, Permit::default(), &fine.file),
-                (Hold::No, Permit { execute: true, write: None }, &fine.file),
-                (Hold::No, of_other, &fine.file),
-                (Hold::Rehearse, of_other, &fine.file),
-                (Hold::Warm, of_other, &fine.file),
-                (Hold::No, of_other, &link),
-            ] {
-                let asked = job(arm, workload, Durability::SyncEach, 4096, 65_536);
-                let asked = Job { hold, permit, file: file.clone(), ..asked };
-                assert!(!matches!(answers(&asked).last(), Some(Reply::Done(_))), "{asked:?}");
-                assert!(fs::read(&path).unwrap() == content, "{asked:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn every_way_of_writing_leaves_the_same_bytes() {
-    let mut checked = 0;
-    let mut skipped = std::collections::BTreeMap::new();
-    for arm in ARMS {
-        for workload in [Workload::Overwrite, Workload::OverwriteRandom, Workload::Append, Workload::Update] {
-            for &durability in Durability::ALL {
-                for (block_bytes, bytes) in [(512, 5000), (1000, 5000), (4096, 65536), (65536, 1 << 20)] {
-                    let (content, _folder, path) = before(bytes);
-                    let job = on(&path, job(arm, workload, durability, block_bytes, bytes));
-                    if workload == Workload::Append {
-                        fs::write(&path, b"").unwrap();
-                    }
-                    match run(&job) {
-                        Ok(done) => {
-                            let expected = reference(&job, content);
-                            let is = fs::read(&path).unwrap();
-                            assert!(is == expected, "{arm} {workload} {durability} {block_bytes} of {bytes}");
-                            assert_eq!(done.tally.ops, job.ops);
-                            assert_eq!(done.parts.is_some(), workload == Workload::Update);
-                            checked += 1;
-                        }
-                        Err(reason) => *skipped.entry((arm, reason)).or_insert(0) += 1,
-                    }
-                }
-            }
-        }
-    }
-    for ((arm, reason), count) in skipped {
-        println!("{arm} is not for {count} of the combinations: {reason}");
-    }
-    assert!(checked >= 200, "only {checked} combinations ran");
 }
 
 #[test]

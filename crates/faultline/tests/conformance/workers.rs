@@ -1,0 +1,145 @@
+//! The workers that can be started here: the part of the suite that differs between runtimes.
+
+use std::{
+    path::Path,
+    process::Command,
+    sync::{OnceLock, atomic::AtomicBool},
+};
+
+use lab::{
+    link::{Link, Trouble},
+    runtime::jvm,
+};
+use schema::{
+    Arm,
+    protocol::Hello,
+    runtime::{RUNTIMES, RuntimeSpec},
+};
+
+/// An executable that is a worker of a runtime.
+pub struct Worker {
+    pub runtime: &'static RuntimeSpec,
+    /// As its hello says it.
+    pub name: String,
+    command: Box<dyn Fn(&Arm) -> Command + Send + Sync>,
+    /// How many jobs each method is given, and each arm of its options; not the same for all of them. Of a runtime that
+    /// compiles while it runs, each job takes a warm-up.
+    jobs_of_method: usize,
+    jobs_of_option: usize,
+    /// What an arm may say that has none of them.
+    excuses: &'static [&'static str],
+}
+
+type Found = Result<Vec<Worker>, String>;
+type Start = fn(&'static RuntimeSpec) -> Found;
+
+/// How the workers of a runtime are started, by its name: a line here for each line of `RUNTIMES`.
+const STARTS: &[(&str, Start)] = &[("native", native), ("jvm", with_each_jdk)];
+
+fn native(runtime: &'static RuntimeSpec) -> Found {
+    let command = |_: &Arm| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
+        command.arg("worker");
+        command
+    };
+    Ok(vec![Worker {
+        runtime,
+        name: "native".into(),
+        command: Box::new(command),
+        jobs_of_method: 80,
+        jobs_of_option: 40,
+        excuses: &[
+            "O_DIRECT",
+            "io_uring",
+            "RWF_DONTCACHE",
+            "mlock",
+            "MADV_",
+            "\"rm\"",
+            // Options of mappings, of which these words are for reading alone and for writing alone.
+            "a private mapping never changes the file",
+            "populate-write",
+        ],
+    }])
+}
+
+fn with_each_jdk(runtime: &'static RuntimeSpec) -> Found {
+    let fitting: Vec<jvm::Jdk> = jvm::all().into_iter().filter(|jdk| jdk.fits().is_ok()).collect();
+    if fitting.is_empty() {
+        return Err(format!("no JDK of version {} or later on this machine", jvm::FLOOR));
+    }
+    let newest = fitting.iter().map(|it| it.feature).max();
+    let worker = |jdk: jvm::Jdk| Worker {
+        runtime,
+        name: format!("jvm {}", jdk.version),
+        jobs_of_method: 4,
+        // What an option does is the same code with every JDK.
+        jobs_of_option: usize::from(Some(jdk.feature) == newest),
+        // Compiled once for all tests of a build, and kept for the next.
+        command: Box::new(move |arm| jvm::worker_of(&jdk, arm, Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap()),
+        excuses: &["O_DIRECT", "JDK 22", "mlock", "MADV_", "safepoints"],
+    };
+    Ok(fitting.into_iter().map(worker).collect())
+}
+
+impl Worker {
+    /// A worker for an arm, and how it introduces itself.
+    pub fn start(&self, arm: &Arm) -> (Link<'static>, Hello) {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Link::start(self.command(arm), &NEVER).unwrap_or_else(|trouble| panic!("{}: {trouble:?}", self.name))
+    }
+
+    pub fn command(&self, arm: &Arm) -> Command {
+        (self.command)(arm)
+    }
+
+    /// How many jobs an arm is given; none where it is not tried.
+    pub fn jobs(&self, arm: &Arm) -> usize {
+        if *arm == self.arm(&arm.method) { self.jobs_of_method } else { self.jobs_of_option }
+    }
+
+    /// An arm of this runtime.
+    pub fn arm(&self, name: &str) -> Arm {
+        format!("{}/{name}", self.runtime.name).parse().unwrap()
+    }
+
+    /// The machine may lack what an arm needs, and the arm must say what.
+    pub fn excuses(&self, reason: &str) -> bool {
+        self.excuses.iter().any(|it| reason.contains(it))
+    }
+}
+
+/// Every worker that can be started here; says which runtimes have none.
+pub fn all() -> &'static [Worker] {
+    static ALL: OnceLock<Vec<Worker>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut workers = Vec::new();
+        for runtime in RUNTIMES {
+            let start = STARTS.iter().find(|it| it.0 == runtime.name);
+            let (_, start) = start.unwrap_or_else(|| panic!("no test starts workers of runtime {}", runtime.name));
+            match start(runtime) {
+                Ok(found) => workers.extend(found),
+                Err(why) => println!("skipped: workers of runtime {}: {why}", runtime.name),
+            }
+        }
+        workers
+    })
+}
+
+/// Runs a test with every worker, side by side.
+pub fn each(test: impl Fn(&Worker) + Sync) {
+    std::thread::scope(|scope| {
+        for worker in all() {
+            let test = &test;
+            scope.spawn(move || test(worker));
+        }
+    });
+}
+
+/// The reason of a refusal that is no failure.
+pub fn refusal<T>(result: Result<T, Trouble>) -> Result<T, String> {
+    match result {
+        Ok(done) => Ok(done),
+        Err(Trouble::Unavailable(reason)) => Err(reason),
+        Err(other) => panic!("{other:?}"),
+    }
+}
