@@ -16,6 +16,7 @@ mod experiments;
 mod files;
 mod fills;
 mod history;
+mod imports;
 mod inspect;
 mod interruption;
 mod jvm;

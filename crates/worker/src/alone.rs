@@ -6,9 +6,9 @@ use std::{io, time::Instant};
 use schema::{Reading, Span, Workload, protocol::Job};
 
 use crate::{
+    access::Access,
     buffer::Buffer,
     drive,
-    method::Access,
     source::{Pattern, SplitMix64},
 };
 

@@ -29,9 +29,9 @@ use std::io;
 use schema::{Consume, Span};
 
 use crate::{
+    access::Access,
     buffer::Buffer,
     consume::{Consumer, CopyOut, DecodeLines, Lines, Part, Sum, SumBytes, Touch},
-    method::Access,
     source::{Pattern, Source, with_source},
 };
 

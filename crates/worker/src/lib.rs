@@ -1,10 +1,11 @@
 //! The worker: a short-lived process that reads or writes the data. It takes requests on stdin and replies on stdout.
 //!
 //! `serve` is the conversation of `schema::protocol`. Below it: `task` checks a job, `method` holds the ways of
-//! reading a file, `session` opens, times and closes, `drive` is the timed loop with `source` on one side and
+//! reading a file and `access` what they have in common, `session` opens, times and closes, `drive` is the timed loop with `source` on one side and
 //! `consume` on the other; `writing` is the same for workloads that change the file. The worker has one job at a time. It sets no state, sees no other pass, and computes no
 //! statistic.
 
+mod access;
 mod alone;
 mod buffer;
 mod command;

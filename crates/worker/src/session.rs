@@ -17,12 +17,15 @@ use schema::{
 };
 
 use crate::{
+    access::{
+        Access, Way, open_plain,
+        positional::{Positional, Pread},
+    },
     buffer::Buffer,
     consume::Sum,
     consume::looks_every,
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
-    method::{Access, Way, open_plain, positional::Positional, pread::Pread},
     source::Scan,
     task::{Fault, Refusal, Task, at},
     usage,

@@ -10,9 +10,10 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use schema::Span;
 use sys::cache::Way as Residency;
 
+use super::Method;
 use crate::{
+    access::{Access, Way, fill, open, out_of_range},
     buffer::Buffer,
-    method::{Access, Method, Way, fill, open, out_of_range},
     session::{self, Session},
     task::{Fault, Refusal, Task, at},
 };

@@ -9,9 +9,10 @@ use rustix::{
     param::page_size,
 };
 
+use super::Method;
 use crate::{
-    method::{
-        Method, open_plain,
+    access::{
+        open_plain,
         positional::{Call, Positional},
     },
     session::{self, Session},

@@ -9,10 +9,11 @@ use rustix::{
 };
 use schema::Span;
 
+use super::Method;
 use crate::{
+    access::{Access, Way, open_plain, out_of_range},
     buffer::Buffer,
     mapping::Mapping,
-    method::{Access, Method, Way, open_plain, out_of_range},
     session::{self, Session},
     task::{Fault, Refusal, Task, at},
 };

@@ -1,17 +1,13 @@
 //! `pread(2)` at an explicit offset into one reused buffer.
 
-use std::fs::File;
-
+use super::Method;
 use crate::{
-    method::{
-        Method,
-        positional::{Call, Positional},
-    },
+    access::positional::{self, Positional},
     session::{self, Session},
     task::{Refusal, Task},
 };
 
-pub(crate) struct Pread;
+pub(super) struct Pread;
 
 impl Method for Pread {
     fn name(&self) -> &'static str {
@@ -23,13 +19,6 @@ impl Method for Pread {
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
-        session::prepare(Positional::<Pread>::WAY, task)
-    }
-}
-
-impl Call for Pread {
-    #[inline(always)]
-    fn read(file: &File, room: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
-        rustix::io::pread(file, room, offset)
+        session::prepare(Positional::<positional::Pread>::WAY, task)
     }
 }

@@ -6,9 +6,10 @@ use std::{fs::File, io};
 use rustix::fs::SeekFrom;
 use schema::Span;
 
+use super::{Method, one_position};
 use crate::{
+    access::{Access, Way, fill, open_plain, out_of_range},
     buffer::Buffer,
-    method::{Access, Method, Way, fill, one_position, open_plain, out_of_range},
     session::{self, Session},
     task::{Fault, Refusal, Task},
 };

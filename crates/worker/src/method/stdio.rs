@@ -15,9 +15,10 @@ use std::{
 
 use schema::Span;
 
+use super::{Method, one_position};
 use crate::{
+    access::{Access, Way, became_shorter, out_of_range},
     buffer::Buffer,
-    method::{Access, Method, Way, became_shorter, one_position, out_of_range},
     session::{self, Session},
     task::{Fault, Refusal, Task, at},
 };

@@ -13,10 +13,11 @@ use std::{
 use io_uring::{IoUring, Probe, opcode, types};
 use schema::Span;
 
+use super::{Method, direct};
 use crate::{
+    access::{Access, Way, became_shorter, open_plain, out_of_range},
     buffer::Buffer,
     mapping::lock_refused,
-    method::{Access, Method, Way, became_shorter, direct, open_plain, out_of_range},
     session::{self, Session},
     task::{Fault, Refusal, Task, at},
 };

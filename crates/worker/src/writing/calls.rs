@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use schema::{Durability, Span};
 
 use crate::{
-    method::fill,
+    access::fill,
     task::{Fault, Refusal, Task},
 };
 

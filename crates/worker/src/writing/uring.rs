@@ -10,8 +10,9 @@ use io_uring::{opcode, squeue::Entry, types};
 use schema::{Durability, Span, Workload};
 
 use crate::{
+    access::out_of_range,
     method::{
-        direct, out_of_range,
+        direct,
         uring::{MAX_REQUEST, Ring, Slot, UringWay, end_with_requests_in_flight},
     },
     task::{Fault, Refusal, Task},

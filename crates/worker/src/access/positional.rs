@@ -5,9 +5,9 @@ use std::{fs::File, io, marker::PhantomData};
 
 use schema::Span;
 
+use super::{Access, Way, fill, open_plain, out_of_range};
 use crate::{
     buffer::Buffer,
-    method::{Access, Way, fill, open_plain, out_of_range},
     task::{Fault, Task},
 };
 
@@ -15,6 +15,16 @@ use crate::{
 pub(crate) trait Call: Send + Sync + 'static {
     /// As pread(2): how many bytes came, which may be fewer than there is room for.
     fn read(file: &File, room: &mut [u8], offset: u64) -> rustix::io::Result<usize>;
+}
+
+/// pread(2).
+pub(crate) struct Pread;
+
+impl Call for Pread {
+    #[inline(always)]
+    fn read(file: &File, room: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
+        rustix::io::pread(file, room, offset)
+    }
 }
 
 /// The way of a method that is such a call.
