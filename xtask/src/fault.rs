@@ -1,5 +1,5 @@
-//! Safety under kills, under many commands at once and with broken input, tried more often than the tests do. The tests are the
-//! same ones; how often they try is in their environment (`planted::Effort`).
+//! Safety under kills, failing system calls, full disks, many commands at once and broken input, tried more often than the
+//! tests do. The tests are the same ones; how often they try is in their environment (`planted::Effort`).
 
 use std::{
     process::Command,
@@ -27,6 +27,27 @@ const PARTS: &[Part] = &[
         tests: &[&["-p=faultline", "--test=main", "--", "killed::"]],
     },
     Part {
+        name: "sweep",
+        times: 4000,
+        seconds: 1200,
+        of: "in all",
+        tests: &[&["-p=faultline", "--test=main", "--", "sweep::"]],
+    },
+    Part {
+        name: "full",
+        times: 1,
+        seconds: 300,
+        of: "in all",
+        tests: &[&["-p=faultline", "--test=main", "--", "full::"]],
+    },
+    Part {
+        name: "hang",
+        times: 20,
+        seconds: 120,
+        of: "of frozen workers",
+        tests: &[&["-p=faultline", "--test=main", "--", "hang::"]],
+    },
+    Part {
         name: "together",
         times: 20,
         seconds: 120,
@@ -42,22 +63,29 @@ const PARTS: &[Part] = &[
             &["-p=faultline-lab", "--lib", "--", "any_text_gives_a_plan"],
             &["-p=faultline-lab", "--test=link", "--", "any_answer"],
             &["-p=faultline-planted", "--test=planted", "--", "fuzz::"],
+            &["-p=faultline-worker", "--test=conversation", "--", "any_request"],
+            &["-p=faultline-sys", "--lib", "--", "any_text_of_the_kernel"],
         ],
     },
 ];
 
-/// `[kill|together|fuzz] [N]`: all parts where none is named, N times instead of the usual.
+/// `[kill|sweep|full|hang|together|fuzz] [N] [--other FILE]`: all parts where none is named, N times instead of the usual;
+/// with the executable of another version, half of those that work together are of that one.
 pub fn run(said: &[String]) -> Result<()> {
+    let (said, other) = match said {
+        [said @ .., option, file] if option == "--other" => (said, Some(std::fs::canonicalize(file)?)),
+        said => (said, None),
+    };
     let (name, times) = match said {
         [] => (None, None),
         [one] if one.parse::<u64>().is_ok() => (None, one.parse().ok()),
         [name] => (Some(name), None),
         [name, times] => (Some(name), Some(times.parse::<u64>().with_context(|| format!("{times:?} is no number"))?)),
-        _ => bail!("usage: cargo xtask fault [kill|together|fuzz] [N]"),
+        _ => bail!("usage: cargo xtask fault [kill|sweep|full|hang|together|fuzz] [N] [--other FILE]"),
     };
     let parts: Vec<&Part> = PARTS.iter().filter(|it| name.is_none_or(|name| name == it.name)).collect();
     if parts.is_empty() {
-        bail!("no such part; expected kill, together or fuzz");
+        bail!("no such part; expected kill, sweep, full, hang, together or fuzz");
     }
     let seed = match std::env::var("FAULTLINE_FAULT_SEED") {
         Ok(seed) => seed,
@@ -76,6 +104,7 @@ pub fn run(said: &[String]) -> Result<()> {
                 .env("FAULTLINE_FAULTS", times.to_string())
                 .env("FAULTLINE_FAULT_SECONDS", part.seconds.to_string())
                 .env("FAULTLINE_FAULT_SEED", &seed)
+                .envs(other.iter().map(|it| ("FAULTLINE_OTHER", it)))
                 .current_dir(crate::root())
                 .status()
                 .context("cannot start cargo")?;

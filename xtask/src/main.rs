@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fault`.
+//! What developers and CI run: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fault`, `cargo xtask miri`.
 
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test::run(),
         Some("bench") => bench(),
+        Some("miri") => miri(),
         Some("fault") => fault::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
@@ -25,7 +26,12 @@ fn main() -> ExitCode {
                 "       cargo xtask bench truth [MIB…]  the survey against programs of their own, written to stdout"
             );
             eprintln!("       cargo xtask bench loops   only its cells against the bare loop, written to stdout");
-            eprintln!("       cargo xtask fault [kill|together|fuzz] [N]  kills, crowds and lies to the tool");
+            eprintln!(
+                "       cargo xtask miri    the tests that can run under Miri, which needs a nightly toolchain with it"
+            );
+            eprintln!(
+                "       cargo xtask fault [kill|sweep|full|hang|together|fuzz] [N] [--other FILE]  kills the tool, has its\n             system calls fail, fills its disk, stops its processes, runs many at once, breaks its input"
+            );
             return ExitCode::from(2);
         }
     };
@@ -44,6 +50,25 @@ fn bench() -> anyhow::Result<()> {
     shell.change_dir(root());
     let part: Vec<String> = std::env::args().skip(2).collect();
     Ok(cmd!(shell, "cargo bench --quiet --package faultline --bench itself -- {part...}").run()?)
+}
+
+/// Crates whose unit tests make no system call that Miri does not know; of `worker` the modules that only move bytes.
+const UNDER_MIRI: &[&[&str]] = &[
+    &["--package=faultline-schema", "--lib"],
+    &["--package=faultline-worker", "--lib", "--", "buffer", "consume", "offsets"],
+];
+
+fn miri() -> anyhow::Result<()> {
+    let shell = Shell::new()?;
+    shell.change_dir(root());
+    if cmd!(shell, "cargo +nightly miri --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
+        anyhow::bail!("Miri is not here; `rustup toolchain install nightly --component miri,rust-src` installs it");
+    }
+    for &tests in UNDER_MIRI {
+        // Clocks and the environment are the machine's; nothing else is.
+        cmd!(shell, "cargo +nightly miri test {tests...}").env("MIRIFLAGS", "-Zmiri-disable-isolation").run()?;
+    }
+    Ok(())
 }
 
 /// The root of the repository.

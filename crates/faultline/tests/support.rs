@@ -339,7 +339,10 @@ fn process(pid: u32) -> Option<(u32, u64)> {
 /// A test file of ours in a folder.
 pub fn test_file(folder: &Path) -> Option<PathBuf> {
     let mut paths = fs::read_dir(folder).unwrap().filter_map(|it| Some(it.ok()?.path()));
-    paths.find(|path| path.file_name().unwrap().as_bytes().starts_with(b".faultline-"))
+    paths.find(|path| {
+        let name = path.file_name().unwrap().as_bytes();
+        name.starts_with(b".faultline-") && name.ends_with(b".data")
+    })
 }
 
 /// Why a pass did not count.

@@ -31,7 +31,7 @@ use schema::{
 
 pub use effort::Effort;
 pub use empty::empty_record;
-pub use mutated::{extremes, mutated};
+pub use mutated::{extremes, mutated, mutated_bytes, mutated_text};
 pub use random::Random;
 
 use crate::blocks::{BLOCKS, Block, REPEATED};

@@ -110,3 +110,53 @@ fn nth_mut<'a>(value: &'a mut Value, left: &mut u64) -> Option<&'a mut Value> {
         _ => None,
     }
 }
+
+/// One of the texts, with one to four exchanges: numbers for others, words for odd ones, lines left out, said twice or cut
+/// short.
+pub fn mutated_text(corpus: &[&str], random: &mut Random) -> String {
+    let mut text = corpus[random.below(corpus.len() as u64) as usize].to_string();
+    for _ in 0..=random.below(4) {
+        let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
+        let at = random.below(lines.len() as u64) as usize;
+        match random.below(6) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at].clone()),
+            2 => {
+                let end = random.below(lines[at].chars().count() as u64 + 1) as usize;
+                lines[at] = lines[at].chars().take(end).collect();
+            }
+            kind => {
+                let mut words: Vec<String> = lines[at].split(' ').map(String::from).collect();
+                let word = random.below(words.len() as u64) as usize;
+                words[word] = match kind {
+                    3 => random.pick(&TEXTS).to_string(),
+                    4 => extremes()
+                        .nth(random.below(extremes().count() as u64) as usize)
+                        .map_or(String::new(), |it| it.to_string()),
+                    _ => words[random.below(words.len() as u64) as usize].clone(),
+                };
+                lines[at] = words.join(" ");
+            }
+        }
+        text = lines.join("\n");
+    }
+    text
+}
+
+/// The bytes with one to eight of them exchanged, and sometimes fewer of them or more.
+pub fn mutated_bytes(of: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = of.to_vec();
+    for _ in 0..=random.below(8) {
+        let at = random.below(bytes.len() as u64 + 1) as usize;
+        match random.below(12) {
+            0 => bytes.truncate(at),
+            1 => bytes.extend_from_within(at..),
+            _ => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = random.below(256) as u8;
+                }
+            }
+        }
+    }
+    bytes
+}

@@ -77,13 +77,13 @@ impl Disk {
     }
 }
 
-fn parse_counters(text: &str) -> Option<DiskCounters> {
+pub(crate) fn parse_counters(text: &str) -> Option<DiskCounters> {
     let fields: Vec<u64> = text.split_whitespace().map(|field| field.parse().ok()).collect::<Option<_>>()?;
     Some(DiskCounters {
         read_requests: *fields.first()?,
-        read_bytes: fields.get(2)? * 512,
+        read_bytes: fields.get(2)?.checked_mul(512)?,
         write_requests: *fields.get(4)?,
-        write_bytes: fields.get(6)? * 512,
+        write_bytes: fields.get(6)?.checked_mul(512)?,
         flush_requests: fields.get(15).copied(),
         busy_ms: *fields.get(9)?,
     })

@@ -21,6 +21,9 @@ pub mod process;
 pub mod read_ahead;
 pub mod whole;
 
+#[cfg(test)]
+mod texts;
+
 /// The size of a page of memory, in bytes.
 pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64

@@ -73,7 +73,7 @@ pub fn file_system(path: &Path) -> io::Result<FileSystem> {
 }
 
 /// proc_pid_mountinfo(5): `36 35 98:0 /root /mount/point options [fields…] - kind source super-options`.
-fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem> {
+pub(crate) fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem> {
     mounts
         .lines()
         .filter_map(|line| {
@@ -81,15 +81,16 @@ fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem> {
             let left: Vec<&str> = left.split(' ').collect();
             let right: Vec<&str> = right.split(' ').collect();
             let point = unescape(left.get(4)?);
+            let (number, of_mount, kind) = (*left.get(2)?, *left.get(5)?, *right.first()?);
             path.starts_with(&point).then(|| {
                 // btrfs gives files other device numbers than the mount has, so the number only ranks.
-                let rank = (left[2] == device, point.len());
+                let rank = (number == device, point.len());
                 let options = match right.get(2) {
-                    Some(of_super_block) => format!("{},{of_super_block}", left[5]),
-                    None => left[5].to_string(),
+                    Some(of_super_block) => format!("{of_mount},{of_super_block}"),
+                    None => of_mount.to_string(),
                 };
                 let source = unescape(right.get(1).unwrap_or(&""));
-                (rank, FileSystem { kind: right[0].to_string(), options, device: left[2].to_string(), source })
+                (rank, FileSystem { kind: kind.to_string(), options, device: number.to_string(), source })
             })
         })
         // The last of equals is the one mounted on top.

@@ -27,7 +27,7 @@ pub fn io(pid: u32) -> io::Result<Io> {
     parse_io(&fs::read_to_string(format!("/proc/{pid}/io"))?)
 }
 
-fn parse_io(text: &str) -> io::Result<Io> {
+pub(crate) fn parse_io(text: &str) -> io::Result<Io> {
     let field = |name: &str| number_after(text, name).ok_or_else(|| io::Error::other(format!("no {name} in io")));
     Ok(Io {
         read_call_bytes: field("rchar:")?,
@@ -144,11 +144,11 @@ fn read_lossy(path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
-fn parse_smaps(text: &str, file: &Identity) -> Mapped {
+pub(crate) fn parse_smaps(text: &str, file: &Identity) -> Mapped {
     parse_mappings(text).iter().filter(|it| file.is_of(it)).fold(Mapped::default(), |sum, it| Mapped {
         mappings: sum.mappings + 1,
-        resident_bytes: sum.resident_bytes + it.resident_bytes,
-        locked_bytes: sum.locked_bytes + it.locked_bytes,
+        resident_bytes: sum.resident_bytes.saturating_add(it.resident_bytes),
+        locked_bytes: sum.locked_bytes.saturating_add(it.locked_bytes),
     })
 }
 
@@ -186,7 +186,7 @@ pub fn mappings(pid: u32) -> io::Result<Vec<ProcessMapping>> {
 }
 
 /// A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
-fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
+pub(crate) fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
     let mut mappings: Vec<ProcessMapping> = Vec::new();
     // Not `lines`: a name may end with a carriage return.
     for line in text.split('\n') {
@@ -198,10 +198,12 @@ fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
             match field {
                 "Size" => last.bytes = bytes,
                 "Rss" => last.resident_bytes = bytes,
-                "Shared_Dirty" | "Private_Dirty" => last.dirty_bytes += bytes,
+                "Shared_Dirty" | "Private_Dirty" => last.dirty_bytes = last.dirty_bytes.saturating_add(bytes),
                 "Anonymous" => last.anonymous_bytes = bytes,
                 "Locked" => last.locked_bytes = bytes,
-                "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => last.huge_bytes += bytes,
+                "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => {
+                    last.huge_bytes = last.huge_bytes.saturating_add(bytes)
+                }
                 "Swap" => last.swapped_bytes = bytes,
                 _ => {}
             }
@@ -258,7 +260,7 @@ pub fn stat(path: &str) -> Option<Stat> {
 }
 
 /// The name, in brackets, may hold anything.
-fn parse_stat(text: &str) -> Option<Stat> {
+pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(Stat {
         state: fields.first()?.chars().next()?,

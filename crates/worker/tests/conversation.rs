@@ -1,6 +1,8 @@
 //! Conversations with the worker, as text: what goes in on stdin, what comes out on stdout.
 
+use planted::{Effort, Random, mutated};
 use schema::protocol::{PROTOCOL, Reply};
+use serde_json::{Value, json};
 
 fn say(input: &str) -> Vec<Reply> {
     say_bytes(input.as_bytes())
@@ -181,4 +183,44 @@ fn a_pass_reports_its_phases_and_its_tally() {
         (2, 100, 100, "0000000000000064")
     );
     assert_eq!(first.tally, second.tally);
+}
+
+/// A worker prepares what it is asked for; what it may execute and write is said by its permit, which these do not have.
+#[test]
+fn any_request_is_answered_and_nothing_is_executed_or_written_without_a_permit() {
+    let (folder, file) = file_of(4096);
+    let canary = folder.path().join("canary");
+    let line =
+        format!(r#"{{"line":"touch {0}","prepare":"touch {0}","shell":"/bin/sh","timeout_s":5}}"#, canary.display());
+    let changes: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("method", r#""mmap""#), ("options", r#"{"advice":"random"}"#), ("threads", "2")],
+        &[("method", r#""pwrite""#), ("workload", r#""overwrite""#)],
+        &[("method", r#""mmap""#), ("workload", r#""overwrite-random""#)],
+        &[("method", r#""command""#), ("workload", r#""command""#), ("options", &line)],
+    ];
+    let mut corpus: Vec<Value> =
+        changes.iter().map(|it| serde_json::from_str(&prepare(&file, it)).expect("it is a request")).collect();
+    corpus.push(json!({ "hello": { "protocol": 1 } }));
+    corpus.push(json!({ "bye": {} }));
+    let (mut ready, mut refused, mut panics) = (0, 0, Vec::new());
+    let before = std::fs::read(&file).unwrap();
+    for seed in Effort::of(200).seeds() {
+        let mut request = mutated(&corpus, &mut Random(seed));
+        // A permit is the controller's to give.
+        request
+            .pointer_mut("/prepare")
+            .and_then(|it| it.as_object_mut())
+            .map(|it| it.insert("permit".into(), json!({})));
+        let text = format!("{request}\n");
+        match std::panic::catch_unwind(|| say(&text)) {
+            Ok(replies) if replies.iter().any(|it| matches!(it, Reply::Prepared { .. })) => ready += 1,
+            Ok(_) => refused += 1,
+            Err(_) => panics.push(seed),
+        }
+        assert!(!canary.exists(), "{text}");
+    }
+    println!("requests: {} inputs, {ready} prepared, {refused} refused, {} panics", ready + refused, panics.len());
+    assert!(panics.is_empty(), "panics at the seeds {panics:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
 }

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use schema::{
     SCHEMA_VERSION,
+    machine::Whose,
     saved::{History, Wanted},
 };
 
@@ -37,7 +38,7 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     }
     // Filters that leave nothing are no answer.
     let nothing = if args.cell.is_empty() { history.runs.is_empty() } else { history.cells.is_empty() };
-    let said = [&args.machine, &args.target, &args.experiment, &args.since, &args.until];
-    let filtered = said.iter().any(|it| it.is_some()) || !args.cell.is_empty();
+    let said = [&args.target, &args.experiment, &args.since, &args.until].iter().any(|it| it.is_some());
+    let filtered = said || matches!(wanted.machine, Whose::Named(_)) || !args.cell.is_empty();
     Ok(if nothing && filtered { Outcome::NothingDecided } else { Outcome::Answered })
 }

@@ -53,16 +53,29 @@ pub fn detect(kept: KeptKey) -> Environment {
 }
 
 fn machine(environment: &Environment, kept: KeptKey) -> Option<Machine> {
-    let from = |source: KeySource, id: io::Result<sys::machine::Id>| id.ok().map(|it| (source, sys::machine::key(it)));
-    let (source, key) = from(KeySource::MachineId, sys::machine::machine_id())
-        .or_else(|| from(KeySource::ProductUuid, sys::machine::product_uuid()))
-        .or_else(|| kept().map(|key| (KeySource::DataFolder, key)))?;
+    let (source, key) = key(sys::machine::machine_id(), sys::machine::product_uuid, kept)?;
     Some(Machine {
         key,
         boot: sys::machine::boot_id().ok().map(sys::machine::key),
         hardware: hardware(environment),
         source,
     })
+}
+
+/// An id that is there and cannot be read now gives no other key: a run would be one of another machine.
+fn key(
+    machine_id: io::Result<sys::machine::Id>,
+    product_uuid: fn() -> io::Result<sys::machine::Id>,
+    kept: KeptKey,
+) -> Option<(KeySource, String)> {
+    match machine_id {
+        Ok(id) => Some((KeySource::MachineId, sys::machine::key(id))),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => {
+            let of_firmware = product_uuid().ok().map(|id| (KeySource::ProductUuid, sys::machine::key(id)));
+            of_firmware.or_else(|| kept().map(|key| (KeySource::DataFolder, key)))
+        }
+        Err(_) => None,
+    }
 }
 
 /// The kernel keeps a part of the memory to itself, and from version to version another part; in whole GiB, rounded up, that
@@ -276,6 +289,19 @@ mod tests {
         assert_eq!(hardware(&renamed), machine.hardware);
         let larger = Environment { memory_bytes: environment.memory_bytes * 2, ..environment };
         assert_ne!(hardware(&larger), machine.hardware);
+    }
+
+    #[test]
+    fn a_key_is_of_the_first_id_that_there_is_and_one_that_cannot_be_read_is_no_other_machine() {
+        let failed = |kind: io::ErrorKind| Err(io::Error::from(kind));
+        let kept = || Some("kept".to_string());
+        let source = |machine_id, product: fn() -> io::Result<_>| key(machine_id, product, &kept).map(|it| it.0);
+        let absent = || Err(io::Error::from(io::ErrorKind::NotFound));
+        assert_eq!(source(Ok([1; 16]), absent), Some(KeySource::MachineId));
+        assert_eq!(source(failed(io::ErrorKind::NotFound), || Ok([2; 16])), Some(KeySource::ProductUuid));
+        assert_eq!(source(failed(io::ErrorKind::InvalidData), absent), Some(KeySource::DataFolder));
+        assert_eq!(source(failed(io::ErrorKind::PermissionDenied), absent), None);
+        assert_eq!(source(Err(io::Error::from_raw_os_error(5)), || Ok([2; 16])), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use history::{CleanupJournal, Owner, Removal};
-use planted::{Effort, Random, extremes, mutated};
+use planted::{Effort, Plan, Random, extremes, mutated, mutated_bytes};
 use schema::{Record, leftover::LeftoverKind};
 use serde_json::{Number, Value, json};
 
@@ -184,4 +184,52 @@ fn entries(folder: &Path, mine: &Path) -> Vec<Value> {
     };
     let kinds = [("file", true), ("file", false), ("cgroup", true)];
     names.flat_map(|path| kinds.map(|(kind, locked)| about(path.clone(), kind, locked))).collect()
+}
+
+#[test]
+fn any_index_is_used_or_replaced_and_the_records_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = history::Store::open(Some(folder.path().to_path_buf())).unwrap();
+    let record = Plan { rounds: 2, ..Plan::default() }.plant().record;
+    let saved = store.save(&record).unwrap();
+    let path = folder.path().join("faultline-index.sqlite");
+    let look = || {
+        let mut index = history::Index::open(&store).unwrap();
+        index.refresh(&store, analysis::VERSION, &analysis::saved_cells)?;
+        let wanted = schema::saved::Wanted::default();
+        let cells = index.cells(&wanted, &"native/mmap".parse().unwrap())?.len();
+        Ok::<_, anyhow::Error>((
+            index.runs(&wanted)?.0.len(),
+            cells,
+            index.damaged()?.len(),
+            index.only_in_memory.is_some(),
+        ))
+    };
+    look().unwrap();
+    let (whole, content) = (fs::read(&path).unwrap(), fs::read(&saved).unwrap());
+    let (mut same, mut other, mut aside, mut failed, mut panics) = (0, 0, 0, 0, Vec::new());
+    for seed in Effort::of(60).seeds() {
+        fs::write(&path, mutated_bytes(&whole, &mut Random(seed))).unwrap();
+        match catch_unwind(AssertUnwindSafe(look)) {
+            Ok(Ok((1, _, 0, _))) => same += 1,
+            // What the database does not notice: the index is no record, and can be deleted.
+            Ok(Ok(_)) => other += 1,
+            Ok(Err(_)) => failed += 1,
+            Err(_) => panics.push(seed),
+        }
+        for it in fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path()) {
+            if it.to_string_lossy().contains("sqlite") {
+                aside += u32::from(it.to_string_lossy().contains("damaged"));
+                fs::remove_file(it).unwrap();
+            }
+        }
+    }
+    println!(
+        "indices: {} inputs, {same} say what the record says ({aside} made again), {other} something else, {failed} \
+         refused, {} panics",
+        same + other + failed,
+        panics.len()
+    );
+    assert!(panics.is_empty(), "panics at the seeds {panics:?}");
+    assert_eq!(fs::read(saved).unwrap(), content);
 }

@@ -1,0 +1,306 @@
+//! Has one system call of a command fail, chosen by its number, with an error of choice. The calls are met by seccomp and
+//! answered here (seccomp_unotify(2)): the executable makes many of them itself and not through the C library, where
+//! something that is preloaded could meet them. Only calls of the command's own process count, not those of its children.
+
+use std::{
+    fmt, fs, io,
+    mem::{offset_of, size_of},
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use libc::{c_long, seccomp_data, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+
+/// Calls of one purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    Open,
+    Write,
+    Fsync,
+    Rename,
+    Link,
+    Unlink,
+    Mkdir,
+    Rmdir,
+}
+
+impl Family {
+    pub const ALL: [Family; 8] = [
+        Family::Open,
+        Family::Write,
+        Family::Fsync,
+        Family::Rename,
+        Family::Link,
+        Family::Unlink,
+        Family::Mkdir,
+        Family::Rmdir,
+    ];
+
+    /// Each with the place of its path among the arguments, or of its descriptor.
+    fn calls(self) -> Vec<(c_long, usize)> {
+        let mut calls = match self {
+            Family::Open => vec![(libc::SYS_openat, 1), (libc::SYS_openat2, 1)],
+            Family::Write => vec![(libc::SYS_write, 0), (libc::SYS_writev, 0), (libc::SYS_pwrite64, 0)],
+            Family::Fsync => vec![(libc::SYS_fsync, 0), (libc::SYS_fdatasync, 0), (libc::SYS_syncfs, 0)],
+            Family::Rename => vec![(libc::SYS_renameat2, 3)],
+            Family::Link => vec![(libc::SYS_linkat, 3)],
+            Family::Unlink | Family::Rmdir => vec![(libc::SYS_unlinkat, 1)],
+            Family::Mkdir => vec![(libc::SYS_mkdirat, 1)],
+        };
+        #[cfg(target_arch = "x86_64")]
+        calls.extend(match self {
+            Family::Open => vec![(libc::SYS_open, 0), (libc::SYS_creat, 0)],
+            Family::Rename => vec![(libc::SYS_rename, 1), (libc::SYS_renameat, 3)],
+            Family::Link => vec![(libc::SYS_link, 1)],
+            Family::Unlink => vec![(libc::SYS_unlink, 0)],
+            Family::Mkdir => vec![(libc::SYS_mkdir, 0)],
+            Family::Rmdir => vec![(libc::SYS_rmdir, 0)],
+            Family::Write | Family::Fsync => vec![],
+        });
+        calls
+    }
+
+    fn of(data: &seccomp_data) -> Option<(Family, usize)> {
+        let nr = c_long::from(data.nr);
+        // unlink(2) and rmdir(2) share unlinkat(2).
+        if nr == libc::SYS_unlinkat {
+            let is_folder = data.args[2] & libc::AT_REMOVEDIR as u64 != 0;
+            return Some((if is_folder { Family::Rmdir } else { Family::Unlink }, 1));
+        }
+        Family::ALL
+            .into_iter()
+            .find_map(|it| it.calls().into_iter().find(|(call, _)| *call == nr).map(|(_, at)| (it, at)))
+    }
+
+    fn names_path(self) -> bool {
+        !matches!(self, Family::Write | Family::Fsync)
+    }
+}
+
+/// The call that fails, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault {
+    pub family: Family,
+    /// From 1.
+    pub nth: u64,
+    pub errno: i32,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?} {} fails with {}", self.family, self.nth, io::Error::from_raw_os_error(self.errno))
+    }
+}
+
+/// What was met.
+#[derive(Debug, Default)]
+pub struct Met {
+    /// How many calls there were, in the order of `Family::ALL`.
+    pub counts: [u64; 8],
+    /// What the call that failed was about.
+    pub hit: Option<String>,
+}
+
+/// A command that will be met at its calls once it is started.
+pub struct Prepared {
+    socket: UnixStream,
+    fault: Option<Fault>,
+}
+
+/// Answers a command's calls until all of its processes have ended.
+pub struct Meeting {
+    thread: JoinHandle<io::Result<Met>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Without a fault calls are counted.
+pub fn prepare(command: &mut Command, fault: Option<Fault>) -> Prepared {
+    let (socket, childs) = UnixStream::pair().unwrap();
+    let met: Vec<Family> = fault.map_or(Family::ALL.to_vec(), |it| vec![it.family]);
+    let filter = filter(&met.into_iter().flat_map(Family::calls).map(|it| it.0).collect::<Vec<c_long>>());
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated. The filter and the socket live in the
+    // closure.
+    unsafe {
+        command.pre_exec(move || {
+            let program = sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+            if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+            let listener = libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program);
+            if listener < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            send(childs.as_raw_fd(), listener as RawFd)
+        });
+    }
+    Prepared { socket, fault }
+}
+
+impl Prepared {
+    /// To be called when the command was started.
+    pub fn meet(self, pid: u32) -> Meeting {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || answer(&receive(&self.socket)?, pid, self.fault, &stopped));
+        Meeting { thread, stop }
+    }
+}
+
+impl Meeting {
+    /// To be called when its processes have ended.
+    pub fn end(self) -> Met {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap().unwrap()
+    }
+}
+
+/// Whether the kernel lets a process answer calls of another.
+pub fn is_possible() -> Result<(), String> {
+    let mut command = Command::new("true");
+    let prepared = prepare(&mut command, None);
+    let mut child = command.spawn().map_err(|error| format!("system calls cannot be met by seccomp here: {error}"))?;
+    let meeting = prepared.meet(child.id());
+    let _ = child.wait();
+    meeting.end();
+    Ok(())
+}
+
+fn filter(calls: &[c_long]) -> Vec<sock_filter> {
+    let statement = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset_of!(seccomp_data, nr) as u32)];
+    for call in calls {
+        // Skips the next statement where it is another call.
+        program.push(sock_filter {
+            code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
+            jt: 0,
+            jf: 1,
+            k: *call as u32,
+        });
+        program.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF));
+    }
+    program.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
+    program
+}
+
+fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool) -> io::Result<Met> {
+    let mut met = Met::default();
+    loop {
+        let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure is passed.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, 20) };
+        if poll.revents & libc::POLLIN == 0 {
+            if poll.revents & libc::POLLHUP != 0 || ready == 0 && stop.load(Ordering::Relaxed) {
+                return Ok(met);
+            }
+            continue;
+        }
+        // SAFETY: all fields are numbers, and the kernel asks for zeros.
+        let mut call: seccomp_notif = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel fills in the structure that belongs to the request.
+        if unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call) } != 0 {
+            // The process was killed meanwhile.
+            continue;
+        }
+        let mut response =
+            seccomp_notif_resp { id: call.id, val: 0, error: 0, flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 };
+        if let Some((family, said)) = counted(&call, pid) {
+            let count = &mut met.counts[family as usize];
+            *count += 1;
+            if fault.is_some_and(|it| (it.family, it.nth) == (family, *count)) {
+                (response.flags, response.error) = (0, -fault.map_or(0, |it| it.errno));
+                met.hit = Some(said);
+            }
+        }
+        // SAFETY: the kernel reads the structure. It fails only if the process is gone.
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) };
+    }
+}
+
+/// A call of the command's own process, and what it is about. Not what is opened before its first instruction.
+fn counted(call: &seccomp_notif, pid: u32) -> Option<(Family, String)> {
+    if call.pid != pid && !fs::exists(format!("/proc/{pid}/task/{}", call.pid)).is_ok_and(|it| it) {
+        return None;
+    }
+    let (family, at) = Family::of(&call.data)?;
+    let argument = call.data.args[at];
+    let about = match family.names_path() {
+        true => text(call.pid, argument),
+        false => {
+            fs::read_link(format!("/proc/{pid}/fd/{argument}")).map_or(String::new(), |it| it.display().to_string())
+        }
+    };
+    let of_the_loader = about == "/etc/ld.so.cache" || about.ends_with(".so") || about.contains(".so.");
+    (!of_the_loader).then_some((family, about))
+}
+
+/// A text in the memory of another process.
+fn text(pid: u32, at: u64) -> String {
+    let mut bytes = [0u8; 256];
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // Not beyond the page: the next one may not be there.
+    let length = bytes.len().min(4096 - (at % 4096) as usize);
+    let remote = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: length };
+    // SAFETY: writes at most `length` bytes, and there is room for as many.
+    unsafe { libc::process_vm_readv(pid as i32, &raw const local, 1, &raw const remote, 1, 0) };
+    let end = bytes.iter().position(|it| *it == 0).unwrap_or(length);
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// Room for one descriptor in a control message, aligned.
+#[repr(C)]
+union Control {
+    header: libc::cmsghdr,
+    bytes: [u8; 64],
+}
+
+/// Runs between fork and exec.
+fn send(socket: RawFd, descriptor: RawFd) -> io::Result<()> {
+    let mut byte = [0u8];
+    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut control = Control { bytes: [0; 64] };
+    // SAFETY: the message's parts live until it is sent; the control message is within its room, which is aligned.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+        message.msg_control = (&raw mut control).cast();
+        message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as usize;
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as usize;
+        libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(descriptor);
+        if libc::sendmsg(socket, &raw const message, 0) != 1 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
+    let mut byte = [0u8];
+    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    let mut control = Control { bytes: [0; 64] };
+    // SAFETY: as in `send`; the descriptor that comes with it belongs to nobody else.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+        (message.msg_control, message.msg_controllen) = ((&raw mut control).cast(), size_of::<Control>());
+        if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
+            return Err(io::Error::other("no descriptor came"));
+        }
+        Ok(OwnedFd::from_raw_fd(libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned()))
+    }
+}

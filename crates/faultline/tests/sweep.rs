@@ -1,0 +1,168 @@
+//! Commands of which one system call fails: they end with a sentence and a documented exit code, no record is lost, and
+//! `faultline clean` leaves nothing. A few calls here; `cargo xtask fault sweep` has each of them fail with each error.
+
+use std::{collections::BTreeMap, os::unix::process::ExitStatusExt};
+
+use planted::{Effort, Plan, Random};
+
+use crate::{
+    injector::{self, Family, Fault, Met},
+    scene::{AB, CLEAN, Case, HISTORY, LIMITED, REPRODUCE, RUN, Scene, WRITING},
+    support::{Output, Running},
+};
+
+const ERRORS: [i32; 5] = [libc::ENOSPC, libc::EIO, libc::EROFS, libc::EMFILE, libc::EINTR];
+
+/// How many commands share the faults and the time.
+const CASES: u64 = 8;
+
+const IMPORT: Case = Case {
+    name: "import",
+    prepare: |scene| {
+        let file = scene.sandbox.at("stranger.json");
+        let record = Plan { seed: 9, rounds: 2, ..Plan::default() }.plant().record;
+        std::fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
+        vec!["import".to_string(), file]
+    },
+};
+
+/// A command that is watched has a filter of its own, and there can be only one.
+const UNWATCHED: Case = Case {
+    name: AB.name,
+    prepare: |scene| {
+        let mut typed = (AB.prepare)(scene);
+        typed.push("--observe=none".into());
+        typed
+    },
+};
+
+#[test]
+fn a_run_of_which_any_call_fails_says_so_and_loses_and_leaves_nothing() {
+    sweep(&RUN);
+}
+
+#[test]
+fn a_run_under_limits_of_which_any_call_fails_says_so_and_loses_and_leaves_nothing() {
+    sweep_if_asked(&LIMITED);
+}
+
+#[test]
+fn a_writing_run_of_which_any_call_fails_says_so_and_loses_and_leaves_nothing() {
+    sweep_if_asked(&WRITING);
+}
+
+#[test]
+fn ab_of_which_any_call_fails_says_so_and_loses_and_leaves_nothing() {
+    sweep_if_asked(&UNWATCHED);
+}
+
+#[test]
+fn reproduce_of_which_any_call_fails_says_so_and_loses_and_leaves_nothing() {
+    sweep_if_asked(&REPRODUCE);
+}
+
+#[test]
+fn clean_of_which_any_call_fails_says_so_and_another_clean_leaves_nothing() {
+    sweep(&CLEAN);
+}
+
+#[test]
+fn history_of_which_any_call_fails_says_so_and_another_history_lists_all_runs() {
+    sweep(&HISTORY);
+}
+
+#[test]
+fn import_of_which_any_call_fails_says_so_and_leaves_half_of_nothing() {
+    sweep(&IMPORT);
+}
+
+fn sweep_if_asked(case: &Case) {
+    match Effort::is_asked() {
+        true => sweep(case),
+        false => println!("skipped: {} takes seconds; `cargo xtask fault sweep` has its calls fail", case.name),
+    }
+}
+
+fn sweep(case: &Case) {
+    if let Err(reason) = injector::is_possible() {
+        return println!("skipped: {reason}");
+    }
+    let name = case.name;
+    let (untouched, met) = {
+        let mut scene = Scene::new();
+        let typed = (case.prepare)(&mut scene);
+        let (output, met) = with(&mut scene, &typed, None);
+        assert_eq!(scene.left(), [""; 0], "{output:#?}");
+        (output, met)
+    };
+    if !matches!(untouched.code(), Some(0 | 3 | 4)) {
+        return println!("skipped: {name} does not run here: {untouched:#?}");
+    }
+    let mut faults: Vec<Fault> = Vec::new();
+    for (family, count) in Family::ALL.into_iter().zip(met.counts) {
+        faults.extend((1..=count).flat_map(|nth| ERRORS.map(|errno| Fault { family, nth, errno })));
+    }
+    let effort = Effort::shared(16, CASES);
+    // In any order: what there is time for is a fair part of all.
+    let mut random = Random(effort.seeds().next().unwrap_or(0));
+    for at in (1..faults.len()).rev() {
+        faults.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    let (mut tried, mut missed, mut codes, mut wrong) = (0, 0, BTreeMap::<i32, u32>::new(), Vec::new());
+    for (fault, _) in faults.iter().zip(effort.seeds()) {
+        let mut scene = Scene::new();
+        let typed = (case.prepare)(&mut scene);
+        let before = scene.records().len();
+        let (output, met) = with(&mut scene, &typed, Some(*fault));
+        let Some(about) = met.hit else {
+            missed += 1;
+            continue;
+        };
+        tried += 1;
+        *codes.entry(output.code().unwrap_or(-1)).or_default() += 1;
+        let mut found = ending(case, &output, scene.records().len() > before);
+        found.extend(scene.left());
+        if !found.is_empty() {
+            wrong.push(format!("{name}, {fault} ({about}): {}", found.join("; ")));
+        }
+    }
+    println!(
+        "{name}: {tried} of {} faults tried (calls: {:?}), {missed} not met, exit codes {codes:?}, {} wrong",
+        faults.len(),
+        Family::ALL.into_iter().zip(met.counts).collect::<Vec<_>>(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn with(scene: &mut Scene, typed: &[String], fault: Option<Fault>) -> (Output, Met) {
+    let mut command = scene.command(typed);
+    let prepared = injector::prepare(&mut command, fault);
+    let running = Running::new(command);
+    scene.note(running.pid());
+    let meeting = prepared.meet(running.pid());
+    let output = running.end();
+    let left = scene.wait_for_processes();
+    let met = meeting.end();
+    assert_eq!(left, [""; 0], "{fault:?}");
+    (output, met)
+}
+
+/// What is wrong with how it ended.
+fn ending(case: &Case, output: &Output, has_saved: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let code = output.code();
+    if output.status.signal().is_some() || output.stderr.contains("panicked") || !matches!(code, Some(0..=5)) {
+        wrong.push(format!("it ended by {}: {}", output.status, output.stderr));
+    }
+    if code != Some(0) && output.stderr.trim().is_empty() {
+        wrong.push(format!("exit code {code:?} without a sentence"));
+    }
+    // A run that measured something has saved it, or says that it could not.
+    let measures = !["clean", "history", "import"].contains(&case.name);
+    let says_so = ["not saved", "cannot be saved", "not be saved"].iter().any(|it| output.stderr.contains(it));
+    if measures && matches!(code, Some(0 | 3 | 4)) && !has_saved && !says_so {
+        wrong.push(format!("its record is lost: {}", output.stderr));
+    }
+    wrong
+}
