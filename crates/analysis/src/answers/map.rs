@@ -2,11 +2,11 @@
 
 use schema::{
     Condition,
-    findings::{AnswerOf, Estimate, MapLine, Verdict},
+    findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
 };
 
 use crate::{
-    compare::{Compared, compare},
+    compare::{Compared, compare, noise},
     measured::{Cell, Run},
     verdict::{LEAST_PAIRS, MARGIN, direction},
     words::{list, percent, thousands, times},
@@ -172,13 +172,20 @@ fn median(compared: &Compared) -> f64 {
 
 /// Whether an arm could still be faster than the baseline by more than the margin.
 fn is_open(compared: &Compared) -> bool {
-    compared.finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN)
+    compared.finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN) || is_noise(&compared.finding)
 }
 
-/// Whether an arm is behind by more than the margin, also one that has too few rounds for a verdict: an arm that falls far
-/// behind is given no more of them.
-fn is_behind(speedup: Option<Estimate>) -> bool {
-    speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + MARGIN))
+/// Whether an arm is behind by more than the margin, and by more than the noise floor of the state, also one that has too
+/// few rounds for a verdict: an arm that falls far behind is given no more of them.
+fn is_behind(run: &Run, finding: &Comparison) -> bool {
+    let edge = noise::width(run, finding).map_or(MARGIN, |width| width.max(MARGIN));
+    finding.speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + edge))
+}
+
+/// Whether an arm would be slower, if the same arm measured twice did not differ by as much.
+fn is_noise(finding: &Comparison) -> bool {
+    let is_slower = finding.speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + MARGIN));
+    is_slower && finding.pairs >= LEAST_PAIRS && finding.verdict == Verdict::Undecided
 }
 
 fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
@@ -193,7 +200,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
         AnswerOf::Job => direct.map(|it| (it, Verdict::Undecided)).collect(),
         _ => direct
             .map(|it| (it, compare(run, winner.arm, it.arm)))
-            .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(direct.speedup))
+            .filter(|(_, direct)| direct.speedup.is_some() && !is_behind(run, direct))
             .map(|(it, direct)| (it, direct.verdict))
             .collect(),
     };
@@ -238,7 +245,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
             ..Answer::open(Verdict::Undecided, &format!("undecided: {reason}"))
         };
     }
-    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(it.finding.speedup);
+    let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding);
     let is_ahead = |it: &&&Compared| has_place(it) && !counts(it, compared);
     let ahead: Vec<&str> = compared.iter().filter(is_ahead).map(|it| run.name(it.arm.arm())).collect();
     if let (Some(confirmed), false) = (confirmed, ahead.is_empty()) {
@@ -260,7 +267,8 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         let range = promising.finding.speedup.map_or_else(String::new, |speedup| {
             let subject = run.name(promising.arm.arm());
             let (low, high) = (direction(speedup.ci_low), direction(speedup.ci_high));
-            format!(": {subject} is anything from {low} to {high}")
+            let reason = promising.finding.reason.as_ref().filter(|_| is_noise(&promising.finding));
+            reason.map_or_else(|| format!(": {subject} is anything from {low} to {high}"), |it| format!(": {it}"))
         });
         let mut says = format!("undecided between {name} and {}{range}", list(&arms));
         if let Some(known) = best(&same) {

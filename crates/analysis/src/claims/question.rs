@@ -3,7 +3,7 @@
 use schema::{
     CellId, Condition, Labels,
     experiment::{Claim, Compare, Expect, Metric, Variant},
-    findings::{AnswerOf, ClaimVerdict, Estimate},
+    findings::{AnswerOf, ClaimVerdict, Estimate, Verdict},
 };
 
 use super::{DECIDED, judge::judge};
@@ -171,12 +171,18 @@ impl<'a> Question<'a> {
             Some((AnswerOf::Job, Some(speedup), Some(job))) => (speedup, job.pairs),
             _ => (estimate, rounds),
         };
-        let (verdict, why) = match said {
-            Some(said) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, said.reason),
+        let (verdict, why) = match &said {
+            Some(said) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, said.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
         let (verdict, why) = match self.depends_on_fork(run, asked).filter(|_| DECIDED.contains(&verdict)) {
             Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
+        // What the comparison of the two leaves open, because the same arm measured twice differs by as much, no claim
+        // decides.
+        let (verdict, why) = match said.filter(|it| it.verdict == Verdict::Undecided && DECIDED.contains(&verdict)) {
+            Some(said) => (ClaimVerdict::Undecided, said.reason),
             None => (verdict, why),
         };
         Outcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }

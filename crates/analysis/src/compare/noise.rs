@@ -32,14 +32,13 @@ pub(crate) fn of_states<'r>(run: &'r Run) -> &'r [StateNoise] {
 /// minute later. An answer that was measured twice, by rounds and at the size of the job, stays.
 pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
     let state = finding.condition.state;
-    let floor = of_states(run).iter().find(|it| it.state == state).map(|it| &it.floor);
-    let (Some(width), Some(speedup)) = (floor.and_then(|it| it.half_width), finding.speedup) else { return };
+    let (Some(width), Some(speedup)) = (width(run, finding), finding.speedup) else { return };
     let is_beyond = match finding.verdict {
         Verdict::Faster => speedup.ci_low > 1.0 + width,
         Verdict::Slower => speedup.ci_high < 1.0 / (1.0 + width),
         Verdict::Same | Verdict::Undecided | Verdict::NotComparable => true,
     };
-    if !is_beyond && finding.answer_of != AnswerOf::RoundsAndJob {
+    if !is_beyond {
         finding.verdict = Verdict::Undecided;
         finding.reason = Some(format!(
             "the speedup lies between {:.2} and {:.2}, and in state {state} the same arm, measured twice, differs by up to {}",
@@ -48,6 +47,12 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
             times(1.0 + width)
         ));
     }
+}
+
+/// What an answer must lie beyond, in the state that it is of.
+pub(crate) fn width(run: &Run, finding: &Comparison) -> Option<f64> {
+    let floor = of_states(run).iter().find(|it| it.state == finding.condition.state)?;
+    floor.floor.half_width.filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
 }
 
 fn floor(run: &Run, counts: impl Fn(State) -> bool) -> NoiseFloor {

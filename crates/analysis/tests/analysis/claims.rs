@@ -869,3 +869,20 @@ fn processor_time_of_a_jvm_is_known_to_whole_ticks_and_so_is_its_sum() {
     assert!(interval("native", ["mmap", "read"]) < 1.001, "the scheduler's clock is exact");
     assert!(interval("jvm", ["jvm/mapped", "jvm/stream"]) > 1.1, "ten passes of two and three ticks");
 }
+
+#[test]
+fn what_the_noise_floor_leaves_open_is_no_verdict_of_a_claim() {
+    let of = |claim: &str, control_ns: f64| {
+        let mut lab = timed(claim, 10_000.0, 8_000.0);
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, 1.0, move |_, pass| pass.ns_per_op = control_ns);
+        let comparison = lab.analyze().comparisons.remove(0).verdict;
+        (comparison.is_decided(), only(&lab).verdict)
+    };
+    assert_eq!(of(FASTER, 10_000.0), (true, ClaimVerdict::Holds));
+    assert_eq!(of(FASTER, 14_000.0), (false, ClaimVerdict::Undecided));
+    let slower = FASTER.replace("lower", "higher");
+    assert_eq!(of(&slower, 10_000.0), (true, ClaimVerdict::Reversed));
+    assert_eq!(of(&slower, 14_000.0), (false, ClaimVerdict::Undecided));
+}
+

@@ -301,6 +301,36 @@ fn a_difference_within_the_noise_floor_of_its_state_decides_nothing() {
     assert_eq!(of(800.0, 1300.0, State::Cached), Verdict::Faster, "another state's noise is not this one's");
 }
 
+#[test]
+fn an_arm_that_only_the_noise_floor_keeps_from_being_slower_is_not_passed_over() {
+    let lines = |wins: bool, control_ns: f64| {
+        let mut lab = Lab::duel(scan("64 KiB", State::Cold), ("read", 1000.0), ("mmap", 1150.0));
+        let stdio = lab.cell(0, "stdio");
+        lab.measure(stdio, 10, 3000.0, nothing);
+        if wins {
+            let uring = lab.cell(0, "uring");
+            lab.measure(uring, 10, 100.0, nothing);
+            let direct = lab.cell(0, "direct");
+            lab.measure(direct, 10, 115.0, nothing);
+        }
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, control_ns, nothing);
+        lab.analyze().map.remove(0)
+    };
+    let line = lines(false, 1000.0);
+    assert_eq!((line.winner.as_deref(), line.verdict), (Some("native/read"), Verdict::Faster));
+    let line = lines(false, 1300.0);
+    assert_eq!(
+        (line.winner, line.verdict, line.not_told_apart),
+        (None, Verdict::Undecided, vec!["native/mmap".into()])
+    );
+    let line = lines(true, 1000.0);
+    assert_eq!((line.winner.as_deref(), line.not_told_apart.len()), (Some("native/uring"), 0));
+    let line = lines(true, 1300.0);
+    assert_eq!(line.winner.as_deref(), Some("native/uring"));
+    assert_eq!(line.not_told_apart, ["native/direct"]);
+}
+
 // --- Crossovers -----------------------------------------------------------------------------------------------------
 
 const SIZES: [&str; 5] = ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB"];
