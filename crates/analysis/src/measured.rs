@@ -255,19 +255,21 @@ impl<'a> Cell<'a> {
             let rates = self.passes.iter().map(|pass| Some(per_pass(pass)? * 1e9 / pass.ns));
             Sample::new(rates.collect::<Option<_>>()?).map(|sample| sample.median())
         };
-        // Through the page cache a place is read once, however often it is reached; and where much more comes than was
-        // reached, requests are not of one page.
+        // What came from elsewhere (a hole, a compressed block, the cache after the first time around) is no work of the
+        // device. Through the page cache a place is read once, however often it is reached; and where much more comes than
+        // was reached, requests are not of one page.
+        let bytes = |pass: &Pass| Some((pass.tally.bytes as f64).min(pass.reading("device_read_bytes")?));
         let requests = |pass: &Pass| {
             let pages = pass.reading("device_read_bytes")? / run.page_bytes() as f64;
             let ops = pass.tally.ops as f64;
             match (self.arm().is_direct(), pass.tally.distinct_pages) {
-                (true, _) => Some(ops),
-                (false, Some(reached)) => (pages <= 1.5 * reached as f64).then_some(reached as f64),
+                (true, _) => Some(ops.min(pages)),
+                (false, Some(reached)) => (pages <= 1.5 * reached as f64).then_some(pages.min(reached as f64)),
                 (false, None) => Some(ops.min(pages)),
             }
         };
         let share = match self.own.workload {
-            schema::Workload::Scan => rate(&|pass| Some(pass.tally.bytes as f64))? / bytes_per_s?,
+            schema::Workload::Scan => rate(&bytes)? / bytes_per_s?,
             schema::Workload::Random if self.own.block_bytes == 4096 => rate(&requests)? / ops_per_s?,
             _ => return None,
         };

@@ -59,6 +59,8 @@ struct Counts {
     distinct_bytes: f64,
     /// In bytes; absent where the pages were not counted.
     reached_pages: Option<f64>,
+    /// Pages are reached by faults, one after the other: what all of them brought is what was reached.
+    in_order_by_faults: bool,
     ceiling_share: Option<f64>,
     cold: bool,
 }
@@ -82,6 +84,7 @@ impl Counts {
             ticks: cpu.map_or(0.0, |(system, user)| (system + user) * cell.passes.len() as f64 / cell.tick_ns),
             distinct_bytes: cell.distinct_bytes().unwrap_or(0.0),
             reached_pages: cell.distinct_pages().map(|pages| pages * run.page_bytes() as f64),
+            in_order_by_faults: cell.arm().maps() && cell.own.workload.is_ascending(),
             ceiling_share: cell.ceiling_share(run),
             cold: cell.own.state == State::Cold && !writes,
         }
@@ -171,7 +174,7 @@ fn says_minor_faults(counts: &Counts) -> Option<String> {
     let faults = counts.minor_faults?;
     let took = whole(faults, "minor fault", "minor faults");
     // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
-    let by_faults = faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults);
+    let by_faults = counts.in_order_by_faults && faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults);
     // Pages that came from the device were major faults.
     let all = faults + counts.major_faults.unwrap_or(0.0);
     Some(match counts.reached_pages.filter(|_| by_faults) {

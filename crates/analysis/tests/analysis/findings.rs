@@ -100,6 +100,49 @@ fn random_reads_that_meet_cached_pages_or_read_ahead_are_not_taken_for_requests_
     assert_eq!(share(1024, 16_384), None);
 }
 
+#[test]
+fn what_did_not_come_from_the_device_is_no_share_of_its_ceiling() {
+    let share = |arm: &str, condition: schema::Condition, device_share: f64| {
+        let lab = Lab::duel_with(
+            condition,
+            (arm, 40_000.0),
+            move |_, pass| {
+                pass.reads("device_read_bytes", device_share * 64.0 * MIB as f64);
+            },
+            ("mmap", 40_000.0),
+            nothing,
+        );
+        lab.analyze().cells[0].ceiling_share.unwrap()
+    };
+    for (arm, condition) in [
+        ("read", scan("64 KiB", State::Cold)),
+        ("direct", scan("64 KiB", State::Cold)),
+        ("pread", random("4 KiB", State::Cold)),
+        ("direct", random("4 KiB", State::Cold)),
+    ] {
+        let [whole, half] = [1.0, 0.5].map(|it| share(arm, condition.clone(), it));
+        assert!((half / whole - 0.5).abs() < 0.01, "{arm}: {half} of {whole}");
+    }
+}
+
+#[test]
+fn what_a_fault_brought_is_said_where_faults_go_through_the_file_in_order() {
+    let because = |condition: schema::Condition, arm: &str| {
+        let calls = |calls: f64, faults: f64| {
+            move |_: u32, pass: &mut Pass| {
+                pass.reads("read_calls", calls).reads("minor_faults", faults);
+            }
+        };
+        let lab = Lab::duel_with(condition, ("read", 1000.0), calls(1024.0, 0.0), (arm, 500.0), calls(0.0, 1024.0));
+        lab.analyze().comparisons[0].because.clone().unwrap()
+    };
+    assert!(because(scan("64 KiB", State::Cached), "mmap").contains("1,024 minor faults of 64 KiB"));
+    for (condition, arm) in [(scan("64 KiB", State::Cached), "uring"), (random("4 KiB", State::Cached), "mmap")] {
+        let because = because(condition, arm);
+        assert!(because.contains("1,024 minor faults") && !because.contains("minor faults of"), "{because}");
+    }
+}
+
 /// A scan at about 1 GB/s of a device that is throttled to `allowed`.
 fn throttled(allowed: u64) -> Lab {
     let mut condition = scan("64 KiB", State::Cold);
