@@ -1,26 +1,28 @@
 //! What follows from the counts of a pass under tracepoints. Counts of a pass that left its state are not used.
 
 use schema::{
-    Reading,
+    Arm, Reading,
     counted::{Counted, CountedFinding, Histogram},
 };
 
-use super::metric::PAGES_NOT_COUNTED;
+use super::metric::{MAPS_NOTHING, PAGES_NOT_COUNTED};
 use crate::measured::Run;
 
 const MIB: f64 = 1_048_576.0;
 
 pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
-    run.record.counted.iter().filter(|it| it.cell < run.record.cells.len()).map(finding).collect()
+    let finding = |it: &Counted| Some(finding(it, &run.record.cells.get(it.cell)?.arm));
+    run.record.counted.iter().filter_map(finding).collect()
 }
 
-fn finding(counted: &Counted) -> CountedFinding {
+fn finding(counted: &Counted, arm: &Arm) -> CountedFinding {
     let bytes = positive(counted.bytes, "the pass delivered no bytes");
     let distinct = positive(counted.distinct_bytes, "the pass delivered no bytes");
     let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
     let faults = || count(counted, "user_faults").or_else(|_: String| by_kind());
     let per_mib = |events: Result<f64, String>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
     let pages_per_fault = faults().and_then(|it| match it > 0.0 {
+        _ if !arm.maps() => Err(MAPS_NOTHING.into()),
         true => Ok(counted.distinct_pages.ok_or(PAGES_NOT_COUNTED)? as f64 / it),
         false => Err("the pass took no fault".into()),
     });

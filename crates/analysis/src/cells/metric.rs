@@ -19,6 +19,9 @@ const FINE_TICKS: f64 = 10.0;
 pub(crate) const PAGES_NOT_COUNTED: &str =
     "the pages that its passes reached were not counted: the record is of an older version, or of commands";
 
+/// The few faults of such an arm are on memory of its own.
+pub(crate) const MAPS_NOTHING: &str = "the arm reaches no page of the file by a fault";
+
 #[derive(Debug)]
 pub(crate) struct MetricResult {
     pub(crate) estimate: Option<Estimate>,
@@ -42,6 +45,9 @@ impl MetricResult {
 
 /// How many times lower the arm's metric is than the other's, round by round; above 1: lower.
 pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) -> MetricResult {
+    if let Some(none) = without_mapping(metric, &[than, arm]) {
+        return none;
+    }
     let pairs = than.pairs(arm);
     if pairs.is_empty() {
         return MetricResult::none(0, "both were measured, but never in the same round");
@@ -87,6 +93,9 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
 
 /// The metric of one arm, in the middle of its passes.
 pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> MetricResult {
+    if let Some(none) = without_mapping(metric, &[cell]) {
+        return none;
+    }
     let seen: Vec<(&Pass, f64)> = cell.passes.iter().filter_map(|pass| Some((pass, of_pass(metric, pass)?))).collect();
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, value)| value);
@@ -288,6 +297,15 @@ fn by_sums(
 
 fn few(rounds: usize) -> String {
     format!("{} has no interval", if rounds == 1 { "a single pass" } else { "what was measured" })
+}
+
+/// Pages for each fault, of an arm that reads by calls. Of a command it is not known how it reads.
+fn without_mapping(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
+    let maps_nothing = |cell: &&Cell| !cell.own.is_of_commands() && !cell.arm().maps();
+    (metric == Metric::PagesPerFault && cells.iter().any(maps_nothing)).then(|| MetricResult {
+        unseen: true,
+        ..MetricResult::none(0, format!("no {}: {MAPS_NOTHING}", words(metric)))
+    })
 }
 
 fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {

@@ -886,3 +886,15 @@ fn what_the_noise_floor_leaves_open_is_no_verdict_of_a_claim() {
     assert_eq!(of(&slower, 14_000.0), (false, ClaimVerdict::Undecided));
 }
 
+#[test]
+fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
+    let claim = |arm: &str| format!("arm = \"{arm}\"\nmetric = \"pages-per-fault\"\nexpect = {{ at-most = 1.5 }}");
+    let few = |_: u32, pass: &mut Pass| {
+        pass.reads("minor_faults", 5.0);
+        pass.reads("major_faults", 0.0);
+    };
+    assert_eq!(only(&duel(&claim("mmap"), few, few)).verdict, ClaimVerdict::Reversed);
+    assert_eq!(only(&duel(&claim("read"), few, few)).verdict, ClaimVerdict::NotTestableHere);
+    let both = format!("{}\nthan = \"read\"", claim("mmap").replace("{ at-most = 1.5 }", "\"lower\""));
+    assert_eq!(only(&duel(&both, few, few)).verdict, ClaimVerdict::NotTestableHere);
+}

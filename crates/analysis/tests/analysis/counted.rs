@@ -58,6 +58,14 @@ fn counts_become_rates_of_what_was_delivered() {
 }
 
 #[test]
+fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
+    let lab = duel(["pread", "mmap"], [counts(0, 128, 5, 0.0), counts(1, 128, 1024, 0.0)]);
+    let found = lab.analyze().counted;
+    assert!(found[0].pages_per_fault.value().is_none() && found[0].faults_per_mib.value().is_some());
+    assert_eq!(found[1].pages_per_fault, Reading::Value(16.0));
+}
+
+#[test]
 fn counts_of_a_pass_that_left_its_state_are_not_used() {
     let mut broken = counts(0, 128, 1024, 0.0);
     broken.invalid = Some("5 pages left".into());

@@ -14,7 +14,8 @@ use crate::layout::{
 pub(crate) const TITLE: &str = "Counted";
 
 pub(crate) const ABOUT: &str = "One more pass of every arm, under the kernel's tracepoints and without a clock. \
-    Amplification: bytes from the device for each byte used. Folios: order × how many were added to the page cache. \
+    Pages/fault: pages that the pass reached, for each fault of a mapping; random reads reach few of those that a fault \
+    maps. Amplification: bytes from the device for each byte used. Folios: order × how many were added to the page cache. \
     A + after a list: more events than the ring could hold.";
 
 /// Nothing when nothing was counted.
