@@ -206,7 +206,8 @@ impl Index {
         for row in rows {
             let (run, cell) = row.context("the index of saved runs cannot be read")?;
             if wanted.machine.includes(&run.made_on()) && pattern.is_about(&cell.arm, &cell.under) {
-                cells.push(SavedCell { run: run.id, started: run.started, machine: run.machine, ..cell });
+                let SavedRun { id, started, machine, key, hardware, origin, .. } = run;
+                cells.push(SavedCell { run: id, started, machine, key, hardware, origin, ..cell });
             }
         }
         Ok(cells)

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use schema::{
     Condition, ConditionId, Labels,
-    across::{Across, SharedAnswer, SharedCell, Versus},
+    across::{Across, PassSize, SharedAnswer, SharedCell, Versus},
     findings::{Estimate, Verdict},
     gate::{Basis, Breach, BreachCause, Gate, NotJudgedCause, Presence},
 };
@@ -53,6 +53,9 @@ pub fn across(across: &Across, style: Style) -> String {
         page.table(2, &table(versus));
         page.blank();
         page.paragraph(2, Paint::Plain, &counted(versus));
+        if let Some(sizes) = sizes(versus) {
+            page.paragraph(2, Paint::Unsure, &sizes);
+        }
         page.paragraph(2, Paint::Plain, &answered(versus));
         for changed in changed(versus) {
             page.bullet(4, &changed);
@@ -79,7 +82,11 @@ pub fn across_markdown(across: &Across) -> String {
             let _ = write!(out, "> **Not comparable:** {}\n\n", escape(reason));
         }
         crate::markdown::a_table(&mut out, &table(versus));
-        let _ = write!(out, "\n{}\n\n{}\n\n", escape(&counted(versus)), escape(&answered(versus)));
+        let _ = write!(out, "\n{}\n\n", escape(&counted(versus)));
+        if let Some(sizes) = sizes(versus) {
+            let _ = write!(out, "{}\n\n", escape(&sizes));
+        }
+        let _ = write!(out, "{}\n\n", escape(&answered(versus)));
         for changed in changed(versus) {
             let _ = writeln!(out, "* {}", escape(&changed));
         }
@@ -260,6 +267,32 @@ pub(crate) fn counted(versus: &Versus) -> String {
         versus.only_second,
         if versus.cells.iter().all(|it| it.condition.is_of_commands()) { "execution" } else { "block" }
     )
+}
+
+/// So many cells are named of which the passes were of very different sizes.
+const SIZES_NAMED: usize = 4;
+/// Below this factor the planner's choice is as good as the same.
+const OTHER_SIZE: f64 = 2.0;
+
+/// Of which cells one run's passes were far larger than the other's: what a block costs may hang on that.
+pub(crate) fn sizes(versus: &Versus) -> Option<String> {
+    let labels = labels(versus);
+    let apart = |a: u64, b: u64| a.max(b) as f64 >= OTHER_SIZE * a.min(b).max(1) as f64;
+    let line = |it: &SharedCell| {
+        let [first, second] = it.sizes?;
+        let is_far = apart(first.ops, second.ops) || apart(first.range.bytes, second.range.bytes);
+        let said = |it: &PassSize| {
+            format!("{} blocks of {}", number::count(it.ops as f64), number::bytes_glued(it.range.bytes as f64))
+        };
+        let (first, second) = (said(&first), said(&second));
+        let label = labels.get(&it.first_id.condition)?;
+        is_far.then(|| format!("{label} {}: {first} against {second}", it.arm.short_name()))
+    };
+    let lines: Vec<String> = versus.cells.iter().filter_map(line).collect();
+    let more = lines.len().saturating_sub(SIZES_NAMED);
+    let more = if more > 0 { format!("; and {more} more cell{}", plural(more)) } else { String::new() };
+    let named: Vec<&str> = lines.iter().take(SIZES_NAMED).map(String::as_str).collect();
+    (!lines.is_empty()).then(|| format!("Passes of very different sizes: {}{more}.", named.join("; ")))
 }
 
 /// What the arms are to each other in both runs: the question that outlives a machine's drift.

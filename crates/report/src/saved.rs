@@ -126,7 +126,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let rows = same.iter().map(|it| {
             let mut row = vec![
                 Cell::plain(shell::short(&it.run).to_string()),
-                Cell::plain(it.machine.clone()),
+                Cell::plain(machine(&it.made_on())),
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];
             row.extend(of_sizes.then(|| Cell::plain(number::count(blocks(it) as f64))));

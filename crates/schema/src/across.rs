@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arm, CellId, Condition,
+    Arm, CellId, Condition, Span,
     estimate::{AnswerOf, Estimate, Verdict},
     gate::Gate,
 };
@@ -70,6 +70,18 @@ pub struct SharedCell {
     pub verdict: Verdict,
     /// Why undecided, or what else must be known.
     pub reason: Option<String>,
+    /// Of a pass in the first run and in the second, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<[PassSize; 2]>,
+}
+
+/// How much one pass was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassSize {
+    /// Blocks.
+    pub ops: u64,
+    /// The part of the file that they lie in.
+    pub range: Span,
 }
 
 /// What two arms were to each other, in both runs.

@@ -6,6 +6,7 @@ use crate::{
     Condition, Consume, State, Workload,
     arm::Options,
     estimate::Estimate,
+    experiment::SizeAsked,
     fields::{self, Filter, Role},
     machine::{MadeOn, Origin, Whose},
 };
@@ -97,12 +98,27 @@ pub struct SavedCell {
     /// Which one it is of several of its run that agree in all of this.
     #[serde(default)]
     pub occurrence: u32,
+    /// The size of a pass that the experiment asked for.
+    #[serde(default, skip_serializing_if = "SizeAsked::is_open")]
+    pub asked: SizeAsked,
+    /// As in `SavedRun`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<String>,
+    #[serde(default = "own")]
+    pub origin: Origin,
 }
 
 impl SavedCell {
     /// Whether two cells of two runs are the same one at two times.
     pub fn continues(&self, other: &SavedCell) -> bool {
         self.occurrence == other.occurrence && self.series() == other.series()
+    }
+
+    pub fn made_on(&self) -> MadeOn {
+        let identity = self.key.clone().zip(self.hardware.clone());
+        MadeOn { origin: self.origin, host: self.machine.clone(), identity }
     }
 
     /// What it is one of.
@@ -113,6 +129,7 @@ impl SavedCell {
             command: self.command.clone(),
             target: &self.target,
             comparison: [name, variant],
+            asked: self.asked,
             under: &self.under,
             own: self.own_condition.as_ref().unwrap_or(&self.under),
         }
@@ -127,6 +144,7 @@ pub struct Series<'a> {
     pub target: &'a str,
     /// Name and variant.
     pub comparison: [&'a str; 2],
+    pub asked: SizeAsked,
     pub under: &'a Condition,
     /// What the arm does.
     pub own: &'a Condition,
@@ -136,8 +154,8 @@ impl PartialEq for Series<'_> {
     fn eq(&self, other: &Self) -> bool {
         let agree =
             |a: &Condition, b: &Condition| fields::agree(Role::Asked, a, b) && fields::agree(Role::Subject, a, b);
-        (self.arm, &self.command, self.target, self.comparison)
-            == (other.arm, &other.command, other.target, other.comparison)
+        (self.arm, &self.command, self.target, self.comparison, self.asked)
+            == (other.arm, &other.command, other.target, other.comparison, other.asked)
             && agree(self.under, other.under)
             && agree(self.own, other.own)
     }

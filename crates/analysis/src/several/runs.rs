@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
     Condition, Findings, Record, Workload,
-    across::{Differs, SharedAnswer, SharedCell, Versus},
+    across::{Differs, PassSize, SharedAnswer, SharedCell, Versus},
     experiment::Compare,
     fields::{self, Role},
     findings::{CellFinding, Estimate, Status, Verdict},
@@ -117,11 +117,16 @@ fn own(cell: &CellFinding) -> &Condition {
 
 type Side<'a> = (&'a CellFinding, Option<&'a Compare>);
 
-/// How large a pass was made is the planner's choice, and other files and memory are the same question (`Role::Subject`).
+/// How large a pass was made is the planner's choice, unless it was written down; other files and memory are the same
+/// question (`Role::Subject`).
 fn asks_the_same((a, of_a): Side, (b, of_b): Side) -> bool {
     let variant = |compare: Option<&Compare>| compare.and_then(|it| it.variant);
+    let size = |of: &CellFinding, compare: Option<&Compare>| {
+        compare.map(|it| it.size_asked(&of.condition)).unwrap_or_default()
+    };
     a.arm.name == b.arm.name
         && variant(of_a) == variant(of_b)
+        && size(a, of_a) == size(b, of_b)
         && fields::agree(Role::Asked, &a.condition, &b.condition)
         && fields::agree(Role::Asked, own(a), own(b))
 }
@@ -185,7 +190,10 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
         let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
         reason = Some(format!("passes of {} against {}", ours.join(", "), theirs.join(", ")));
     }
+    let size = |of: &Condition| PassSize { ops: of.ops, range: of.range };
+    let sizes = [own(a), own(b)].map(size);
     Some(SharedCell {
+        sizes: (sizes[0] != sizes[1]).then_some(sizes),
         first_id: a.id,
         second_id: b.id,
         comparison: compare_of(first_run, a).map_or_else(Vec::new, |it| it.words(a.id.condition.comparison_index)),
@@ -389,6 +397,7 @@ mod tests {
                 speedup: Some(estimate),
                 verdict: Verdict::Same,
                 reason: None,
+                sizes: None,
             }
         };
         let drift = |cells: &[SharedCell]| drift(cells, |it| it.median);

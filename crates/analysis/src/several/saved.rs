@@ -2,12 +2,14 @@
 
 use schema::{
     Labels, Record,
+    experiment::SizeAsked,
     findings::{CellFinding, Status},
+    machine::Origin,
     saved::{SavedCell, Series},
 };
 
 /// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
-/// `machine` are the index's.
+/// what names the machine are the index's.
 pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
     let cells: Vec<CellFinding> = crate::analyze(record).cells.into_iter().filter(|it| !it.control).collect();
     let labels = Labels::of(record);
@@ -34,6 +36,10 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             target: target.to_string(),
             comparison: own.comparison.map(String::from),
             occurrence,
+            asked: own.asked,
+            key: None,
+            hardware: None,
+            origin: Origin::Own,
         })
     });
     numbered.collect()
@@ -48,6 +54,7 @@ fn of_cell<'a>(record: &'a Record, target: &'a str, cell: &'a CellFinding) -> Se
         command: cell.arm.command(),
         target,
         comparison: [name, variant],
+        asked: compare.map_or_else(SizeAsked::default, |it| it.size_asked(&cell.condition)),
         under: &cell.condition,
         own: cell.own_condition.as_ref().unwrap_or(&cell.condition),
     }

@@ -139,3 +139,46 @@ fn a_gate_calls_its_cells_what_tells_the_conditions_of_the_run_apart() {
     assert_eq!(told, [labels.label(0), labels.label(1)]);
     assert_ne!(told[0], told[1]);
 }
+
+/// One comparison of random reads, with these sizes of a pass.
+fn sized(id: &str, size: &str) -> Record {
+    let text = format!(
+        "title = \"x\"\n[[compare]]\narms = [\"pread\", \"mmap\"]\nworkload = \"random\"\nblock = \"4 KiB\"\n\
+         state = \"cached\"\n{size}\n"
+    );
+    let mut lab = Lab::of_experiment(&text);
+    lab.record.id = id.into();
+    for cell in 0..lab.record.cells.len() {
+        lab.measure(cell, 10, 1_000.0, |_, _| {});
+    }
+    lab.record
+}
+
+#[test]
+fn a_size_that_was_written_down_is_part_of_the_question() {
+    let whole = sized("whole", "");
+    let other = sized("other", "range = { bytes = \"16 MiB\" }");
+    let apart = across(&whole, &other);
+    assert_eq!((apart.cells.len(), apart.only_first, apart.only_second), (0, 2, 2));
+    assert_eq!(across(&other, &sized("again", "range = { bytes = \"16 MiB\" }")).cells.len(), 2);
+    let jobs = across(&sized("jobs", "ops = [10, 1000]"), &sized("one", "ops = 1000"));
+    assert_eq!((jobs.cells.len(), jobs.only_first), (2, 2));
+    assert!(jobs.cells.iter().all(|it| it.condition.ops == 1000 && it.sizes.is_none()));
+}
+
+#[test]
+fn passes_of_other_sizes_are_said_beside_each_other() {
+    let (first, mut second) = (sized("first", ""), sized("second", ""));
+    assert!(across(&first, &second).cells.iter().all(|it| it.sizes.is_none()));
+    second.conditions[0].ops /= 8;
+    let sizes = across(&first, &second).cells[0].sizes.unwrap();
+    assert_eq!(sizes.map(|it| it.ops), [16_384, 2048]);
+}
+
+#[test]
+fn a_number_of_reads_that_was_written_down_is_a_series_of_its_own() {
+    let both = analysis::saved_cells(&sized("jobs", "ops = [10, 1000]"));
+    let one = analysis::saved_cells(&sized("one", "ops = 1000"));
+    let continued: Vec<u64> = both.iter().filter(|it| it.continues(&one[0])).map(|it| it.under.ops).collect();
+    assert_eq!(continued, [1000]);
+}

@@ -35,6 +35,10 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         target: "/data".into(),
         comparison: Default::default(),
         occurrence: 0,
+        asked: Default::default(),
+        key: None,
+        hardware: None,
+        origin: schema::machine::Origin::Own,
     }]
 }
 

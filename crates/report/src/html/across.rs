@@ -10,7 +10,7 @@ use super::{
     part, said, shown,
 };
 use crate::{
-    across::{SAME_PLACE, answered, changed, counted, heading, table},
+    across::{SAME_PLACE, answered, changed, counted, heading, sizes, table},
     layout::number,
 };
 
@@ -40,6 +40,7 @@ fn one(versus: &Versus) -> Markup {
         }
         @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (said(reason)) } }
         p { (said(&counted(versus))) }
+        @if let Some(sizes) = sizes(versus) { p { (said(&sizes)) } }
         p { (said(&answered(versus))) }
         ul { @for changed in changed(versus) { li { (said(&changed)) } } }
         @if versus.cells.is_empty() { (part::table(&table(versus))) }

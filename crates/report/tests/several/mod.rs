@@ -36,6 +36,7 @@ pub(crate) fn beside(run: &Run) -> Across {
             speedup: Some(of(1.0 / factor, 0.02)),
             verdict: if at == 0 { Verdict::Slower } else { Verdict::Same },
             reason: None,
+            sizes: None,
         })
     });
     let versus = Versus {
@@ -109,6 +110,10 @@ fn over_time(text: &str) -> History {
         target: text.into(),
         comparison: Default::default(),
         occurrence: 0,
+        asked: Default::default(),
+        key: None,
+        hardware: None,
+        origin: schema::machine::Origin::Own,
     };
     History {
         schema_version: SCHEMA_VERSION,
@@ -200,4 +205,27 @@ fn another_command_under_the_same_name_is_another_series_that_says_its_line() {
     let text = report::history(&history, true, "/runs", styled(200));
     assert!(text.contains("`grep x f`") && text.contains("`grep y f`"), "{text}");
     assert_eq!(text.matches("1.00x").count(), 2, "{text}");
+}
+
+#[test]
+fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_other() {
+    let mut across = beside(&run());
+    let size = |ops| schema::across::PassSize { ops, range: schema::Span { offset: 0, bytes: 1 << 30 } };
+    across.versus[0].cells[0].sizes = Some([size(100), size(150)]);
+    assert!(
+        !report::across_markdown(&across).contains("different sizes"),
+        "the planner's choice is never quite the same"
+    );
+    across.versus[0].cells[0].sizes = Some([size(100), size(4711)]);
+    for text in [report::across(&across, styled(140)), report::across_markdown(&across), report::across_html(&across)] {
+        assert!(text.contains("Passes of very different sizes") && text.contains("4,711 blocks"), "{text}");
+    }
+}
+
+#[test]
+fn a_cell_of_a_record_that_was_made_elsewhere_says_so() {
+    let mut history = over_time("lab");
+    history.cells[1].origin = schema::machine::Origin::Imported;
+    let text = report::history(&history, true, "/home/me/runs", styled(140));
+    assert!(text.contains("lab, imported"), "{text}");
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CELLS_MAX, Variant, one_or_many};
-use crate::{Arm, Bytes, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
+use crate::{Arm, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,6 +119,22 @@ impl Override {
     }
 }
 
+/// Of what size passes are asked to be; nothing where the planner chooses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SizeAsked {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+    /// Blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<u64>,
+}
+
+impl SizeAsked {
+    pub fn is_open(&self) -> bool {
+        *self == SizeAsked::default()
+    }
+}
+
 /// A part of a file: from an offset, so many bytes; or a share of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -211,6 +227,11 @@ impl Compare {
     /// no other.
     pub fn leaves_size_open(&self) -> bool {
         self.ops.is_empty() && self.range.is_none()
+    }
+
+    /// The size of a pass under one of its conditions, as far as it was written down: a part of the question.
+    pub fn size_asked(&self, condition: &Condition) -> SizeAsked {
+        SizeAsked { range: self.range, ops: Some(condition.ops).filter(|_| !self.ops.is_empty()) }
     }
 
     /// What it is called beside others, the most telling first.

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use schema::{
     Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
     Reading, Record, Skip, Span, State, Workload,
-    across::{Across, Differs, SharedAnswer, SharedCell},
+    across::{Across, Differs, PassSize, SharedAnswer, SharedCell},
     arm::Setting,
     claims::Later,
     condition::Storage,
     counted::{Bin, Counted, CountedFinding, Histogram},
     experiment::{
-        Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, Study, Throttle, Unit, Variant, Where,
+        Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, SizeAsked, Study, Throttle, Unit, Variant,
+        Where,
     },
     findings::{
         AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison,
@@ -366,8 +367,9 @@ makes! {
         }
         Differs { what, first, second }
         SharedCell {
-            first_id, second_id, comparison, arm, condition, first, second, speedup, verdict, reason,
+            first_id, second_id, comparison, arm, condition, first, second, speedup, verdict, reason, sizes,
         }
+        PassSize { ops, range }
         SharedAnswer {
             first_id, second_id, condition, baseline, arm, first, second, first_verdict, second_verdict, first_of, second_of,
         }
@@ -382,8 +384,9 @@ makes! {
         }
         SavedCell {
             run, started, machine, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, comparison, occurrence,
+            target, comparison, occurrence, asked, key, hardware, origin,
         }
+        SizeAsked { range, ops }
         Damaged { file, reason }
         Leftover { kind, path, path_bytes, made_unix_s, owner, locked, identity }
         LeftoverOwner { pid, started_ticks, host, boot_id, pid_namespace }
