@@ -40,12 +40,11 @@ pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreak
 }
 
 pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: Counts) -> Pass<'a> {
-    let device = run.record.target.device.value();
     Pass {
         arm: cell.arm(),
         condition: cell.own,
         page_bytes: run.page_bytes() as f64,
-        read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+        read_ahead_bytes: model::read_ahead_bytes(&run.record.target),
         ceiling_bytes_per_s: run.record.ceiling.value().map(|it| it.bytes_per_s),
         counts,
         // Cells are not measured in a state that their range does not fit into.

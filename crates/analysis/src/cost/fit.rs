@@ -35,9 +35,11 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     let read_call_ns = [least(&read_scan), least(&read_in)].into_iter().flatten().reduce(f64::min);
     let beyond = |curve: &Curve, ns: Option<f64>| rising(change(curve, |_, total| Some(total - ns?)));
     let sum_buffer = in_proportion(&sum_mapped_in, look.middle_block(MAPPED) as f64);
-    // Copying is in both; where blocks were summed as well, that is what most cells do, and summing alone is known.
+    // Copying is in both; where blocks were summed as well, that is what most cells do, and summing alone is known. Of one
+    // span alone it is not known for blocks that lie in other caches.
+    let known_sums = Some(&sum_buffer).filter(|_| sum_mapped_in.points.len() > 1);
     let copy = rising(change(&read_scan, |block, total| {
-        let summed = read_sum.points.iter().find(|it| it.0 == block).zip(sum_buffer.at(block));
+        let summed = read_sum.points.iter().find(|it| it.0 == block).zip(known_sums.and_then(|it| it.at(block)));
         Some(summed.map_or(total, |((_, total), sum)| total - sum) - read_call_ns?)
     }));
     let (read_random, read_first_ns) = look.random(READ, Consume::Touch, &read_scan, whole);

@@ -71,7 +71,9 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
         arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds: expected.map(|it| it.0).into(), terms });
     }
     let mut remarks = remarks(asked, reached, &arms, resident_share, record);
-    remarks.extend(kinds.into_iter().map(|kind| said(&basis.own, kind)));
+    if arms.iter().any(|it| it.seconds.value().is_some()) {
+        remarks.extend(kinds.into_iter().map(|kind| said(&basis.own, kind)));
+    }
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
         run: record.id.clone(),
@@ -104,12 +106,11 @@ impl<'a> Basis<'a> {
 
     pub(super) fn pass<'b>(&self, arm: &'b Arm, condition: &'b Condition, memory_bytes: f64, threads: u32) -> Pass<'b> {
         let record = self.run.record;
-        let device = record.target.device.value();
         Pass {
             arm,
             condition,
             page_bytes: self.run.page_bytes() as f64,
-            read_ahead_bytes: device.and_then(|it| it.read_ahead_bytes.value().copied()).unwrap_or(128 << 10) as f64,
+            read_ahead_bytes: model::read_ahead_bytes(&record.target),
             ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
             counts: Counts::default(),
             memory_bytes,
@@ -251,14 +252,14 @@ fn remarks(asked: &Asked, reached: u64, arms: &[ForecastArm], resident_share: f6
             ),
         });
     }
-    if asked.file_bytes > reached && asked.workload == Workload::Random {
+    if asked.file_bytes > reached && asked.workload == Workload::Random && answered {
         remarks.push(format!(
             "the calibration reached over {}; a file of {file} misses the TLB and the caches more often, so the interval \
              is widened",
             Bytes(reached)
         ));
     }
-    if asked.threads > 1 {
+    if asked.threads > 1 && answered {
         let cpus = record.environment.cpus;
         remarks.push(format!(
             "unit costs are of one thread: {} are expected to share the work on {cpus} CPUs without getting in each other's \

@@ -5,6 +5,7 @@
 
 use schema::{
     Arm, Condition, Consume, State, Workload,
+    record::Target,
     unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
 };
 
@@ -25,6 +26,13 @@ pub(crate) struct Pass<'a> {
     pub(crate) threads: Threads,
     /// How many requests were in flight; where no pass was made, as many as the arm asks for.
     pub(crate) queue_depth: Option<u32>,
+}
+
+/// How much read-ahead fetches at a time; where the file system does not say it, the most that any of the machine does, as
+/// for cold windows. Linux has 128 KiB where nothing else is set.
+pub(crate) fn read_ahead_bytes(target: &Target) -> f64 {
+    let said = target.device.value().and_then(|it| it.read_ahead_bytes.value().copied());
+    said.or(target.read_ahead_most_bytes).unwrap_or(128 << 10) as f64
 }
 
 impl Pass<'_> {

@@ -946,3 +946,45 @@ fn requests_cost_what_that_many_in_flight_do_and_not_what_as_many_as_were_asked_
     assert!(is_accounted(1), "a pass of one block, at the calibrated depth");
     assert!(!is_accounted(32), "a depth that was not calibrated");
 }
+
+#[test]
+fn where_no_device_says_how_much_is_read_ahead_the_most_of_the_machine_stands_for_it() {
+    let mut record = lab(&[], |_, ns| ns).record;
+    record.target.device = Reading::unavailable("no block device under overlay");
+    let mut seconds_with = |most: Option<u64>| {
+        record.target.read_ahead_most_bytes = most;
+        let question =
+            analysis::Asked { block_bytes: 4096, ops: 100, ..question("mmap", Workload::Random, State::Cold) };
+        seconds(&record, &question).unwrap()
+    };
+    assert_eq!(seconds_with(None), seconds_with(Some(128 << 10)));
+    assert!(seconds_with(Some(8 * MIB)) > 4.0 * seconds_with(None));
+}
+
+#[test]
+fn a_sum_that_is_known_of_memory_alone_is_not_taken_off_blocks_in_the_caches() {
+    let whole = WORLD.calibration();
+    let planted = analysis::fit(&whole, PAGE as u64).copy;
+    let mut partial = whole.clone();
+    let is_mapped_scan = |it: &CalibrationPoint| {
+        (it.arm.as_str(), it.workload, it.consume) == ("native/mmap", Workload::Scan, Consume::Sum)
+    };
+    // There was time for the largest span alone, where summing waits for memory.
+    partial.points.retain(|it| !is_mapped_scan(it) || it.range_bytes == RANGE);
+    for pass in partial.points.iter_mut().filter(|it| is_mapped_scan(it)).flat_map(|it| &mut it.passes) {
+        pass.phases.work_ns *= 10;
+    }
+    let copy = analysis::fit(&partial, PAGE as u64).copy;
+    for size in [2048.0, 512.0 * 1024.0] {
+        close_to(copy.at(size), planted.at(size).unwrap());
+    }
+}
+
+#[test]
+fn what_cannot_be_predicted_has_no_interval_to_speak_of() {
+    let record = lab(&[], |_, ns| ns).record;
+    let unknown = analysis::Asked { threads: 2, ..question("stdio", Workload::Random, State::Cold) };
+    let forecast = analysis::forecast(&record, &unknown).unwrap();
+    assert!(forecast.arms.iter().all(|it| it.seconds.value().is_none()));
+    assert!(!forecast.remarks.iter().any(|it| it.contains("interval")), "{:?}", forecast.remarks);
+}
