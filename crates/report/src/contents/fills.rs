@@ -2,7 +2,9 @@
 
 use schema::{
     Bytes, Condition, Fill, Labels, Record,
-    fields::{self, Field},
+    arm::short,
+    experiment::Compare,
+    fields::{self, Field, Role},
     findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict},
 };
 
@@ -15,8 +17,8 @@ use crate::layout::{
 pub(crate) const TITLE: &str = "Fills";
 
 pub(crate) const ABOUT: &str = "Every page is in the page cache in every row; what differs is how it came there, and so the \
-    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided, job: by passes at the size of \
-    the job.";
+    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided, ! different work, job: by passes at \
+    the size of the job.";
 
 /// A folio size that holds less than this share of the pages is not named.
 const SHARE_SHOWN: f64 = 0.1;
@@ -26,10 +28,11 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     if findings.fills.is_empty() {
         return None;
     }
-    let jobs = jobs(&findings.fills);
+    let compares = &record.experiment.comparisons;
+    let jobs = jobs(&findings.fills, compares);
     let mut columns = vec![Column::left("fill"), Column::left("folios")];
     columns.extend(["pages/fault", "made in"].map(Column::right));
-    columns.extend(jobs.iter().map(|job| Column::right(name(job, &jobs))));
+    columns.extend(jobs.iter().map(|job| Column::right(name(*job, &jobs, compares))));
     let rows = findings.fills.iter().map(|it| {
         let mut row = vec![Cell::plain(it.fill.to_string()), Cell::plain(folios(record, it))];
         row.push(it.pages_per_fault.map_or_else(Cell::absent, |pages| Cell::plain(number::count(pages.round()))));
@@ -37,9 +40,10 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
             0 => Cell::absent(),
             ns => Cell::plain(number::duration_glued(ns as f64)),
         });
+        let own = of_fill(it, compares);
         row.extend(jobs.iter().map(|job| {
-            let of_job = it.comparisons.iter().find(|it| same_job(it, job));
-            of_job.map_or_else(Cell::absent, ratio)
+            let of_job = own.iter().find(|it| same_job(**it, *job, compares));
+            of_job.map_or_else(Cell::absent, |it| ratio(it.asks))
         }));
         row
     });
@@ -97,32 +101,68 @@ fn before(fill: Fill) -> String {
     }
 }
 
-/// The conditions without their fill, each once.
-fn jobs(fills: &[FillFinding]) -> Vec<&FilledComparison> {
-    let mut jobs: Vec<&FilledComparison> = Vec::new();
-    for comparison in fills.iter().flat_map(|it| &it.comparisons) {
-        if !jobs.iter().any(|it| same_job(it, comparison)) {
+/// A column: a question without its fill, and which one it is of several of one fill that ask the same.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    asks: &'a FilledComparison,
+    twin: usize,
+}
+
+/// Every question once, whichever fills it was asked of.
+fn jobs<'a>(fills: &'a [FillFinding], compares: &[Compare]) -> Vec<Job<'a>> {
+    let mut jobs: Vec<Job> = Vec::new();
+    for comparison in fills.iter().flat_map(|it| of_fill(it, compares)) {
+        if !jobs.iter().any(|it| same_job(*it, comparison, compares)) {
             jobs.push(comparison);
         }
     }
     jobs
 }
 
-/// The question is the same but for the fill. How much a pass covers is the planner's choice, or the comparison's.
-fn same_job(a: &FilledComparison, b: &FilledComparison) -> bool {
-    let plain =
-        |it: &Condition| Condition { fill: None, ops: 0, range: schema::Span { offset: 0, bytes: 0 }, ..it.clone() };
-    let comparison = |it: &FilledComparison| it.id.condition.comparison_index;
-    plain(&a.condition) == plain(&b.condition) && comparison(a) == comparison(b)
+/// The questions of one fill. Of several that are the same, each is one of its own.
+fn of_fill<'a>(fill: &'a FillFinding, compares: &[Compare]) -> Vec<Job<'a>> {
+    let all = &fill.comparisons;
+    let twins = |at: usize| all[..at].iter().filter(|it| asks_the_same(it, &all[at], compares)).count();
+    all.iter().enumerate().map(|(at, asks)| Job { asks, twin: twins(at) }).collect()
 }
 
+fn same_job(a: Job, b: Job, compares: &[Compare]) -> bool {
+    a.twin == b.twin && asks_the_same(a.asks, b.asks, compares)
+}
+
+/// The question is the same but for the fill. How much a pass covers is the planner's choice, or the comparison's; so many
+/// random reads of so large a range are what the ratio depends on.
+fn asks_the_same(a: &FilledComparison, b: &FilledComparison, compares: &[Compare]) -> bool {
+    let but_for_the_fill = Condition { fill: a.condition.fill, ..b.condition.clone() };
+    let given = |it: &FilledComparison| {
+        let compare = it.id.condition.comparison_index.and_then(|at| compares.get(at))?;
+        Some((compare.variant, compare.size_asked(&it.condition)))
+    };
+    let roles = if a.condition.workload.is_ascending() { &ROLES[..2] } else { &ROLES[..] };
+    (&a.baseline, &a.arm) == (&b.baseline, &b.arm)
+        && given(a) == given(b)
+        && roles.iter().all(|&role| fields::agree(role, &a.condition, &but_for_the_fill))
+}
+
+const ROLES: [Role; 3] = [Role::Asked, Role::Subject, Role::Size];
+
 /// With what tells it from the other jobs.
-fn name(job: &FilledComparison, jobs: &[&FilledComparison]) -> String {
+fn name(job: Job, jobs: &[Job], compares: &[Compare]) -> String {
     let core = |it: &FilledComparison| format!("{} {}", it.condition.workload, Bytes(it.condition.block_bytes).exact());
-    let others = || jobs.iter().filter(|it| core(it) == core(job) && !same_job(it, job));
-    let differs = |it: &&Field| it.name != "fill" && others().any(|other| !(it.same)(&other.condition, &job.condition));
-    let differing = fields::of(&job.condition).filter(differs).map(|it| (it.words)(&job.condition));
-    [core(job)].into_iter().chain(differing).collect::<Vec<String>>().join(", ")
+    let others = || jobs.iter().filter(|it| core(it.asks) == core(job.asks) && !same_job(**it, job, compares));
+    let differs = |field: &&Field| {
+        field.name != "fill" && others().any(|other| !(field.same)(&other.asks.condition, &job.asks.condition))
+    };
+    let differing = fields::of(&job.asks.condition).filter(differs).map(|it| (it.words)(&job.asks.condition));
+    let mut words: Vec<String> = [core(job.asks)].into_iter().chain(differing).collect();
+    let arms = |it: &FilledComparison| (it.baseline.clone(), it.arm.clone());
+    if others().any(|it| arms(it.asks) != arms(job.asks)) {
+        words.push(format!("{} against {}", short(&job.asks.arm), short(&job.asks.baseline)));
+    }
+    if job.twin > 0 {
+        words.push(format!("#{}", job.twin + 1));
+    }
+    words.join(", ")
 }
 
 fn ratio(it: &FilledComparison) -> Cell {
@@ -131,7 +171,8 @@ fn ratio(it: &FilledComparison) -> Cell {
     match it.verdict {
         Verdict::Faster | Verdict::Slower => Cell::plain(text),
         Verdict::Same => Cell::new(format!("= {text}"), Paint::Quiet),
-        Verdict::Undecided | Verdict::NotComparable => Cell::new(format!("? {text}"), Paint::Unsure),
+        Verdict::Undecided => Cell::new(format!("? {text}"), Paint::Unsure),
+        Verdict::NotComparable => Cell::new("!", Paint::Unsure),
     }
 }
 
@@ -171,9 +212,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn two_comparisons_of_one_experiment_are_two_jobs_whose_names_say_what_differs() {
-        let fill = |fill: Fill, comparisons: Vec<FilledComparison>| FillFinding {
+    fn fill(fill: Fill, comparisons: Vec<FilledComparison>) -> FillFinding {
+        FillFinding {
             fill,
             elapsed_ns: 1,
             range_bytes: 1 << 20,
@@ -182,12 +222,38 @@ mod tests {
             comparisons,
             refill: None,
             not_judged: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn two_comparisons_of_one_experiment_are_two_jobs_whose_names_say_what_differs() {
         let of = |it: Fill| fill(it, vec![job(0, it, 30_000), job(1, it, 2000)]);
         let fills = [of(Fill::Random), of(Fill::Sequential)];
-        let jobs = jobs(&fills);
-        let names: Vec<String> = jobs.iter().map(|it| name(it, &jobs)).collect();
+        let jobs = jobs(&fills, &[]);
+        let names: Vec<String> = jobs.iter().map(|it| name(*it, &jobs, &[])).collect();
         assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
-        assert_eq!(name(jobs[0], &jobs[..1]), "random 64 B");
+        assert_eq!(name(jobs[0], &jobs[..1], &[]), "random 64 B");
+    }
+
+    #[test]
+    fn a_question_that_each_fill_is_asked_in_a_comparison_of_its_own_is_one_column() {
+        let fills = [Fill::Found, Fill::Random, Fill::Sequential];
+        let fills: Vec<FillFinding> =
+            fills.into_iter().enumerate().map(|(at, it)| fill(it, vec![job(at, it, 2000)])).collect();
+        assert_eq!(jobs(&fills, &[]).len(), 1);
+        // Other numbers of reads are not hidden in one column.
+        let other = [fill(Fill::Found, vec![job(0, Fill::Found, 10)]), fills[1].clone()];
+        assert_eq!(jobs(&other, &[]).len(), 2);
+        // Two comparisons that ask the same of one fill are both shown.
+        let twice = [fill(Fill::Random, vec![job(0, Fill::Random, 10), job(1, Fill::Random, 10)])];
+        let jobs = jobs(&twice, &[]);
+        assert_eq!(jobs.len(), 2);
+        assert_ne!(name(jobs[0], &jobs, &[]), name(jobs[1], &jobs, &[]));
+    }
+
+    #[test]
+    fn different_work_is_not_called_undecided() {
+        let of = |verdict| ratio(&FilledComparison { verdict, ..job(0, Fill::Random, 10) }).text;
+        assert_ne!(of(Verdict::NotComparable), of(Verdict::Undecided));
     }
 }
