@@ -43,6 +43,21 @@ fn the_data_of_the_page_is_known() {
 }
 
 #[test]
+fn passes_of_two_numbers_of_blocks_that_were_asked_for_share_no_chart() {
+    let mut run = run();
+    let text = "title = \"x\"\n[[compare]]\narms = [\"read\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\n\
+                state = \"cached\"\nops = [10, 1000]\n";
+    run.record.experiment.comparisons = schema::Experiment::parse("x", text).unwrap().comparisons;
+    run.record.origins = vec![0; run.record.conditions.len()];
+    // Two that differ in their blocks share a chart.
+    let blocks = run.record.conditions[1].block_bytes;
+    run.record.conditions[1] = schema::Condition { block_bytes: blocks, ..run.record.conditions[0].clone() };
+    let together = charts(&page(&run)).len();
+    run.record.conditions[1].ops = 1000;
+    assert!(charts(&page(&run)).len() > together);
+}
+
+#[test]
 fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     let page = page(&run());
     assert!(page.len() < 200_000, "{}", page.len());

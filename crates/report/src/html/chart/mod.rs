@@ -58,8 +58,11 @@ impl<'a> View<'a> {
         let looks = Looks::of(findings.cells.iter().map(|cell| cell.arm.name.as_str()));
         let group = |(at, it): (usize, &Condition)| {
             let plain = Condition::plain(it.file_bytes);
-            let condition = Condition { block_bytes: 0, range: plain.range, ops: plain.ops, ..it.clone() };
-            (condition, record.condition_id(at).comparison_index)
+            let origin = record.condition_id(at).comparison_index;
+            let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
+            // Several numbers of blocks are several questions.
+            let ops = if compare.is_some_and(|it| it.ops.len() > 1) { it.ops } else { plain.ops };
+            (Condition { block_bytes: 0, range: plain.range, ops, ..it.clone() }, origin)
         };
         let groups: Vec<Group> = record.conditions.iter().enumerate().map(group).collect();
         let words = |(condition, origin): &'_ Group| {
