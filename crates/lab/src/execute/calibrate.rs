@@ -304,7 +304,7 @@ fn one(bench: &mut Bench, point: &CalibrationPoint, offset: u64) -> Result<Calib
         ops: point.ops,
         ..Condition::plain(bench.target.bytes)
     };
-    let done = bench.observe(&point.arm.parse()?, &condition)?;
+    let done = bench.measure(&point.arm.parse()?, &condition)?;
     let cpu_ns = Some(done.usage.user_ns.saturating_add(done.usage.system_ns));
     Ok(CalibrationPass { phases: done.phases, minor_faults: done.usage.minor_faults, cpu_ns })
 }

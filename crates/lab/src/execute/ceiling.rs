@@ -4,6 +4,7 @@ use std::fmt;
 
 use schema::{
     Arm, Bytes, Condition, Consume, Span, Workload,
+    protocol::Done,
     record::{Ceiling, Reading},
 };
 
@@ -129,7 +130,7 @@ fn timed(
     if workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks);
     }
-    let (phases, tally) = bench.measure_anew(&arm, &condition)?;
+    let Done { phases, tally, .. } = bench.measure(&arm, &condition)?;
     let ns_per_op = phases.work_ns as f64 / tally.ops as f64;
     condition.ops = ((WANTED_NS / ns_per_op) as u64).max(condition.ops);
     if workload == Workload::Scan {
@@ -138,7 +139,7 @@ fn timed(
     let mut bytes_per_s = Vec::new();
     let mut last = tally;
     for _ in 0..REPETITIONS {
-        let (phases, tally) = bench.measure_anew(&arm, &condition)?;
+        let Done { phases, tally, .. } = bench.measure(&arm, &condition)?;
         // A clock may be too coarse for the pass.
         bytes_per_s.push(tally.bytes as f64 * 1e9 / phases.work_ns.max(1) as f64);
         last = tally;

@@ -71,6 +71,8 @@ pub(super) struct Slot {
 impl Bench<'_> {
     /// All conditions of one stage: trials, sizes, then rounds.
     pub(super) fn stage(&mut self, stage: Stage, given: &[Given], hooks: &mut Hooks) {
+        // Its trials are no passes of the last round of the stage before.
+        self.draw.round = 0;
         let of_stage = |condition: &Condition| Stage::of(condition) == stage;
         let mut conditions: Vec<usize> = (0..self.record.conditions.len())
             .filter(|&index| of_stage(&self.record.conditions[index]) && self.is_measured(index))

@@ -3,6 +3,7 @@
 
 mod commanding;
 mod counting;
+mod device;
 mod job;
 mod kind;
 mod reach;
@@ -14,7 +15,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use schema::{
     Arm, Condition, State, Workload, condition,
-    protocol::{Done, Phases, Tally},
+    protocol::Done,
     record::{Reading, Resident},
 };
 
@@ -28,6 +29,7 @@ use crate::{
 
 use commanding::Commanding;
 pub(super) use counting::Counting;
+use device::of_device;
 pub(super) use kind::Kind;
 use reading::Reads;
 use writing::Writes;
@@ -68,35 +70,26 @@ pub(super) struct Pass {
 }
 
 impl Bench<'_> {
-    /// A pass for its numbers alone, outside the plan.
+    /// A pass for its numbers alone, outside the plan, at random places of its own: a cache below the kernel would answer
+    /// those of another pass faster the second time, and then it is the cache that is measured. One around the page cache is
+    /// of the device.
     ///
     /// # Errors
     /// Why there are none.
-    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
-        self.observe(arm, condition).map(|done| (done.phases, done.tally))
-    }
-
-    /// As `measure`, at random places of this pass alone: a cache below the kernel would answer the same ones faster the second
-    /// time, and then it is the cache that is measured.
-    ///
-    /// # Errors
-    /// Why there are none.
-    pub fn measure_anew(&mut self, arm: &Arm, condition: &Condition) -> Result<(Phases, Tally), String> {
+    pub fn measure(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
         let of_its_own = self.draw.round_of_its_own();
         let round = std::mem::replace(&mut self.draw.round, of_its_own);
-        let measured = self.measure(arm, condition);
+        let pass = self.pass(arm, condition);
         self.draw.round = round;
-        measured
-    }
-
-    /// As `measure`, with what the worker spent.
-    ///
-    /// # Errors
-    /// Why there is nothing.
-    pub fn observe(&mut self, arm: &Arm, condition: &Condition) -> Result<Done, String> {
-        match self.pass(arm, condition) {
+        match pass {
             Ok(Pass { invalid: Some(reason), .. }) => Err(reason),
-            Ok(pass) => Ok(pass.done),
+            Ok(pass) => {
+                let device = pass.readings.get("device_read_bytes").and_then(|it| it.value().copied());
+                // Where there is no block device the kernel counts nothing.
+                let device = device.filter(|_| arm.is_direct() && self.target.disk.is_ok());
+                of_device(pass.done.tally.bytes, device).map_err(|it| it.to_string())?;
+                Ok(pass.done)
+            }
             Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)) => Err(reason),
             Err(Trouble::Interrupted) => Err("interrupted".into()),
         }
