@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Dur
 use anyhow::{Context, Result};
 use lab::{Plan, Target, cgroups::Cgroups, fixture, possible, runtime};
 use schema::{
-    Condition, Experiment, SCHEMA_VERSION, Skip,
+    Condition, Consume, Experiment, SCHEMA_VERSION, Skip,
     plan::{PlannedCell, PlannedCondition},
     record::Cell,
 };
@@ -99,10 +99,10 @@ impl Place {
                 Some(target) => possible::condition(condition, target, &cgroups),
                 None => Ok(()),
             });
-        let mut tried: BTreeMap<(String, u64), Option<Skip>> = BTreeMap::new();
+        let mut tried: BTreeMap<(String, u64, Consume), Option<Skip>> = BTreeMap::new();
         for cell in plan.cells.iter_mut().filter(|it| it.skipped.is_none()) {
             let condition = cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]);
-            let key = (cell.arm.name.clone(), condition.block_bytes);
+            let key = (cell.arm.name.clone(), condition.block_bytes, condition.consume);
             cell.skipped = tried.entry(key).or_insert_with(|| self.lacks(cell, condition)).clone();
         }
         lab::plan::leave_lone_baselines(&mut plan.cells);
@@ -116,7 +116,7 @@ impl Place {
         }
         // A worker in Java compiles itself first, and a method that writes is tried by writing.
         let target = self.unnamed.as_ref().filter(|_| cell.arm.runtime == "native" && !condition.workload.writes())?;
-        possible::arm(&cell.arm, target, condition.block_bytes, &AtomicBool::new(false)).err()
+        possible::arm(&cell.arm, target, (condition.block_bytes, condition.consume), &AtomicBool::new(false)).err()
     }
 
     fn describe(&self, planned: &Planned, plan: &Plan) -> schema::plan::Plan {

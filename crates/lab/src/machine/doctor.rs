@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Condition, State, record::ReclaimScheme, runtime::Can};
+use schema::{Condition, Consume, State, record::ReclaimScheme, runtime::Can};
 
 use super::host;
 use crate::{cgroups::Cgroups, counted, plan::possible, probe, runtime, target::Target};
@@ -96,9 +96,16 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
 }
 
 fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
-    possible::arm(&arm.parse()?, target, PAGE_BYTES, interrupted)
-        .map(|()| "yes".into())
-        .map_err(|skip| skip.to_string())
+    let arm = arm.parse()?;
+    let tried = |consume| possible::arm(&arm, target, (PAGE_BYTES, consume), interrupted);
+    match tried(Consume::Touch) {
+        Ok(()) => Ok("yes".into()),
+        // A method that makes lines does nothing else with bytes.
+        Err(skip) => match tried(Consume::Lines) {
+            Ok(()) => Ok(format!("yes, to consume {}", Consume::Lines)),
+            Err(_) => Err(skip.to_string()),
+        },
+    }
 }
 
 /// What a run and its dry run ask before they measure anything in a state.
@@ -148,6 +155,19 @@ mod tests {
             let of_doctor = checks.into_iter().find(|check| check.what == format!("state {it}")).unwrap();
             assert_eq!(of_doctor.found.err(), of_a_run, "{it}");
         }
+    }
+
+    #[test]
+    fn a_method_that_does_one_thing_with_bytes_is_tried_with_that() {
+        let method = "jvm/reader-lines";
+        if let Err(reason) = runtime::find("jvm").unwrap().described() {
+            println!("skipped: {reason}");
+            return;
+        }
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, &[b'\n'; 8192]).unwrap();
+        let target = Target::open(file.path(), true).unwrap();
+        supports(&target, method, &AtomicBool::new(false)).unwrap();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Condition, Skip, Span, protocol::Job};
+use schema::{Arm, Condition, Consume, Skip, Span, protocol::Job};
 
 use crate::{
     cgroups::Cgroups,
@@ -23,13 +23,18 @@ pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> R
     cgroups.possible(condition, target)
 }
 
-/// Whether a worker can make ready for one block of this size; no pass is made.
+/// Whether a worker can make ready to read one block of this size and to do this with its bytes; no pass is made.
 ///
 /// # Errors
 /// What the machine or the file system lacks.
-pub fn arm(arm: &Arm, target: &Target, block_bytes: u64, interrupted: &AtomicBool) -> Result<(), Skip> {
+pub fn arm(
+    arm: &Arm,
+    target: &Target,
+    (block_bytes, consume): (u64, Consume),
+    interrupted: &AtomicBool,
+) -> Result<(), Skip> {
     let block_bytes = target.bytes.min(block_bytes);
-    let job = Job::new(arm, &target.path, Span { offset: 0, bytes: block_bytes });
+    let job = Job { consume, ..Job::new(arm, &target.path, Span { offset: 0, bytes: block_bytes }) };
     let worker = runtime::worker(arm).map_err(Skip::Unavailable)?;
     let asked = Link::start(worker, interrupted).and_then(|(mut link, _)| {
         link.prepare(&job)?;
