@@ -31,9 +31,11 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
         lost.push("not root: folio sizes and kernel settings in debugfs are not recorded".into());
     }
     if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
+        let at_its_start = plan.conditions.iter().all(|it| it.range.offset == 0);
         lost.push(format!(
-            "passes of the rounds touch at most {} at the start of the file's {}",
+            "passes of the rounds touch at most {}{} of the file's {}",
             schema::Bytes(window),
+            if at_its_start { " at the start" } else { "" },
             schema::Bytes(record.target.bytes)
         ));
     }
@@ -91,5 +93,27 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         timeline: None,
         runtimes: BTreeMap::new(),
         limits: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_file_that_lies_elsewhere_is_not_called_its_start() {
+        let said = |range: &str| {
+            let text = format!(
+                "title = \"x\"\n[[compare]]\narms = [\"pread\", \"mmap\"]\nworkload = \"random\"\n\
+                 block = \"4 KiB\"\nstate = \"cached\"\nrange = {{ {range} }}\n"
+            );
+            let experiment = Experiment::parse("x", &text).unwrap();
+            let mut record = planted::empty_record();
+            record.target.bytes = 64 << 20;
+            let plan = Plan::new(&experiment, record.target.bytes, RANGE_BYTES_MAX, |_| Ok(()));
+            lost(&record, &plan).into_iter().find(|it| it.contains("1 MiB")).unwrap()
+        };
+        assert!(said("bytes = \"1 MiB\"").contains("at the start"));
+        assert!(!said("offset = \"32 MiB\", bytes = \"1 MiB\"").contains("start"));
     }
 }
