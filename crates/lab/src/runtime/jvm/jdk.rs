@@ -144,9 +144,15 @@ pub fn all() -> Vec<Jdk> {
         .filter_map(|home| look(&home))
         .filter(is_trusted)
         .collect();
-    found.sort_by(|a, b| (b.feature, &b.version, &b.home).cmp(&(a.feature, &a.version, &a.home)));
+    found.sort_by(|a, b| (numbers(&b.version), &b.home).cmp(&(numbers(&a.version), &a.home)));
     found.dedup();
     found
+}
+
+/// The numbers of a version, so that 17.0.15 comes after 17.0.9; 8 calls itself 1.8.
+fn numbers(version: &str) -> Vec<u32> {
+    let parts = version.trim_start_matches("1.").split(['.', '-', '+', '_']);
+    parts.map_while(|it| it.parse().ok()).collect()
 }
 
 /// Reads the `release` file that every Java since 9 carries: asking the program itself would take a tenth of a second.
@@ -199,6 +205,13 @@ mod tests {
         assert!(of_version(17, vec![newer.clone(), jre]).unwrap_err().contains("17.0.16 has no compiler"));
         let missing = of_version(21, vec![newer]).unwrap_err();
         assert!(missing.contains("no JDK 21 was found (there is 25.0.3)"), "{missing}");
+    }
+
+    #[test]
+    fn a_later_update_comes_after_an_earlier_one() {
+        for [later, earlier] in [["17.0.15", "17.0.9"], ["21", "17.0.15"], ["17.0.1", "17"], ["17", "1.8.0_402"]] {
+            assert!(numbers(later) > numbers(earlier), "{later} {earlier}");
+        }
     }
 
     #[test]
