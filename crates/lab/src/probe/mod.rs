@@ -103,7 +103,7 @@ pub fn try_out(kind: &Kind, target: &Target) -> Result<String, String> {
 /// The difference of two counters, or the reason why one of them is missing.
 fn difference(before: &Result<u64, String>, after: &Result<u64, String>) -> Reading<f64> {
     match (before, after) {
-        (Ok(before), Ok(after)) => Reading::Value(after.saturating_sub(*before) as f64),
+        (Ok(before), Ok(after)) => twice::rise(*before, *after).into(),
         (Err(reason), _) | (_, Err(reason)) => Reading::unavailable(reason.clone()),
     }
 }
@@ -156,6 +156,7 @@ mod tests {
     #[test]
     fn a_missing_counter_is_a_reason_and_never_zero() {
         assert_eq!(difference(&Ok(3), &Ok(10)), Reading::Value(7.0));
+        assert!(difference(&Ok(10), &Ok(3)).value().is_none(), "it went around, or began anew");
         assert_eq!(difference(&Err("no permission".into()), &Ok(10)), Reading::unavailable("no permission"));
     }
 }
