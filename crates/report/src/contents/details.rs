@@ -270,8 +270,13 @@ fn about(condition: &Condition) -> String {
         let at = if offset == 0 { String::new() } else { format!(" from offset {}", bytes(offset)) };
         format!("{}{at} of {}", bytes(condition.range.bytes), bytes(condition.file_bytes))
     };
-    let mut words =
-        vec![format!("{} ops a pass over {range}", number::count(condition.ops as f64)), condition.consume.to_string()];
+    // Where no pass was planned, none has a size.
+    let passes = match condition.ops {
+        0 => range,
+        ops => format!("{} ops a pass over {range}", number::count(ops as f64)),
+    };
+    let mut words = vec![passes, condition.consume.to_string()];
+    words.extend(condition.memory_bytes.map(|it| format!("{} of memory", bytes(it))));
     words.push(map::threads(condition.threads));
     if condition.threads > 1 {
         words.push(format!("{} descriptor", condition.descriptor));
@@ -434,4 +439,17 @@ fn differences(id: ConditionId, condition: &Condition, record: &Record, names: &
         }
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_that_was_never_planned_has_no_number_of_blocks() {
+        let planned = Condition { ops: 7, ..Condition::plain(1 << 20) };
+        assert!(about(&planned).starts_with("7 ops a pass over"));
+        assert!(!about(&Condition { ops: 0, ..planned.clone() }).contains("ops"));
+        assert!(about(&Condition { memory_bytes: Some(1 << 19), ..planned }).contains("512"));
+    }
 }

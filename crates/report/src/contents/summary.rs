@@ -38,7 +38,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
     };
     add("Mechanism", mechanism(findings), false);
     add("Noise floor", vec![noise_floor(findings)], false);
-    add("Whole job", whole_job(findings), false);
+    add("Whole job", whole_job(record, findings), false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(record, findings), false);
     add("Job size", costs::break_evens(record, findings), false);
@@ -251,7 +251,8 @@ fn noise_floor(findings: &Findings) -> String {
 }
 
 /// How many answers were measured again over the whole file or with many reads, and what came of it.
-fn whole_job(findings: &Findings) -> Vec<String> {
+fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
+    let labels = Labels::of(record);
     let tried: Vec<_> = findings.comparisons.iter().filter_map(|it| Some((it, it.confirmed.as_ref()?))).collect();
     if tried.is_empty() {
         return Vec::new();
@@ -271,7 +272,7 @@ fn whole_job(findings: &Findings) -> Vec<String> {
             "{} against {}, {}: {} in the rounds, {} over {} in {} blocks, {} pairs",
             comparison.arm,
             comparison.baseline,
-            comparison.condition.label(),
+            labels.label(comparison.id.condition.condition_index),
             job.rounds_speedup.map_or_else(|| "unknown".into(), |it| number::ratio_glued(it.median)),
             number::ratio_glued(job.speedup.median),
             number::bytes_glued(job.bytes as f64),
