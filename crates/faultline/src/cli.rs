@@ -303,7 +303,7 @@ pub struct PredictArgs {
     /// Arms to predict
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,
-    /// Saved run whose unit costs are used [default: the newest of the machine that has any]
+    /// Saved run whose unit costs are used [default: of the newest 50 of the machine the one that says most about the question]
     #[arg(long, value_name = "RUN", conflicts_with = "machine")]
     pub run: Option<String>,
     /// Unit costs of another machine: its host name, the beginning of its key, or `all` [default: this machine]

@@ -25,8 +25,14 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     };
     let mut found = Vec::new();
     for pattern in &args.cell {
-        found.extend(index.cells(&wanted, pattern)?);
+        for cell in index.cells(&wanted, pattern)? {
+            // Two patterns may mean one cell.
+            if !found.contains(&cell) {
+                found.push(cell);
+            }
+        }
     }
+    found.sort_by(|a, b| (&a.started, &a.run).cmp(&(&b.started, &b.run)));
     let (runs, of_others) = index.runs(&wanted)?;
     let damaged = index.damaged()?;
     let history = History { schema_version: SCHEMA_VERSION, runs, cells: found, damaged, of_others };

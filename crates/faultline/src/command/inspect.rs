@@ -47,8 +47,7 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
     let (list, store) = saved.map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
     let here = machine::here(&store);
     let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
-    let mut reason =
-        "no saved run of this machine has unit costs; `faultline run -e calibrate` measures them".to_string();
+    let mut reason = None;
     for (_, path) in list.into_iter().take(LOOKED_AT) {
         let Ok(record) = store.load_file(&path) else { continue };
         let made_here = whose.includes(&MadeOn::new(&record.environment, Origin::Own));
@@ -57,8 +56,10 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
         }
         match analysis::faults_on(&record, pages, folio_bytes) {
             Ok(found) => return Ok(found),
-            Err(why) => reason = why,
+            // Of the newest: what older ones lack says less.
+            Err(why) => reason = reason.or(Some(format!("run {}: {why}", record.id))),
         }
     }
-    Err(reason)
+    let without = "no saved run of this machine has unit costs; `faultline run -e calibrate` measures them";
+    Err(reason.unwrap_or_else(|| without.to_string()))
 }
