@@ -62,9 +62,7 @@ impl OutputArgs {
     /// # Errors
     /// Which one.
     pub fn spare(&self, target: &Path) -> Result<()> {
-        let Ok(target) = fs::metadata(target) else { return Ok(()) };
-        let is_it = |it: fs::Metadata| (it.dev(), it.ino()) == (target.dev(), target.ino());
-        self.spare_all(|path| fs::metadata(path).is_ok_and(is_it))
+        self.spare_all(|path| is_same_file(path, target))
     }
 
     /// As `spare`, of several.
@@ -72,12 +70,7 @@ impl OutputArgs {
     /// # Errors
     /// Which one.
     pub fn spare_all(&self, is_measured: impl Fn(&Path) -> bool) -> Result<()> {
-        match self.files().find(|path| is_measured(path)) {
-            Some(path) => {
-                Err(Usage(format!("{} is the file to be measured; it is never changed", path.display())).into())
-            }
-            None => Ok(()),
-        }
+        self.files().find(|path| is_measured(path)).map_or(Ok(()), |path| Err(refused(path)))
     }
 
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
@@ -163,6 +156,7 @@ pub fn emit_across(
     args: &OutputArgs,
     details: bool,
 ) -> Result<()> {
+    args.files().try_for_each(|path| spare_measured(record, path))?;
     // Files first: a closed stdout (`| head`) must not prevent them from being written.
     let json = args.json.as_ref().and_then(Option::as_ref).filter(|path| !is_stdout(path));
     let files: [(Option<&PathBuf>, &dyn Fn() -> String); 4] = [
@@ -198,6 +192,28 @@ pub fn emit_plan(plan: &schema::plan::Plan, args: &OutputArgs) -> Result<()> {
         write(path, &report::plan_json(plan), args.force)?;
     }
     print(&if args.json_on_stdout() { report::plan_json(plan) } else { report::plan(plan, style(true)) })
+}
+
+fn is_same_file(path: &Path, other: &Path) -> bool {
+    let place = |path| fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    place(path).is_some_and(|it| Some(it) == place(other))
+}
+
+fn refused(path: &Path) -> anyhow::Error {
+    Usage(format!("{} is the file that is measured; it is never changed", path.display())).into()
+}
+
+/// Whether a file is none of those that a record is of, as far as they are still there.
+///
+/// # Errors
+/// It is one of them.
+pub fn spare_measured(record: &Record, path: &Path) -> Result<()> {
+    let named = record.target.files.iter().flat_map(|it| &it.named).filter(|it| !it.folder).map(|it| &it.path);
+    let mut measured = std::iter::once(&record.target.path).chain(named);
+    match measured.any(|it| is_same_file(path, Path::new(it))) {
+        true => Err(refused(path)),
+        false => Ok(()),
+    }
 }
 
 /// A file that the user named; what was there stays until all of it is written.

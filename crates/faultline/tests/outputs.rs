@@ -82,6 +82,10 @@ fn the_measured_file_is_never_overwritten_not_even_when_forced() {
     for option in ["--json=file", "--csv=link", "--markdown=./file"] {
         sandbox.run_short(&file, &[option, "--force"]).refused(2, &["never changed"]);
     }
+    sandbox.run_short(&file, &[]);
+    let id = sandbox.record().id;
+    sandbox.run(&["report", &id, "--csv=link", "--force"]).refused(2, &["never changed"]);
+    sandbox.run(&["compare", &id, &id, "--anyway", "--markdown=file", "--force"]).refused(2, &["never changed"]);
     assert!(fs::read(&file).unwrap() == before);
 }
 

@@ -51,6 +51,7 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
         if path.is_file() && !args.force {
             return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
         }
+        loaded.iter().flatten().try_for_each(|(record, _)| output::spare_measured(record, path))?;
     }
     if let Some(path) = &args.markdown {
         output::write(path, &report::across_markdown(&across), args.force)?;
