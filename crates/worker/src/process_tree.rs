@@ -28,7 +28,23 @@ pub(crate) struct ProcessTree {
     next: Instant,
     looks: u32,
     peak: Memory,
-    threads_at_once: u32,
+    at_work: AtWork,
+}
+
+/// The two largest numbers of threads that were at work at a look. One look alone may see a shell and the program that it
+/// has just started; two of them hardly do.
+#[derive(Debug, Clone, Copy, Default)]
+struct AtWork([u32; 2]);
+
+impl AtWork {
+    fn add(&mut self, threads: u32) {
+        let [most, second] = self.0;
+        self.0 = [most.max(threads), second.max(most.min(threads))];
+    }
+
+    fn at_once(self) -> u32 {
+        self.0[1]
+    }
 }
 
 /// Bytes of all processes together; what two of them share counts twice.
@@ -43,7 +59,13 @@ struct Memory {
 impl ProcessTree {
     pub(crate) fn of(head: Pid) -> ProcessTree {
         let next = Instant::now() + FIRST_LOOK;
-        ProcessTree { head: head.as_raw_nonzero().get(), next, looks: 0, peak: Memory::default(), threads_at_once: 0 }
+        ProcessTree {
+            head: head.as_raw_nonzero().get(),
+            next,
+            looks: 0,
+            peak: Memory::default(),
+            at_work: AtWork::default(),
+        }
     }
 
     /// How long until the next look.
@@ -75,7 +97,7 @@ impl ProcessTree {
                 anonymous: peak.anonymous.max(sum.anonymous),
                 file: peak.file.max(sum.file),
             };
-            self.threads_at_once = self.threads_at_once.max(working);
+            self.at_work.add(working);
         }
         self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
     }
@@ -88,7 +110,7 @@ impl ProcessTree {
         // Two looks at a program that takes turns may miss one of its threads.
         let threads = match self.looks {
             0..3 => Reading::unavailable("the command was too short to see how many of its threads work at once"),
-            _ => Reading::Value(f64::from(self.threads_at_once)),
+            _ => Reading::Value(f64::from(self.at_work.at_once())),
         };
         let peaks = [self.peak.all, self.peak.anonymous, self.peak.file];
         let peaks = PEAKS.iter().zip(peaks).map(|(name, value)| (name.to_string(), seen(value)));
@@ -141,6 +163,18 @@ fn working_threads(pid: i32, stat: &Stat) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_work_at_once_when_two_looks_saw_it() {
+        let seen = |looks: &[u32]| {
+            let mut at_work = AtWork::default();
+            looks.iter().for_each(|&threads| at_work.add(threads));
+            at_work.at_once()
+        };
+        assert_eq!(seen(&[2, 1, 1, 1]), 1, "a shell, and what it has just started");
+        assert_eq!(seen(&[1, 4, 2, 4]), 4);
+        assert_eq!(seen(&[0, 1, 0]), 0);
+    }
 
     #[test]
     fn memory_is_told_apart_by_kind() {
