@@ -103,6 +103,11 @@ pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> 
     Ok(counts)
 }
 
+/// What a touch at a random place maps on average; nothing where no place was resident.
+pub fn mean(counts: &[u64]) -> Option<f64> {
+    (!counts.is_empty()).then(|| counts.iter().sum::<u64>() as f64 / counts.len() as f64)
+}
+
 /// Stretches of resident pages.
 fn resident_runs(resident: &[bool]) -> Vec<std::ops::Range<usize>> {
     let mut runs: Vec<std::ops::Range<usize>> = Vec::new();

@@ -36,7 +36,7 @@ impl Known {
             Some(fill) => match self.fills.iter().find(|it| it.fill == fill) {
                 Some(it) => Ok((&it.costs, it.calibrated_bytes)),
                 None => Err(format!(
-                    "the folios of fill {fill} were not calibrated; `faultline run -e calibrate --fill {}` does it",
+                    "the folios of fill {fill} were not calibrated; `faultline run FILE -e calibrate --fill {}` does it",
                     fill.to_string().replace(' ', "")
                 )),
             },
@@ -125,10 +125,21 @@ const AROUND_A_FAULT: f64 = 16.0;
 /// # Errors
 /// The run has no costs of such folios.
 pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>) -> Result<FaultView, String> {
-    let calibration = record.calibration.value().ok_or("it has no unit costs")?;
+    let calibration = record.calibration.value().ok_or_else(|| format!("run {} has no unit costs", record.id))?;
     let page_bytes = Run::new(record).page_bytes();
     let known = Known::of(calibration, page_bytes);
-    let in_order = known.usual.fault_and_unmap().ok_or("its unit costs have no faults")?;
+    // A fault at a random place maps more than the faults of a scan do in the mean: large folios have more places. So what
+    // was seen of each fill is held against what is seen here, and not what was counted in passes.
+    let seen = |fill: Fill| {
+        let of_fill = record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill);
+        of_fill.filter_map(|it| it.pages_per_fault).next()
+    };
+    let of_fill = |fill: Fill, costs: &UnitCosts| {
+        let counted = costs.fault_and_unmap()?;
+        Some(FaultCost { pages: seen(fill).unwrap_or(counted.pages), ..counted })
+    };
+    let in_order = of_fill(Fill::Sequential, &known.usual)
+        .ok_or_else(|| format!("the unit costs of run {} have no faults", record.id))?;
     let looks_alike = pages_per_fault <= AROUND_A_FAULT;
     let is_of_size = |fill: Fill| match (folio_bytes.filter(|_| looks_alike), folio_bytes_of(fill, page_bytes)) {
         (Some(here), Some(there)) => alike(here as f64, there as f64),
@@ -138,7 +149,7 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let usual = [(Fill::Sequential, &known.usual)];
     let of_fills = known.fills.iter().map(|it| (it.fill, &it.costs));
     let costs = usual.into_iter().chain(of_fills).filter_map(|(fill, costs)| {
-        let there = costs.fault_and_unmap().filter(|it| alike(it.pages, pages_per_fault) && is_of_size(fill))?;
+        let there = of_fill(fill, costs).filter(|it| alike(it.pages, pages_per_fault) && is_of_size(fill))?;
         let unmap = costs.unmap?.page_ns;
         Some((fill, FaultCost { pages: pages_per_fault, ns: there.ns + (pages_per_fault - there.pages) * unmap }))
     });
@@ -146,7 +157,7 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let (like, here) = dearest.ok_or_else(|| {
         let bytes = folio_bytes.unwrap_or((pages_per_fault * page_bytes as f64) as u64);
         format!(
-            "folios of {0} were not calibrated; `faultline run -e calibrate --fill written={1}` does it",
+            "folios of {0} were not calibrated; `faultline run FILE -e calibrate --fill written={1}` does it",
             Bytes(bytes),
             Bytes(bytes).exact().replace(' ', "")
         )

@@ -5,7 +5,7 @@ use schema::{
     Condition, Consume, Fill, Findings, Reading, Span, State, Workload,
     findings::Verdict,
     protocol::Phases,
-    record::Confirmation,
+    record::{Confirmation, FilledRange},
     unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Curve, Loop, NotCounted, Quantity, UnitCosts},
 };
 
@@ -368,6 +368,22 @@ fn what_is_present_is_priced_as_the_fill_that_left_such_folios_and_otherwise_not
     assert_eq!(like(16.0, Some(4096)), Some(Fill::Random));
     assert_eq!(like(16.0, Some(64 << 10)), None, "64 KiB were not calibrated");
     assert_eq!(like(512.0, None), None);
+    let mut seen = record.clone();
+    seen.fills.push(FilledRange {
+        range: Span { offset: 0, bytes: RANGE },
+        fill: None,
+        method: String::new(),
+        elapsed_ns: 1,
+        folio_orders: Reading::unavailable("not root"),
+        pages_per_fault: Some(420.0),
+        looked_again: None,
+    });
+    let mixed = analysis::faults_on(&seen, 512.0, Some(2 << 20)).unwrap();
+    assert_eq!(
+        (mixed.like, mixed.in_order.pages),
+        (Fill::Sequential, 420.0),
+        "faults are held against faults like them"
+    );
     let found = analysis::faults_on(&record, 16.0, Some(4096)).unwrap();
     close_to(Some(found.here.ns), FOLIOS[0].fault() + WINDOW * FOLIOS[0].unmapped_page);
     close_to(Some(found.in_order.ns), WORLD.fault + WINDOW * WORLD.unmapped_page);

@@ -68,7 +68,6 @@ impl Look {
     }
 
     pub(super) fn pages_per_fault(&self) -> Option<f64> {
-        let counts = self.per_fault.as_ref().filter(|it| !it.is_empty())?;
-        Some(counts.iter().sum::<u64>() as f64 / counts.len() as f64)
+        sys::folio::mean(self.per_fault.as_ref()?)
     }
 }

@@ -49,11 +49,11 @@ pub fn file(path: &Path) -> Result<FileView> {
     })
 }
 
-/// The median over some places.
+/// The mean over some places, as it is recorded of fills.
 fn pages_per_fault(target: &Target) -> Result<f64, String> {
     let counts = sys::folio::pages_per_fault(&target.file, 0, target.bytes, fill::SAMPLES);
     let counts = counts.map_err(|error| format!("what a fault maps cannot be seen: {error}"))?;
-    counts.get(counts.len() / 2).map(|&pages| pages as f64).ok_or_else(|| "no page of it is resident".into())
+    sys::folio::mean(&counts).ok_or_else(|| "no page of it is resident".into())
 }
 
 fn residency(target: &Target) -> Reading<Residency> {
