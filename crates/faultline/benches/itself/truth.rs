@@ -179,7 +179,11 @@ impl Programs {
     fn ratio(&mut self, file: &Path, condition: &Condition, ops: u64, [baseline, arm]: [&Arm; 2]) -> Result<[f64; 3]> {
         let mut ratios = Vec::new();
         for pair in 0..PAIRS {
-            let mut one = |arm: &Arm| self.pass(file, condition, arm, ops, pair as u64 + 1000);
+            // Offsets of its own for each pass: those of the one before would be in the CPU caches.
+            let mut one = |arm: &Arm| {
+                let seed = 1000 + 2 * pair as u64 + u64::from(arm == baseline);
+                self.pass(file, condition, arm, ops, seed)
+            };
             let (first, second) = match pair % 2 {
                 0 => (one(baseline)?, one(arm)?),
                 _ => {
