@@ -82,7 +82,7 @@ pub struct RunArgs {
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
     #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
     pub experiment: String,
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states, after the usual fill or those of --fill", State::ALL))]
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills())]
     pub fill: Vec<Fill>,

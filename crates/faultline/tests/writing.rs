@@ -35,6 +35,25 @@ fn a_file_of_the_users_is_never_written() {
 }
 
 #[test]
+fn beside_reads_of_a_file_of_the_users_what_writes_is_left_out_with_the_reason() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("data", 1 << 20);
+    let before = fs::read(&file).unwrap();
+    let text = WRITES.replace("WORKLOAD", "overwrite").replace("STATE", "cached");
+    let reads =
+        "[[compare]]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"cached\"\narms = [\"read\", \"mmap\"]\n";
+    let experiment = sandbox.write("both.toml", format!("{text}\n{reads}"));
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--rounds=2", "--json", "--quiet"]);
+    let record = output.document().record;
+    for cell in &record.cells {
+        let writes = record.conditions[cell.condition].workload.writes();
+        assert_eq!(matches!(cell.skipped, Some(schema::Skip::Impossible(_))), writes, "{cell:?}");
+    }
+    assert!(record.samples.iter().any(|it| matches!(it.outcome, schema::record::Outcome::Ok { .. })));
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
 fn a_target_that_is_not_there_is_said_not_to_be() {
     let sandbox = Sandbox::new();
     let experiment = experiment(&sandbox, "overwrite", "cached");

@@ -117,6 +117,11 @@ pub struct FilledComparison {
     pub condition: Condition,
     pub baseline: String,
     pub arm: String,
+    /// What a block takes, in nanoseconds: the median of the rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_ns_per_op: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm_ns_per_op: Option<f64>,
     pub speedup: Option<Estimate>,
     pub verdict: Verdict,
     /// Which passes they are of.

@@ -9,7 +9,7 @@
 
 use schema::{
     CellId, Condition, Span,
-    experiment::{Range, Variant},
+    experiment::{Compare, Question},
     findings::{AnswerOf, Crossover, Estimate, Verdict},
 };
 
@@ -46,7 +46,7 @@ impl Axis {
     }
 
     /// A condition without what differs along the axis, or follows from it.
-    fn rest(self, condition: &Condition, asked: &Asked) -> Condition {
+    fn rest(self, condition: &Condition, asked: &Question) -> Condition {
         let mut rest = condition.clone();
         // A scan's range is what it reads, and the planner's is what fits.
         rest.range = Span { offset: 0, bytes: 0 };
@@ -124,31 +124,16 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
     curves.into_iter().filter(|curve| curve.points.len() >= LEAST_POINTS).flat_map(Curve::crossovers).collect()
 }
 
-/// What comparisons must have in common beside their conditions. An experiment may split the sizes of one question, where
-/// some of them have fewer arms: each size has rounds and a baseline of its own anyway.
-#[derive(PartialEq, Default)]
-struct Asked<'a> {
-    name: Option<&'a str>,
-    variant: Option<Variant>,
-    range: Option<Range>,
-    ops: &'a [u64],
-}
-
-fn asked<'a>(run: &Run<'a>, comparison: Option<usize>) -> Asked<'a> {
+fn asked<'a>(run: &Run<'a>, comparison: Option<usize>) -> Question<'a> {
     let comparison = comparison.and_then(|it| run.record.experiment.comparisons.get(it));
-    comparison.map_or_else(Asked::default, |it| Asked {
-        name: it.name.as_deref(),
-        variant: it.variant,
-        range: it.range,
-        ops: &it.ops,
-    })
+    comparison.map_or_else(Question::default, Compare::question)
 }
 
 #[derive(PartialEq)]
 struct Key<'a> {
     arms: [&'a str; 2],
     condition: Condition,
-    asked: Asked<'a>,
+    asked: Question<'a>,
 }
 
 struct Curve<'a> {

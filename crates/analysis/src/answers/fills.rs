@@ -55,6 +55,10 @@ pub(crate) fn made_for<'a>(record: &'a Record, condition: &Condition) -> Option<
 
 /// The plainest mapping of each condition of a fill: the first that was entered.
 fn rows(fill: Fill, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<FilledComparison> {
+    let ns_per_op = |index: usize| {
+        let cell = cells.iter().find(|it| it.id.cell == index)?;
+        Some(cell.ns_per_op?.median)
+    };
     let mut rows: Vec<FilledComparison> = Vec::new();
     for comparison in comparisons.iter().filter(|it| it.condition.fill() == Some(fill)) {
         let Some(cell) = cells.iter().find(|it| it.id == comparison.id).filter(|it| it.arm.maps()) else { continue };
@@ -65,6 +69,8 @@ fn rows(fill: Fill, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<Fi
                 condition: comparison.condition.clone(),
                 baseline: comparison.baseline.clone(),
                 arm: comparison.arm.clone(),
+                baseline_ns_per_op: ns_per_op(comparison.baseline_cell),
+                arm_ns_per_op: ns_per_op(comparison.id.cell),
                 speedup: comparison.speedup,
                 verdict: comparison.verdict,
                 answer_of: comparison.answer_of,

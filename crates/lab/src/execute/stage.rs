@@ -235,7 +235,8 @@ impl Bench<'_> {
         let possible = state::possible(State::Mapped, self.target).and_then(|()| self.calibrated_range());
         self.record.calibration = match possible {
             Ok(range) => {
-                let of_fill = self.record.conditions.iter().filter(|it| it.fill() == Some(fill));
+                let of_fill =
+                    self.record.conditions.iter().filter(|it| it.fill() == Some(fill) && !it.workload.writes());
                 let widest = of_fill.map(|it| it.range.bytes).max().unwrap_or(calibrate::FILLED_BYTES_MAX);
                 let bytes = if fill == Fill::Sequential { range.bytes } else { range.bytes.min(widest) };
                 calibrate::add_points(self, &mut calibration, fill, bytes);
@@ -247,11 +248,16 @@ impl Bench<'_> {
 
     /// The part of the file that unit costs are measured on, or why none are.
     fn calibrated_range(&self) -> Result<Span, String> {
-        let touched = self.record.conditions.iter().filter(|it| it.state != State::AsIs);
+        // Passes that refuse it come in stages of their own.
+        let refusal = |it: &Condition| of_workload(it.workload).calibration_refused();
+        let (refused, beside): (Vec<_>, Vec<_>) = self.record.conditions.iter().partition(|it| refusal(it).is_some());
+        if let Some(why) = refused.first().filter(|_| beside.is_empty()).and_then(|it| refusal(it)) {
+            return Err(why.into());
+        }
+        let touched = beside.iter().filter(|it| it.state != State::AsIs);
         let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
         let widest = widest.ok_or("in state as-is nothing may be evicted or filled")?;
-        let refused = self.record.conditions.iter().find_map(|it| of_workload(it.workload).calibration_refused());
-        refused.map_or(Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest }), |it| Err(it.into()))
+        Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest })
     }
 
     /// Goes on with a calibration, if there is one.
@@ -470,10 +476,12 @@ impl Bench<'_> {
                 (hooks.progress)(&self.clock.progress(what));
                 self.sample(cell, round);
             }
-            let (budget, fill) = (self.settings.budget, slot.stage.fill());
-            self.calibrate(hooks, &|bench, calibration| {
-                calibrate::between_rounds(bench, calibration, fill, budget);
-            });
+            if slot.stage != Stage::Writing {
+                let (budget, fill) = (self.settings.budget, slot.stage.fill());
+                self.calibrate(hooks, &|bench, calibration| {
+                    calibrate::between_rounds(bench, calibration, fill, budget);
+                });
+            }
             if saved.elapsed() > Duration::from_secs(2) {
                 (hooks.checkpoint)(&self.record);
                 saved = Instant::now();

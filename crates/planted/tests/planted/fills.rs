@@ -34,11 +34,14 @@ fn every_fill_has_the_planted_answer_and_the_time_that_making_it_took() {
             arms.keys().copied().collect::<Vec<_>>()
         );
         for found in &findings.fills {
-            let [_, arm] = arms[&found.fill];
+            let [baseline, arm] = arms[&found.fill];
             let row = found.comparisons.iter().find(|it| it.id.cell == arm).unwrap();
             let answer = planted.answer(arm).unwrap();
             assert_eq!((row.verdict, row.answer_of), (answer.verdict, answer.of));
             near(row.speedup.unwrap().median, answer.ratio);
+            for (ns, cell) in [(row.baseline_ns_per_op, baseline), (row.arm_ns_per_op, arm)] {
+                near(ns.unwrap(), planted.truth[cell].ns_per_op);
+            }
             assert_eq!(found.elapsed_ns, fill_ns(found.fill));
         }
     }

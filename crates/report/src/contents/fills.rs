@@ -1,4 +1,5 @@
-//! What the ways of filling the page cache do to a mapping: a row for each fill, a column for each job.
+//! What the ways of filling the page cache do to a mapping: a row for each fill, a column for each job. Of small overwrites
+//! what one costs has a column too: it is a call that large folios make slower, and not the mapping.
 
 use schema::{
     Bytes, Condition, Fill, Labels, Record,
@@ -17,8 +18,8 @@ use crate::layout::{
 pub(crate) const TITLE: &str = "Fills";
 
 pub(crate) const ABOUT: &str = "Every page is in the page cache in every row; what differs is how it came there, and so the \
-    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided, ! different work, job: by passes at \
-    the size of the job.";
+    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided, \
+    ! different work, job: by passes at the size of the job. Of overwrites: the time of one by the baseline.";
 
 /// A folio size that holds less than this share of the pages is not named.
 const SHARE_SHOWN: f64 = 0.1;
@@ -32,7 +33,13 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
     let jobs = jobs(&findings.fills, compares);
     let mut columns = vec![Column::left("fill"), Column::left("folios")];
     columns.extend(["pages/fault", "made in"].map(Column::right));
-    columns.extend(jobs.iter().map(|job| Column::right(name(*job, &jobs, compares))));
+    for job in &jobs {
+        let name = name(*job, &jobs, compares);
+        if job.asks.condition.workload.writes() {
+            columns.push(Column::right(format!("{name}, {}", short(&job.asks.baseline))));
+        }
+        columns.push(Column::right(name));
+    }
     let rows = findings.fills.iter().map(|it| {
         let mut row = vec![Cell::plain(it.fill.to_string()), Cell::plain(folios(record, it))];
         row.push(it.pages_per_fault.map_or_else(Cell::absent, |pages| Cell::plain(number::count(pages.round()))));
@@ -41,10 +48,14 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
             ns => Cell::plain(number::duration_glued(ns as f64)),
         });
         let own = of_fill(it, compares);
-        row.extend(jobs.iter().map(|job| {
-            let of_job = own.iter().find(|it| same_job(**it, *job, compares));
-            of_job.map_or_else(Cell::absent, |it| ratio(it.asks))
-        }));
+        for job in &jobs {
+            let of_job = own.iter().find(|it| same_job(**it, *job, compares)).map(|it| it.asks);
+            if job.asks.condition.workload.writes() {
+                let ns = of_job.and_then(|it| it.baseline_ns_per_op);
+                row.push(ns.map_or_else(Cell::absent, |ns| Cell::plain(number::duration_glued(ns))));
+            }
+            row.push(of_job.map_or_else(Cell::absent, ratio));
+        }
         row
     });
     Some(Table { columns, rows: rows.collect() })
@@ -204,6 +215,8 @@ mod tests {
             condition: Condition { state: State::Cached, fill: Some(fill), ops, ..core },
             baseline: "native/pread".into(),
             arm: "native/mmap".into(),
+            baseline_ns_per_op: None,
+            arm_ns_per_op: None,
             speedup: None,
             verdict: Verdict::Undecided,
             answer_of: AnswerOf::Rounds,

@@ -52,6 +52,14 @@ pub struct Compare {
     pub fill: Vec<Fill>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Question<'a> {
+    pub name: Option<&'a str>,
+    pub variant: Option<Variant>,
+    pub range: Option<Range>,
+    pub ops: &'a [u64],
+}
+
 pub(super) fn nothing_synced() -> Vec<Durability> {
     vec![Durability::None]
 }
@@ -232,6 +240,12 @@ impl Compare {
     /// The size of a pass under one of its conditions, as far as it was written down: a part of the question.
     pub fn size_asked(&self, condition: &Condition) -> SizeAsked {
         SizeAsked { range: self.range, ops: Some(condition.ops).filter(|_| !self.ops.is_empty()) }
+    }
+
+    /// What two comparisons must have in common to ask one question about several blocks, sizes of a job or fills: an
+    /// experiment may split it, where some have fewer arms. Beside that, their conditions say what they ask.
+    pub fn question(&self) -> Question<'_> {
+        Question { name: self.name.as_deref(), variant: self.variant, range: self.range, ops: &self.ops }
     }
 
     /// What it is called beside others, the most telling first.

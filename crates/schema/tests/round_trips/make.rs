@@ -349,7 +349,8 @@ makes! {
         FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill, not_judged }
         UnjudgedRefill { fill, condition, cause }
         FilledComparison {
-            id, condition, baseline, arm, speedup, verdict, answer_of, minor_faults, system_ns_per_fault,
+            id, condition, baseline, arm, baseline_ns_per_op, arm_ns_per_op, speedup, verdict, answer_of, minor_faults,
+            system_ns_per_fault,
         }
         Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, ops }
         Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict }
