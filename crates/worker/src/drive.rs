@@ -119,3 +119,69 @@ pub(crate) fn drive<A: Access, C: Consumer>(
     })?;
     Ok(Count { ops, bytes, consumed: consumer.consumed(), checksum: consumer.checksum() })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        alloc::{GlobalAlloc, Layout, System},
+        cell::Cell,
+    };
+
+    use schema::Workload;
+
+    use super::*;
+
+    /// Counts what each thread allocates.
+    struct Counting;
+
+    thread_local! {
+        static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    // SAFETY: every call is passed on to the system's allocator as it is.
+    unsafe impl GlobalAlloc for Counting {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+            // SAFETY: as above.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+            // SAFETY: as above.
+            unsafe { System.dealloc(memory, layout) }
+        }
+    }
+
+    #[global_allocator]
+    static COUNTING: Counting = Counting;
+
+    struct Memory<'a>(&'a [u8]);
+
+    impl Access for Memory<'_> {
+        const PRIVATE: bool = false;
+
+        fn view(&mut self, span: Span) -> io::Result<&[u8]> {
+            Ok(&self.0[span.offset as usize..span.end() as usize])
+        }
+    }
+
+    #[test]
+    fn no_source_and_no_consume_allocates_within_the_loop() {
+        let bytes = vec![b'\n'; 1 << 16];
+        let mut destination = Buffer::new(4096).unwrap();
+        for &consume in Consume::ALL {
+            for &workload in Workload::ALL.iter().filter(|it| **it != Workload::Command) {
+                let range = Span { offset: 0, bytes: 1 << 16 };
+                let (block, ops, consumed_percent) = (4096, 100, 90);
+                let pattern =
+                    Pattern { workload, range, block, ops, aligned: false, threads: 1, consumed_percent, seed: 1 };
+                let before = ALLOCATIONS.get();
+                let count = pass(&mut Memory(&bytes), &pattern, 0, consume, &mut destination);
+                let allocates = ALLOCATIONS.get() > before;
+                // A string for each line is what `decode-lines` is.
+                assert_eq!(allocates, consume == Consume::DecodeLines, "{workload} {consume}");
+                assert_eq!(count.unwrap().ops, 100);
+            }
+        }
+    }
+}
