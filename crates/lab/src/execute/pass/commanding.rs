@@ -35,6 +35,10 @@ impl Kind for Commanding {
         link.prepare_within(bench.clock.pass_limit(), &bench.job(work.arm, work.condition, work.target))
     }
 
+    fn during(&self, arm: &Arm) -> String {
+        format!(", while {} ran", arm.short_name())
+    }
+
     /// What probes saw is the worker's own: the command was another process, and is gone.
     fn readings(&self, bench: &Bench, condition: &Condition) -> BTreeMap<String, Reading<f64>> {
         bench.around.cgroups.readings(condition)

@@ -42,6 +42,11 @@ pub(in crate::execute) trait Kind {
         Ok(())
     }
 
+    /// Of a change of the target that was found after a pass: what may have made it, after a comma.
+    fn during(&self, _: &Arm) -> String {
+        String::new()
+    }
+
     /// More about a timed pass that failed.
     fn explain(&self, _: &Work, trouble: Trouble) -> Trouble {
         trouble

@@ -109,7 +109,7 @@ impl Bench<'_> {
     ) -> Result<Pass, Trouble> {
         let kind = kind_of(arm, condition);
         let pass = self.one_pass(kind, arm, condition, counting);
-        let pass = self.of_an_unchanged_target(arm, pass);
+        let pass = self.of_an_unchanged_target(kind, arm, pass);
         if pass.is_err() {
             kind.clean_up(self);
         }
@@ -118,10 +118,14 @@ impl Bench<'_> {
 
     /// A file that changed ends the run: what a pass read of it, and what later ones would, is another question. Also of
     /// a pass that failed, which the change may have caused.
-    fn of_an_unchanged_target(&mut self, arm: &Arm, pass: Result<Pass, Trouble>) -> Result<Pass, Trouble> {
+    fn of_an_unchanged_target(
+        &mut self,
+        kind: &dyn Kind,
+        arm: &Arm,
+        pass: Result<Pass, Trouble>,
+    ) -> Result<Pass, Trouble> {
         let Err(change) = self.unchanged() else { return pass };
-        let during = if arm.is_command() { format!(", while {} ran", arm.short_name()) } else { String::new() };
-        let mut reason = format!("{change}{during}; the run ends here");
+        let mut reason = format!("{change}{}; the run ends here", kind.during(arm));
         self.stop.changed.get_or_insert_with(|| reason.clone());
         match pass {
             Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
