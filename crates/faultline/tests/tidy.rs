@@ -116,6 +116,22 @@ fn every_dependency_has_its_reason() {
 }
 
 #[test]
+fn every_source_file_that_a_document_names_is_there() {
+    let mut named = 0;
+    for (path, text) in sources().into_iter().filter(|it| it.0.extension().is_some_and(|it| it == "md")) {
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_source = (word.contains("/src/") || word.contains("/tests/")) && word.ends_with(".rs");
+            if is_source && !word.contains(['<', '{', ' ']) {
+                let is_there = [root(), root().join("crates")].iter().any(|it| it.join(word).exists());
+                assert!(is_there, "{} names {word}, which is not there", path.display());
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 20, "only {named} names were found");
+}
+
+#[test]
 fn nothing_mentions_the_machine_it_was_written_on() {
     // Put together here, so that this file does not mention them either.
     let words = [concat!("/wo", "rk/"), concat!("../", "shared")];
