@@ -64,13 +64,20 @@ fn every_study_has_its_findings_beside_it() {
     }
 }
 
+/// A file that the module above it has for tests alone.
+fn is_of_tests(path: &Path) -> bool {
+    let (Some(folder), Some(stem)) = (path.parent(), path.file_stem().and_then(|it| it.to_str())) else { return false };
+    let above = ["lib.rs", "mod.rs"].iter().filter_map(|it| fs::read_to_string(folder.join(it)).ok());
+    above.into_iter().any(|it| it.contains(&format!("#[cfg(test)]\nmod {stem};")))
+}
+
 #[test]
 fn libraries_do_not_print() {
     for (path, text) in sources() {
         let shown = path.strip_prefix(root()).unwrap().to_str().unwrap().to_string();
         let of_library =
             shown.contains("/src/") && shown.starts_with("crates/") && !shown.starts_with("crates/faultline/");
-        if !of_library || !shown.ends_with(".rs") || shown.ends_with("/tests.rs") {
+        if !of_library || !shown.ends_with(".rs") || is_of_tests(&path) {
             continue;
         }
         // Unit tests stand at the end, or in a file of their own, and may say why they are skipped.
