@@ -1,6 +1,6 @@
 //! Arms that are commands of the user's: what `faultline ab` enters into the same machine as methods.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     Arm, Bytes, Consume, Descriptor, Durability, Experiment, Fill, State, Workload,
@@ -100,7 +100,7 @@ fn with_blanks_shown(name: &str) -> String {
 
 /// The commands as an experiment: one execution a pass, the whole file in its state.
 pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experiment {
-    let mut named: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut taken: BTreeSet<String> = BTreeSet::new();
     let arms = specs
         .iter()
         .map(|spec| {
@@ -110,12 +110,10 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
             if specs.iter().any(|it| it.name != spec.name && words(it) == words(spec)) {
                 arm.name = format!("{COMMAND}/{}", with_blanks_shown(&spec.name));
             }
-            let times = named.entry(&spec.name).or_default();
-            *times += 1;
             // The same command twice is the null case; two arms of one name would be one.
-            if *times > 1 {
-                arm.name = format!("{} ({times})", arm.name);
-            }
+            let name = std::mem::take(&mut arm.name);
+            let mut names = std::iter::once(name.clone()).chain((2..).map(|times| format!("{name} ({times})")));
+            arm.name = names.find(|it| taken.insert(it.clone())).expect("there are more numbers than commands");
             Competitor { arm, label: None, own: Default::default() }
         })
         .collect();
@@ -173,6 +171,24 @@ mod tests {
         let experiment = experiment(&[spec.clone(), spec], &[State::Cold], &[Fill::Sequential]);
         let names: Vec<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.name.as_str()).collect();
         assert_eq!(names, ["command/wc -l f", "command/wc -l f (2)"]);
+    }
+
+    #[test]
+    fn a_command_that_is_called_like_the_second_of_a_name_is_an_arm_of_its_own() {
+        let spec = |name: &str| Spec {
+            line: "true".into(),
+            name: name.into(),
+            shell: None,
+            prepare: None,
+            cleanup: None,
+            timeout_s: 7,
+            compared: true,
+        };
+        for names in [["a", "a", "a (2)"], ["a (2)", "a", "a"]] {
+            let experiment = experiment(&names.map(spec), &[State::Cold], &[Fill::Sequential]);
+            let arms: BTreeSet<&str> = experiment.comparisons[0].arms.iter().map(|it| it.arm.name.as_str()).collect();
+            assert_eq!(arms.len(), 3, "{arms:?}");
+        }
     }
 
     #[test]
