@@ -76,7 +76,10 @@ impl Question<'_> {
             .then(|| "decided as published: nothing corrected was run".to_string());
         let remark =
             most_frequent(testable.iter().filter_map(|it| it.remark.as_deref())).map(|(remark, _)| remark.to_string());
-        let folios = (self.claim.metric == Metric::PagesPerFault).then(|| folios(run, testable[0].condition)).flatten();
+        // Of several fills the folios of one would be said of all.
+        let one_fill = testable.iter().all(|it| it.condition.fill() == testable[0].condition.fill());
+        let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
+        let folios = says_folios.then(|| folios(run, testable[0].condition)).flatten();
         let of_job: Vec<&Outcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
         let sizes = (!of_job.is_empty()).then(|| match of_job.len() == testable.len() {
             true => "by passes at the size of the job".to_string(),

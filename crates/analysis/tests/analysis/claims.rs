@@ -898,3 +898,32 @@ fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
     let both = format!("{}\nthan = \"read\"", claim("mmap").replace("{ at-most = 1.5 }", "\"lower\""));
     assert_eq!(only(&duel(&both, few, few)).verdict, ClaimVerdict::NotTestableHere);
 }
+
+#[test]
+fn a_claim_about_several_fills_speaks_of_the_folios_of_none() {
+    let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-most = 1.5 }";
+    let few = |_: u32, pass: &mut Pass| {
+        pass.reads("minor_faults", 1024.0);
+        pass.reads("major_faults", 0.0);
+    };
+    let mut lab = duel(claim, few, few);
+    lab.record.fills.push(FilledRange {
+        fill: None,
+        pages_per_fault: None,
+        looked_again: None,
+        range: lab.record.conditions[0].range,
+        method: "sequential read".into(),
+        elapsed_ns: 1,
+        folio_orders: Reading::Value(vec![FolioOrder { order: 9, pages: 16_384 }]),
+    });
+    assert!(only(&lab).reason.contains("most of the cached file lies in"));
+    let other =
+        lab.condition(schema::Condition { fill: Some(schema::Fill::Random), ..lab.record.conditions[0].clone() });
+    lab.record.origins.push(0);
+    for arm in ["read", "mmap"] {
+        let cell = lab.cell(other, arm);
+        lab.measure(cell, 10, 10_000.0, few);
+    }
+    assert_eq!(only(&lab).measured.len(), 2);
+    assert!(!only(&lab).reason.contains("most of the cached file lies in"), "{}", only(&lab).reason);
+}
