@@ -185,8 +185,13 @@ fn section(
     }
     notes.extend(differences(id, condition, record, names));
     let notes = together(notes);
-    let mut table = Table { columns, rows };
     let measured: Vec<bool> = cells.iter().map(|entry| entry.cell.status == Status::Ok).collect();
+    if !measured.contains(&true) {
+        // Nothing was seen around passes that were not made.
+        columns.truncate(probed);
+        rows.iter_mut().for_each(|row: &mut Vec<Cell>| row.truncate(probed));
+    }
+    let mut table = Table { columns, rows };
     let alike = hoist(&mut table, &measured);
     if condition.is_of_commands() {
         table.columns.remove(THROUGHPUT);

@@ -300,7 +300,8 @@ fn ceiling(record: &Record) -> String {
 fn crossovers(record: &Record, findings: &Findings) -> Vec<String> {
     let mut lines: Vec<String> = with_crossover(record, findings, true);
     let without = findings.crossovers.len() - lines.len();
-    if without > 0 {
+    // Where nothing was measured, nothing was looked for.
+    if without > 0 && findings.comparisons.iter().any(|it| it.speedup.is_some()) {
         let other = if lines.is_empty() { "" } else { "other " };
         lines.push(format!("none found in {without} {other}pair{} of arms", plural(without)));
     }
