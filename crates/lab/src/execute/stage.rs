@@ -254,9 +254,9 @@ impl Bench<'_> {
         if let Some(why) = refused.first().filter(|_| beside.is_empty()).and_then(|it| refusal(it)) {
             return Err(why.into());
         }
-        let touched = beside.iter().filter(|it| it.state != State::AsIs);
+        let touched = beside.iter().filter(|it| !Stage::of(it).is_as_found());
         let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
-        let widest = widest.ok_or("in state as-is nothing may be evicted or filled")?;
+        let widest = widest.ok_or("what is measured as it was found is neither evicted nor filled")?;
         Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest })
     }
 
