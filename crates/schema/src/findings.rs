@@ -133,7 +133,8 @@ pub struct FilledComparison {
     pub system_ns_per_fault: Option<f64>,
 }
 
-/// Another fill, and how many reads it takes until it has paid for itself.
+/// Another fill, and how many passes it takes until it has paid for itself: passes that map the file anew, as each one does.
+/// Through a mapping that stays, each place faults once, whatever the number of reads, so that reads alone pay nothing back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refill {
     pub fill: Fill,
@@ -144,8 +145,11 @@ pub struct Refill {
     /// What the fastest of the two arms took before, and the mapping takes afterwards.
     pub now_ns_per_op: f64,
     pub then_ns_per_op: f64,
-    /// Reads until it pays back.
+    /// Reads until it pays back, in passes like those of this condition.
     pub ops: f64,
+    /// The same as passes.
+    #[serde(default)]
+    pub passes: f64,
 }
 
 impl Findings {

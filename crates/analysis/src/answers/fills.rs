@@ -127,6 +127,7 @@ fn refills(
         let then_ns = ns(&|it| it.id == then.id)?;
         // Less than the margin of all verdicts is no saving.
         (now_ns > then_ns * (1.0 + MARGIN)).then(|| {
+            let ops = elapsed_ns as f64 / (now_ns - then_ns);
             Ok(Refill {
                 fill,
                 elapsed_ns,
@@ -134,7 +135,8 @@ fn refills(
                 arm: then.arm.clone(),
                 now_ns_per_op: now_ns,
                 then_ns_per_op: then_ns,
-                ops: elapsed_ns as f64 / (now_ns - then_ns),
+                ops,
+                passes: ops / now.condition.ops.max(1) as f64,
             })
         })
     };

@@ -49,6 +49,7 @@ fn filling_anew_pays_back_after_what_it_takes_over_what_a_read_saves() {
     assert_eq!(refill.fill, Fill::Sequential);
     // A second for 400 ns a read.
     assert!((refill.ops / 2_500_000.0 - 1.0).abs() < 0.05, "{refill:?}");
+    assert_eq!(refill.passes, refill.ops / refill.condition.ops as f64);
     assert_eq!(findings.fills[0].refill, None, "nothing is better than the better one");
 }
 

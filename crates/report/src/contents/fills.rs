@@ -66,16 +66,19 @@ pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
     let label = |it: &Condition| record.conditions.iter().position(|other| other == it).map(|at| labels.label(at));
     let says = |it: &FillFinding| {
-        let Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, ops } = it.refill.as_ref()?;
+        let Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, passes, .. } =
+            it.refill.as_ref()?;
         Some(number::plain(&format!(
             "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings {arm} from {} to {} a \
-             read. It pays back after {} reads.",
+             read, in passes of {} reads that map the file anew. It pays back after {} such passes; not through a mapping that \
+             stays, where each place faults once.",
             before(it.fill),
             label(condition)?,
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*now_ns_per_op),
             number::duration_glued(*then_ns_per_op),
-            number::count(ops.ceil()),
+            number::count(condition.ops as f64),
+            number::count(passes.ceil()),
         )))
     };
     let silent = |it: &FillFinding, unjudged: &UnjudgedRefill| {
