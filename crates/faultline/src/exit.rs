@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::stderr;
+
 /// How a command ended, when it did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -66,12 +68,12 @@ pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(outcome) => {
             if let Some(says) = outcome.says() {
-                anstream::eprintln!("exit code {}: {says}", outcome as u8);
+                stderr::note(&format!("exit code {}: {says}", outcome as u8));
             }
             ExitCode::from(outcome as u8)
         }
         Err(error) => {
-            anstream::eprintln!("error: {}", report::visible(&format!("{error:#}")));
+            stderr::note(&format!("error: {error:#}"));
             ExitCode::from(match () {
                 () if error.is::<Usage>() => 2,
                 () if error.is::<Stopped>() => Outcome::Interrupted as u8,

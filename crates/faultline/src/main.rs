@@ -14,6 +14,7 @@ mod machine;
 mod measure;
 mod output;
 mod progress;
+mod stderr;
 mod subject;
 
 use clap::Parser;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use schema::{Findings, Record, across::Versus};
 use sys::whole::{Access, Taken, Whole};
 
+pub use crate::stderr::note;
 use crate::{cli::OutputArgs, exit::Usage};
 
 impl OutputArgs {
@@ -266,12 +267,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// A warning on stderr.
 pub fn warn(text: &str) {
-    anstream::eprintln!("warning: {}", report::visible(text));
-}
-
-/// What a script that sees only the exit code should still have in its log.
-pub fn note(text: &str) {
-    anstream::eprintln!("{}", report::visible(text));
+    note(&format!("warning: {text}"));
 }
 
 /// The terminal's width, or what COLUMNS says, or the report's own choice in a pipe.

@@ -235,7 +235,8 @@ fn counted(call: &seccomp_notif, pid: u32) -> Option<(Family, String)> {
     let about = match family.names_path() {
         true => text(call.pid, argument),
         false => {
-            fs::read_link(format!("/proc/{pid}/fd/{argument}")).map_or(String::new(), |it| it.display().to_string())
+            let file = fs::read_link(format!("/proc/{pid}/fd/{argument}")).unwrap_or_default();
+            format!("descriptor {argument}, {}", file.display())
         }
     };
     let of_the_loader = about == "/etc/ld.so.cache" || about.ends_with(".so") || about.contains(".so.");

@@ -325,3 +325,18 @@ fn a_full_disk_behind_stdout_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"));
 }
+
+#[test]
+fn a_stderr_that_takes_nothing_changes_no_exit_code() {
+    let sandbox = Sandbox::new();
+    let codes = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command
+            .stderr(fs::OpenOptions::new().write(true).open("/dev/full").unwrap())
+            .stdout(std::process::Stdio::null());
+        command.status().unwrap().code()
+    };
+    assert_eq!(codes(&["report", "/no/such/file"]), Some(1));
+    assert_eq!(codes(&["history", "--target=nowhere"]), Some(3));
+    assert_eq!(codes(&["reproduce", "no-such-study"]), Some(2));
+}
