@@ -6,7 +6,7 @@ use schema::{
     Bytes, Findings, Labels, Record, State,
     findings::{AnswerOf, Comparison, Confounder, ConfounderKind, Crossover, NoiseFloor, Verdict},
     observation::MechanismFinding,
-    record::{Files, Outcome, Reading, RoundsEnd},
+    record::{Ending, Files, Outcome, Reading, RoundsEnd},
 };
 
 use super::{costs, map::Names};
@@ -73,7 +73,7 @@ pub(crate) fn interrupted(record: &Record) -> Option<String> {
     let passes = counted(record.samples.len(), "pass", "passes");
     let rests = format!("What follows rests on the {passes} made until then.");
     // The label says that already.
-    Some(if reason.eq_ignore_ascii_case("interrupted") { rests } else { format!("{reason}. {rests}") })
+    Some(if record.ending == Some(Ending::Interrupted) { rests } else { format!("{reason}. {rests}") })
 }
 
 /// What would bring more rounds to comparisons, by what ended them; the conditions are named where they are not all.
