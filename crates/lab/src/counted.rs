@@ -333,8 +333,9 @@ mod tests {
 
     #[test]
     fn without_permission_nothing_is_mounted_and_the_reason_says_what_would_change_it() {
-        if let Err(reason) = Tracefs::reach(false) {
-            assert!(reason.contains("--allow-setup"), "{reason}");
+        match Tracefs::reach(false) {
+            Ok(_) => println!("skipped: tracefs is mounted here already"),
+            Err(reason) => assert!(reason.contains("--allow-setup"), "{reason}"),
         }
     }
 
