@@ -207,11 +207,12 @@ fn any_request_is_answered_and_nothing_is_executed_or_written_without_a_permit()
     let before = std::fs::read(&file).unwrap();
     for seed in Effort::of(200).seeds() {
         let mut request = mutated(&corpus, &mut Random(seed));
-        // A permit is the controller's to give.
-        request
-            .pointer_mut("/prepare")
-            .and_then(|it| it.as_object_mut())
-            .map(|it| it.insert("permit".into(), json!({})));
+        // A permit is the controller's to give, and how many blocks there is time for is its to say: making ready takes as
+        // long as it takes to go through them.
+        if let Some(job) = request.pointer_mut("/prepare").and_then(|it| it.as_object_mut()) {
+            job.insert("permit".into(), json!({}));
+            job.entry("ops").and_modify(|ops| *ops = ops.as_u64().map_or(ops.clone(), |it| it.min(10_000).into()));
+        }
         let text = format!("{request}\n");
         match std::panic::catch_unwind(|| say(&text)) {
             Ok(replies) if replies.iter().any(|it| matches!(it, Reply::Prepared { .. })) => ready += 1,
