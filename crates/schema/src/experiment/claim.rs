@@ -245,6 +245,15 @@ impl Experiment {
         for arm in [&claim.arm, &claim.than].into_iter().flatten() {
             self.check_arm(arm)?;
         }
+        if let (Some(arm), Some(than)) = (&claim.arm, &claim.than)
+            && self.arm_name(arm) == self.arm_name(than)
+        {
+            return Err(format!("claim {id:?} compares {arm} with itself"));
+        }
+        let mut asked = self.comparisons.iter().filter(|it| claim.compare.is_none() || it.name == claim.compare);
+        if claim.arm.is_some() && !asked.any(|it| it.has_any(&claim.only)) {
+            return Err(format!("claim {id:?}: no condition of its comparisons is one of those in \"where\""));
+        }
         let told = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];
         if told.iter().filter(|&&it| it).count() != 1 {
             return Err(format!("claim {id:?} needs one of arm (with expect), scenario, or not_testable"));

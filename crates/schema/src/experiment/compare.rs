@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CELLS_MAX, Variant, one_or_many};
+use super::{CELLS_MAX, Variant, Where, one_or_many};
 use crate::{Arm, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
@@ -355,5 +355,39 @@ impl Compare {
             ));
         }
         Ok(())
+    }
+
+    /// Whether everything that was written down can change what is measured. Not asked after filters, which leave less.
+    ///
+    /// # Errors
+    /// As `validate`.
+    pub(super) fn has_effect(&self) -> Result<(), (&'static str, String)> {
+        let own = || self.arms.iter().map(|it| &it.own);
+        let states = self.state.iter().copied().chain(own().filter_map(|it| it.state));
+        if self.memory.is_some() && !states.into_iter().any(|it| it == State::Limited) {
+            return Err(("memory", "memory is for state limited, and no state here is".into()));
+        }
+        let workloads = self.workload.iter().copied().chain(own().filter_map(|it| it.workload));
+        if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
+            return Err((
+                "aligned",
+                "blocks in ascending order are always aligned; aligned = false is for random places".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether any of its conditions, at the published size too, is one that a claim is about.
+    pub(super) fn has_any(&self, only: &Where) -> bool {
+        fn meet<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
+            wanted.is_empty() || there.any(|it| wanted.contains(&it))
+        }
+        meet(&only.state, self.state.iter().copied())
+            && meet(&only.block, self.block.iter().chain(&self.full_block).copied())
+            && meet(&only.workload, self.workload.iter().copied())
+            && meet(&only.consume, self.consume.iter().copied())
+            && meet(&only.read_bps, self.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
+            && meet(&only.aligned, self.aligned.iter().copied())
+            && meet(&only.durability, self.durability.iter().copied())
     }
 }

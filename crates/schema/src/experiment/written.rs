@@ -338,7 +338,7 @@ impl WrittenCompare {
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
             fill: self.fill.map_or_else(|| Ok(in_order()), |written| words(written, problem))?,
         };
-        compare.validate().map_err(|(what, message)| {
+        compare.validate().and_then(|()| compare.has_effect()).map_err(|(what, message)| {
             let written = spans.into_iter().find(|(key, _)| *key == what).and_then(|(_, span)| span);
             problem(written.unwrap_or(workload_span), message)
         })?;
@@ -435,6 +435,51 @@ state = ["cold", "cached"]
             let found = Experiment::parse("my", &text).unwrap_err();
             assert_eq!((found.line, found.key.as_deref()), (Some(6), Some("arms")), "{own}: {found:?}");
         }
+    }
+
+    #[test]
+    fn what_can_have_no_effect_is_refused_where_it_is_written() {
+        let lines = GOOD.lines().count();
+        let of = |text: &str| Experiment::parse("my", text).map(drop).map_err(|it| (it.line, it.key));
+        let refused = |key: &str| Err((Some(lines + 1), Some(key.to_string())));
+        for (line, key) in
+            [("memory = 0.5", "memory"), ("aligned = false", "aligned"), ("aligned = [true, false]", "aligned")]
+        {
+            assert_eq!(of(&format!("{GOOD}{line}\n")), refused(key), "{line}");
+        }
+        assert_eq!(of(&format!("{GOOD}memory = 0.5\n").replace("\"cold\"", "\"limited\"")), Ok(()));
+        assert_eq!(of(&format!("{GOOD}aligned = false\n").replace("\"scan\"", "\"random\"")), Ok(()));
+
+        let claim = |than: &str, only: &str| {
+            let who = format!("arm = \"pread\"\nthan = \"{than}\"\nexpect = \"lower\"\n{only}\n");
+            of(&format!("{GOOD}[[claim]]\nid = \"a\"\nsays = \"s\"\n{who}"))
+        };
+        for only in
+            ["", "where = { state = [\"cold\"], block = [\"64 KiB\"] }", "where = { read_bps = [0], aligned = [true] }"]
+        {
+            assert_eq!(claim("half", only), Ok(()), "{only}");
+        }
+        assert_eq!(claim("native/pread", ""), refused("[[claim]]"));
+        for only in [
+            "state = [\"mapped\"]",
+            "block = [\"5 KiB\"]",
+            "workload = [\"random\"]",
+            "consume = [\"copy\"]",
+            "read_bps = [\"1 MB\"]",
+            "aligned = [false]",
+            "durability = [\"sync-each\"]",
+        ] {
+            assert_eq!(claim("half", &format!("where = {{ {only} }}")), refused("[[claim]]"), "{only}");
+        }
+        // In no one comparison together.
+        let other =
+            "[[compare]]\narms = [\"pread\", \"half\"]\nworkload = \"random\"\nblock = 64\nstate = \"mapped\"\n";
+        let two = |only: &str| {
+            let who = format!("arm = \"pread\"\nthan = \"half\"\nexpect = \"lower\"\nwhere = {{ {only} }}\n");
+            of(&format!("{GOOD}{other}[[claim]]\nid = \"a\"\nsays = \"s\"\n{who}"))
+        };
+        assert_eq!(two("state = [\"mapped\"], block = [64]"), Ok(()));
+        assert!(two("state = [\"mapped\"], block = [4096]").is_err());
     }
 
     #[test]
