@@ -154,6 +154,12 @@ mod tests {
             let pattern: CellPattern = format!("{} native/mmap", labels.label(at)).parse().unwrap();
             assert!(pattern.is_about("native/mmap", condition), "{}", labels.label(at));
         }
+        for written in ["scan 4 KiB cold pread (half)", "native/pread (half) scan", "pread (half) scan 4KiB"] {
+            let pattern: CellPattern = written.parse().unwrap();
+            assert_eq!(pattern.arm, "native/pread (half)", "{written}");
+        }
+        let pattern: CellPattern = "jvm/stream (own file) scan".parse().unwrap();
+        assert_eq!(pattern.arm, "jvm/stream (own file)");
         let words = ["range", "of", "4", "KiB", "at", "1", "MiB"];
         assert!(Filter::parse(&words).1.is_empty());
     }

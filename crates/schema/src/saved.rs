@@ -205,7 +205,11 @@ impl std::str::FromStr for CellPattern {
         let arm = match words {
             [] => return Err(format!("{text:?} names no arm; {FORM}")),
             [first, ..] if first.starts_with(COMMANDS) => words.join(" "),
-            [_, own, .., last] | [_, own @ last] if own.starts_with('(') && last.ends_with(')') => words.join(" "),
+            // As compare prints it, without the native runtime, or in full.
+            [arm, own, .., last] | [arm, own @ last] if own.starts_with('(') && last.ends_with(')') => {
+                let arm = arm.parse::<crate::Arm>().map_or_else(|_| arm.to_string(), |it| it.name);
+                format!("{arm} {}", words[1..].join(" "))
+            }
             [arm] => arm.parse::<crate::Arm>().map_err(|error| format!("{error}; {FORM}"))?.name,
             [arm, word, ..] => {
                 let word = if arm.parse::<crate::Arm>().is_ok() { word } else { arm };
