@@ -255,13 +255,13 @@ pub struct OutputArgs {
     /// Write one JSON document (record and findings) to stdout, which then has nothing else, or to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub json: Option<Option<PathBuf>>,
-    /// Write a summary for a pull request
+    /// Write a summary for a pull request; - is stdout
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Write one CSV row per sample
+    /// Write one CSV row per sample; - is stdout
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a self-contained page with charts
+    /// Write a self-contained page with charts; - is stdout
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Overwrite existing files
@@ -353,10 +353,10 @@ pub struct CompareArgs {
     /// Print one JSON document instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// Write a summary for a pull request
+    /// Write a summary for a pull request; - is stdout
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Write a self-contained page with charts
+    /// Write a self-contained page with charts; - is stdout
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Overwrite existing files

@@ -20,26 +20,9 @@ impl OutputArgs {
     /// # Errors
     /// A file exists already and `--force` was not given, or its folder does not.
     pub fn check(&self) -> Result<()> {
-        if let [one, other, ..] = self.on_stdout()[..] {
-            return Err(
-                Usage(format!("{one} and {other} cannot both go to stdout; name a file for one of them")).into()
-            );
-        }
-        for path in self.files() {
-            let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if !folder.is_dir() {
-                return Err(
-                    Usage(format!("cannot write {}: there is no folder {}", path.display(), folder.display())).into()
-                );
-            }
-            if path.is_dir() {
-                return Err(Usage(format!("cannot write {}: it is a folder", path.display())).into());
-            }
-            if path.is_file() && !self.force {
-                return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
-            }
-        }
-        Ok(())
+        let json = self.json.as_ref().map(|path| path.as_deref().unwrap_or(Path::new(STDOUT)));
+        let [markdown, csv, html] = [&self.markdown, &self.csv, &self.html].map(Option::as_deref);
+        check(&[("--json", json), ("--markdown", markdown), ("--csv", csv), ("--html", html)], self.force)
     }
 
     /// As `check`, for a dry run: of what has not been measured there is a plan, as text or as JSON, and nothing else.
@@ -105,6 +88,50 @@ impl OutputArgs {
 
     fn json_on_stdout(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_deref().is_none_or(is_stdout))
+    }
+}
+
+/// Whether all documents that are asked for, each by its option, can be written where they are to go.
+///
+/// # Errors
+/// Two of them go to one place, a file exists already and is not to be overwritten, or its folder does not exist.
+pub fn check(documents: &[(&'static str, Option<&Path>)], force: bool) -> Result<()> {
+    let asked: Vec<(&str, &Path)> = documents.iter().filter_map(|&(option, path)| Some((option, path?))).collect();
+    for (at, (option, path)) in asked.iter().enumerate() {
+        let Some((other, _)) = asked[..at].iter().find(|(_, other)| is_same_place(other, path)) else { continue };
+        return Err(Usage(match is_stdout(path) {
+            true => format!("{other} and {option} cannot both go to stdout; name a file for one of them"),
+            false => format!("{other} and {option} cannot both go to {}; name another file", path.display()),
+        })
+        .into());
+    }
+    for (_, path) in asked.into_iter().filter(|(_, path)| !is_stdout(path)) {
+        let folder = folder_of(path);
+        if !folder.is_dir() {
+            return Err(
+                Usage(format!("cannot write {}: there is no folder {}", path.display(), folder.display())).into()
+            );
+        }
+        if path.is_dir() {
+            return Err(Usage(format!("cannot write {}: it is a folder", path.display())).into());
+        }
+        if path.is_file() && !force {
+            return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
+        }
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether two documents would replace or follow each other there, whether or not there is a file yet.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| Some((fs::canonicalize(folder_of(path)).ok()?, path.file_name()?.to_owned()));
+    match is_stdout(one) || is_stdout(other) {
+        true => is_stdout(one) && is_stdout(other),
+        false => is_same_file(one, other) || place(one).is_some_and(|it| Some(it) == place(other)),
     }
 }
 
@@ -242,14 +269,17 @@ fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
     };
     // The file that a link leads to is replaced, and the link stays.
     let path = if taken == Taken::Replace { fs::canonicalize(path)? } else { path.to_path_buf() };
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(&path);
     let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));
     Whole::write(folder, &temporary, text.as_bytes(), access)?.name(&path, taken).map(drop)
 }
 
-/// `-` is stdout, as for other programs.
+/// How stdout is written where a file may be named, as for other programs.
+const STDOUT: &str = "-";
+
+/// Whether a file that was named is stdout.
 pub fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
+    path.as_os_str() == STDOUT
 }
 
 /// Text on stdout; colour is taken out unless that is a terminal. A reader that closed the pipe (`| head`) has what it

@@ -278,6 +278,31 @@ fn a_dash_is_stdout_and_takes_one_document() {
 }
 
 #[test]
+fn no_two_documents_go_to_one_place_and_nothing_is_measured_before_that_is_known() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    sandbox.run_short(&file, &[]).sane();
+    let id = sandbox.record().id;
+    fs::write(sandbox.at("there"), "there").unwrap();
+    std::os::unix::fs::symlink("there", sandbox.at("link")).unwrap();
+    for [one, other] in [["new", "./new"], ["there", "there"], ["there", "link"]] {
+        let (html, csv) = (format!("--html={one}"), format!("--csv={other}"));
+        sandbox.run(&["report", &html, &csv, "--force"]).refused(2, &["--html", "--csv"]);
+        sandbox.run_short(&file, &[&html, &csv, "--force"]).refused(2, &["--html", "--csv"]);
+        let markdown = format!("--markdown={other}");
+        sandbox.run(&["compare", &id, &id, &html, &markdown, "--force"]).refused(2, &["--html", "--markdown"]);
+    }
+    for both in [["--html=-", "--markdown=-"], ["--json", "--markdown=-"], ["--json", "--html=-"]] {
+        let options = both.map(|it| it.trim_end_matches("=-"));
+        let output = sandbox.run(&[&["compare", &id, &id][..], &both].concat());
+        assert_eq!(output.stdout, "");
+        output.refused(2, &options);
+    }
+    assert_eq!(fs::read_to_string(sandbox.at("there")).unwrap(), "there");
+    assert_eq!(sandbox.left(), ["file", "link", "there"]);
+}
+
+#[test]
 fn the_help_lists_every_word_that_there_is() {
     let help = Sandbox::new().run(&["run", "--help"]).expect(0).stdout;
     let words = Consume::ALL.iter().map(|it| it.word()).chain(State::ALL.iter().map(|it| it.word()));

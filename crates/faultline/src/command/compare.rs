@@ -13,6 +13,9 @@ use crate::{
 };
 
 pub fn run(args: &CompareArgs) -> Result<Outcome> {
+    let json = args.json.then_some(Path::new("-"));
+    let documents = [("--json", json), ("--markdown", args.markdown.as_deref()), ("--html", args.html.as_deref())];
+    output::check(&documents, args.force)?;
     let store = history::Store::open(None)?;
     let loaded: Vec<Vec<(Record, Findings)>> =
         args.runs.iter().map(|side| load(&store, side)).collect::<Result<_>>()?;
@@ -48,9 +51,6 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
         .into());
     }
     for path in [&args.markdown, &args.html].into_iter().flatten() {
-        if path.is_file() && !args.force {
-            return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
-        }
         loaded.iter().flatten().try_for_each(|(record, _)| output::spare_measured(record, path))?;
     }
     if let Some(path) = &args.markdown {
