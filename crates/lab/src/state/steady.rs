@@ -103,6 +103,16 @@ impl WarmUp {
         self.passes.push(misses);
     }
 
+    /// What warm passes take, at least, before one that does not settle early, by the first of them.
+    pub fn least(first: Duration) -> Duration {
+        first.saturating_mul(PASSES_MIN as u32)
+    }
+
+    /// Whether those and the timed pass end in the time that was left after the first.
+    pub fn fits(first: Duration, left: Duration) -> bool {
+        WarmUp::least(first) <= left
+    }
+
     /// How many passes there were, and what the last one counted.
     pub fn readings(&self) -> BTreeMap<String, Reading<f64>> {
         let mut readings = self.passes.last().map(|it| it.readings("warm_")).unwrap_or_default();
@@ -204,6 +214,14 @@ mod tests {
         assert_eq!(settled(&[0.89, 0.515, 0.5]), Some(Ok(())));
         assert_eq!(settled(&[40.0, 40.7]), Some(Ok(())), "two points in a hundred where the share is above 1");
         assert_eq!(settled(&[40.0, 42.0]), None);
+    }
+
+    #[test]
+    fn a_first_pass_shows_whether_the_others_and_a_timed_one_end_in_time() {
+        let second = Duration::from_secs(1);
+        assert!(WarmUp::fits(second, 3 * second) && WarmUp::fits(Duration::ZERO, Duration::ZERO));
+        assert!(!WarmUp::fits(second, 2 * second) && !WarmUp::fits(second, Duration::ZERO));
+        assert_eq!(WarmUp::least(second), 3 * second);
     }
 
     #[test]

@@ -31,6 +31,7 @@ use commanding::Commanding;
 pub(super) use counting::Counting;
 use device::of_device;
 pub(super) use kind::Kind;
+use reach::{Only, Reached};
 use reading::Reads;
 use writing::Writes;
 
@@ -169,7 +170,7 @@ impl Bench<'_> {
             self.filled = None;
         }
         kind.finish(self, condition, &mut pass)?;
-        pass.overhead_ns = (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
+        pass.overhead_ns += (began.elapsed().as_nanos() as f64 - pass.done.phases.total_ns() as f64).max(0.0);
         Ok(pass)
     }
 
@@ -203,6 +204,12 @@ impl Bench<'_> {
     ) -> Result<Pass, Trouble> {
         let &Work { kind, arm, condition, target } = work;
         let reached = self.reach(link, work)?;
+        if let Some(Only { done, warm_ns, went }) = reached.only {
+            let unknown = || Reading::unavailable("no timed pass was made");
+            let (resident_before, resident_after) = (unknown(), unknown());
+            let Reached { invalid, readings, .. } = reached;
+            return Ok(Pass { done, readings, resident_before, resident_after, invalid, overhead_ns: warm_ns, went });
+        }
         let resident_before = residency(work);
         let before = state::verify_before(condition.state, &resident_before);
         let look_at_mappings =

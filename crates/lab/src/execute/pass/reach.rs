@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use schema::{State, record::Reading};
+use schema::{State, protocol::Done, record::Reading};
 
 use super::{super::Bench, Work};
 use crate::{
@@ -18,6 +18,16 @@ use crate::{
 pub(super) struct Reached {
     pub(super) invalid: Option<String>,
     pub(super) readings: BTreeMap<String, Reading<f64>>,
+    /// The only warm pass of a trial that had no time for more. It stands for the timed one.
+    pub(super) only: Option<Only>,
+}
+
+/// The first warm pass of a trial, after which the others and the timed one would not have fitted into the time left.
+pub(super) struct Only {
+    pub(super) done: Done,
+    /// What warm passes take before each timed one, at least, in nanoseconds.
+    pub(super) warm_ns: f64,
+    pub(super) went: [Instant; 2],
 }
 
 impl Bench<'_> {
@@ -54,6 +64,7 @@ impl Bench<'_> {
         let &Work { arm, condition, kind, .. } = work;
         let began = Instant::now();
         let mut warm_up = WarmUp::new(condition.memory_bytes.unwrap_or(0));
+        let mut only = None;
         let invalid = loop {
             let before = sys::process::io(link.pid());
             let done = link.go_warm(self.draw.passes, warm_up.next(), self.clock.pass_limit())?;
@@ -68,12 +79,19 @@ impl Bench<'_> {
                 }
             };
             kind.between(self, link, work)?;
+            // Only trials have no expected time by which they are begun or not.
+            let is_first_of_trial = self.draw.round == 0 && warm_up.next() == 1;
+            if is_first_of_trial && !WarmUp::fits(began.elapsed(), self.clock.left()) {
+                let went = [began, Instant::now()];
+                only = Some(Only { done, warm_ns: WarmUp::least(began.elapsed()).as_nanos() as f64, went });
+                break Some("the budget has no time for the passes that show a steady state".into());
+            }
             warm_up.add(read, Misses::of(arm, condition, &done, read));
             match warm_up.settled(began.elapsed(), self.clock.warm_up_limit()) {
                 None => {}
                 Some(settled) => break settled.err().map(|it| it.to_string()),
             }
         };
-        Ok(Reached { invalid, readings: warm_up.readings() })
+        Ok(Reached { invalid, readings: warm_up.readings(), only })
     }
 }
