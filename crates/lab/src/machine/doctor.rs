@@ -4,6 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use schema::{Condition, Consume, State, record::ReclaimScheme, runtime::Can};
 
+use sys::cache::Way;
+
 use super::host;
 use crate::{cgroups::Cgroups, counted, plan::possible, probe, runtime, target::Target};
 
@@ -46,7 +48,11 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     for &it in State::ALL {
         check(&format!("state {it}"), state(it, target, &cgroups));
     }
-    check("verifying residency", target.way().map(|way| format!("with {}", way.word())));
+    let way = target.way().map(|way| format!("with {}", way.word()));
+    // A look evicts nothing, so it cannot prove what a run would use.
+    let also =
+        target.is_unproved().then(|| format!("; a run that may evict the file tries {} too", Way::Nowait.word()));
+    check("verifying residency", way.map_err(|reason| format!("{reason}{}", also.unwrap_or_default())));
     check(
         "folio sizes in the cache",
         sys::folio::orders(&target.file, 0, target.bytes.min(1 << 20))

@@ -65,10 +65,10 @@ fn as_found(target: &Target) -> Result<(), String> {
     match &target.found {
         Reading::Value(Resident { pages, of }) if pages == of => Ok(()),
         Reading::Value(Resident { pages, of }) => {
-            let percent = *pages as f64 / *of as f64 * 100.0;
+            // A share would be rounded, and read as all of it where only a few pages are missing.
             Err(format!(
-                "{percent:.0} % of it was in the page cache when the run began; as found, a file is measured where all of \
-                 it was, because passes would bring in the rest"
+                "{pages} of its {of} pages were in the page cache when the run began; as found, a file is measured where all \
+                 of them were, because passes would bring in the rest"
             ))
         }
         Reading::Unavailable { unavailable } => Err(unavailable.clone()),
