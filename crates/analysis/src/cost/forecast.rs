@@ -72,7 +72,7 @@ pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
     }
     let mut remarks = remarks(asked, reached, &arms, resident_share, record);
     if arms.iter().any(|it| it.seconds.value().is_some()) {
-        remarks.extend(kinds.into_iter().map(|kind| said(&basis.own, kind)));
+        remarks.extend(kinds.into_iter().flat_map(|kind| said(&basis.own, kind)));
     }
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
@@ -202,37 +202,72 @@ fn kin(own: &[PredictedCell], kind: Kind) -> Option<(Sample, bool)> {
     of_fill.map(|it| (it, true)).or_else(|| Some((of(None)?, false)))
 }
 
+/// Where 90 % of the errors lie that the costs have for the run's own cells, as logarithms of measured over predicted. The
+/// estimate is the sum of the terms, which is not corrected: where nearly all errors lie on one side of it, it is an end of
+/// its interval.
+fn errors(own: &[PredictedCell], kind: Kind) -> Option<Errors> {
+    let (sample, alike) = kin(own, kind)?;
+    let (low, high) = (sample.quantile(0.05), sample.quantile(0.95));
+    let lean = match () {
+        () if low > 0.0 => Some(Lean::TooShort),
+        () if high < 0.0 => Some(Lean::TooLong),
+        () => None,
+    };
+    Some(Errors { cells: sample.count(), alike, low: low.min(0.0), high: high.max(0.0), lean })
+}
+
+struct Errors {
+    cells: usize,
+    /// All cells have the fill that is asked for.
+    alike: bool,
+    low: f64,
+    high: f64,
+    lean: Option<Lean>,
+}
+
+/// What the costs predict for nearly all cells of a kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lean {
+    TooShort,
+    TooLong,
+}
+
 fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: bool) -> Estimate {
     let seconds: f64 = terms.iter().map(|it| it.ns).sum::<f64>() / 1e9;
-    let (low, high) = match kin(own, kind) {
-        Some((sample, _)) => (sample.quantile(0.05).min(0.0), sample.quantile(0.95).max(0.0)),
-        None => (-UNKNOWN.ln(), UNKNOWN.ln()),
-    };
+    let (low, high) = errors(own, kind).map_or((-UNKNOWN.ln(), UNKNOWN.ln()), |it| (it.low, it.high));
     let power = if beyond { BEYOND } else { 1.0 };
     // A factor of e to the fiftieth says as little as any larger one.
     let at = |log: f64| seconds * (log * power).clamp(-50.0, 50.0).exp();
     Estimate { median: seconds, ci_low: at(low), ci_high: at(high) }
 }
 
-fn said(own: &[PredictedCell], of: Kind) -> String {
+/// How the interval came about, and whether the estimate is an end of it.
+fn said(own: &[PredictedCell], of: Kind) -> Vec<String> {
     let kind = match of.waits {
         Waits::Memory => "that stay in memory",
         Waits::PageCache => "that wait for the device",
         Waits::Around => "that read around the page cache",
     };
-    match kin(own, of) {
-        Some((sample, alike)) => {
-            let fill = of.fill.filter(|_| alike).map_or_else(String::new, |fill| format!(" after fill {fill}"));
-            format!(
-                "The interval is where 90 % of the run's own {} cells {kind}{fill} lay around what the same costs predict for \
-                 them; cells whose block was calibrated are none of them",
-                thousands(sample.count() as u64)
-            )
-        }
-        None => format!(
-            "The run has too few cells {kind} to show how far off the costs are, so the interval is a factor of {UNKNOWN} either way"
-        ),
-    }
+    let Some(Errors { cells, alike, lean, .. }) = errors(own, of) else {
+        return vec![format!(
+            "The run has too few cells {kind} to show how far off the costs are, so the interval is a factor of {UNKNOWN} either \
+             way, before it is widened for anything else"
+        )];
+    };
+    let fill = of.fill.filter(|_| alike).map_or_else(String::new, |fill| format!(" after fill {fill}"));
+    let from = format!(
+        "The interval holds the estimate, and is where 90 % of the run's own {} cells {kind}{fill} lay around what the same \
+         costs predict for them; cells whose block was calibrated are none of them",
+        thousands(cells as u64)
+    );
+    let lean = lean.map(|lean| {
+        let (measured, end) = match lean {
+            Lean::TooShort => ("longer", "shortest"),
+            Lean::TooLong => ("shorter", "longest"),
+        };
+        format!("Nearly all of these cells took {measured} than predicted, so the estimate is the {end} time of its interval")
+    });
+    std::iter::once(from).chain(lean).collect()
 }
 
 fn remarks(asked: &Asked, reached: u64, arms: &[ForecastArm], resident_share: f64, record: &Record) -> Vec<String> {
@@ -281,9 +316,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn an_arm_around_the_page_cache_is_judged_by_cells_of_its_kind_in_every_state() {
-        let cell = |arm: &str, state, measured_ns_per_op: f64| PredictedCell {
+    fn cell(arm: &str, state: State, measured_ns_per_op: f64) -> PredictedCell {
+        PredictedCell {
             id: CellId { condition: ConditionId { condition_index: 0, comparison_index: None }, cell: 0 },
             arm: arm.into(),
             condition: Condition { state, ..Condition::plain(1 << 30) },
@@ -292,7 +326,39 @@ mod tests {
             error: 0.0,
             held_out: false,
             not_counted: None,
-        };
+        }
+    }
+
+    #[test]
+    fn an_interval_holds_its_estimate_and_errors_on_one_side_are_named() {
+        let kind = Kind { waits: Waits::PageCache, fill: None };
+        let terms = [CostComponent {
+            cause: schema::unit_cost::Cause::Device,
+            what: schema::unit_cost::Quantity::Reads,
+            request_bytes: None,
+            count: 1.0,
+            unit_ns: 1e9,
+            ns: 1e9,
+        }];
+        for (measured, lean) in [
+            ([1.7, 1.9, 2.0, 3.0, 4.1, 4.1], Some(Lean::TooShort)),
+            ([0.2, 0.3, 0.3, 0.4, 0.5, 0.6], Some(Lean::TooLong)),
+            ([0.5, 0.8, 1.0, 1.1, 1.2, 2.0], None),
+        ] {
+            let own = measured.map(|it| cell("native/pread", State::Cold, it));
+            assert_eq!(errors(&own, kind).and_then(|it| it.lean), lean, "{measured:?}");
+            let Estimate { median, ci_low, ci_high } = interval(&terms, &own, kind, false);
+            assert!(ci_low <= median && median <= ci_high, "{measured:?}");
+            assert_eq!(
+                (ci_low == median, ci_high == median),
+                (lean == Some(Lean::TooShort), lean == Some(Lean::TooLong))
+            );
+            assert_eq!(said(&own, kind).len(), 1 + usize::from(lean.is_some()));
+        }
+    }
+
+    #[test]
+    fn an_arm_around_the_page_cache_is_judged_by_cells_of_its_kind_in_every_state() {
         let of = |arm: &str, state, ratio: f64| vec![cell(arm, state, ratio); ENOUGH];
         let own = [
             of("native/direct", State::Cached, 3.0),
