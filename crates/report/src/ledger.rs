@@ -13,11 +13,11 @@ use crate::{
 pub fn claims(ledger: &Ledger, style: Style) -> String {
     let mut page = Page::new(style);
     let columns = claim::columns(&page, ledger.entries.iter().map(|entry| &entry.claim));
-    let mut before: Option<(&str, &str)> = None;
+    let mut before: Option<(&str, &str, &str)> = None;
     for entry in &ledger.entries {
-        let here = (entry.claim.study.as_str(), entry.run.as_str());
+        let here = (entry.claim.study.as_str(), entry.title.as_str(), entry.run.as_str());
         if before != Some(here) {
-            heading(&mut page, entry, before.is_some_and(|(study, _)| study == here.0));
+            heading(&mut page, entry, before.is_some_and(|(study, title, _)| (study, title) == (here.0, here.1)));
         }
         before = Some(here);
         claim::write_one(&mut page, &entry.claim, columns);
@@ -25,13 +25,13 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
             let (run, verdict) = (shell::short(run), verdict.words());
             let (text, paint) = match why {
                 Later::Undecided => {
-                    (format!("the later run {run} did not decide it: {verdict}: {reason}"), Paint::Quiet)
+                    (format!("the later run {run} did not decide it: {}", said(verdict, reason)), Paint::Quiet)
                 }
                 Later::NarrowerAgrees => {
                     (format!("the later run {run} measured a part of it, and agrees"), Paint::Quiet)
                 }
                 Later::NarrowerContradicts => (
-                    format!("the later run {run} measured a part of it, and contradicts: {verdict}: {reason}"),
+                    format!("the later run {run} measured a part of it, and contradicts: {}", said(verdict, reason)),
                     Paint::Unsure,
                 ),
             };
@@ -46,6 +46,11 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
     page.blank();
     page.paragraph(0, Paint::Heading, &counts(ledger));
     page.finish()
+}
+
+/// A verdict with its reason, which may begin with the verdict.
+fn said(verdict: &str, reason: &str) -> String {
+    if reason.starts_with(verdict) { reason.to_string() } else { format!("{verdict}: {reason}") }
 }
 
 fn heading(page: &mut Page, entry: &LedgerEntry, goes_on: bool) {
@@ -87,7 +92,13 @@ pub fn claims_json(ledger: &Ledger) -> String {
     let entries = ledger.entries.iter().map(|entry| {
         let mut value = serde_json::to_value(&entry.claim).expect("maps have string keys and nothing else can fail");
         let host = &entry.made_on.host;
-        for (key, text) in [("run", &entry.run), ("when", &entry.when), ("host", host), ("kernel", &entry.kernel)] {
+        for (key, text) in [
+            ("title", &entry.title),
+            ("run", &entry.run),
+            ("when", &entry.when),
+            ("host", host),
+            ("kernel", &entry.kernel),
+        ] {
             value[key] = text.clone().into();
         }
         value["origin"] = serde_json::json!(entry.made_on.origin);

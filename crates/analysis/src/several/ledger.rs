@@ -78,7 +78,8 @@ impl Claims {
         let experiment = &record.experiment;
         let settled = |claim: &Claim| {
             self.entries.iter().any(|(rank, it)| {
-                (&it.claim.study, &it.claim.id, &it.claim.says) == (&experiment.name, &claim.id, &claim.says)
+                (&it.claim.study, &it.title) == (&experiment.name, &experiment.title)
+                    && (&it.claim.id, &it.claim.says) == (&claim.id, &claim.says)
                     && it.made_on.machine() == answers_for.machine()
                     && rank.standing == Standing::Decisive
                     && rank.started >= record.started
@@ -111,7 +112,7 @@ impl Claims {
         let mut of_claims: Vec<Vec<(Rank, LedgerEntry)>> = Vec::new();
         for entered in self.entries {
             let same = |it: &LedgerEntry| {
-                it.made_on.machine() == entered.1.made_on.machine() && is_same(&studies, &it.claim, &entered.1.claim)
+                it.made_on.machine() == entered.1.made_on.machine() && is_same(&studies, it, &entered.1)
             };
             match of_claims.iter_mut().find(|it| same(&it[0].1)) {
                 Some(same) => same.push(entered),
@@ -122,8 +123,13 @@ impl Claims {
         let wanted = |name: &str| only.is_none_or(|only| only == name);
         entries.retain(|it| wanted(&it.claim.study));
         let place = |name: &str| studies.iter().position(|it| it.name == name).unwrap_or(studies.len());
-        // Stable: claims of one run stay in the order in which they were written.
-        entries.sort_by_cached_key(|it| (place(&it.claim.study), it.claim.study.clone()));
+        // Stable: claims of one run stay in the order in which they were written. A study that is built in is one, however it
+        // was titled.
+        entries.sort_by_cached_key(|it| {
+            let study = place(&it.claim.study);
+            let title = if study == studies.len() { it.title.clone() } else { String::new() };
+            (study, it.claim.study.clone(), title)
+        });
         let never = |it: &&Experiment| wanted(&it.name) && !entries.iter().any(|entry| entry.claim.study == it.name);
         let not_run: Vec<(String, String)> =
             studies.iter().filter(never).map(|it| (it.name.clone(), it.title.clone())).collect();
@@ -138,11 +144,13 @@ impl Claims {
     }
 }
 
-/// Whether two runs speak of one claim. Two files of experiments may have one name, and claims of one id; a study that is
-/// built in is one, however its claims were worded.
-fn is_same(built_in: &[Experiment], one: &ClaimFinding, other: &ClaimFinding) -> bool {
-    (&one.study, &one.id) == (&other.study, &other.id)
-        && (one.says == other.says || built_in.iter().any(|it| it.name == one.study))
+/// Whether two runs speak of one claim. Two files of experiments may have one name, and claims of one id and wording: their
+/// titles are all in a record that tells them apart, because options change what is measured. A study that is built in is
+/// one, however it was worded.
+fn is_same(built_in: &[Experiment], one: &LedgerEntry, other: &LedgerEntry) -> bool {
+    let (claim, same) = (&one.claim, &other.claim);
+    (&claim.study, &claim.id) == (&same.study, &same.id)
+        && ((&one.title, &claim.says) == (&other.title, &same.says) || built_in.iter().any(|it| it.name == claim.study))
 }
 
 /// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.

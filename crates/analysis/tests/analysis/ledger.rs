@@ -75,6 +75,26 @@ fn the_newest_run_that_decided_a_claim_counts() {
 }
 
 #[test]
+fn two_files_of_one_name_are_two_experiments_by_their_titles() {
+    let titled = |title: &str, record: Record| {
+        let mut record = record;
+        record.experiment.title = title.into();
+        record
+    };
+    let mut runs = [
+        titled("One", run(1, 10, 5_000.0)),
+        titled("Another", run(2, 10, 20_000.0)),
+        titled("One", run(3, 10, 5_000.0)),
+    ];
+    for _ in 0..2 {
+        runs.reverse();
+        let entries = ledger(&runs).entries;
+        let found: Vec<_> = entries.iter().map(|it| (it.title.as_str(), it.run.as_str(), it.claim.verdict)).collect();
+        assert_eq!(found, [("Another", "2", Reversed), ("One", "3", Holds)]);
+    }
+}
+
+#[test]
 fn a_run_that_could_not_test_a_claim_replaces_none_that_could() {
     check(&[run(1, 10, 5_000.0), narrow(2)], Holds, 1, Some(2));
     check(&[run(1, 10, 5_000.0), narrow(2), narrow(3)], Holds, 1, Some(3));
