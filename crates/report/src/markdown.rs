@@ -28,12 +28,9 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     } else {
         push(&mut out, format_args!("{}\n\n", escape(&summary::title(record))));
     }
-    for (label, text) in
-        [("Interrupted", summary::interrupted(record)), ("Nothing decided", summary::nothing_decided(record, findings))]
-    {
-        if let Some(text) = text {
-            push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
-        }
+    let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
+    for (label, text) in interrupted.into_iter().chain(summary::undecided(record, findings)) {
+        push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
     }
     for text in summary::confounders(record, findings) {
         push(&mut out, format_args!("> **Not only reading:** {}\n\n", escape(&text)));

@@ -54,14 +54,14 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
 }
 
 fn notices(page: &mut Page, record: &Record, findings: &Findings) {
-    let interrupted = summary::interrupted(record).map(|text| ("Interrupted:", text));
-    let undecided = summary::nothing_decided(record, findings).map(|text| ("Nothing decided:", text));
-    let confounders = summary::confounders(record, findings).into_iter().map(|text| ("Not only reading:", text));
+    let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
+    let undecided = summary::undecided(record, findings);
+    let confounders = summary::confounders(record, findings).into_iter().map(|text| ("Not only reading", text));
     for (i, (label, text)) in interrupted.into_iter().chain(undecided).chain(confounders).enumerate() {
         if i == 0 {
             page.blank();
         }
-        page.labelled(0, label, Paint::Unsure, &text);
+        page.labelled(0, &format!("{label}:"), Paint::Unsure, &text);
     }
 }
 

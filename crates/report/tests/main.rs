@@ -138,8 +138,12 @@ fn judge(run: &mut Run, verdict: Verdict) {
 
 /// What stands behind "Nothing decided:".
 fn nothing_decided(run: &Run) -> String {
+    behind("Nothing decided:", run)
+}
+
+fn behind(label: &str, run: &Run) -> String {
     let text = squeezed(&overview(run));
-    let after = text.split("Nothing decided:").nth(1).unwrap_or_else(|| panic!("{text}"));
+    let after = text.split(label).nth(1).unwrap_or_else(|| panic!("{text}"));
     after.split(" cold no page").next().unwrap().to_string()
 }
 
@@ -190,7 +194,7 @@ fn a_tie_beside_undecided_arms_answers_nothing() {
     judge(&mut run, Verdict::Undecided);
     run.findings.comparisons[0].verdict = Verdict::Same;
     assert!(!run.findings.is_decided());
-    assert!(nothing_decided(&run).contains("9 of 10 comparisons are undecided"));
+    assert!(behind("Fastest arm undecided:", &run).contains("9 of 10 comparisons are undecided"));
 }
 
 #[test]
@@ -265,6 +269,12 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         let other = if advised == "--budget" { "--rounds" } else { "--budget" };
         assert!(advice.contains(advised) && !advice.contains(other), "{end:?}: {advice}");
     }
+
+    // What is decided is not called undecided, although it names no fastest arm.
+    assert!(squeezed(&overview(&undecided)).contains("Nothing decided:"));
+    undecided.findings.comparisons[0].verdict = Verdict::Slower;
+    let text = squeezed(&overview(&undecided));
+    assert!(!text.contains("Nothing decided:") && text.contains("Fastest arm undecided:"), "{text}");
 
     let mut unequal = run();
     judge(&mut unequal, Verdict::NotComparable);

@@ -120,8 +120,26 @@ fn some_of(labels: &Labels, conditions: &BTreeSet<usize>) -> String {
     named.chain(more).collect::<Vec<String>>().join("; ")
 }
 
-/// Why nothing was decided and what to try; absent when something was.
-pub(crate) fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
+/// What was not decided, why, and what to try; absent where there is an answer. Arms that are decided to be slower leave open
+/// which one is the fastest.
+pub(crate) fn undecided(record: &Record, findings: &Findings) -> Option<(&'static str, String)> {
+    let says = nothing_decided(record, findings)?;
+    let decided = findings.comparisons.iter().filter(|it| it.verdict.is_decided()).count();
+    Some(match decided {
+        0 => ("Nothing decided", says),
+        _ => {
+            let (one, verb) = if decided == 1 { ("comparison", "is") } else { ("comparisons", "are") };
+            let also = format!(
+                "{} {one} {verb} decided and leave{} open which arm is the fastest",
+                number::count(decided as f64),
+                if decided == 1 { "s" } else { "" }
+            );
+            ("Fastest arm undecided", format!("{also}; {says}"))
+        }
+    })
+}
+
+fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
     let comparisons = &findings.comparisons;
     if findings.is_decided() {
         return None;
@@ -259,9 +277,10 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     }
     let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of).count();
     let mut says = vec![format!(
-        "{} answers were measured again, each over as much of the file or by as many reads as there was time for: {} held, {} \
-         are replaced by what came out there, {} are open now, {} could not be told",
-        tried.len(),
+        "{} {} measured again, each over as much of the file or by as many reads as there was time for. Held: {}; replaced by \
+         what came out there: {}; open now: {}; without an answer there: {}",
+        counted(tried.len(), "answer", "answers"),
+        if tried.len() == 1 { "was" } else { "were" },
         count(AnswerOf::RoundsAndJob),
         count(AnswerOf::Job),
         count(AnswerOf::Neither),

@@ -17,7 +17,7 @@ use crate::{
 pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="answer" {
-            @for text in [summary::interrupted(record), summary::nothing_decided(record, findings)].into_iter().flatten() {
+            @for text in summary::interrupted(record).into_iter().chain(summary::undecided(record, findings).map(|it| it.1)) {
                 p.warning { (said(&text)) }
             }
             @for text in summary::confounders(record, findings) {
