@@ -74,6 +74,8 @@ pub(crate) fn times(factor: f64) -> String {
 /// Three digits or more, to be held against a published number: `1.62`, `23.4`, `32,807`.
 pub(crate) fn digits(number: f64) -> String {
     match number {
+        // A small ratio is not nothing: its first two digits.
+        it if it > 0.0 && it < 0.0995 => format!("{number:.*}", (1.0 - it.log10().floor()).min(9.0) as usize),
         ..9.995 => format!("{number:.2}"),
         ..99.95 => format!("{number:.1}"),
         _ => thousands(number.round() as u64),
@@ -135,6 +137,16 @@ pub(crate) fn list<T: AsRef<str>>(items: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_ratio_keeps_two_digits_and_is_never_shown_as_nothing() {
+        for (number, shown) in
+            [(0.0, "0.00"), (0.0049, "0.0049"), (0.012, "0.012"), (0.05, "0.050"), (0.0996, "0.10"), (1.62, "1.62")]
+        {
+            assert_eq!(digits(number), shown);
+        }
+        assert!(digits(1e-300).parse::<f64>().is_ok());
+    }
 
     #[test]
     fn a_product_that_is_shown_comes_out() {

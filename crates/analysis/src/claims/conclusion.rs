@@ -51,10 +51,8 @@ impl Question<'_> {
         };
         let spread = match &groups[..] {
             _ if testable.len() == 1 => None,
-            [] => Some(format!("undecided in all {} conditions", testable.len())),
-            [(verdict, group)] if open.is_empty() => {
-                Some(format!("{} in all {} conditions", verdict.words(), group.len()))
-            }
+            [] => Some(format!("undecided in {}", all_of(testable.len()))),
+            [(verdict, group)] if open.is_empty() => Some(format!("{} in {}", verdict.words(), all_of(group.len()))),
             _ => {
                 let counted = |verdict: ClaimVerdict, group: &[&Outcome]| {
                     format!("{} in {} ({})", verdict.words(), group.len(), named(group))
@@ -185,7 +183,14 @@ fn named(outcomes: &[&Outcome]) -> String {
     if outcomes.len() > NAMED {
         labels.push(format!("{} more", outcomes.len() - NAMED));
     }
-    labels.join(", ")
+    // Labels have commas of their own.
+    let between = if labels.iter().any(|it| it.contains(',')) { "; " } else { ", " };
+    labels.join(between)
+}
+
+/// Of conditions: two or more.
+fn all_of(conditions: usize) -> String {
+    if conditions == 2 { "both conditions".to_string() } else { format!("all {conditions} conditions") }
 }
 
 /// What decides how many pages a fault maps: the folios that the fill left, and the kernel's window around a fault.

@@ -90,7 +90,7 @@ fn judge(names: [&str; 2], seen: [&Observation; 2]) -> (Likeness, String) {
         }
         (true, None) => (
             Likeness::Identical,
-            format!("identical in mechanism: both {}, whatever their times say", brief(&seen[0].named)),
+            format!("identical in mechanism: each {}, whatever their times say", brief(&seen[0].named)),
         ),
     }
 }
@@ -244,8 +244,8 @@ fn brief(access: &Access) -> String {
         (true, true) => format!("{} and {}", of_mappings(access), of_calls(access)),
         (true, false) => of_mappings(access),
         (false, true) => of_calls(access),
-        (false, false) if access.read_calls() > 0 => "read nothing that is there".into(),
-        (false, false) => "neither read nor map".into(),
+        (false, false) if access.read_calls() > 0 => "reads nothing that is there".into(),
+        (false, false) => "neither reads nor maps it".into(),
     }
 }
 

@@ -473,7 +473,7 @@ fn conditions_that_could_not_be_run_are_named_and_decide_nothing() {
     check(
         &lab,
         expect![[r#"
-            it holds: holds in all 2 conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (scan 1 KiB cached, scan 4 KiB cached): reads cannot be held back: the disk is unknown
+            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (scan 1 KiB cached, scan 4 KiB cached): reads cannot be held back: the disk is unknown
               scan 16 KiB cached: 2.00 holds (decides)
               scan 64 KiB cached: 2.00 holds (decides)
         "#]],

@@ -61,7 +61,7 @@ pub(crate) fn says(claim: &ClaimFinding) -> String {
     }
 }
 
-/// Why, without the verdict's word where the reason begins with it too: `holds: in all 2 conditions`.
+/// Why, without the verdict's word where the reason begins with it too: `holds: in both conditions`.
 pub(crate) fn reason(claim: &ClaimFinding) -> &str {
     let rest = claim.reason.strip_prefix(claim.verdict.words()).map(str::trim_start);
     rest.filter(|rest| rest.starts_with("in ")).unwrap_or(&claim.reason)

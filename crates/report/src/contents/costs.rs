@@ -77,6 +77,7 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
         let counted = predictions.cells.iter().filter(|it| counts(it)).count();
         let left_out = match predictions.cells.len() - counted {
             0 => String::new(),
+            1 => " (1 more was calibrated or repeats a prediction, and does not count)".to_string(),
             some => format!(" ({some} more were calibrated or repeat a prediction, and do not count)"),
         };
         lines.push(format!(
