@@ -146,6 +146,20 @@ impl Where {
             && has(&self.durability, &condition.durability)
     }
 
+    /// Whether it selects any condition of a comparison, at the published size too.
+    fn selects_some(&self, of: &Compare) -> bool {
+        fn meet<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
+            wanted.is_empty() || there.any(|it| wanted.contains(&it))
+        }
+        meet(&self.state, of.state.iter().copied())
+            && meet(&self.block, of.block.iter().chain(&of.full_block).copied())
+            && meet(&self.workload, of.workload.iter().copied())
+            && meet(&self.consume, of.consume.iter().copied())
+            && meet(&self.read_bps, of.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
+            && meet(&self.aligned, of.aligned.iter().copied())
+            && meet(&self.durability, of.durability.iter().copied())
+    }
+
     /// A size of this selection that an earlier version rounded when it saved the record, and the condition's own size.
     pub fn rounded(&self, condition: &Condition) -> Option<(Bytes, Bytes)> {
         let rate = condition.storage.and_then(|storage| storage.read_bytes_per_s).unwrap_or(0);
@@ -251,7 +265,7 @@ impl Experiment {
             return Err(format!("claim {id:?} compares {arm} with itself"));
         }
         let mut asked = self.comparisons.iter().filter(|it| claim.compare.is_none() || it.name == claim.compare);
-        if claim.arm.is_some() && !asked.any(|it| it.has_any(&claim.only)) {
+        if claim.arm.is_some() && !asked.any(|it| claim.only.selects_some(it)) {
             return Err(format!("claim {id:?}: no condition of its comparisons is one of those in \"where\""));
         }
         let told = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CELLS_MAX, Variant, Where, one_or_many};
+use super::{CELLS_MAX, Variant, one_or_many};
 use crate::{Arm, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
 
 /// Arms × conditions: every list is crossed with every other one.
@@ -375,19 +375,5 @@ impl Compare {
             ));
         }
         Ok(())
-    }
-
-    /// Whether any of its conditions, at the published size too, is one that a claim is about.
-    pub(super) fn has_any(&self, only: &Where) -> bool {
-        fn meet<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
-            wanted.is_empty() || there.any(|it| wanted.contains(&it))
-        }
-        meet(&only.state, self.state.iter().copied())
-            && meet(&only.block, self.block.iter().chain(&self.full_block).copied())
-            && meet(&only.workload, self.workload.iter().copied())
-            && meet(&only.consume, self.consume.iter().copied())
-            && meet(&only.read_bps, self.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
-            && meet(&only.aligned, self.aligned.iter().copied())
-            && meet(&only.durability, self.durability.iter().copied())
     }
 }
