@@ -277,8 +277,8 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     }
     let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of).count();
     let mut says = vec![format!(
-        "{} {} measured again, each over as much of the file or by as many reads as there was time for. Held: {}; replaced by \
-         what came out there: {}; open now: {}; without an answer there: {}",
+        "{} {} measured again, each over as much of the file or by as many reads as there was time for: {} held, {} replaced \
+         by what came out there, {} open now, {} without an answer there",
         counted(tried.len(), "answer", "answers"),
         if tried.len() == 1 { "was" } else { "were" },
         count(AnswerOf::RoundsAndJob),
