@@ -51,11 +51,13 @@ fn the_commands_of_a_record_are_shown_and_not_executed_until_the_user_says_so() 
     let output = ab(&sandbox, &file, [&command, &command], &[]);
     let saved = sandbox.write("saved.json", serde_json::to_string(&output.document().record).unwrap());
     std::fs::remove_file(&trace).unwrap();
-    let refusal = sandbox.run(&["rerun", &saved, "--rounds=2"]);
+    // It does not lie among the runs of this machine, so its file is named.
+    let target = format!("--target={file}");
+    let refusal = sandbox.run(&["rerun", &saved, &target, "--rounds=2"]);
     assert!(!refusal.stderr.contains("\\n"), "{refusal:#?}");
     refusal.refused(2, &["touch", "--run-commands"]);
     assert!(!trace.exists());
-    sandbox.run(&["rerun", &saved, "--rounds=2", "--run-commands"]);
+    sandbox.run(&["rerun", &saved, &target, "--rounds=2", "--run-commands"]);
     assert!(trace.exists());
 }
 
