@@ -2,8 +2,8 @@
 //! the run, so that the costs are those of its file system, of the folios that its fill made, and of the same minutes. Only what was measured is kept; unit costs are
 //! fitted from it by the analysis.
 //!
-//! The block sizes lie between those of the built-in experiments on purpose: what is predicted for their cells was
-//! then not simply looked up.
+//! The block sizes but the smallest lie between those of the built-in experiments on purpose: what is predicted for their
+//! cells was then not simply looked up. Cells of the smallest count as calibrated.
 
 use std::{
     hint::black_box,
@@ -37,9 +37,12 @@ const PER_ROUND: f64 = 0.5;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
+/// A cache line: the smallest block that costs what smaller and slightly larger ones do not, one miss. Random reads of 32 B
+/// took 70 ns in a mapping, of 64 B 47, of 128 B 68 and of 512 B 174, so no line between the neighbours passes near it.
+const LINE: u64 = 64;
 /// Block, and how many of them make a pass of some milliseconds.
 const BLOCKS: [(u64, u64); 8] = [
-    (32, 131_072),
+    (LINE, 131_072),
     (2 * KIB, 16_384),
     (32 * KIB, 2048),
     // Where a buffer is about to share a second-level cache with what is copied into it, the curve bends.
@@ -347,11 +350,12 @@ mod tests {
     }
 
     #[test]
-    fn no_block_is_one_that_the_built_in_experiments_measure() {
+    fn no_block_but_a_cache_line_is_one_that_the_built_in_experiments_measure() {
         for name in ["survey", "crossover", "calibrate"] {
             let experiment = schema::Experiment::parse(name, schema::builtin::find(name).unwrap()).unwrap();
             let blocks = experiment.comparisons.iter().flat_map(|it| &it.block).map(|it| it.0);
-            assert!(blocks.into_iter().all(|block| BLOCKS.iter().all(|it| it.0 != block)), "{name}");
+            let is_calibrated = |block: &u64| *block != LINE && BLOCKS.iter().any(|it| it.0 == *block);
+            assert_eq!(blocks.filter(is_calibrated).count(), 0, "{name}");
         }
     }
 }
