@@ -19,7 +19,7 @@ pub fn whose(said: Option<&str>, store: &Store) -> Whose {
     Whose::said(said, || MadeOn::new(&here(store), Origin::Own))
 }
 
-/// Ids and files of saved runs, the newest first, of those places that whoever is meant may have runs in.
+/// Ids and files of saved runs, the newest first, of the places where the machine that is meant may have runs.
 ///
 /// # Errors
 /// A folder is there and cannot be read.

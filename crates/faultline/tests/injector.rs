@@ -290,7 +290,7 @@ fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
     let mut byte = [0u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control = Control { bytes: [0; 64] };
-    // SAFETY: as in `send`; the descriptor that comes with it belongs to nobody else.
+    // SAFETY: as in `send`; the descriptor that comes with it has no other owner.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);

@@ -179,7 +179,7 @@ impl Store {
     /// # Errors
     /// The file holds no record, or another run has its id, or it cannot be saved. What was there is untouched.
     pub fn import(&self, file: &Path) -> Result<Imported> {
-        // Opening a pipe would wait for whoever writes to it.
+        // Opening a pipe blocks until its other end is opened for writing (fifo(7)).
         if fs::metadata(file).is_ok_and(|it| !it.is_file()) {
             bail!("{} is no regular file; a record is one JSON file", file.display());
         }

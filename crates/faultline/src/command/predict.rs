@@ -55,7 +55,7 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
 /// Of the newest of them, so many are looked at.
 const LOOKED_AT: usize = 50;
 
-/// The saved run of whoever is meant whose unit costs say most about the question.
+/// Of the saved runs of the machine that is meant, the one whose unit costs fit the question best.
 fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<Option<Record>> {
     let here = machine::here(store);
     let device = lab::device_of(&args.dir);
@@ -64,7 +64,7 @@ fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<Opt
     for (_, path, origin) in machine::runs(store, whose)? {
         // A damaged record, or one whose run was stopped, is no reason not to answer from another one.
         let Ok(record) = store.load_file(&path) else { continue };
-        // Others are read and do not count: they may be as many as somebody likes to import.
+        // Runs of other machines are not counted: any number of them may have been imported.
         if !whose.includes(&MadeOn::new(&record.environment, origin)) {
             continue;
         }

@@ -119,7 +119,7 @@ fn before(fill: Fill) -> String {
 #[derive(Clone, Copy)]
 struct Job<'a> {
     asks: &'a FilledComparison,
-    twin: usize,
+    repeat: usize,
 }
 
 /// Every question once, whichever fills it was asked of.
@@ -136,12 +136,12 @@ fn jobs<'a>(fills: &'a [FillFinding], compares: &[Compare]) -> Vec<Job<'a>> {
 /// The questions of one fill. Of several that are the same, each is one of its own.
 fn of_fill<'a>(fill: &'a FillFinding, compares: &[Compare]) -> Vec<Job<'a>> {
     let all = &fill.comparisons;
-    let twins = |at: usize| all[..at].iter().filter(|it| asks_the_same(it, &all[at], compares)).count();
-    all.iter().enumerate().map(|(at, asks)| Job { asks, twin: twins(at) }).collect()
+    let earlier = |at: usize| all[..at].iter().filter(|it| asks_the_same(it, &all[at], compares)).count();
+    all.iter().enumerate().map(|(at, asks)| Job { asks, repeat: earlier(at) }).collect()
 }
 
 fn same_job(a: Job, b: Job, compares: &[Compare]) -> bool {
-    a.twin == b.twin && asks_the_same(a.asks, b.asks, compares)
+    a.repeat == b.repeat && asks_the_same(a.asks, b.asks, compares)
 }
 
 /// The question is the same but for the fill. How much a pass covers is the planner's choice, or the comparison's; so many
@@ -173,8 +173,8 @@ fn name(job: Job, jobs: &[Job], compares: &[Compare]) -> String {
     if others().any(|it| arms(it.asks) != arms(job.asks)) {
         words.push(format!("{} against {}", short(&job.asks.arm), short(&job.asks.baseline)));
     }
-    if job.twin > 0 {
-        words.push(format!("#{}", job.twin + 1));
+    if job.repeat > 0 {
+        words.push(format!("#{}", job.repeat + 1));
     }
     words.join(", ")
 }

@@ -12,7 +12,7 @@ impl<T> OneOrMany<T> {
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
-    /// By hand, because a derived one forgets what was wrong with an entry.
+    /// By hand, because the error of a derived one does not say which entry is wrong.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OneOrMany<T>, D::Error> {
         struct Visitor<T>(std::marker::PhantomData<T>);
         fn one<'de, T: Deserialize<'de>, E: de::Error>(

@@ -1,7 +1,7 @@
 //! How bytes of a file are reached: the contract between the timed loop and the methods, and what several methods share.
 //!
-//! `Access` decides what is measured: bytes are **lent**. A mapping lends itself, `pread` lends its own buffer after
-//! filling it; whether a copy happened is the method's business and the experiment's subject. `Way` is how a method gets
+//! `Access` decides what is measured: it hands out a slice of bytes. That of a mapping is the mapping itself, that of `pread`
+//! a buffer that the call has filled; whether bytes are copied is what methods differ in. `Way` is how a method gets
 //! from a path to an access, in parts that the session opens, times, keeps and closes.
 
 use std::{fs::File, io, os::unix::fs::OpenOptionsExt};
