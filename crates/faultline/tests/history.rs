@@ -170,7 +170,7 @@ fn a_run_says_which_machine_made_it_and_has_an_id_that_no_other_has() {
         assert!(!serde_json::to_string(&record).unwrap().contains(id.trim()), "the machine-id itself is not stored");
     }
     let found = history(&sandbox, &[]);
-    assert_eq!((found.runs[0].key.as_ref(), found.runs[0].origin), (Some(&machine.key), Origin::Own));
+    assert_eq!((found.runs[0].on.key.as_ref(), found.runs[0].on.origin), (Some(&machine.key), Origin::Own));
     assert_eq!(history(&sandbox, &["--machine", &machine.key[..8]]).runs, found.runs);
     // What people read and type is its beginning.
     sandbox.run(&["report", &record.id[..25]]).expect(0).shows(&[&record.id[..25]]);
@@ -206,7 +206,7 @@ fn a_strangers_record_that_says_it_was_made_here_does_not_answer_for_this_machin
         (it.environment.host, it.environment.machine) = (here.host.clone(), here.machine.clone());
     });
     sandbox.run(&["import", &file]).expect(0);
-    let is_own = |it: &schema::saved::SavedRun| it.origin == Origin::Own;
+    let is_own = |it: &schema::saved::SavedRun| it.on.origin == Origin::Own;
     let mut asked = vec![vec![]];
     asked.extend(here.machine.iter().map(|it| vec!["--machine", it.key.as_str()]));
     for more in asked {

@@ -15,7 +15,7 @@ use rustix::fs::{CWD, RenameFlags};
 use schema::{
     Record,
     machine::Origin,
-    saved::{CellPattern, Damaged, SavedCell, SavedRun, Wanted},
+    saved::{CellPattern, Damaged, SavedCell, SavedMachine, SavedRun, Wanted},
 };
 
 use crate::Store;
@@ -181,7 +181,7 @@ impl Index {
         let all =
             rows.collect::<rusqlite::Result<Vec<SavedRun>>>().context("the index of saved runs cannot be read")?;
         let (runs, others): (Vec<SavedRun>, Vec<SavedRun>) =
-            all.into_iter().partition(|it| wanted.machine.includes(&it.made_on()));
+            all.into_iter().partition(|it| wanted.machine.includes(&it.on.made_on()));
         Ok((runs, others.len() as u64))
     }
 
@@ -205,9 +205,9 @@ impl Index {
         let mut cells = Vec::new();
         for row in rows {
             let (run, cell) = row.context("the index of saved runs cannot be read")?;
-            if wanted.machine.includes(&run.made_on()) && pattern.is_about(&cell.arm, &cell.under) {
-                let SavedRun { id, started, machine, key, hardware, origin, .. } = run;
-                cells.push(SavedCell { run: id, started, machine, key, hardware, origin, ..cell });
+            if wanted.machine.includes(&run.on.made_on()) && pattern.is_about(&cell.arm, &cell.under) {
+                let SavedRun { id, started, on, .. } = run;
+                cells.push(SavedCell { run: id, started, on, ..cell });
             }
         }
         Ok(cells)
@@ -241,10 +241,12 @@ fn saved_run(row: &Row) -> rusqlite::Result<SavedRun> {
         id: id.strip_prefix(IMPORTED).filter(|_| imported).map_or(id.clone(), str::to_string),
         started: row.get("started")?,
         elapsed_s: row.get("elapsed_s")?,
-        machine: row.get("machine")?,
-        key: row.get("key")?,
-        hardware: row.get("hardware")?,
-        origin: if imported { Origin::Imported } else { Origin::Own },
+        on: SavedMachine {
+            machine: row.get("machine")?,
+            key: row.get("key")?,
+            hardware: row.get("hardware")?,
+            origin: if imported { Origin::Imported } else { Origin::Own },
+        },
         kernel: row.get("kernel")?,
         experiment: row.get("experiment")?,
         target: row.get("target")?,

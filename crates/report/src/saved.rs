@@ -73,7 +73,7 @@ fn runs(page: &mut Page, history: &History) {
         vec![
             Cell::plain(shell::short(&it.id).to_string()),
             Cell::plain(format!("{}{partial}", it.experiment)),
-            Cell::plain(machine(&it.made_on())),
+            Cell::plain(machine(&it.on.made_on())),
             Cell::plain(number::bytes(it.target_bytes as f64)),
             Cell::plain(it.file_system.clone()),
             Cell::plain(it.samples.to_string()),
@@ -126,7 +126,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let rows = same.iter().map(|it| {
             let mut row = vec![
                 Cell::plain(shell::short(&it.run).to_string()),
-                Cell::plain(machine(&it.made_on())),
+                Cell::plain(machine(&it.on.made_on())),
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];
             row.extend(of_sizes.then(|| Cell::plain(number::count(blocks(it) as f64))));

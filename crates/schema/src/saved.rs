@@ -31,14 +31,9 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A record, as far as a list shows it.
+/// The machine that a run was made on, as far as a list shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SavedRun {
-    /// The name to load it by.
-    pub id: String,
-    /// RFC 3339, UTC.
-    pub started: String,
-    pub elapsed_s: f64,
+pub struct SavedMachine {
     /// Its nodename.
     pub machine: String,
     /// As in `environment.machine`.
@@ -48,6 +43,29 @@ pub struct SavedRun {
     pub hardware: Option<String>,
     #[serde(default = "own")]
     pub origin: Origin,
+}
+
+fn own() -> Origin {
+    Origin::Own
+}
+
+impl SavedMachine {
+    pub fn made_on(&self) -> MadeOn {
+        let identity = self.key.clone().zip(self.hardware.clone());
+        MadeOn { origin: self.origin, host: self.machine.clone(), identity }
+    }
+}
+
+/// A record, as far as a list shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedRun {
+    /// The name to load it by.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub elapsed_s: f64,
+    #[serde(flatten)]
+    pub on: SavedMachine,
     pub kernel: String,
     pub experiment: String,
     pub target: String,
@@ -58,23 +76,13 @@ pub struct SavedRun {
     pub samples: u64,
 }
 
-fn own() -> Origin {
-    Origin::Own
-}
-
-impl SavedRun {
-    pub fn made_on(&self) -> MadeOn {
-        let identity = self.key.clone().zip(self.hardware.clone());
-        MadeOn { origin: self.origin, host: self.machine.clone(), identity }
-    }
-}
-
 /// One cell in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedCell {
     pub run: String,
     pub started: String,
-    pub machine: String,
+    #[serde(flatten)]
+    pub on: SavedMachine,
     pub arm: String,
     /// Of a command: its line, and how it is run. Under one name there may be another one tomorrow.
     #[serde(default, skip_serializing_if = "Options::is_empty")]
@@ -101,24 +109,12 @@ pub struct SavedCell {
     /// The size of a pass that the experiment asked for.
     #[serde(default, skip_serializing_if = "SizeAsked::is_open")]
     pub asked: SizeAsked,
-    /// As in `SavedRun`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hardware: Option<String>,
-    #[serde(default = "own")]
-    pub origin: Origin,
 }
 
 impl SavedCell {
     /// Whether two cells of two runs are the same one at two times.
     pub fn continues(&self, other: &SavedCell) -> bool {
         self.occurrence == other.occurrence && self.series() == other.series()
-    }
-
-    pub fn made_on(&self) -> MadeOn {
-        let identity = self.key.clone().zip(self.hardware.clone());
-        MadeOn { origin: self.origin, host: self.machine.clone(), identity }
     }
 
     /// What it is one of.

@@ -5,7 +5,7 @@ use schema::{
     experiment::SizeAsked,
     findings::{CellFinding, Status},
     machine::Origin,
-    saved::{SavedCell, Series},
+    saved::{SavedCell, SavedMachine, Series},
 };
 
 /// The measured cells, with the key by which cells of two runs are recognised as the same. `run`, `started` and
@@ -22,7 +22,7 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
         Some(SavedCell {
             run: String::new(),
             started: String::new(),
-            machine: String::new(),
+            on: SavedMachine { machine: String::new(), key: None, hardware: None, origin: Origin::Own },
             condition: labels.label(cell.id.condition.condition_index),
             arm: cell.arm.name.clone(),
             command: own.command.clone(),
@@ -37,9 +37,6 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
             comparison: own.comparison.map(String::from),
             occurrence,
             asked: own.asked,
-            key: None,
-            hardware: None,
-            origin: Origin::Own,
         })
     });
     numbered.collect()

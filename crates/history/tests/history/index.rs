@@ -7,7 +7,7 @@ use schema::{
     Record,
     findings::Estimate,
     machine::{Machine, MadeOn, Origin, Whose},
-    saved::{SavedCell, Wanted},
+    saved::{SavedCell, SavedMachine, Wanted},
 };
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
     vec![SavedCell {
         run: String::new(),
         started: String::new(),
-        machine: String::new(),
+        on: SavedMachine { machine: String::new(), key: None, hardware: None, origin: schema::machine::Origin::Own },
         arm: "native/mmap".into(),
         command: Default::default(),
         workload: schema::Workload::Scan,
@@ -36,9 +36,6 @@ fn one_cell(record: &Record) -> Vec<SavedCell> {
         comparison: Default::default(),
         occurrence: 0,
         asked: Default::default(),
-        key: None,
-        hardware: None,
-        origin: schema::machine::Origin::Own,
     }]
 }
 
@@ -146,7 +143,7 @@ fn a_cell_over_time_is_the_oldest_first_and_only_what_was_asked_for() {
     let index = refreshed(&store(&folder));
     let cells = |text: &str| index.cells(&Wanted::default(), &text.parse().unwrap()).unwrap();
     let found = cells("native/mmap scan 4KiB cached sum");
-    assert_eq!(found.iter().map(|it| it.machine.as_str()).collect::<Vec<_>>(), ["lab", "field"]);
+    assert_eq!(found.iter().map(|it| it.on.machine.as_str()).collect::<Vec<_>>(), ["lab", "field"]);
     assert_eq!(found[0].ns_per_op.median, 60.0);
     assert!(cells("native/mmap random").is_empty() && cells("native/read").is_empty());
 }

@@ -7,7 +7,7 @@ use schema::{
     across::{Across, Differs, SharedAnswer, SharedCell, Versus},
     findings::{Estimate, Verdict},
     machine::Origin,
-    saved::{Damaged, History, SavedCell, SavedRun},
+    saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -77,14 +77,12 @@ pub(crate) fn beside(run: &Run) -> Across {
 }
 
 fn over_time(text: &str) -> History {
+    let on = || SavedMachine { machine: text.into(), key: None, hardware: None, origin: Origin::Own };
     let saved = |id: &str, partial: Option<&str>| SavedRun {
-        key: None,
-        hardware: None,
-        origin: Origin::Own,
         id: id.into(),
         started: "2026-11-20T22:51:04Z".into(),
         elapsed_s: 57.2,
-        machine: text.into(),
+        on: on(),
         kernel: "6.18.5".into(),
         experiment: "survey".into(),
         target: text.into(),
@@ -96,7 +94,7 @@ fn over_time(text: &str) -> History {
     let cell = |run: &str, median: f64| SavedCell {
         run: run.into(),
         started: "2026-11-20T22:51:04Z".into(),
-        machine: text.into(),
+        on: on(),
         arm: "native/mmap".into(),
         command: Default::default(),
         workload: schema::Workload::Scan,
@@ -111,9 +109,6 @@ fn over_time(text: &str) -> History {
         comparison: Default::default(),
         occurrence: 0,
         asked: Default::default(),
-        key: None,
-        hardware: None,
-        origin: schema::machine::Origin::Own,
     };
     History {
         schema_version: SCHEMA_VERSION,
@@ -225,7 +220,7 @@ fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_othe
 #[test]
 fn a_cell_of_a_record_that_was_made_elsewhere_says_so() {
     let mut history = over_time("lab");
-    history.cells[1].origin = schema::machine::Origin::Imported;
+    history.cells[1].on.origin = schema::machine::Origin::Imported;
     let text = report::history(&history, true, "/home/me/runs", styled(140));
     assert!(text.contains("lab, imported"), "{text}");
 }

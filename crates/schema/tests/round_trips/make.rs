@@ -32,7 +32,7 @@ use schema::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
         Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
     },
-    saved::{Damaged, History, SavedCell, SavedRun},
+    saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
     timeline::{Moment, Passing, Timeline},
     unit_cost::{
         BreakEven, BreakEvenMeasured, BreakEvenPoint, Calibration, CalibrationPass, CalibrationPoint, Cause,
@@ -380,13 +380,14 @@ makes! {
         Breach { id, run, arm, condition, label, cause }
         History { schema_version, runs, cells, damaged, of_others }
         SavedRun {
-            id, started, elapsed_s, machine, key, hardware, origin, kernel, experiment, target, target_bytes, file_system,
+            id, started, elapsed_s, on, kernel, experiment, target, target_bytes, file_system,
             partial, samples,
         }
         SavedCell {
-            run, started, machine, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
-            target, comparison, occurrence, asked, key, hardware, origin,
+            run, started, on, arm, command, workload, consume, state, block_bytes, condition, ns_per_op, under, own_condition,
+            target, comparison, occurrence, asked,
         }
+        SavedMachine { machine, key, hardware, origin }
         SizeAsked { range, ops }
         Damaged { file, reason }
         Leftover { kind, path, path_bytes, made_unix_s, owner, locked, identity }
