@@ -280,7 +280,7 @@ impl Compare {
             ("fill", self.fill.is_empty()),
         ];
         if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
-            return Err((key, "the list is empty, so there is nothing to measure; it needs one entry at least".into()));
+            return Err((key, one_or_many::EMPTY.into()));
         }
         if self.cells().is_none_or(|cells| cells > CELLS_MAX) {
             return Err((

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A value, or a list of them: every key that is crossed with the others takes either.
+/// Of a list without an entry.
+pub(super) const EMPTY: &str = "the list is empty, so there is nothing to measure; it needs one entry at least";
+
+/// A value, or a list of one or more: every key that is crossed with the others takes either.
 pub(super) struct OneOrMany<T>(pub(super) Vec<T>);
 
 impl<T> OneOrMany<T> {
@@ -48,7 +51,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
                 while let Some(value) = list.next_element()? {
                     values.push(value);
                 }
-                Ok(OneOrMany(values))
+                match values.is_empty() {
+                    true => Err(de::Error::custom(EMPTY)),
+                    false => Ok(OneOrMany(values)),
+                }
             }
         }
         deserializer.deserialize_any(Visitor(std::marker::PhantomData))

@@ -423,6 +423,8 @@ state = ["cold", "cached"]
             ("full_ops = 0", "full_ops"),
             ("ops = \"many\"", "ops"),
             ("ops = [7, 0]", "ops"),
+            ("ops = []", "ops"),
+            ("full_block = []", "full_block"),
             ("memory = [1]", "memory"),
             ("[[claim]]\nid = \"a\"\nsays = \"s\"\nscenario = \"truncated\"", "[[claim]]"),
         ] {
