@@ -287,6 +287,20 @@ fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
     });
 }
 
+#[test]
+fn the_time_of_a_tiny_block_over_the_twin_is_not_cut_to_whole_nanoseconds() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        let mut link = start(jdk);
+        link.prepare(&Job { block_bytes: 64, ops: MIB / 64, ..job("mapped", &file, MIB) }).unwrap();
+        let readings = link.go(1, Duration::from_secs(60)).unwrap().seen;
+        let times = ["first_pass_ns_per_op", "warm_pass_ns_per_op"].map(|it| *readings[it].value().unwrap());
+        // Whole numbers of nanoseconds over thousands of blocks.
+        assert!(times.iter().all(|it| *it > 0.0) && times.iter().any(|it| it.fract() != 0.0), "{times:?}");
+    });
+}
+
 const OF_SAFEPOINTS: [&str; 5] =
     ["safepoints", "safepoint_median_ns", "safepoint_p99_ns", "safepoint_max_ns", "safepoint_stopped_ns"];
 

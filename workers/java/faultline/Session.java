@@ -124,9 +124,11 @@ final class Session {
             + ",\"clock_ns\":" + Usage.clockNs() + "}";
     }
 
+    /** A tiny block takes a few nanoseconds, so whole ones would make two alike of which one takes half as long again. */
     private String warmth() {
         return ",\"warm_up_passes\":" + warmth.passes + ",\"warm_up_quiet\":" + (warmth.quiet ? 1 : 0)
-            + ",\"first_pass_ns_per_op\":" + warmth.firstNs / warmth.ops + ",\"warm_pass_ns_per_op\":" + warmth.warmNs / warmth.ops;
+            + ",\"first_pass_ns_per_op\":" + (double) warmth.firstNs / warmth.ops
+            + ",\"warm_pass_ns_per_op\":" + (double) warmth.warmNs / warmth.ops;
     }
 
     /**
