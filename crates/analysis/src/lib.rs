@@ -60,7 +60,7 @@ pub fn analyze(record: &Record) -> Findings {
     let (crossovers, map) = (crossover::all(&run, &compared), map::lines(&run, &compared));
     let comparisons: Vec<Comparison> = compared.into_iter().map(|compared| compared.finding).collect();
     Findings {
-        fills: fills::all(record, &cells, &comparisons),
+        fills: fills::all(record, &cells, &comparisons, &noise_floors),
         cells,
         crossovers,
         map,

@@ -93,8 +93,10 @@ pub struct FillFinding {
 /// A fill whose reads cannot be held against those of another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UnjudgedRefill {
-    pub fill: Fill,
     /// Of the reads as they are now.
+    #[serde(flatten)]
+    pub id: ConditionId,
+    pub fill: Fill,
     pub condition: Condition,
     pub cause: UnjudgedCause,
 }
@@ -137,12 +139,17 @@ pub struct FilledComparison {
 /// Through a mapping that stays, each place faults once, whatever the number of reads, so that reads alone pay nothing back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refill {
+    /// Of reads like those of this condition.
+    #[serde(flatten)]
+    pub id: ConditionId,
     pub fill: Fill,
     pub elapsed_ns: u64,
-    /// Of reads like those of this condition.
     pub condition: Condition,
+    /// The mapping.
     pub arm: String,
-    /// What the fastest of the two arms took before, and the mapping takes afterwards.
+    /// The faster of it and its baseline as the folios are now.
+    pub now_arm: String,
+    /// What that one takes before, and the mapping takes afterwards.
     pub now_ns_per_op: f64,
     pub then_ns_per_op: f64,
     /// Reads until it pays back, in passes like those of this condition.

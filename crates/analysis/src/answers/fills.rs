@@ -4,15 +4,26 @@ use schema::{
     Condition, Fill, Reading, Record, State, Workload,
     fields::{self, Role},
     findings::{
-        CellFinding, Comparison, FillFinding, FilledComparison, Refill, UnjudgedCause, UnjudgedRefill, Verdict,
+        CellFinding, Comparison, FillFinding, FilledComparison, Refill, StateNoise, UnjudgedCause, UnjudgedRefill,
+        Verdict,
     },
     record::FilledRange,
 };
 
-use crate::verdict::MARGIN;
+use crate::{
+    stats::ratio_of_medians,
+    verdict::{LEAST_PAIRS, MARGIN},
+};
 
 /// Nothing where a run knows one fill alone.
-pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Comparison]) -> Vec<FillFinding> {
+pub(crate) fn all(
+    record: &Record,
+    cells: &[CellFinding],
+    comparisons: &[Comparison],
+    noise_floors: &[StateNoise],
+) -> Vec<FillFinding> {
+    let of_cached = noise_floors.iter().find(|it| it.state == State::Cached).and_then(|it| it.floor.half_width);
+    let least = 1.0 + of_cached.unwrap_or(0.0).max(MARGIN);
     let mut fills: Vec<Fill> = comparisons.iter().filter_map(|it| it.condition.fill()).collect();
     fills.sort_unstable();
     fills.dedup();
@@ -29,7 +40,8 @@ pub(crate) fn all(record: &Record, cells: &[CellFinding], comparisons: &[Compari
         // A copy is another file, and what was found cannot be made.
         let others =
             rows.iter().filter(|(other, ..)| other != fill && other.copied_by().is_none() && *other != Fill::Found);
-        let judged = others.flat_map(|(other, made, others)| refills(cells, own, *other, made.elapsed_ns, others));
+        let judged =
+            others.flat_map(|(other, made, others)| refills(cells, own, (*other, made.elapsed_ns), others, least));
         let (refills, not_judged): (Vec<_>, Vec<_>) = judged.partition(Result::is_ok);
         FillFinding {
             fill: *fill,
@@ -87,29 +99,31 @@ fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
         return None;
     };
     // With few faults, the start of the pass is what the kernel's time went into.
-    (*faults >= 100.0).then(|| system * cell.condition.ops as f64 / faults)
+    let ops = cell.own_condition.as_ref().unwrap_or(&cell.condition).ops;
+    (*faults >= 100.0).then(|| system * ops as f64 / faults)
 }
 
 /// What another fill would bring random reads: the time that it saves on each, and how many pay for making it. Costs of
-/// unequal work say nothing of that.
+/// unequal work say nothing of that, and less than `least` times as fast, by the whole interval, is no saving: the passes
+/// after two fills were not taken side by side.
 fn refills(
     cells: &[CellFinding],
     now: &[FilledComparison],
-    fill: Fill,
-    elapsed_ns: u64,
+    (fill, elapsed_ns): (Fill, u64),
     then: &[FilledComparison],
+    least: f64,
 ) -> Vec<Result<Refill, Box<UnjudgedRefill>>> {
-    let ns = |of: &dyn Fn(&CellFinding) -> bool| {
-        cells
-            .iter()
-            .filter(|it| of(it) && !it.control && it.own_condition.is_none())
-            .filter_map(|it| it.ns_per_op.map(|it| it.median))
-            .reduce(f64::min)
+    let fastest = |of: &dyn Fn(&CellFinding) -> bool| {
+        let measured = cells.iter().filter(|it| of(it) && !it.control && it.own_condition.is_none());
+        let each = measured.filter_map(|it| Some((it.arm.name.clone(), it.ns_per_op?, it.samples)));
+        each.min_by(|a, b| a.1.median.total_cmp(&b.1.median))
     };
     let judged = |now: &FilledComparison| {
         let asked = then.iter().filter(|it| asks_the_same(&now.condition, &it.condition)).collect::<Vec<_>>();
         let same_passes = |it: &&&FilledComparison| fields::agree(Role::Size, &now.condition, &it.condition);
-        let unjudged = |cause| Some(Err(Box::new(UnjudgedRefill { fill, condition: now.condition.clone(), cause })));
+        let id = now.id.condition;
+        let unjudged =
+            |cause| Some(Err(Box::new(UnjudgedRefill { id, fill, condition: now.condition.clone(), cause })));
         let Some(then) = asked.iter().find(same_passes) else {
             let (now, then) = (&now.condition, &asked.first()?.condition);
             return unjudged(UnjudgedCause::OtherPasses {
@@ -122,22 +136,16 @@ fn refills(
         if [now.verdict, then.verdict].contains(&Verdict::NotComparable) {
             return unjudged(UnjudgedCause::UnequalWork);
         }
-        let now_ns =
-            ns(&|it| it.id.condition == now.id.condition && [&now.baseline, &now.arm].contains(&&it.arm.name))?;
-        let then_ns = ns(&|it| it.id == then.id)?;
-        // Less than the margin of all verdicts is no saving.
-        (now_ns > then_ns * (1.0 + MARGIN)).then(|| {
-            let ops = elapsed_ns as f64 / (now_ns - then_ns);
-            Ok(Refill {
-                fill,
-                elapsed_ns,
-                condition: now.condition.clone(),
-                arm: then.arm.clone(),
-                now_ns_per_op: now_ns,
-                then_ns_per_op: then_ns,
-                ops,
-                passes: ops / now.condition.ops.max(1) as f64,
-            })
+        let (now_arm, now_ns, now_passes) =
+            fastest(&|it| it.id.condition == id && [&now.baseline, &now.arm].contains(&&it.arm.name))?;
+        let (arm, then_ns, then_passes) = fastest(&|it| it.id == then.id)?;
+        let faster = ratio_of_medians(now_ns, then_ns).filter(|_| now_passes.min(then_passes) >= LEAST_PAIRS)?;
+        (faster.ci_low > least).then(|| {
+            let (now_ns_per_op, then_ns_per_op) = (now_ns.median, then_ns.median);
+            let ops = elapsed_ns as f64 / (now_ns_per_op - then_ns_per_op);
+            let passes = ops / now.condition.ops.max(1) as f64;
+            let condition = now.condition.clone();
+            Ok(Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, ops, passes })
         })
     };
     now.iter().filter_map(judged).collect()

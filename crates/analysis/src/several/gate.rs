@@ -13,10 +13,10 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Direction, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
 };
 
-use super::runs::{self, ratio};
+use super::runs;
 use crate::{
     compare::confirm,
-    stats::{LEAST_RUNS, ratio_of_groups},
+    stats::{LEAST_RUNS, ratio_of_groups, ratio_of_medians},
     verdict::LEAST_PAIRS,
 };
 
@@ -207,7 +207,7 @@ fn change(before: &[Seen], after: &[Seen]) -> Option<(Estimate, Basis)> {
     let same_baseline = before.iter().chain(after).all(|it| it.versus == before[0].versus);
     if let (true, Some(before), Some(after)) = (same_baseline, speedups(before), speedups(after)) {
         let change = match (&before[..], &after[..]) {
-            ([before], [after]) => ratio(*after, *before),
+            ([before], [after]) => ratio_of_medians(*after, *before),
             _ => ratio_of_groups(&medians(&after), &medians(&before)),
         };
         return change.map(|it| (it, Basis::AgainstBaseline { first_runs, second_runs }));

@@ -14,6 +14,7 @@ use schema::{
 };
 
 use crate::{
+    stats::ratio_of_medians,
     verdict::verdict,
     words::{size, thousands},
 };
@@ -180,7 +181,7 @@ fn answers(first: &Findings, second: &Findings, pairs: &[Pair]) -> Vec<SharedAns
 
 fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<SharedCell> {
     let (first, second) = (a.ns_per_op?, b.ns_per_op?);
-    let speedup = ratio(first, second);
+    let speedup = ratio_of_medians(first, second);
     let (verdict, mut reason) = match verdict(speedup, a.samples.min(b.samples)) {
         Ok(verdict) => (verdict, None),
         Err(open) => (Verdict::Undecided, Some(open.with_advice())),
@@ -205,23 +206,6 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
         verdict,
         reason,
     })
-}
-
-/// The ratio of two independent medians with its 95 % interval: on the logarithmic scale the distances from each median
-/// to the end of its interval are squared and added (MOVER; Zou and Donner, Statistics in Medicine 27, 2008), which
-/// keeps intervals that are longer on one side as they are.
-pub(crate) fn ratio(above: Estimate, below: Estimate) -> Option<Estimate> {
-    let logs = |it: Estimate| [it.ci_low.ln(), it.median.ln(), it.ci_high.ln()];
-    let ([a_low, a, a_high], [b_low, b, b_high]) = (logs(above), logs(below));
-    let estimate = Estimate {
-        median: (a - b).exp(),
-        ci_low: (a - b - (a - a_low).hypot(b_high - b)).exp(),
-        ci_high: (a - b + (a_high - a).hypot(b - b_low)).exp(),
-    };
-    [estimate.median, estimate.ci_low, estimate.ci_high]
-        .iter()
-        .all(|it| it.is_finite() && *it > 0.0)
-        .then_some(estimate)
 }
 
 /// Why what two cells of one question say is about two things.
@@ -365,20 +349,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ratio_of_two_medians_is_the_published_formula() {
-        // By hand: logs 2 ± 0.3 and 1 ± 0.4 differ by 1 ± 0.5.
-        let estimate = |log: f64, half: f64| Estimate {
-            median: log.exp(),
-            ci_low: (log - half).exp(),
-            ci_high: (log + half).exp(),
-        };
-        let ratio = ratio(estimate(2.0, 0.3), estimate(1.0, 0.4)).unwrap();
-        for (value, expected) in [(ratio.median, 1.0f64), (ratio.ci_low, 0.5), (ratio.ci_high, 1.5)] {
-            assert!((value.ln() - expected).abs() < 1e-9, "{ratio:?}");
-        }
-    }
-
-    #[test]
     fn the_drift_is_the_middle_of_the_cells_and_nothing_without_any() {
         let cell = |median: f64| {
             let estimate = Estimate { median, ci_low: median, ci_high: median };
@@ -414,19 +384,5 @@ mod tests {
         let versus = across((&record, &findings), (&record, &findings));
         assert_eq!(versus.answers.len(), findings.comparisons.len());
         assert!(versus.answers.iter().all(|it| it.first_verdict == it.second_verdict && it.first == it.second));
-    }
-
-    #[test]
-    fn an_interval_keeps_its_longer_side() {
-        let even = Estimate { median: 1.0, ci_low: 1.0, ci_high: 1.0 };
-        let skewed = Estimate { median: 1.0, ci_low: 0.9, ci_high: 3.0 };
-        let ratio = ratio(even, skewed).unwrap();
-        assert!((ratio.ci_low - 1.0 / 3.0).abs() < 1e-9 && (ratio.ci_high - 1.0 / 0.9).abs() < 1e-9, "{ratio:?}");
-    }
-
-    #[test]
-    fn what_has_no_logarithm_has_no_ratio() {
-        let zero = Estimate { median: 0.0, ci_low: 0.0, ci_high: 0.0 };
-        assert_eq!(ratio(zero, zero), None);
     }
 }

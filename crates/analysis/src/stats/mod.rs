@@ -1,5 +1,5 @@
 //! The statistics faultline uses, and no others: the median, with an interval that needs no model of the noise; and for
-//! what the kernel counts by ticks, the ratio of sums; for numbers of several runs, the ratio of groups.
+//! what the kernel counts by ticks, the ratio of sums; for numbers of several runs, the ratio of groups, and of two medians.
 //!
 //! Threats, and what answers them:
 //!
@@ -16,10 +16,12 @@
 
 mod groups;
 mod interval;
+mod medians;
 mod sample;
 mod sums;
 
 pub use groups::{LEAST_RUNS, ratio_of_groups};
 pub use interval::{median, median_of_positive};
+pub use medians::ratio_of_medians;
 pub use sample::Sample;
 pub use sums::ratio_of_sums;

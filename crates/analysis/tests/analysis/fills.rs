@@ -54,6 +54,81 @@ fn filling_anew_pays_back_after_what_it_takes_over_what_a_read_saves() {
 }
 
 #[test]
+fn what_a_read_takes_before_and_after_filling_anew_stands_beside_the_arm_that_takes_it() {
+    for (pread_ns, now_arm) in [(500.0, "native/pread"), (2500.0, "native/mmap")] {
+        let findings = lab(&[(Fill::Random, pread_ns, 1500.0), (Fill::Sequential, 500.0, 100.0)]).analyze();
+        let refill = findings.fills[1].refill.as_ref().unwrap();
+        assert_eq!((refill.now_arm.as_str(), refill.arm.as_str()), (now_arm, "native/mmap"));
+        let of = |arm: &str, condition: usize| {
+            let cell =
+                findings.cells.iter().find(|it| it.arm.name == arm && it.id.condition.condition_index == condition);
+            cell.unwrap().ns_per_op.unwrap().median
+        };
+        assert_eq!((refill.now_ns_per_op, refill.then_ns_per_op), (of(now_arm, 0), of("native/mmap", 1)));
+    }
+}
+
+#[test]
+fn what_may_be_noise_is_no_saving() {
+    let reads = |swing: f64| {
+        let fills = [(Fill::Random, 500.0, 560.0), (Fill::Sequential, 500.0, 440.0)];
+        let mut lab = lab(&fills);
+        // Each read takes more or less by so much, from round to round.
+        for sample in lab.record.samples.iter_mut().filter(|it| it.round % 2 == 0) {
+            if let schema::record::Outcome::Ok { phases, .. } = &mut sample.outcome {
+                phases.work_ns = (phases.work_ns as f64 * swing) as u64;
+            }
+        }
+        lab
+    };
+    let gains = |lab: &Lab| lab.analyze().fills[1].refill.is_some();
+    assert!(gains(&reads(1.0)), "500 ns beside 440 ns");
+    assert!(!gains(&reads(1.4)), "the intervals of the two overlap");
+    let mut few = reads(1.0);
+    few.record.samples.retain(|it| it.round < 4);
+    assert!(!gains(&few), "four passes decide nothing");
+    let mut noisy = reads(1.0);
+    let control = noisy.control(0, "pread");
+    noisy.measure(control, 10, 600.0, |_, _| {});
+    assert!(!gains(&noisy), "the same arm, measured twice, differs by more");
+}
+
+#[test]
+fn the_kernels_time_for_a_fault_is_of_the_blocks_that_the_arm_read() {
+    let mut lab = Lab::new();
+    for fill in [Fill::Random, Fill::Sequential] {
+        let index = lab.condition(schema::Condition { fill: Some(fill), ..random("64 B", State::Cached) });
+        lab.cell(index, "pread");
+        let mapped = lab.cell(index, "mmap");
+        lab.own(mapped, |it| it.ops = 2000);
+        lab.measure(mapped, 10, 500.0, |_, pass| {
+            pass.reads("minor_faults", 1000.0).reads("user_ns", 0.0).reads("system_ns", 1e6);
+        });
+        lab.record.fills.push(FilledRange {
+            range: Span { offset: 0, bytes: 64 << 20 },
+            fill: Some(fill),
+            method: String::new(),
+            elapsed_ns: 1,
+            folio_orders: Reading::unavailable("not root"),
+            pages_per_fault: None,
+            looked_again: None,
+        });
+    }
+    let found = lab.analyze().fills[0].comparisons[0].system_ns_per_fault.unwrap();
+    assert!((found - 1000.0).abs() < 1e-6, "a millisecond for a thousand faults, and not {found}");
+}
+
+#[test]
+fn of_two_equal_conditions_the_one_whose_reads_gain_is_named() {
+    let fills = [(Fill::Random, 500.0, 450.0), (Fill::Random, 2000.0, 1500.0), (Fill::Sequential, 500.0, 440.0)];
+    let lab = lab(&fills);
+    assert_eq!(lab.record.conditions[0], lab.record.conditions[1]);
+    let findings = lab.analyze();
+    let random = findings.fills.iter().find(|it| it.fill == Fill::Random).unwrap();
+    assert_eq!(random.refill.as_ref().unwrap().id.condition_index, 1);
+}
+
+#[test]
 fn a_copy_and_what_was_found_are_no_advice_and_one_fill_is_no_table() {
     let findings =
         lab(&[(Fill::Random, 500.0, 1500.0), (Fill::Written(1 << 20), 500.0, 100.0), (Fill::Found, 500.0, 90.0)])

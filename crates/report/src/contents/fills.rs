@@ -64,19 +64,20 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
 /// What follows for a program: which fill pays, and after how many reads; and where that cannot be said.
 pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
-    let label = |it: &Condition| record.conditions.iter().position(|other| other == it).map(|at| labels.label(at));
     let says = |it: &FillFinding| {
-        let Refill { fill, elapsed_ns, condition, arm, now_ns_per_op, then_ns_per_op, passes, .. } =
+        let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
         Some(number::plain(&format!(
-            "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings {arm} from {} to {} a \
-             read, in passes of {} reads that map the file anew. It pays back after {} such passes; not through a mapping that \
+            "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings a read from {} by {} to {} by {}, \
+             in passes of {} reads that map the file anew. It pays back after {} such passes; not through a mapping that \
              stays, where each place faults once.",
             before(it.fill),
-            label(condition)?,
+            labels.label(id.condition_index),
             number::duration_glued(*elapsed_ns as f64),
             number::duration_glued(*now_ns_per_op),
+            short(now_arm),
             number::duration_glued(*then_ns_per_op),
+            short(arm),
             number::count(condition.ops as f64),
             number::count(passes.ceil()),
         )))
@@ -97,14 +98,15 @@ pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
             ),
             UnjudgedCause::UnequalWork => "the arms did different work".to_string(),
         };
-        Some(number::plain(&format!(
+        number::plain(&format!(
             "{}, {}: whether filling the page cache anew ({}) pays back is not known: {why}.",
             before(it.fill),
-            label(&unjudged.condition)?,
+            labels.label(unjudged.id.condition_index),
             unjudged.fill
-        )))
+        ))
     };
-    let unjudged = findings.fills.iter().flat_map(|it| it.not_judged.iter().filter_map(move |why| silent(it, why)));
+    let silent = &silent;
+    let unjudged = findings.fills.iter().flat_map(|it| it.not_judged.iter().map(move |why| silent(it, why)));
     findings.fills.iter().filter_map(says).chain(unjudged).collect()
 }
 
