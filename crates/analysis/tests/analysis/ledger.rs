@@ -178,6 +178,31 @@ fn a_run_that_options_narrowed_replaces_none_that_measured_all_of_a_claim() {
 }
 
 #[test]
+fn a_run_of_some_sizes_of_the_job_or_of_other_ones_replaces_none_of_all() {
+    let of = |day: u32, ops: &str, mmap: f64| {
+        let mut lab = Lab::of_experiment(&EXPERIMENT.replace("state =", &format!("{ops}\nstate =")));
+        (lab.record.id, lab.record.started) = (day.to_string(), format!("2026-11-{day:02}T00:00:00Z"));
+        for cell in 0..lab.record.cells.len() {
+            let ns = if lab.record.cells[cell].arm.method == "mmap" { mmap } else { 10_000.0 };
+            lab.measure(cell, 10, ns, |_, pass| pass.ns_per_op = ns);
+        }
+        lab.record
+    };
+    let all = || of(1, "ops = [100, 1000]", 5_000.0);
+    let with = |ops: &str| {
+        let mut run = of(2, ops, 20_000.0);
+        run.experiment.note_narrowed(&all().experiment);
+        run
+    };
+    check(&[all(), with("ops = 100")], Holds, 1, Some(2));
+    check(&[all(), with("ops = [100, 7]")], Holds, 1, Some(2));
+    check(&[all(), with("ops = [1000, 100, 7]")], Reversed, 2, None);
+    let mut sized = of(2, "ops = 100", 20_000.0);
+    sized.experiment.note_narrowed(&of(1, "", 5_000.0).experiment);
+    check(&[of(1, "", 5_000.0), sized], Holds, 1, Some(2));
+}
+
+#[test]
 fn a_run_that_lacks_a_condition_for_want_of_time_is_narrow_too() {
     let mut lacks = two_blocks(2, 20_000.0);
     lacks.samples.retain(|sample| sample.cell < 2);

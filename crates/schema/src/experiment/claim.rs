@@ -352,6 +352,8 @@ impl Compare {
             && other.threads.iter().all(|it| self.threads.contains(it))
             && other.descriptor.iter().all(|it| self.descriptor.contains(it))
             && other.layout.iter().all(|it| self.layout.contains(it))
+            // Sizes that were written down are other questions than what the planner chooses.
+            && (other.ops.is_empty() == self.ops.is_empty() && other.ops.iter().all(|it| self.ops.contains(it)))
             && (other.fill.iter().all(|it| self.fill.contains(it))
                 || !selected(&other.state, &only.state).any(|it| it.is_filled()))
     }
