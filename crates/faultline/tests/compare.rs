@@ -215,6 +215,29 @@ fn a_median_of_the_json_is_computed_from_the_csv_by_the_rule_that_is_written_dow
 }
 
 #[test]
+fn runs_of_another_file_or_of_both_sides_are_not_judged_together() {
+    let sandbox = Sandbox::new();
+    let run = |id: &str, change: &dyn Fn(&mut Record)| {
+        let mut record = record();
+        record.id = id.into();
+        change(&mut record);
+        sandbox.write(&format!("{id}.json"), serde_json::to_string(&record).unwrap())
+    };
+    let same: Vec<String> = (0..6).map(|at| run(&format!("r{at}"), &|_| {})).collect();
+    let larger = run("larger", &|it| it.conditions.iter_mut().for_each(|it| it.file_bytes += 4096));
+    let gate = ["--fail-if", "native/mmap slower 900%"];
+    let compare = |first: &[&String], second: &[&String]| {
+        let side = |of: &[&String]| of.iter().map(|it| it.as_str()).collect::<Vec<&str>>().join(",");
+        sandbox.run(&[&["compare", &side(first), &side(second)][..], &gate].concat())
+    };
+    let [a, b, c, d, e, f] = &same[..] else { panic!("six runs") };
+    assert_eq!(compare(&[a, b, c], &[d, e, f]).code(), Some(0));
+    // Beside none of the other side.
+    compare(&[a, b, c, &larger], &[d, e, f]).refused(2, &["--anyway"]);
+    compare(&[a, b, c], &[d, c, a]).refused(2, &["both sides"]);
+}
+
+#[test]
 fn runs_of_the_first_side_that_would_be_left_out_are_a_usage_error() {
     let sandbox = Sandbox::new();
     let run = |id: &str, percent: u64| {

@@ -42,7 +42,9 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     let across = Across { schema_version: SCHEMA_VERSION, versus, gates: gates.into_iter().flatten().collect() };
     // A gate has an answer of its own for runs that share no measured cell: what it is about is missing.
     let refused = across.versus.iter().filter(|it| across.gates.is_empty() || !it.cells.is_empty());
-    let refused: Vec<String> = refused.flat_map(|it| it.not_comparable.clone()).collect();
+    let refused = refused.flat_map(|it| it.not_comparable.clone());
+    let together: Vec<&Vec<Analyzed>> = others.iter().filter(|it| is_together(it)).collect();
+    let refused: Vec<String> = refused.chain(of_two_subjects(first, &together)).collect();
     if !args.anyway && !refused.is_empty() {
         return Err(Usage(format!(
             "these runs are not comparable: {}; --anyway compares them all the same",
@@ -74,6 +76,20 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
         () if across.versus.iter().all(|it| it.cells.is_empty()) => Outcome::NothingDecided,
         () => Outcome::Answered,
     })
+}
+
+/// Runs that are judged together are of one subject, and each is on one side. Those of the other sides stand beside one of the
+/// first side already, and those of the first side stand beside each other here.
+fn of_two_subjects(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<String> {
+    if together.is_empty() {
+        return Vec::new();
+    }
+    let within = first[1..].iter().map(|it| analysis::across(first[0], *it)).filter(|it| !it.cells.is_empty());
+    let on_both = |(record, _): &Analyzed| {
+        let again = together.iter().flat_map(|it| it.iter()).any(|(other, _)| other == record);
+        again.then(|| format!("both sides have the run {}", record.id))
+    };
+    within.flat_map(|it| it.not_comparable).chain(first.iter().filter_map(on_both)).collect()
 }
 
 /// The runs of one side: one, or several with commas between them. No run counts twice.
