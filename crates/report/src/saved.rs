@@ -58,6 +58,13 @@ pub(crate) fn machine(made_on: &MadeOn) -> String {
     }
 }
 
+/// A machine with all that tells it from others.
+fn on(made_on: &MadeOn) -> String {
+    let key = made_on.identity.as_ref().map(|(key, hardware)| format!(" {key} {hardware}"));
+    let imported = if made_on.origin == Origin::Imported { ", imported" } else { "" };
+    format!("on {}{}{imported}", made_on.host, key.unwrap_or_default())
+}
+
 fn runs(page: &mut Page, history: &History) {
     let columns = vec![
         Column::left("run"),
@@ -100,7 +107,8 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let options: Vec<String> = it.command.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let line = it.command.get("line").map_or_else(String::new, |line| format!("`{line}`"));
         let command = [line, options.join(", ")];
-        it.comparison.iter().cloned().chain(command).chain([format!("in {}", it.target), occurrence]).collect()
+        let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
+        it.comparison.iter().cloned().chain(command).chain(place).collect()
     };
     // Each stands beneath its arm: only those of one arm are to be told apart.
     let label = |of: &[&SavedCell]| {

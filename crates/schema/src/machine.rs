@@ -46,6 +46,15 @@ impl MadeOn {
         same && self.origin == Origin::Own
     }
 
+    /// Whether two records of one place may be of one machine. Those without an identity are told apart by their nodenames.
+    pub fn may_be(&self, other: &MadeOn) -> bool {
+        let same = match (&self.identity, &other.identity) {
+            (Some(own), Some(other)) => own == other,
+            _ => self.host == other.host,
+        };
+        same && self.origin == other.origin
+    }
+
     fn key(&self) -> Option<&str> {
         self.identity.as_ref().map(|(key, _)| key.as_str())
     }
@@ -143,6 +152,20 @@ mod tests {
         let ours = here();
         assert!(strangers[0].machine() != ours.machine());
         assert!(strangers.iter().all(|it| Whose::said(Some("all"), here).includes(it)));
+    }
+
+    #[test]
+    fn two_records_are_of_one_machine_by_their_identities_or_else_their_nodenames_and_in_one_place() {
+        let ours = made(Origin::Own, "lab", Some((KEY, "a")));
+        let [renamed, older] = [made(Origin::Own, "renamed", Some((KEY, "a"))), made(Origin::Own, "lab", None)];
+        assert!(ours.may_be(&ours) && ours.may_be(&renamed) && ours.may_be(&older) && older.may_be(&ours));
+        let others = [
+            made(Origin::Own, "lab", Some(("fedcba9876543210", "a"))),
+            made(Origin::Own, "lab", Some((KEY, "b"))),
+            made(Origin::Own, "field", None),
+            made(Origin::Imported, "lab", Some((KEY, "a"))),
+        ];
+        assert!(!others.iter().any(|it| ours.may_be(it) || it.may_be(&ours)));
     }
 
     #[test]

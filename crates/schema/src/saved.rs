@@ -112,9 +112,10 @@ pub struct SavedCell {
 }
 
 impl SavedCell {
-    /// Whether two cells of two runs are the same one at two times.
+    /// Whether two cells of two runs are the same one at two times. On another machine it is another one.
     pub fn continues(&self, other: &SavedCell) -> bool {
-        self.occurrence == other.occurrence && self.series() == other.series()
+        let same_machine = self.on.made_on().may_be(&other.on.made_on());
+        self.occurrence == other.occurrence && same_machine && self.series() == other.series()
     }
 
     /// What it is one of.

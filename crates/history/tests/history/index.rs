@@ -190,7 +190,9 @@ fn cells_of_one_run_that_agree_in_everything_are_told_apart_by_their_number() {
     index.refresh(&store, "1", &twice).unwrap();
     let found = index.cells(&Wanted::default(), &"native/mmap".parse().unwrap()).unwrap();
     assert_eq!(found.iter().map(|it| it.occurrence).collect::<Vec<_>>(), [0, 1, 0, 1]);
-    assert!(found[0].continues(&found[2]) && !found[0].continues(&found[3]));
+    let here = |at: usize| SavedCell { on: found[0].on.clone(), ..found[at].clone() };
+    assert!(found[0].continues(&here(2)) && !found[0].continues(&here(3)));
+    assert!(!found[0].continues(&found[2]), "of another machine");
 }
 
 #[test]

@@ -224,3 +224,14 @@ fn a_cell_of_a_record_that_was_made_elsewhere_says_so() {
     let text = report::history(&history, true, "/home/me/runs", styled(140));
     assert!(text.contains("lab, imported"), "{text}");
 }
+
+#[test]
+fn cells_of_two_machines_are_two_series_whatever_the_machines_are_called() {
+    let mut history = over_time("lab");
+    for (cell, key) in history.cells.iter_mut().zip(["0123456789abcdef", "fedcba9876543210"]) {
+        (cell.on.key, cell.on.hardware) = (Some(key.into()), Some("0011".into()));
+    }
+    let text = report::history(&history, true, "/home/me/runs", styled(200));
+    assert_eq!(text.matches(" 1.00x").count(), 2, "each is the oldest of its machine: {text}");
+    assert!(text.contains("0123456789abcdef") && text.contains("fedcba9876543210"), "{text}");
+}
