@@ -320,7 +320,12 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
     let differ = |((what, first), (_, second)): ((&str, String), (&str, String))| {
         (first != second).then(|| Differs { what: what.into(), first, second })
     };
-    facts(a).into_iter().zip(facts(b)).filter_map(differ).collect()
+    let facts = facts(a).into_iter().zip(facts(b)).filter_map(differ);
+    // Older records do not say it, and others may have one nodename.
+    let machine = |it: &Record| it.environment.machine.as_ref().map(|it| format!("{}, hardware {}", it.key, it.hardware));
+    let machines = machine(a).zip(machine(b)).filter(|(first, second)| first != second);
+    let machines = machines.map(|(first, second)| Differs { what: "machine".into(), first, second });
+    machines.into_iter().chain(facts).collect()
 }
 
 fn list_or_none(items: impl Iterator<Item = String>) -> String {

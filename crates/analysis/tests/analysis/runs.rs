@@ -53,6 +53,23 @@ fn bytes_that_faultline_drew_or_that_changed_from_pass_to_pass_are_not_held_agai
 }
 
 #[test]
+fn two_machines_of_one_nodename_are_two() {
+    let on = |id: &str, key: &str, hardware: &str| {
+        let mut record = duel(id).record;
+        let source = schema::machine::KeySource::MachineId;
+        let (key, hardware) = (key.to_string(), hardware.to_string());
+        record.environment.machine = Some(schema::machine::Machine { key, boot: Some(id.into()), hardware, source });
+        record
+    };
+    let differs = |a: &Record, b: &Record| across(a, b).differs.into_iter().map(|it| it.what).collect::<Vec<String>>();
+    let first = on("first", "0123", "aa");
+    assert_eq!(differs(&first, &on("second", "0123", "aa")), [""; 0], "another boot is no other machine");
+    assert_eq!(differs(&first, &on("second", "4567", "aa")), ["machine"]);
+    assert_eq!(differs(&first, &on("second", "0123", "bb")), ["machine"]);
+    assert_eq!(differs(&first, &duel("older").record), [""; 0], "an older record does not say");
+}
+
+#[test]
 fn what_differs_is_said_in_words_and_names_the_folder_of_the_commands() {
     let (mut first, mut second) = (duel("first"), duel("second"));
     first.record.folder = Some("/here".into());
