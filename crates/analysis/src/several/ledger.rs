@@ -19,7 +19,16 @@ use crate::verdict::LEAST_PAIRS;
 pub struct Claims {
     /// As they are written now.
     built_in: Vec<Experiment>,
-    entries: Vec<(Rank, LedgerEntry)>,
+    entries: Vec<Entered>,
+}
+
+/// What a run said of a claim.
+#[derive(Debug)]
+struct Entered {
+    rank: Rank,
+    /// As the run had it. Options change what is measured of a claim, and not the claim.
+    asked: Claim,
+    entry: LedgerEntry,
 }
 
 /// What a run could say of a claim, and when: the greatest counts.
@@ -77,10 +86,10 @@ impl Claims {
     pub fn add(&mut self, run: &str, record: &Record, answers_for: &MadeOn) {
         let experiment = &record.experiment;
         let settled = |claim: &Claim| {
-            self.entries.iter().any(|(rank, it)| {
-                (&it.claim.study, &it.title) == (&experiment.name, &experiment.title)
-                    && (&it.claim.id, &it.claim.says) == (&claim.id, &claim.says)
-                    && it.made_on.machine() == answers_for.machine()
+            self.entries.iter().any(|Entered { rank, asked, entry }| {
+                (&entry.claim.study, &entry.title) == (&experiment.name, &experiment.title)
+                    && asked == claim
+                    && entry.made_on.machine() == answers_for.machine()
                     && rank.standing == Standing::Decisive
                     && rank.started >= record.started
             })
@@ -89,7 +98,7 @@ impl Claims {
         if experiment.claims.iter().all(settled) {
             return;
         }
-        for claim in crate::analyze(record).claims {
+        for (claim, asked) in crate::analyze(record).claims.into_iter().zip(&experiment.claims) {
             let asks_all = self.asks_all(experiment, &claim.id);
             let standing = standing(&claim, record.partial.is_some(), asks_all);
             let rank = Rank { standing, started: record.started.clone() };
@@ -102,19 +111,19 @@ impl Claims {
                 kernel: record.environment.kernel.clone(),
                 later: None,
             };
-            self.entries.push((rank, entry));
+            self.entries.push(Entered { rank, asked: asked.clone(), entry });
         }
     }
 
     /// Of one study or of all: built-in studies in their order, then all others; each claim once for each machine. `None` where no study has this name.
     pub fn ledger(self, only: Option<&str>) -> Option<Ledger> {
         let studies = self.built_in;
-        let mut of_claims: Vec<Vec<(Rank, LedgerEntry)>> = Vec::new();
+        let mut of_claims: Vec<Vec<Entered>> = Vec::new();
         for entered in self.entries {
-            let same = |it: &LedgerEntry| {
-                it.made_on.machine() == entered.1.made_on.machine() && is_same(&studies, it, &entered.1)
+            let same = |it: &Entered| {
+                it.entry.made_on.machine() == entered.entry.made_on.machine() && is_same(&studies, it, &entered)
             };
-            match of_claims.iter_mut().find(|it| same(&it[0].1)) {
+            match of_claims.iter_mut().find(|it| same(&it[0])) {
                 Some(same) => same.push(entered),
                 None => of_claims.push(vec![entered]),
             }
@@ -140,31 +149,33 @@ impl Claims {
     /// The studies and experiments that are built in or have a claim here.
     pub fn studies(&self) -> impl Iterator<Item = &str> {
         let built_in = self.built_in.iter().map(|it| it.name.as_str());
-        built_in.chain(self.entries.iter().map(|(_, it)| it.claim.study.as_str()))
+        built_in.chain(self.entries.iter().map(|it| it.entry.claim.study.as_str()))
     }
 }
 
 /// Whether two runs speak of one claim. Two files of experiments may have one name, and claims of one id and wording: their
-/// titles are all in a record that tells them apart, because options change what is measured. A study that is built in is
-/// one, however it was worded.
-fn is_same(built_in: &[Experiment], one: &LedgerEntry, other: &LedgerEntry) -> bool {
-    let (claim, same) = (&one.claim, &other.claim);
+/// titles, and what they ask, tell them apart. What the runs measured does not, because options change that. A study that is
+/// built in is one, however it was worded.
+fn is_same(built_in: &[Experiment], one: &Entered, other: &Entered) -> bool {
+    let (claim, same) = (&one.entry.claim, &other.entry.claim);
     (&claim.study, &claim.id) == (&same.study, &same.id)
-        && ((&one.title, &claim.says) == (&other.title, &same.says) || built_in.iter().any(|it| it.name == claim.study))
+        && ((&one.entry.title, &one.asked) == (&other.entry.title, &other.asked)
+            || built_in.iter().any(|it| it.name == claim.study))
 }
 
 /// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.
-fn counted(mut answers: Vec<(Rank, LedgerEntry)>) -> Option<LedgerEntry> {
-    answers.sort_by(|a, b| a.0.cmp(&b.0));
-    let (_, counts) = answers.pop()?;
-    let later = answers.into_iter().filter(|(_, it)| it.when > counts.when).map(|(rank, it)| {
-        let why = match rank.standing {
-            Standing::NotTestable | Standing::Incomplete => Later::Undecided,
-            _ if it.claim.verdict == counts.claim.verdict => Later::NarrowerAgrees,
-            Standing::Narrower | Standing::Decisive => Later::NarrowerContradicts,
-        };
-        LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reason: it.claim.reason, why }
-    });
+fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
+    answers.sort_by(|a, b| a.rank.cmp(&b.rank));
+    let counts = answers.pop()?.entry;
+    let later =
+        answers.into_iter().filter(|it| it.entry.when > counts.when).map(|Entered { rank, entry: it, .. }| {
+            let why = match rank.standing {
+                Standing::NotTestable | Standing::Incomplete => Later::Undecided,
+                _ if it.claim.verdict == counts.claim.verdict => Later::NarrowerAgrees,
+                Standing::Narrower | Standing::Decisive => Later::NarrowerContradicts,
+            };
+            LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reason: it.claim.reason, why }
+        });
     let later = later.max_by_key(|it| (it.why == Later::NarrowerContradicts, it.when.clone()));
     Some(LedgerEntry { later, ..counts })
 }

@@ -240,6 +240,29 @@ fn claims_of_two_files_with_one_name_are_two_claims() {
 }
 
 #[test]
+fn claims_of_one_id_and_wording_that_ask_something_else_are_two() {
+    let of = |day: u32, mmap: f64, change: &dyn Fn(&mut schema::experiment::Claim)| {
+        let mut run = run(day, 10, mmap);
+        change(&mut run.experiment.claims[0]);
+        run
+    };
+    let first = || of(1, 5_000.0, &|_| {});
+    let turned: &dyn Fn(&mut schema::experiment::Claim) = &|it| it.expect = Some(schema::experiment::Expect::Higher);
+    let elsewhere: &dyn Fn(&mut schema::experiment::Claim) = &|it| it.only.state = vec![schema::State::Cached];
+    for change in [turned, elsewhere] {
+        let mut runs = [first(), of(2, 5_000.0, change)];
+        for _ in 0..2 {
+            let entries = ledger(&runs).entries;
+            let mut from: Vec<&str> = entries.iter().map(|it| it.run.as_str()).collect();
+            from.sort_unstable();
+            assert_eq!(from, ["1", "2"]);
+            runs.reverse();
+        }
+    }
+    check(&[first(), of(2, 20_000.0, &|_| {})], Reversed, 2, None);
+}
+
+#[test]
 fn a_claim_has_an_answer_for_each_machine_and_an_imported_one_is_none_of_this() {
     let on = |record: Record, key: &str| {
         let mut record = record;
