@@ -193,10 +193,12 @@ fn all_of(conditions: usize) -> String {
     if conditions == 2 { "both conditions".to_string() } else { format!("all {conditions} conditions") }
 }
 
-/// What decides how many pages a fault maps: the folios that the fill left, and the kernel's window around a fault.
+/// What decides how many pages a fault maps: the folios that the fill left, if most are of one size, and the kernel's window
+/// around a fault.
 fn folios(run: &Run, condition: &Condition) -> Option<String> {
-    let most =
-        fills::made_for(run.record, condition)?.folio_orders.value()?.iter().max_by_key(|it| (it.pages, it.order))?;
+    let orders = fills::made_for(run.record, condition)?.folio_orders.value()?;
+    let all: f64 = orders.iter().map(|it| it.pages as f64).sum();
+    let most = orders.iter().find(|it| it.pages as f64 > all / 2.0)?;
     let pages = 1u64.checked_shl(most.order)?;
     let of = if pages == 1 { "single pages".to_string() } else { format!("folios of {} pages", thousands(pages)) };
     let around = match run.record.environment.fault_around_bytes.value() {

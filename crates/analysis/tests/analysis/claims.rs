@@ -900,7 +900,7 @@ fn an_arm_that_reads_by_calls_has_no_pages_per_fault() {
 }
 
 #[test]
-fn a_claim_about_several_fills_speaks_of_the_folios_of_none() {
+fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone() {
     let claim = "arm = \"mmap\"\nmetric = \"pages-per-fault\"\nexpect = { at-most = 1.5 }";
     let few = |_: u32, pass: &mut Pass| {
         pass.reads("minor_faults", 1024.0);
@@ -917,6 +917,10 @@ fn a_claim_about_several_fills_speaks_of_the_folios_of_none() {
         folio_orders: Reading::Value(vec![FolioOrder { order: 9, pages: 16_384 }]),
     });
     assert!(only(&lab).reason.contains("most of the cached file lies in"));
+    let of_sizes = [(0, 6000), (4, 5000), (9, 5384)].map(|(order, pages)| FolioOrder { order, pages });
+    let of_one = std::mem::replace(&mut lab.record.fills[0].folio_orders, Reading::Value(of_sizes.to_vec()));
+    assert!(!only(&lab).reason.contains("most of the cached file lies in"), "less than half of it does");
+    lab.record.fills[0].folio_orders = of_one;
     let other =
         lab.condition(schema::Condition { fill: Some(schema::Fill::Random), ..lab.record.conditions[0].clone() });
     lab.record.origins.push(0);
