@@ -107,7 +107,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "durability",
         role: Role::Asked,
-        of: |it| !it.is_of_commands(),
+        of: |it| it.workload.writes(),
         same: |a, b| a.durability == b.durability,
         words: |it| match it.durability {
             Durability::None => "not synced".into(),
@@ -413,6 +413,9 @@ mod tests {
         assert!(sequential.selects(&under(State::Mapped, Some(Fill::Sequential))));
         assert!(!sequential.selects(&under(State::Mapped, Some(Fill::Random))));
         assert!(!filter("fill random").selects(&under(State::Cold, Some(Fill::Random))), "a cold file has no fill");
+        let reads = under(State::Cold, None);
+        let writes = Condition { workload: Workload::Overwrite, ..reads.clone() };
+        assert!(filter("not synced").selects(&writes) && !filter("not synced").selects(&reads));
         let command = Condition { workload: Workload::Command, ..Condition::plain(1 << 20) };
         assert!(!filter("1 thread").selects(&command) && !filter("written").selects(&command));
         assert!(filter("command as-is").selects(&command));

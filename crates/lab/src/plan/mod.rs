@@ -156,7 +156,8 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     };
     let mut conditions = vec![Condition { range: window, ..Condition::plain(file_bytes) }];
     cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
-    cross(&mut conditions, &compare.durability, |it, durability| it.durability = durability);
+    let writes = |it: &Condition| it.workload.writes();
+    cross_some(&mut conditions, &compare.durability, writes, |it, durability| it.durability = durability);
     cross(&mut conditions, &compare.layout, |it, layout| it.layout = it.workload.writes().then_some(layout));
     cross(&mut conditions, &compare.consume, |it, consume| it.consume = consume);
     cross(&mut conditions, &compare.threads, |it, threads| it.threads = threads);
@@ -283,6 +284,8 @@ fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
 
 #[cfg(test)]
 mod tests {
+    use schema::Durability;
+
     use super::*;
 
     fn plan(text: &str, file_bytes: u64) -> Plan {
@@ -337,6 +340,18 @@ arms = ["pread", "mmap", "half"]
         let stages: Vec<Stage> = Stage::all(&plan.conditions).into_iter().collect();
         let warm = [Fill::Sequential, Fill::Random, Fill::Written(64 << 10)].map(Stage::Warm);
         assert_eq!(stages, [&warm[..], &[Stage::Cold]].concat());
+    }
+
+    #[test]
+    fn when_a_block_counts_as_written_is_crossed_with_what_writes_alone() {
+        let text = "title = \"t\"\n[[compare]]\nworkload = [\"scan\", \"overwrite\"]\nblock = \"4 KiB\"\nstate = \"cold\"\n\
+                    durability = [\"sync-end\", \"sync-each\"]\narms = [\"mmap\"]";
+        let of = |workload: Workload| -> Vec<Durability> {
+            let conditions = plan(text, 1 << 20).conditions.into_iter().filter(|it| it.workload == workload);
+            conditions.map(|it| it.durability).collect()
+        };
+        assert_eq!(of(Workload::Scan), [Durability::None]);
+        assert_eq!(of(Workload::Overwrite), [Durability::SyncEnd, Durability::SyncEach]);
     }
 
     #[test]
