@@ -279,6 +279,9 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
     fn text<T: Display>(reading: &Reading<T>) -> String {
         said(reading, T::to_string)
     }
+    // That none is set is known, too.
+    let limit =
+        |it: &Reading<u64>| it.value().map_or_else(|| it.reason().unwrap_or_default().to_string(), u64::to_string);
     let facts = |it: &Record| {
         let (environment, target) = (&it.environment, &it.target);
         vec![
@@ -291,7 +294,7 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
             ("CPU", text(&environment.cpu)),
             ("CPUs", environment.cpus.to_string()),
             ("memory, bytes", environment.memory_bytes.to_string()),
-            ("cgroup memory limit, bytes", text(&environment.memory_limit_bytes)),
+            ("cgroup memory limit, bytes", limit(&environment.memory_limit_bytes)),
             ("virtualisation", text(&environment.virtualisation)),
             ("mitigations", pairs_of(&environment.mitigations)),
             ("page size, bytes", environment.page_bytes.to_string()),
@@ -322,7 +325,8 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
     };
     let facts = facts(a).into_iter().zip(facts(b)).filter_map(differ);
     // Older records do not say it, and others may have one nodename.
-    let machine = |it: &Record| it.environment.machine.as_ref().map(|it| format!("{}, hardware {}", it.key, it.hardware));
+    let machine =
+        |it: &Record| it.environment.machine.as_ref().map(|it| format!("{}, hardware {}", it.key, it.hardware));
     let machines = machine(a).zip(machine(b)).filter(|(first, second)| first != second);
     let machines = machines.map(|(first, second)| Differs { what: "machine".into(), first, second });
     machines.into_iter().chain(facts).collect()

@@ -35,7 +35,8 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
                 measured(environment.swap_bytes)
             ),
         ),
-        ("cgroup memory limit", read(&environment.memory_limit_bytes, |&limit| measured(limit))),
+        // That none is set is known, too.
+        ("cgroup memory limit", limit(&environment.memory_limit_bytes)),
         (
             "target",
             format!(
@@ -120,6 +121,13 @@ fn cache(it: &CpuCache) -> String {
         CacheKind::Unified => "",
     };
     format!("{} × L{}{kind} {}", it.count, it.level, Bytes(it.bytes))
+}
+
+fn limit(reading: &Reading<u64>) -> String {
+    match reading {
+        Reading::Value(bytes) => measured(*bytes),
+        Reading::Unavailable { unavailable } => unavailable.clone(),
+    }
 }
 
 fn said(reading: &Reading<String>) -> String {
