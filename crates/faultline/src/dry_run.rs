@@ -128,10 +128,15 @@ impl Place {
             skipped: cell.skipped.clone(),
             reason: cell.skipped.as_ref().map(ToString::to_string),
         };
-        let conditions = plan.conditions.iter().enumerate().map(|(index, condition)| PlannedCondition {
-            condition: condition.clone(),
-            variant: plan.origins.get(index).and_then(|&origin| experiment.comparisons.get(origin)?.variant),
-            cells: plan.cells.iter().filter(|it| it.condition == index && !it.control).map(cell).collect(),
+        let conditions = plan.conditions.iter().enumerate().map(|(index, condition)| {
+            let origin = plan.origins.get(index).copied();
+            let compare = origin.and_then(|it| experiment.comparisons.get(it));
+            PlannedCondition {
+                condition: condition.clone(),
+                variant: compare.and_then(|it| it.variant),
+                comparison: compare.map_or_else(Vec::new, |it| it.words(origin)),
+                cells: plan.cells.iter().filter(|it| it.condition == index && !it.control).map(cell).collect(),
+            }
         });
         schema::plan::Plan {
             schema_version: SCHEMA_VERSION,

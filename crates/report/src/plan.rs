@@ -93,11 +93,11 @@ pub fn plan(plan: &Plan, style: Style) -> String {
 
 /// `scan 4 KiB cold, as published`; no two of a plan read the same.
 fn labels(planned: &[PlannedCondition]) -> Vec<String> {
-    let further = |it: &PlannedCondition| vec![it.variant.map_or("", claim::variant).to_string()];
-    let items: Vec<(&Condition, Vec<String>)> = planned.iter().map(|it| (&it.condition, further(it))).collect();
+    let items: Vec<(&Condition, Vec<String>)> =
+        planned.iter().map(|it| (&it.condition, it.comparison.clone())).collect();
     let labels = Labels::new(&items);
     let label = |(at, it): (usize, &PlannedCondition)| match it.variant.map(claim::variant) {
-        Some(variant) if !labels.label(at).ends_with(variant) => format!("{}, {variant}", labels.label(at)),
+        Some(variant) if !labels.label(at).contains(variant) => format!("{}, {variant}", labels.label(at)),
         _ => labels.label(at),
     };
     planned.iter().enumerate().map(label).collect()

@@ -748,6 +748,7 @@ fn plan_of(title: &str) -> Plan {
     let condition = |block_bytes, state| PlannedCondition {
         condition: schema::Condition { block_bytes, state, ..run.record.conditions[0].clone() },
         variant: None,
+        comparison: Vec::new(),
         cells: ["read", "mmap", "mmap+sequential", "mmap+populate-read"]
             .map(|arm| cell(arm, None))
             .into_iter()
@@ -769,6 +770,18 @@ fn plan_of(title: &str) -> Plan {
         seed: 7,
         limits: Vec::new(),
     }
+}
+
+#[test]
+fn two_equal_conditions_of_a_plan_are_called_after_their_comparisons() {
+    let mut plan = plan_of("Twice");
+    let twice = plan.conditions[0].clone();
+    plan.conditions[1] = twice;
+    for (at, condition) in plan.conditions.iter_mut().enumerate() {
+        condition.comparison = vec![String::new(), String::new(), format!("comparison {}", at + 1)];
+    }
+    let text = report::plan(&plan, Style { width: 200, ..Style::default() });
+    assert!(text.contains("cold, comparison 1 ") && text.contains("cold, comparison 2 "), "{text}");
 }
 
 #[test]

@@ -40,6 +40,9 @@ pub struct PlannedCondition {
     /// In a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<Variant>,
+    /// Which it is of the conditions that read alike: the comparison's name, its variant, its number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparison: Vec<String>,
     pub cells: Vec<PlannedCell>,
 }
 

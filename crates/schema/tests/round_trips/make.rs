@@ -397,7 +397,7 @@ makes! {
             schema_version, experiment, title, target, made_here, file_bytes, written_bytes, free_bytes, expected_s, rounds,
             seed, conditions, limits,
         }
-        PlannedCondition { condition, variant, cells }
+        PlannedCondition { condition, variant, comparison, cells }
         PlannedCell { arm, baseline, own_condition, skipped, reason }
         FileView { path, bytes, page_bytes, file_system, residency, stretches, folio_orders, pages_per_fault, faults, mapped_by }
         FaultView { run, like, here, in_order }
