@@ -367,6 +367,12 @@ impl Compare {
         if self.memory.is_some() && !states.into_iter().any(|it| it == State::Limited) {
             return Err(("memory", "memory is for state limited, and no state here is".into()));
         }
+        if self.descriptor.contains(&Descriptor::Shared) && self.threads.iter().all(|&threads| threads == 1) {
+            return Err((
+                "descriptor",
+                "one thread shares its file with no other: descriptor = \"shared\" is for several".into(),
+            ));
+        }
         let workloads = self.workload.iter().copied().chain(own().filter_map(|it| it.workload));
         if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
             return Err((

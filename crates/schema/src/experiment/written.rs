@@ -444,9 +444,12 @@ state = ["cold", "cached"]
         let lines = GOOD.lines().count();
         let of = |text: &str| Experiment::parse("my", text).map(drop).map_err(|it| (it.line, it.key));
         let refused = |key: &str| Err((Some(lines + 1), Some(key.to_string())));
-        for (line, key) in
-            [("memory = 0.5", "memory"), ("aligned = false", "aligned"), ("aligned = [true, false]", "aligned")]
-        {
+        for (line, key) in [
+            ("memory = 0.5", "memory"),
+            ("aligned = false", "aligned"),
+            ("aligned = [true, false]", "aligned"),
+            ("descriptor = \"shared\"", "descriptor"),
+        ] {
             assert_eq!(of(&format!("{GOOD}{line}\n")), refused(key), "{line}");
         }
         assert_eq!(of(&format!("{GOOD}memory = 0.5\n").replace("\"cold\"", "\"limited\"")), Ok(()));
