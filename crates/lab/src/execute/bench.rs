@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use schema::{Condition, Consume, Record, Span, timeline::Passing};
+use schema::{Condition, Consume, Fill, Record, Span, timeline::Passing};
 use sys::guard::Guard;
 
 use super::{Settings, clock::Clock, filled::Filled};
@@ -24,6 +24,8 @@ pub struct Bench<'a> {
     pub(super) around: Around<'a>,
     /// What the page cache was last filled with.
     pub(super) filled: Option<Filled>,
+    /// Fills whose folios did not stay, until the calibration has forgotten what was measured on them.
+    pub(super) changed: Vec<Fill>,
 }
 
 /// Why a run ends before its plan does.

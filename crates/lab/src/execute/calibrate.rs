@@ -255,11 +255,29 @@ pub fn complete(bench: &mut Bench, calibration: &mut Calibration, fill: Fill, bu
             let few = |it: &CalibrationPoint| it.passes.len() < PASSES.start;
             passes(bench, calibration, all, time_s, &|it| of_fill(it) && evicts(it) == evicting && few(it));
         }
+        if !evicting {
+            // What was measured since the last look counts only if it was on the fill still.
+            bench.look_again();
+            let changed = std::mem::take(&mut bench.changed);
+            forget(calibration, &changed);
+            let without = calibration.points.extract_if(.., |it| it.passes.is_empty() && is_of(it, &changed));
+            let why = "the folios did not stay as the fill had made them";
+            calibration.missing.extend(without.map(|it| missing(&it, why)));
+        }
     }
     if !bench.is_interrupted() {
         let without = calibration.points.extract_if(.., |it| of_fill(it) && it.passes.is_empty());
         calibration.missing.extend(without.map(|it| missing(&it, "there was no time left for it")));
     }
+}
+
+/// Drops the passes of fills whose folios did not stay: it is not known since when they were measured on others.
+pub(super) fn forget(calibration: &mut Calibration, changed: &[Fill]) {
+    calibration.points.iter_mut().filter(|it| is_of(it, changed)).for_each(|it| it.passes.clear());
+}
+
+fn is_of(point: &CalibrationPoint, fills: &[Fill]) -> bool {
+    point.fill().is_some_and(|it| fills.contains(&it))
 }
 
 fn missing(point: &CalibrationPoint, reason: &str) -> String {
@@ -322,6 +340,8 @@ fn many<T>(times: u64, mut what: impl FnMut() -> T) -> Loop {
 
 #[cfg(test)]
 mod tests {
+    use schema::protocol::Phases;
+
     use super::*;
 
     #[test]
@@ -337,6 +357,23 @@ mod tests {
         }
         assert!(points(1 << 30, Some(8 * MIB)).len() > points(1 << 30, None).len());
         assert!(points(31, Some(8 * MIB)).is_empty() && points_of(Fill::Random, 31).is_empty());
+    }
+
+    #[test]
+    fn what_was_measured_on_folios_that_did_not_stay_is_forgotten_and_nothing_else() {
+        let phases = Phases { open_ns: None, work_ns: 1, close_ns: None };
+        let pass = CalibrationPass { phases, minor_faults: 0, cpu_ns: None };
+        let mut all = [points(MIB, Some(MIB)), points_of(Fill::Random, MIB), points_of(Fill::Faults, MIB)].concat();
+        all.iter_mut().for_each(|it| it.passes = vec![pass]);
+        for changed in [vec![], vec![Fill::Random], vec![Fill::Sequential, Fill::Faults]] {
+            let looped = Loop { times: 1, ns: 1 };
+            let (clock, bare_call, missing, points) = (looped, looped, Vec::new(), all.clone());
+            let mut calibration = Calibration { elapsed_s: 0.0, clock, bare_call, offset: 0, points, missing };
+            forget(&mut calibration, &changed);
+            let is_changed = |it: &CalibrationPoint| it.fill().is_some_and(|it| changed.contains(&it));
+            assert!(calibration.points.iter().all(|it| it.passes.is_empty() == is_changed(it)), "{changed:?}");
+            assert_eq!(calibration.points.iter().filter(|it| is_changed(it)).count() > 0, !changed.is_empty());
+        }
     }
 
     /// The costs of other folios are those of the usual ones, changed by what the same passes show.

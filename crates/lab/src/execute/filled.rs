@@ -30,11 +30,13 @@ pub(super) struct Noted {
 pub(super) struct Since {
     pub(super) samples: usize,
     pub(super) confirmations: usize,
+    /// All that were begun, those of the calibration among them.
+    pub(super) passes: u64,
 }
 
 impl Since {
-    pub(super) fn now(record: &Record) -> Since {
-        Since { samples: record.samples.len(), confirmations: record.confirmations.len() }
+    pub(super) fn now(record: &Record, passes: u64) -> Since {
+        Since { samples: record.samples.len(), confirmations: record.confirmations.len(), passes }
     }
 }
 

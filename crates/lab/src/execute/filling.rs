@@ -117,7 +117,7 @@ impl Bench<'_> {
                 looked_again: None,
             });
         }
-        let noted = Noted { entry, folios, since: Since::now(&self.record) };
+        let noted = Noted { entry, folios, since: Since::now(&self.record, self.draw.passes) };
         self.filled = Some(Filled { fill, range, copy, noted });
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Bench<'_> {
     /// since the last look counts only if it is the fill still.
     pub(super) fn look_again(&mut self) {
         let Some(filled) = &mut self.filled else { return };
-        let now = Since::now(&self.record);
+        let now = Since::now(&self.record, self.draw.passes);
         let before = std::mem::replace(&mut filled.noted.since, now);
         if before == now {
             return;
@@ -150,6 +150,7 @@ impl Bench<'_> {
         });
         if let Some((share, _)) = changed.filter(|(share, most)| share > most) {
             invalidate(&mut self.record, filled.fill, before, share);
+            self.changed.push(filled.fill);
             self.filled = None;
         }
     }
@@ -189,7 +190,7 @@ mod tests {
         let mut record = planted.clone();
         let of_fill = |cell: usize| planted.conditions[planted.cells[cell].condition].fill() == Some(Fill::Random);
         let first = planted.samples.iter().position(|it| of_fill(it.cell)).unwrap();
-        let since = Since { samples: first + 3, confirmations: 0 };
+        let since = Since { samples: first + 3, confirmations: 0, passes: 0 };
         invalidate(&mut record, Fill::Random, since, 0.5);
         let (mut lost, mut kept) = (0, 0);
         for (at, (is, was)) in record.samples.iter().zip(&planted.samples).enumerate() {

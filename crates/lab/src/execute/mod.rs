@@ -107,6 +107,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         draw: Draw::new(settings.seed),
         around: Around { cgroups: Cgroups::new(Some(settings.note)), guard },
         filled: None,
+        changed: Vec::new(),
     };
     let sampler = settings.timeline.and_then(|per_second| {
         let sampler = Sampler::start(target.disk.clone(), per_second, started);

@@ -264,6 +264,7 @@ impl Bench<'_> {
     fn calibrate(&mut self, hooks: &mut Hooks, go_on: &dyn Fn(&mut Self, &mut Calibration)) {
         if let Some(mut calibration) = self.record.calibration.value().cloned() {
             (hooks.progress)(&self.clock.progress("what single calls, faults and copies cost here".into()));
+            calibrate::forget(&mut calibration, &std::mem::take(&mut self.changed));
             go_on(self, &mut calibration);
             self.record.calibration = Reading::Value(calibration);
         }
