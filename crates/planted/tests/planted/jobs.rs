@@ -48,6 +48,18 @@ fn the_map_says_what_came_out_at_the_size_of_the_job() {
 }
 
 #[test]
+fn a_speedup_that_is_not_of_the_times_in_its_row_says_so() {
+    for jobs in [false, true] {
+        let planted = Plan { jobs, ..Plan::default() }.plant();
+        let findings = analysis::analyze(&planted.record);
+        let of_job = findings.comparisons.iter().filter(|it| it.answer_of == AnswerOf::Job && it.speedup.is_some());
+        let expected = of_job.count();
+        assert_eq!(expected > 0, jobs);
+        assert_eq!(report::markdown(&planted.record, &findings).matches(", job |").count(), expected);
+    }
+}
+
+#[test]
 fn a_crossover_has_a_place_where_its_points_are_of_passes_of_one_size() {
     let (mut placed, mut of_two_sizes) = (0, 0);
     for seed in 1..=12 {

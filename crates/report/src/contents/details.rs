@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schema::{
     Condition, ConditionId, Findings, Labels, Record,
     fields::{self, Role},
-    findings::{CellFinding, Comparison, Estimate, Status, Verdict},
+    findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
     record::Reading,
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn legend(record: &Record) -> &'static str {
     match record.conditions.iter().any(Condition::is_of_commands) {
         false => {
             "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster than \
-             the baseline. A share after the throughput is that of what the device, or its throttle, allows. CPU times are means, the columns \
+             the baseline; job: by passes at the size of the job, and not by those of the row. A share after the throughput is that of what the device, or its throttle, allows. CPU times are means, the columns \
              after them medians per pass."
         }
         true => {
@@ -365,8 +365,12 @@ fn versus(entry: &Entry) -> Cell {
         Verdict::Same => Paint::Plain,
         Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
     };
+    // The times of the row are of the rounds.
+    let of = if comparison.answer_of == AnswerOf::Job { ", job" } else { "" };
     match &comparison.speedup {
-        Some(speedup) => Cell::new(format!("{} {}", number::speedup_glued(speedup), comparison.verdict.words()), paint),
+        Some(speedup) => {
+            Cell::new(format!("{} {}{of}", number::speedup_glued(speedup), comparison.verdict.words()), paint)
+        }
         None if entry.cell.status == Status::Ok => Cell::new(comparison.verdict.words(), paint),
         None => Cell::plain(""),
     }
