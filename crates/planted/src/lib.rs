@@ -373,6 +373,7 @@ impl Planted {
                 readings: self.readings(cell, &outcome, ns_per_op),
                 outcome,
                 resident_before: Reading::Value(Resident { pages: 0, of: 1 }),
+                window_offset: None,
                 resident_after: Reading::Value(Resident { pages: 0, of: 1 }),
             });
         }

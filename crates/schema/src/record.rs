@@ -174,6 +174,9 @@ pub struct Sample {
     /// Position in the whole run: the order in which passes were made.
     pub order: u32,
     pub host: String,
+    /// Where the window of the pass began, if not where that of its condition does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_offset: Option<u64>,
     pub outcome: Outcome,
     /// Pages of `range` in the page cache before and after the pass.
     pub resident_before: Reading<Resident>,

@@ -221,6 +221,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                 host: String::new(),
                 outcome,
                 resident_before: Reading::unavailable("not looked at"),
+                window_offset: None,
                 resident_after: Reading::unavailable("not looked at"),
                 readings: READINGS.iter().map(|name| name.to_string()).zip(readings).collect(),
             });

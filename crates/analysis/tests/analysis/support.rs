@@ -210,6 +210,7 @@ impl Lab {
             host: "lab".to_string(),
             outcome,
             resident_before: resident(),
+            window_offset: None,
             resident_after: resident(),
             readings,
         });

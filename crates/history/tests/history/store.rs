@@ -105,6 +105,7 @@ fn after(id: &str, passes: u32, who: &str) -> Record {
         host: "lab".into(),
         outcome: Outcome::Failed { reason: format!("pass {order} of {who}") },
         resident_before: Reading::unavailable("not asked"),
+        window_offset: None,
         resident_after: Reading::unavailable("not asked"),
         readings: BTreeMap::new(),
     };

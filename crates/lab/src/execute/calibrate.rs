@@ -63,6 +63,8 @@ const REQUESTS: [u64; 3] = [4 * KIB, 48 * KIB, 768 * KIB];
 const DEEP: u32 = 32;
 /// Random touches of a fresh mapping, a page each: so few that most of them are the first in what their fault maps.
 const TOUCHES: (u64, u64) = (2 * KIB, 4096);
+/// The largest window that unit costs are measured on: passes over it take a part of a second each.
+pub const RANGE_BYTES_MAX: u64 = 1 << 30;
 /// Where a fill is made for the calibration alone, it covers so much at most.
 pub const FILLED_BYTES_MAX: u64 = 64 * MIB;
 

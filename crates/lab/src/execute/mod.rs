@@ -119,10 +119,10 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
     bench.record.ceiling = ceiling::measure(&mut bench);
 
-    let plan =
-        Plan::new(experiment, target.all_bytes(), record::range_limit(&bench.record, settings.budget), |condition| {
-            possible::condition(condition, target, &bench.around.cgroups)
-        });
+    let range_limit = record::range_limit(&bench.record, experiment, settings.budget);
+    let plan = Plan::new(experiment, target.all_bytes(), range_limit, |condition| {
+        possible::condition(condition, target, &bench.around.cgroups)
+    });
     bench.record.limits.extend(record::lost(&bench.record, &plan));
     bench.record.limits.extend(target.named.iter().flat_map(|it| it.notes.iter().cloned()));
     bench.record.conditions = plan.conditions;

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     link::Trouble,
     plan::{
-        self, Given, RANGE_BYTES_MAX, Stage, possible,
+        self, Given, Stage, possible,
         sizing::{self, ROUNDS_MIN, Trial},
     },
     state,
@@ -66,6 +66,8 @@ pub(super) struct Slot {
     time: Duration,
     is_last: bool,
     calibrated_before_s: f64,
+    /// Conditions whose windows lie elsewhere in each round, and up to where.
+    moving: BTreeMap<usize, u64>,
 }
 
 impl Bench<'_> {
@@ -127,11 +129,11 @@ impl Bench<'_> {
             let trials = trials.remove(&condition).unwrap_or_default();
             self.fix_sizes(condition, given[condition], &trials, share_ns);
         }
-        self.spread_windows(&conditions, given, may_touch);
+        let moving = self.spread_windows(&conditions, given, may_touch);
         plan::leave_lone_baselines(&mut self.record.cells);
         (hooks.checkpoint)(&self.record);
         let is_last = !self.measured_conditions().iter().any(|it| Stage::of(it) > stage);
-        let slot = Slot { stage, conditions, begun, time, is_last, calibrated_before_s: self.calibrated_s() };
+        let slot = Slot { stage, conditions, begun, time, is_last, calibrated_before_s: self.calibrated_s(), moving };
         self.rounds(&slot, hooks);
         if !self.is_interrupted() {
             self.leave_unreached(&slot.conditions, &failures);
@@ -257,7 +259,7 @@ impl Bench<'_> {
         let touched = beside.iter().filter(|it| !Stage::of(it).is_as_found());
         let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
         let widest = widest.ok_or("what is measured as it was found is neither evicted nor filled")?;
-        Ok(Span { bytes: widest.bytes.min(RANGE_BYTES_MAX), ..widest })
+        Ok(Span { bytes: widest.bytes.min(calibrate::RANGE_BYTES_MAX), ..widest })
     }
 
     /// Goes on with a calibration, if there is one.
@@ -407,8 +409,9 @@ impl Bench<'_> {
         }
     }
 
-    /// Scans of a part of the file that the planner chose read a part of their own each.
-    fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) {
+    /// Scans of a part of the file that the planner chose read a part of their own each, and another one in each round: those
+    /// conditions, and how far they come.
+    fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) -> BTreeMap<usize, u64> {
         let may_move = |it: &usize| {
             let condition = &self.record.conditions[*it];
             let has_own = self.cells_of(*it).iter().any(|&cell| self.record.cells[cell].own_condition.is_some());
@@ -420,9 +423,10 @@ impl Bench<'_> {
         let movable: Vec<usize> = conditions.iter().copied().filter(may_move).collect();
         let mut windows: Vec<Span> = movable.iter().map(|&it| self.record.conditions[it].range).collect();
         plan::spread(&mut windows, end);
-        for (index, window) in movable.into_iter().zip(windows) {
+        for (&index, window) in movable.iter().zip(windows) {
             self.record.conditions[index].range = window;
         }
+        movable.into_iter().map(|it| (it, end)).collect()
     }
 
     /// Sets the blocks of a condition, and of the arms that say no other.
@@ -475,7 +479,8 @@ impl Bench<'_> {
                 let label = self.record.conditions[self.record.cells[cell].condition].label();
                 let what = format!("{}: round {} of {label}", slot.stage.name(), round + 1);
                 (hooks.progress)(&self.clock.progress(what));
-                self.sample(cell, round);
+                let end = slot.moving.get(&self.record.cells[cell].condition).copied();
+                self.sample(cell, round, end);
             }
             if slot.stage != Stage::Writing {
                 let (budget, fill) = (self.settings.budget, slot.stage.fill());
@@ -577,16 +582,19 @@ impl Bench<'_> {
             .collect()
     }
 
-    /// One pass of a cell, into the record.
-    fn sample(&mut self, cell: usize, round: u32) {
+    /// One pass of a cell, into the record. `end` is how far its window moves, if it does.
+    fn sample(&mut self, cell: usize, round: u32, end: Option<u64>) {
         let arm = self.record.cells[cell].arm.clone();
-        let condition = self.condition_of(cell);
+        let mut condition = self.condition_of(cell);
+        let of_all_rounds = condition.range;
+        condition.range = end.map_or(of_all_rounds, |end| plan::in_round(of_all_rounds, end, round));
         let not_reached = || Reading::unavailable("the pass did not run");
         let mut sample = Sample {
             cell,
             round,
             order: self.record.samples.len() as u32,
             host: self.record.environment.host.clone(),
+            window_offset: (condition.range != of_all_rounds).then_some(condition.range.offset),
             outcome: Outcome::Failed { reason: String::new() },
             resident_before: not_reached(),
             resident_after: not_reached(),

@@ -15,7 +15,7 @@ use schema::{
 
 /// The window a pass may touch is at most this, unless the experiment names one. It bounds what has to be filled and
 /// what `populate` options populate.
-pub const RANGE_BYTES_MAX: u64 = 1 << 30;
+pub const RANGE_BYTES_MAX: u64 = 4 << 30;
 
 /// Conditions and cells of one experiment on one target.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,11 +228,12 @@ pub fn blocks_in(condition: &Condition) -> u64 {
     condition.range.bytes.div_ceil(condition.block_bytes).max(1)
 }
 
+/// No window begins within a large folio, or on half a block of a device.
+const STEP: u64 = 2 << 20;
+
 /// Gives each window a part of the file of its own, as far as there is room up to `end`: what the scan of one leaves in the
 /// CPU caches is not what the next one reads.
 pub fn spread(windows: &mut [Span], end: u64) {
-    // No window begins within a large folio, or on half a block of a device.
-    const STEP: u64 = 2 << 20;
     let mut next = 0;
     for window in windows.iter_mut().filter(|it| it.bytes < end) {
         if next + window.bytes > end {
@@ -241,6 +242,16 @@ pub fn spread(windows: &mut [Span], end: u64) {
         window.offset = next;
         next += window.bytes.next_multiple_of(STEP);
     }
+}
+
+/// Where a window lies in a round: over few rounds as over many, evenly up to `end`. Where the pages of a file lie in
+/// memory differs from place to place, and what a mapping of them costs with it; one place does not answer for the file.
+pub fn in_round(window: Span, end: u64, round: u32) -> Span {
+    let places = end.saturating_sub(window.bytes) / STEP + 1;
+    // Multiples of the golden ratio, modulo 1, leave no large gap.
+    let step = (places as f64 * 0.618_034) as u64;
+    let place = (window.offset / STEP + u64::from(round).wrapping_mul(step)) % places;
+    Span { offset: place * STEP, ..window }
 }
 
 /// Sets the blocks of a pass. A scan's window shrinks to what it reads, so that mapping and populating it is not
@@ -582,6 +593,21 @@ arms = ["pread", "mmap", "half"]
         let mut condition = plan(TEXT, 10_000).conditions[0].clone();
         cover(&mut condition, 1_000_000);
         assert_eq!((condition.ops, condition.range.bytes), (3, 10_000));
+    }
+
+    #[test]
+    fn a_window_comes_to_every_part_of_the_file_within_a_few_rounds() {
+        let window = Span { offset: 4 << 20, bytes: 64 << 20 };
+        for end in [64 << 20, 65 << 20, 100 << 20, 1 << 30, 4 << 30] {
+            assert_eq!(in_round(window, end, 0).offset, if end < 68 << 20 { 0 } else { 4 << 20 });
+            let places: Vec<Span> = (0..14).map(|round| in_round(window, end, round)).collect();
+            assert!(places.iter().all(|it| it.bytes == window.bytes && it.end() <= end && it.offset % STEP == 0));
+            let mut offsets: Vec<u64> = places.iter().map(|it| it.offset).collect();
+            offsets.sort_unstable();
+            let gaps =
+                offsets.windows(2).map(|pair| pair[1] - pair[0]).chain([offsets[0], end - window.bytes - offsets[13]]);
+            assert!(gaps.max().unwrap() <= end / 5 + STEP, "{end}: {offsets:?}");
+        }
     }
 
     #[test]
