@@ -19,10 +19,11 @@ mod words;
 
 use schema::{
     Findings, Record,
+    answer::Answer,
     findings::{CellFinding, Comparison},
 };
 
-use answers::{crossover, figures, fills, map};
+use answers::{choice, crossover, figures, fills, map};
 use cells::{counted, forks, safepoints};
 use commands::{mechanism, share};
 use compare::noise;
@@ -58,8 +59,12 @@ pub fn analyze(record: &Record) -> Findings {
     warnings.extend(cpu_cache::warning(&within_cpu_cache));
     let cells: Vec<CellFinding> = run.cells.iter().map(|cell| cells::finding(&run, cell)).collect();
     let (crossovers, map) = (crossover::all(&run, &compared), map::lines(&run, &compared));
+    let choices = choice::all(&run, &compared, &map);
     let comparisons: Vec<Comparison> = compared.into_iter().map(|compared| compared.finding).collect();
+    let accounts = costs.as_ref().map_or(&[][..], |it| &it.accounts);
+    let answer = Answer { choices, causes: cost::cause::all(&map, &comparisons, accounts) };
     Findings {
+        answer,
         fills: fills::all(record, &cells, &comparisons, &noise_floors),
         cells,
         crossovers,

@@ -7,7 +7,7 @@ use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
     contents::{
-        claim, costs, counted, details, environment, fills, map, runtimes, safepoints,
+        answer, claim, costs, counted, details, environment, fills, map, runtimes, safepoints,
         study::{self, Intervals},
         summary,
     },
@@ -38,6 +38,7 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     if is_study {
         the_figures(&mut out, findings);
     } else {
+        the_answer(&mut out, record, findings);
         the_map(&mut out, record, findings);
     }
     the_claims(&mut out, &findings.claims);
@@ -90,6 +91,22 @@ fn the_figures(out: &mut String, findings: &Findings) {
     if !figures.footnotes.is_empty() {
         out.push('\n');
     }
+}
+
+fn the_answer(out: &mut String, record: &Record, findings: &Findings) {
+    let Some(answer) = answer::of_run(record, findings) else { return };
+    for (label, says) in answer.lines() {
+        push(out, format_args!("* **{}:** {}\n", escape(&label), escape(says)));
+    }
+    out.push('\n');
+    if let Some(matrix) = answer.matrix() {
+        a_table(out, &matrix);
+        push(out, format_args!("\n{}\n\n", escape(&answer.legend())));
+    }
+    for why in &answer.why {
+        push(out, format_args!("* {}\n", escape(why)));
+    }
+    push(out, format_args!("\n**Trust:** {}\n\n", escape(&answer.trust)));
 }
 
 fn the_claims(out: &mut String, claims: &[ClaimFinding]) {

@@ -5,7 +5,7 @@ use schema::{Findings, Record};
 use crate::{
     Style,
     contents::{
-        claim, costs, counted, details, environment, fills,
+        answer, claim, costs, counted, details, environment, fills,
         map::{self, Section},
         runtimes, safepoints, study, summary, timeline,
     },
@@ -16,6 +16,9 @@ use crate::{
 /// The report as text. `saved` is where the record lies, if it was saved.
 pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Option<&str>) -> String {
     let mut page = Page::new(style);
+    let answer = answer::of_run(record, findings);
+    // Of a run that has an answer as a whole, that is the first screen.
+    let all = style.details || answer.is_none();
     if study::is_one(record) {
         page.paragraph(0, Paint::Heading, &record.experiment.title);
         for (label, text) in study::about(record) {
@@ -29,8 +32,13 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         page.paragraph(0, Paint::Heading, &summary::title(record));
         page.paragraph(0, Paint::Quiet, &summary::run(record));
         notices(&mut page, record, findings);
-        let sections: Vec<Section> = map::sections(record, findings);
-        map::write(&mut page, &sections);
+        if let Some(answer) = &answer {
+            answer::write(&mut page, answer);
+        }
+        if all {
+            let sections: Vec<Section> = map::sections(record, findings);
+            map::write(&mut page, &sections);
+        }
         claim::write(&mut page, &findings.claims);
     }
     if let Some((says, table)) = safepoints::of_run(record, findings) {
@@ -40,14 +48,20 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
             page.bullet(0, line);
         }
     }
-    summarise(&mut page, record, findings);
+    if all {
+        summarise(&mut page, record, findings);
+    } else {
+        page.labelled(0, "More:", Paint::Quiet, &answer::left_out(record, findings, saved.is_some()));
+    }
     if style.details {
         detail(&mut page, record, findings);
     }
     // What is not saved cannot be shown again.
     if let Some(saved) = saved {
-        page.blank();
-        page.labelled(0, "Again:", Paint::Quiet, &shell::command("report", shell::short(&record.id)));
+        if all {
+            page.blank();
+            page.labelled(0, "Again:", Paint::Quiet, &shell::command("report", shell::short(&record.id)));
+        }
         page.labelled(0, "Saved:", Paint::Quiet, saved);
     }
     page.finish()

@@ -42,6 +42,9 @@ pub struct Findings {
     pub costs: Option<Box<Costs>>,
     /// One line per condition: the map *state → winner → margin → why*.
     pub map: Vec<MapLine>,
+    /// What follows from the map as a whole.
+    #[serde(default)]
+    pub answer: crate::answer::Answer,
     /// What counted passes say, one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<crate::counted::CountedFinding>,

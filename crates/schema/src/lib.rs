@@ -3,6 +3,7 @@
 //! It defines names and formats, and no behaviour.
 
 pub mod across;
+pub mod answer;
 pub mod arm;
 pub mod builtin;
 pub mod calibration;

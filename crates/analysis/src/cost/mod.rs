@@ -5,6 +5,7 @@
 
 mod break_even;
 mod breakdown;
+pub(crate) mod cause;
 mod fills;
 mod fit;
 mod forecast;

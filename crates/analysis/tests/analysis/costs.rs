@@ -6,7 +6,7 @@ use schema::{
     findings::Verdict,
     protocol::Phases,
     record::{Confirmation, FilledRange},
-    unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Curve, Loop, NotCounted, Quantity, UnitCosts},
+    unit_cost::{Calibration, CalibrationPass, CalibrationPoint, Cause, Curve, Loop, NotCounted, Quantity, UnitCosts},
 };
 
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
@@ -425,6 +425,23 @@ fn an_account_explains_what_its_costs_made() {
         assert!(because.contains("pread:") && because.contains("copied") && because.contains("measured difference"));
     }
     assert!(costs.explained_median.unwrap() > 0.9);
+}
+
+#[test]
+fn the_main_cause_of_a_difference_is_the_one_that_makes_most_of_it() {
+    // Small reads of mapped pages: the call is what a mapping does not make. Large ones: the copy is.
+    let conditions = [scan("256 B", State::Mapped), scan("64 KiB", State::Mapped)];
+    let causes = lab(&conditions, |_, ns| ns).analyze().answer.causes;
+    let found: Vec<_> = causes.iter().map(|it| (it.id.condition_index, it.cause)).collect();
+    assert_eq!(found, [(0, Cause::SystemCalls), (1, Cause::Copies)]);
+    for it in &causes {
+        assert_eq!((&it.faster.arm[..], &it.slower.arm[..]), ("native/mmap", "native/pread"));
+        assert!(it.slower.cause_ns > it.slower.pass_ns / 3.0 && it.slower.cause_ns < it.slower.pass_ns);
+        assert_eq!(it.faster.cause_ns, 0.0);
+    }
+    // What the costs do not explain has no cause.
+    let unexplained = lab(&conditions, |arm, ns| if arm == "native/pread" { ns * 10.0 } else { ns });
+    assert!(unexplained.analyze().answer.causes.is_empty());
 }
 
 #[test]

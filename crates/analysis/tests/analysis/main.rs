@@ -1,5 +1,6 @@
 //! Records in, findings out: made-up records with known answers.
 
+mod answer;
 mod around;
 mod claims;
 mod confirm;

@@ -63,14 +63,19 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
 
 /// What follows for a program: which fill pays, and after how many reads; and where that cannot be said.
 pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
+    refills(record, findings).chain(unjudged(record, findings)).collect()
+}
+
+/// Where filling the page cache anew pays, as the file was found first.
+pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item = String> + use<'a> {
     let labels = Labels::of(record);
-    let says = |it: &FillFinding| {
+    let says = move |it: &FillFinding| {
         let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
         Some(number::plain(&format!(
-            "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings a read from {} by {} to {} by {}, \
-             in passes of {} reads that map the file anew. It pays back after {} such passes; not through a mapping that \
-             stays, where each place faults once.",
+            "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings a read from {} by {} to {} by {}. \
+             In passes of {} reads that map the file anew it pays back after {}; through a mapping that stays it does not, \
+             because each place faults once.",
             before(it.fill),
             labels.label(id.condition_index),
             number::duration_glued(*elapsed_ns as f64),
@@ -82,7 +87,12 @@ pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
             number::count(passes.ceil()),
         )))
     };
-    let silent = |it: &FillFinding, unjudged: &UnjudgedRefill| {
+    findings.fills.iter().filter_map(says)
+}
+
+fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item = String> + use<'a> {
+    let labels = Labels::of(record);
+    let silent = move |it: &FillFinding, unjudged: &UnjudgedRefill| {
         let why = match unjudged.cause {
             UnjudgedCause::OtherPasses { now_ops, then_ops, now_bytes, then_bytes } if now_ops != then_ops => format!(
                 "its passes made {} reads over {}, and these {} over {}",
@@ -105,9 +115,11 @@ pub(crate) fn advice(record: &Record, findings: &Findings) -> Vec<String> {
             unjudged.fill
         ))
     };
-    let silent = &silent;
-    let unjudged = findings.fills.iter().flat_map(|it| it.not_judged.iter().map(move |why| silent(it, why)));
-    findings.fills.iter().filter_map(says).chain(unjudged).collect()
+    findings
+        .fills
+        .iter()
+        .flat_map(|it| it.not_judged.iter().map(move |why| (it, why)))
+        .map(move |(it, why)| silent(it, why))
 }
 
 fn before(fill: Fill) -> String {

@@ -22,6 +22,7 @@ pub(crate) struct Section {
 }
 
 pub(crate) struct Row {
+    pub(crate) condition: usize,
     pub(crate) workload: String,
     pub(crate) block: String,
     /// What else differs between the conditions of this run: `copy, 4 threads`.
@@ -57,15 +58,9 @@ pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
 }
 
 fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, names: &Names) -> Row {
-    let baseline = baseline(line.id, record);
     let shorts = |arms: &[String]| arms.iter().map(|it| names.short(it).to_string()).collect::<Vec<String>>();
     let (ties, not_told_apart) = (shorts(&line.ties), shorts(&line.not_told_apart));
-    let (margin, versus) = match (&line.winner, &line.margin) {
-        // The margin over itself says nothing; what the baseline is ahead of does.
-        (Some(_), _) if line.winner_cell == baseline => ahead_of(line, findings),
-        (_, Some(margin)) => (Some(*margin), baseline.map(|cell| record.cells[cell].arm.name.clone())),
-        (_, None) => (None, None),
-    };
+    let (margin, versus) = margin(line, record, findings);
     let mut why: Vec<String> = Vec::new();
     let (fastest, paint) = match (line.verdict, &line.winner) {
         // That nothing beats the plainest is an answer too, but no proof that they are the same.
@@ -106,6 +101,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
     why.extend(line.because.clone());
     Row {
+        condition: line.id.condition_index,
         workload: line.condition.workload.to_string(),
         block: line.condition.block(),
         also: labels.also(line.id.condition_index),
@@ -114,6 +110,17 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         margin: margin.map_or(String::new(), |margin| number::speedup_glued(&margin)),
         versus: versus.filter(|_| margin.is_some()).map_or(String::new(), |arm| format!("vs {}", names.short(&arm))),
         why: why.join("; "),
+    }
+}
+
+/// How many times faster the fastest arm of a line is, and than which.
+pub(crate) fn margin(line: &MapLine, record: &Record, findings: &Findings) -> (Option<Estimate>, Option<String>) {
+    let baseline = baseline(line.id, record);
+    match (&line.winner, &line.margin) {
+        // The margin over itself says nothing; what the baseline is ahead of does.
+        (Some(_), _) if line.winner_cell == baseline => ahead_of(line, findings),
+        (_, Some(margin)) => (Some(*margin), baseline.map(|cell| record.cells[cell].arm.name.clone())),
+        (_, None) => (None, None),
     }
 }
 

@@ -332,7 +332,7 @@ pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<Str
     with_crossover(record, findings, false)
 }
 
-fn with_crossover(record: &Record, findings: &Findings, is_there: bool) -> Vec<String> {
+pub(crate) fn with_crossover(record: &Record, findings: &Findings, is_there: bool) -> Vec<String> {
     let labels = Labels::of(record);
     let line = |it: &Crossover| {
         let first = it.cells.first().map(|id| id.condition.condition_index);

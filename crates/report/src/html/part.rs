@@ -6,6 +6,7 @@ use schema::{Condition, Findings, Labels, Record, findings::Status};
 use super::said;
 use crate::{
     contents::{
+        answer::{self, Answer, Field, Standing},
         claim, costs, counted, details, fills, map, runtimes, safepoints,
         study::{self, Intervals},
         summary,
@@ -29,7 +30,8 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
                 @let counted = claim::counted(findings.claims.iter());
                 @if !counted.is_empty() { p { b { "Claims: " } a href="#claims" { (counted) } "." } }
             } @else {
-                h2 { "The answer: from which start, which arm, by how much, and why" }
+                @if let Some(answer) = answer::of_run(record, findings) { (first(&answer)) }
+                h2 { "Each answer: which arm, by how much, and why" }
                 (the_map(record, findings))
             }
             @for entry in summary::entries(record, findings) {
@@ -43,6 +45,51 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     }
 }
 
+/// The answer of the run as a whole. The matrix is a picture: the colour says which arm, its strength by how much, and the
+/// words in each field say both.
+fn first(answer: &Answer) -> Markup {
+    html! {
+        h2 { "The answer" }
+        dl.answer { @for (label, says) in answer.lines() { dt { (said(&label)) } dd { (said(says)) } } }
+        @if let Some(matrix) = answer.matrix() {
+            div.scroll tabindex="0" role="region" aria-label="The answers as a matrix" { table.matrix {
+                thead { tr { @for column in &matrix.columns { th scope="col" { (said(&column.title)) } } } }
+                tbody { @for start in &answer.starts { tr {
+                    th scope="row" { (said(&start.label)) }
+                    @for field in &start.fields { (a_field(field.as_ref())) }
+                } } }
+            } }
+            p.about { (said(&answer.legend())) }
+        }
+        @if !answer.why.is_empty() { p { b { "Why" } } ul { @for why in &answer.why { li { (said(why)) } } } }
+        p { b { "Trust: " } (said(&answer.trust)) }
+    }
+}
+
+fn a_field(field: Option<&Field>) -> Markup {
+    let Some(field) = field else { return html! { td {} } };
+    let class = match &field.standing {
+        Standing::Ahead { arm, times, .. } => {
+            let method = arm.rsplit('/').next().unwrap_or_default();
+            let hue = match method.split(['+', ' ']).next().unwrap_or_default() {
+                "mmap" | "mapped" => "mapping",
+                "read" | "pread" | "channel" => "calls",
+                _ => "others",
+            };
+            let strength = match times {
+                ..1.2 => 1,
+                ..2.0 => 2,
+                ..5.0 => 3,
+                _ => 4,
+            };
+            format!("{hue} by{strength}")
+        }
+        Standing::Same | Standing::Unbeaten { .. } => "alike".into(),
+        Standing::Undecided | Standing::NotComparable => "open".into(),
+    };
+    html! { td class=(class) { a href={ "#condition-" (field.condition) } { (said(&field.text())) } } }
+}
+
 fn the_map(record: &Record, findings: &Findings) -> Markup {
     let sections = map::sections(record, findings);
     html! {
@@ -50,7 +97,7 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
         div.scroll { table.map {
             thead { tr { th { "state" } th { "workload, block" } th { "fastest" } th { "margin, 95 % interval" } th { "why" } } }
             @for section in &sections { tbody {
-                @for row in &section.rows { tr {
+                @for row in &section.rows { tr id={ "condition-" (row.condition) } {
                     th scope="row" title=[section.noise.as_deref()] { (section.state.word()) }
                     td { (said(&row.workload)) " " (said(&row.block)) @if !row.also.is_empty() { ", " (said(&row.also)) } }
                     td class=(class(row.paint)) { b { (said(&row.fastest)) } }

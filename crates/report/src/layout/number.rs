@@ -110,11 +110,14 @@ pub(crate) fn estimate_glued(estimate: &Estimate) -> String {
 
 /// `18,000 [9,600, 41,000]`: what is derived has no more than two digits.
 pub(crate) fn rough(estimate: &Estimate) -> String {
-    let two = |amount: f64| {
-        let step = 10f64.powf(amount.abs().max(1.0).log10().floor() - 1.0).max(1.0);
-        count((amount / step).round() * step)
-    };
-    format!("{} [{}, {}]", two(estimate.median), two(estimate.ci_low), two(estimate.ci_high))
+    let [median, low, high] = [estimate.median, estimate.ci_low, estimate.ci_high].map(two_digits);
+    format!("{median} [{low}, {high}]")
+}
+
+/// `18,000`
+pub(crate) fn two_digits(amount: f64) -> String {
+    let step = 10f64.powf(amount.abs().max(1.0).log10().floor() - 1.0).max(1.0);
+    count((amount / step).round() * step)
 }
 
 /// `0.25`, `1,500`, `1e12`: a number without digits that say nothing, for the ticks of an axis.

@@ -466,6 +466,7 @@ fn sample(cell: usize, round: u32, condition: &Condition, ns_per_op: f64) -> Sam
             },
         },
         resident_before: Reading::Value(Resident { pages: 0, of: 262_144 }),
+        window_offset: None,
         resident_after: Reading::unavailable("cachestat(2) is not there"),
         readings,
     }
@@ -615,6 +616,7 @@ fn findings() -> Findings {
         splits: vec![],
         costs: None,
         map: vec![],
+        answer: Default::default(),
         within_cpu_cache: vec![],
         warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
     }

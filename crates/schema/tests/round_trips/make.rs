@@ -202,7 +202,7 @@ makes! {
         }
         schema::record::Observation { holds, evidence }
         Cell { arm, condition, own_condition, baseline, control, skipped }
-        Sample { cell, round, order, host, outcome, resident_before, resident_after, readings }
+        Sample { cell, round, order, host, window_offset, outcome, resident_before, resident_after, readings }
         Resident { pages, of }
         Target {
             path, bytes, allocated_bytes, made_here, files, residency, file_system, mount_options, device, read_ahead_most_bytes,
@@ -311,7 +311,7 @@ makes! {
         ForecastArm { arm, condition, seconds, terms }
         Document { schema_version, record, findings, across }
         Findings {
-            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, counted, runtimes, splits, safepoints,
+            cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints,
             commands, mechanisms, fills, within_cpu_cache, warnings,
         }
         Estimate { median, ci_low, ci_high }
@@ -358,6 +358,11 @@ makes! {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
             same_work_cells, margin, verdict, answer_of, says, because,
         }
+        schema::answer::Answer { choices, causes }
+        schema::answer::Choice { arms, losses, known, conditions }
+        schema::answer::Loss { id, fastest, times, by_trial }
+        schema::answer::MainCause { id, cause, faster, slower }
+        schema::answer::Part { cell, arm, pass_ns, cause_ns }
         ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
         PublishedClaim { words, ratio }
         ClaimMeasured { id, than_cell, condition, variant, value, rounds, answer_of, verdict, decides }

@@ -1,0 +1,112 @@
+//! Which arm to choose where nothing more is known of what will be asked: the one that loses least where it loses most
+//! (minimax, over the conditions of the run). It is what the author of a library asks for, who sees no caller.
+
+use schema::{
+    Skip,
+    answer::{Choice, Loss},
+    findings::{MapLine, Verdict},
+};
+
+use crate::{
+    compare::Compared,
+    measured::{Cell, Run},
+    verdict::MARGIN,
+};
+
+/// A single answer is no choice.
+const LEAST_CONDITIONS: u32 = 2;
+
+/// A condition with an answer.
+struct Answered<'m, 'a, 'r> {
+    line: &'m MapLine,
+    baseline: &'r Cell<'a>,
+    /// The fastest arm, and how many times faster than the baseline it is.
+    fastest: &'m str,
+    times: f64,
+}
+
+pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: &[MapLine]) -> Vec<Choice> {
+    let answered: Vec<Answered> = map.iter().filter_map(|line| answered(run, line)).collect();
+    let conditions = answered.len() as u32;
+    if conditions < LEAST_CONDITIONS {
+        return Vec::new();
+    }
+    let entered_everywhere = |name: &&str| answered.iter().all(|it| cell_of(run, it, name).is_some());
+    let mut names: Vec<&str> = run.cells.iter().map(|it| it.arm().name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut choices = vec![of_baselines(&answered)];
+    choices.extend(names.into_iter().filter(entered_everywhere).filter_map(|it| of_arm(run, compared, &answered, it)));
+    choices.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
+    choices
+}
+
+fn worst(choice: &Choice) -> f64 {
+    choice.losses.first().map_or(1.0, |it| it.times)
+}
+
+fn answered<'m, 'a, 'r>(run: &'r Run<'a>, line: &'m MapLine) -> Option<Answered<'m, 'a, 'r>> {
+    let baseline = run.baseline(line.id.condition_index)?;
+    let winner = line.winner.as_deref().filter(|_| line.verdict.is_decided())?;
+    // Of an arm that was not proved faster, the baseline is as good as the fastest.
+    let faster = line.margin.filter(|_| line.verdict == Verdict::Faster && line.winner_cell != Some(baseline.id.cell));
+    Some(Answered { line, baseline, fastest: winner, times: faster.map_or(1.0, |it| it.median) })
+}
+
+fn cell_of<'a, 'r>(run: &'r Run<'a>, under: &Answered, name: &str) -> Option<&'r Cell<'a>> {
+    run.of_condition(under.line.id.condition_index).find(|it| !it.entry.control && it.arm().name == name)
+}
+
+/// The plain way of each condition.
+fn of_baselines(answered: &[Answered]) -> Choice {
+    let mut arms: Vec<String> = Vec::new();
+    for it in answered {
+        let name = &it.baseline.arm().name;
+        if !arms.contains(name) {
+            arms.push(name.clone());
+        }
+    }
+    let losses = answered.iter().filter_map(|it| loss(it, it.times, false));
+    choice(arms, losses.collect(), answered.len(), answered.len())
+}
+
+/// Absent where it is the baseline of all conditions, or could not be measured in one for a reason that is not its speed.
+fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -> Option<Choice> {
+    if answered.iter().all(|it| it.baseline.arm().name == name) {
+        return None;
+    }
+    let (mut losses, mut known) = (Vec::new(), 0);
+    for it in answered {
+        let cell = cell_of(run, it, name)?;
+        // How many times faster than the baseline it is, where that is known.
+        let (speedup, by_trial) = match &cell.entry.skipped {
+            _ if std::ptr::eq(cell, it.baseline) => (Some(1.0), false),
+            Some(Skip::TooSlow { ns_per_block, .. }) => (baseline_ns(it.baseline).map(|ns| ns / ns_per_block), true),
+            Some(_) => return None,
+            None => {
+                let finding = compared.iter().find(|it| it.arm.id.cell == cell.id.cell).map(|it| &it.finding)?;
+                (finding.speedup.filter(|_| finding.verdict.is_decided()).map(|it| it.median), false)
+            }
+        };
+        if let Some(speedup) = speedup.filter(|it| it.is_finite() && *it > 0.0) {
+            known += 1;
+            losses.extend(loss(it, it.times / speedup, by_trial));
+        }
+    }
+    Some(choice(vec![name.to_string()], losses, known, answered.len()))
+}
+
+fn baseline_ns(baseline: &Cell) -> Option<f64> {
+    let passes = baseline.passes.iter().filter_map(|pass| pass.ns_per_op());
+    Some(crate::stats::median_of_positive(passes)?.median)
+}
+
+fn loss(under: &Answered, times: f64, by_trial: bool) -> Option<Loss> {
+    let fastest = under.fastest.to_string();
+    (times > 1.0 + MARGIN).then_some(Loss { id: under.line.id, fastest, times, by_trial })
+}
+
+fn choice(arms: Vec<String>, mut losses: Vec<Loss>, known: usize, conditions: usize) -> Choice {
+    losses.sort_by(|a, b| b.times.total_cmp(&a.times));
+    Choice { arms, losses, known: known as u32, conditions: conditions as u32 }
+}

@@ -1,0 +1,512 @@
+//! What a person reads in ten seconds: from each start of the file which arm to take, what to take when in doubt, the
+//! answers as a matrix, what the differences come from, and how far to trust all that. The rest is one command away.
+
+use schema::{
+    Bytes, Condition, ConditionId, Fill, Findings, Labels, Record, State, Workload,
+    answer::{Choice, MainCause},
+    fields,
+    findings::{AnswerOf, MapLine, Verdict},
+    unit_cost::{BreakEven, Cause},
+};
+
+use super::{
+    fills,
+    map::{self, Names},
+    study, summary,
+};
+use crate::{
+    layout::{
+        number::{self, GLUE},
+        page::Page,
+        paint::{Paint, Piece},
+        table::{Cell, Column, Table},
+        words::counted,
+    },
+    shell,
+};
+
+/// Causes that are worth a line each.
+const CAUSES: usize = 3;
+
+pub(crate) struct Answer {
+    /// The rows of the matrix, and what each says in a sentence.
+    pub(crate) starts: Vec<Start>,
+    /// The columns: workload, and size of the block.
+    pub(crate) columns: Vec<(Workload, u64)>,
+    /// Why the file was not measured as it was found, where that was asked.
+    pub(crate) now: Option<String>,
+    pub(crate) in_doubt: Option<String>,
+    /// Where the faster arm changes along block sizes, numbers of reads or other axes.
+    pub(crate) crossovers: Vec<String>,
+    /// What a program can do about the folios that it meets: the first of what pays.
+    pub(crate) refill: Option<String>,
+    pub(crate) why: Vec<String>,
+    pub(crate) trust: String,
+}
+
+/// Where the pages are when a pass starts, and what else tells conditions apart beside workload and block.
+pub(crate) struct Start {
+    pub(crate) label: String,
+    pub(crate) says: String,
+    /// One for each column.
+    pub(crate) fields: Vec<Option<Field>>,
+}
+
+/// The answer for one condition.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Field {
+    pub(crate) condition: usize,
+    pub(crate) standing: Standing,
+}
+
+#[derive(Clone, PartialEq)]
+pub(crate) enum Standing {
+    /// The fastest arm; how many times faster than the baseline, or where it is the baseline than the next; and how many
+    /// of its reads are in flight, if not one.
+    Ahead {
+        arm: String,
+        times: f64,
+        in_flight: Option<u32>,
+    },
+    /// Arms were proved equal.
+    Same,
+    /// Nothing is faster than this arm, and what is equal to it was not proved.
+    Unbeaten {
+        arm: String,
+    },
+    Undecided,
+    NotComparable,
+}
+
+impl Field {
+    /// In the matrix. A mark beside the arm says that it keeps several reads in flight.
+    pub(crate) fn text(&self) -> String {
+        match &self.standing {
+            Standing::Ahead { arm, times, in_flight } => {
+                let mark = if in_flight.is_some() { "*" } else { "" };
+                format!("{arm}{mark}{GLUE}{}", self::times(*times))
+            }
+            Standing::Same => "=".into(),
+            Standing::Unbeaten { arm } => format!("{arm}{GLUE}≥"),
+            Standing::Undecided => "?".into(),
+            Standing::NotComparable => "≠".into(),
+        }
+    }
+
+    fn paint(&self) -> Paint {
+        match self.standing {
+            Standing::Ahead { .. } => Paint::Good,
+            Standing::Same | Standing::Unbeaten { .. } => Paint::Plain,
+            Standing::Undecided | Standing::NotComparable => Paint::Unsure,
+        }
+    }
+}
+
+/// `1.6x`, `15x`: more digits than that nobody needs to choose.
+fn times(ratio: f64) -> String {
+    if ratio < 9.95 { format!("{ratio:.1}x") } else { format!("{}x", number::count(ratio.round())) }
+}
+
+/// Absent for studies, which answer by their claims, for commands, which have no blocks, and where nothing was asked.
+pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
+    let measured = record.cells.iter().any(|it| it.skipped.is_none());
+    if findings.map.is_empty()
+        || !measured
+        || study::is_one(record)
+        || findings.map.iter().any(|it| it.condition.is_of_commands())
+    {
+        return None;
+    }
+    let (names, labels) = (Names::of(record, findings), Labels::of(record));
+    let measured = |condition: usize| record.cells.iter().any(|it| it.condition == condition && it.skipped.is_none());
+    // What was not measured at all is no row and no column; why stands with the skipped cells.
+    let lines = || findings.map.iter().filter(|it| measured(it.id.condition_index));
+    let mut columns: Vec<(Workload, u64)> = Vec::new();
+    for line in lines() {
+        let column = (line.condition.workload, line.condition.block_bytes);
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let place = |workload: Workload| columns.iter().position(|it| it.0 == workload);
+    let order: Vec<Option<usize>> = columns.iter().map(|it| place(it.0)).collect();
+    let mut sorted: Vec<_> = order.into_iter().zip(columns.iter().copied()).collect();
+    sorted.sort_by_key(|&(place, (_, block))| (place, block));
+    let columns: Vec<(Workload, u64)> = sorted.into_iter().map(|(_, column)| column).collect();
+
+    let mut starts: Vec<Start> = Vec::new();
+    for line in lines() {
+        let label = start(&labels, line.id, &line.condition);
+        let column = columns.iter().position(|it| *it == (line.condition.workload, line.condition.block_bytes));
+        let field = Field { condition: line.id.condition_index, standing: standing(line, record, findings, &names) };
+        let at = starts.iter().position(|it| it.label == label).unwrap_or_else(|| {
+            starts.push(Start { label, says: String::new(), fields: vec![None; columns.len()] });
+            starts.len() - 1
+        });
+        if let Some(column) = column {
+            starts[at].fields[column] = Some(field);
+        }
+    }
+    let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
+    for it in &mut starts {
+        let conditions: Vec<usize> = it.fields.iter().flatten().map(|it| it.condition).collect();
+        let of_start = break_evens().filter(|it| conditions.contains(&it.id.condition.condition_index));
+        it.says = says(&columns, it, &of_start.collect::<Vec<_>>(), &names);
+    }
+    let words = Words { record, names: &names, labels: &labels };
+    Some(Answer {
+        now: not_now(record),
+        in_doubt: words.in_doubt(&findings.answer.choices),
+        crossovers: summary::with_crossover(record, findings, true),
+        refill: fills::refills(record, findings).next(),
+        why: words.why(&findings.answer.causes),
+        trust: trust(findings),
+        starts,
+        columns,
+    })
+}
+
+fn not_now(record: &Record) -> Option<String> {
+    let found = |it: &&schema::record::Cell| {
+        record.conditions.get(it.condition).is_some_and(|it| it.fill() == Some(Fill::Found))
+    };
+    let mut cells = record.cells.iter().filter(found).peekable();
+    cells.peek()?;
+    let reasons: Option<Vec<String>> = cells.map(|it| it.skipped.as_ref().map(ToString::to_string)).collect();
+    Some(format!("not measured: {}", reasons?.first()?))
+}
+
+/// What a start is called: the state, and how the cache was filled where that is not the usual way.
+fn start(labels: &Labels, id: ConditionId, condition: &Condition) -> String {
+    let fill_words = fields::FIELDS.iter().find(|it| it.name == "fill").map(|it| (it.words)(condition));
+    let state = match (condition.state, condition.fill()) {
+        (State::AsIs, _) | (State::Cached, Some(Fill::Found)) => "now".to_string(),
+        (state, None | Some(Fill::Sequential)) => state.to_string(),
+        (state, Some(Fill::Found)) => format!("now, {state}"),
+        (state, Some(fill)) => format!("{state}, fill {fill}"),
+    };
+    let also = labels.also(id.condition_index);
+    let also = also.split(", ").filter(|it| !it.is_empty() && Some(*it) != fill_words.as_deref());
+    [state.as_str()].into_iter().chain(also).collect::<Vec<&str>>().join(", ")
+}
+
+fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names) -> Standing {
+    match (line.verdict, &line.winner, map::margin(line, record, findings).0) {
+        (Verdict::Faster | Verdict::Slower, Some(winner), Some(margin)) => {
+            let arm = line.winner_cell.and_then(|cell| record.cells.get(cell)).map(|it| &it.arm);
+            let in_flight = arm.and_then(|it| it.number("queue_depth")).filter(|depth| *depth > 1);
+            Standing::Ahead { arm: names.short(winner).to_string(), times: margin.median, in_flight }
+        }
+        (Verdict::Same, Some(winner), _) if !line.not_told_apart.is_empty() => {
+            Standing::Unbeaten { arm: names.short(winner).to_string() }
+        }
+        (Verdict::Same, ..) => Standing::Same,
+        (Verdict::NotComparable, ..) => Standing::NotComparable,
+        _ => Standing::Undecided,
+    }
+}
+
+/// `scans: no difference; random reads: mmap 1.3x to 2.6x`.
+fn says(columns: &[(Workload, u64)], start: &Start, break_evens: &[&BreakEven], names: &Names) -> String {
+    let mut workloads: Vec<Workload> = Vec::new();
+    for (workload, _) in columns {
+        if !workloads.contains(workload) {
+            workloads.push(*workload);
+        }
+    }
+    let of_workload = |workload: Workload| {
+        let fields = columns.iter().zip(&start.fields).filter(move |((it, _), _)| *it == workload);
+        let fields: Vec<(u64, &Field)> = fields.filter_map(|((_, block), it)| Some((*block, it.as_ref()?))).collect();
+        let parts = groups(&fields);
+        let blocks: Vec<u64> = columns.iter().filter(|it| it.0 == workload).map(|it| it.1).collect();
+        let what = match blocks[..] {
+            [block] => format!("{workload} {}", size(block)),
+            _ => noun(workload),
+        };
+        (!parts.is_empty()).then(|| format!("{what}: {}", parts.join(", ")))
+    };
+    let mut says: Vec<String> = workloads.into_iter().filter_map(of_workload).collect();
+    says.extend(overtakes(break_evens, names));
+    says.join("; ")
+}
+
+/// `64 KiB`, not to be broken.
+fn size(bytes: u64) -> String {
+    Bytes(bytes).exact().replace(' ', &GLUE.to_string())
+}
+
+fn noun(workload: Workload) -> String {
+    match workload {
+        Workload::Scan => "scans".into(),
+        Workload::Random => "random reads".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Neighbouring blocks with the same answer are one part.
+fn groups(fields: &[(u64, &Field)]) -> Vec<String> {
+    let answers = |a: &Field, b: &Field| match (&a.standing, &b.standing) {
+        (Standing::Ahead { arm: a, .. }, Standing::Ahead { arm: b, .. }) => a == b,
+        (a, b) => a == b,
+    };
+    let parts: Vec<&[(u64, &Field)]> = fields.chunk_by(|a, b| answers(a.1, b.1)).collect();
+    let all = parts.len() == 1;
+    let part = |part: &&[(u64, &Field)]| {
+        let ([(first, field), ..], Some((last, _))) = (part, part.last()) else { return String::new() };
+        let what = match &field.standing {
+            Standing::Ahead { arm, in_flight, .. } => {
+                let ratios = part.iter().filter_map(|(_, it)| match it.standing {
+                    Standing::Ahead { times, .. } => Some(times),
+                    _ => None,
+                });
+                let ratios: Vec<f64> = ratios.collect();
+                let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+                let [least, most] = [least, ratios.iter().copied().fold(0.0, f64::max)].map(times);
+                let deep =
+                    in_flight.map_or(String::new(), |depth| format!(" ({} in flight)", number::count(depth.into())));
+                let ratio = if least == most { most } else { format!("{least} to {most}") };
+                format!("{arm}{deep} {ratio}")
+            }
+            Standing::Same => "no difference".into(),
+            Standing::Unbeaten { arm } => format!("nothing beats {arm}"),
+            Standing::Undecided => "undecided".into(),
+            Standing::NotComparable => "not comparable".into(),
+        };
+        match (all, first == last) {
+            (true, _) => what,
+            (false, true) => format!("{what} at {}", size(*first)),
+            (false, false) => format!("{what} from {} to {}", size(*first), size(*last)),
+        }
+    };
+    parts.iter().map(part).collect()
+}
+
+/// `mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`.
+fn overtakes(break_evens: &[&BreakEven], names: &Names) -> Option<String> {
+    let reads = |it: &BreakEven| it.reads.median;
+    let first = break_evens.iter().min_by(|a, b| reads(a).total_cmp(&reads(b)))?;
+    let same = |it: &&&BreakEven| (&it.arm, &it.baseline) == (&first.arm, &first.baseline);
+    let last = break_evens.iter().filter(same).max_by(|a, b| reads(a).total_cmp(&reads(b)))?;
+    let [arm, baseline] = [&first.arm, &first.baseline].map(|it| names.short(it));
+    let about = |it: &BreakEven| number::two_digits(reads(it));
+    let size = |it: &BreakEven| size(it.block_bytes);
+    Some(match std::ptr::eq(*first, *last) {
+        true => format!("{arm} overtakes {baseline} from about {} reads on", about(first)),
+        false => format!(
+            "{arm} overtakes {baseline} from about {} ({}) to {} ({}) reads on",
+            about(first),
+            size(first),
+            about(last),
+            size(last)
+        ),
+    })
+}
+
+struct Words<'a> {
+    record: &'a Record,
+    names: &'a Names,
+    labels: &'a Labels,
+}
+
+impl Words<'_> {
+    /// `random 64 B, cached`.
+    fn place(&self, id: ConditionId) -> Option<String> {
+        let condition = self.record.conditions.get(id.condition_index)?;
+        let block = condition.block().replace(' ', &GLUE.to_string());
+        Some(format!("{} {block}, {}", condition.workload, start(self.labels, id, condition)))
+    }
+
+    /// Each choice with the most that it can lose.
+    fn in_doubt(&self, choices: &[Choice]) -> Option<String> {
+        let known = choices.iter().filter(|it| it.known > 0);
+        let says: Vec<String> = known.map(|it| self.choice(it)).collect();
+        (!says.is_empty()).then(|| says.join("; "))
+    }
+
+    fn choice(&self, choice: &Choice) -> String {
+        let arms: Vec<&str> = choice.arms.iter().map(|it| self.names.short(it)).collect();
+        let arms = arms.join("/");
+        let open = choice.conditions.saturating_sub(choice.known) as usize;
+        let open = if open == 0 { String::new() } else { format!(", {} open", counted(open, "answer", "answers")) };
+        let Some(most) = choice.losses.first() else {
+            return format!("{arms}: never behind{open}");
+        };
+        let trial = if most.by_trial { " in a trial" } else { "" };
+        let place = self.place(most.id).unwrap_or_default();
+        let elsewhere = match choice.losses.get(1) {
+            Some(next) => format!("elsewhere at most {}", times(next.times)),
+            None => "elsewhere not behind".into(),
+        };
+        let fastest = self.names.short(&most.fastest);
+        format!("{arms}: up to {} behind{trial} ({fastest}, {place}), {elsewhere}{open}", times(most.times))
+    }
+
+    /// The largest ratio of each kind first.
+    fn why(&self, causes: &[MainCause]) -> Vec<String> {
+        let method = |it: &MainCause| self.record.cells.get(it.slower.cell).map(|it| it.arm.method.clone());
+        let mut told: Vec<&MainCause> = Vec::new();
+        for it in causes {
+            let is_new = told.iter().all(|other| (other.cause, method(other)) != (it.cause, method(it)));
+            if is_new && told.len() < CAUSES {
+                told.push(it);
+            }
+        }
+        told.into_iter().filter_map(|it| self.cause(it)).collect()
+    }
+
+    fn cause(&self, it: &MainCause) -> Option<String> {
+        let condition = self.record.conditions.get(it.id.condition_index)?;
+        let [slower, faster] = [&it.slower, &it.faster].map(|part| self.names.short(&part.arm));
+        let work = match condition.workload {
+            Workload::Scan => number::bytes_glued(condition.range.bytes as f64),
+            _ => counted(condition.ops as usize, "block", "blocks"),
+        };
+        let on = match it.cause {
+            Cause::SystemCalls => "system calls",
+            Cause::Copies => "copies",
+            Cause::Misses => "TLB and cache misses",
+            Cause::Bytes => "the bytes themselves",
+            Cause::Faults => "page faults",
+            Cause::Mapping => "calls that map and unmap",
+            Cause::Device => "waits for the device",
+        };
+        let less = match it.faster.cause_ns {
+            none if none < 0.01 * it.slower.cause_ns => "nothing".to_string(),
+            some => number::duration_glued(some),
+        };
+        Some(format!(
+            "{}, {work}: {slower} takes {}, {faster} {}; {on} make {} of the time of {slower} and {less} of that of {faster}",
+            self.place(it.id)?,
+            number::duration_glued(it.slower.pass_ns),
+            number::duration_glued(it.faster.pass_ns),
+            number::duration_glued(it.slower.cause_ns),
+        ))
+    }
+}
+
+/// `A/A ±4.8 % cached, ±24 % cold; 6 of 29 answers measured again at the size of the job, 6 held`.
+fn trust(findings: &Findings) -> String {
+    let of_state = |it: &schema::findings::StateNoise| Some(format!("{} {}", it.floor.width()?, it.state));
+    let floors: Vec<String> = findings.noise_floors.iter().filter_map(of_state).collect();
+    let noise = match &floors[..] {
+        [] => match findings.noise_floor.width() {
+            Some(width) => format!("the same arm measured twice differs by {width}"),
+            None => "the noise floor is not known".into(),
+        },
+        floors => format!("the same arm measured twice differs by {}", floors.join(", ")),
+    };
+    let again = findings.comparisons.iter().filter(|it| it.confirmed.is_some());
+    let held = again.clone().filter(|it| it.answer_of == AnswerOf::RoundsAndJob).count();
+    match again.count() {
+        0 => noise,
+        again => {
+            let answers = counted(again, "answer", "answers");
+            let verb = if again == 1 { "was" } else { "were" };
+            format!("{noise}; {answers} {verb} measured again at the size of the job, and {held} held")
+        }
+    }
+}
+
+/// What the first screen leaves out, counted, and where it stands.
+pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> String {
+    let lost = record.samples.iter().filter(|it| !matches!(it.outcome, schema::record::Outcome::Ok { .. })).count();
+    let skipped = record.cells.iter().filter(|it| it.skipped.is_some()).count();
+    let all = [
+        (skipped, "cell skipped", "cells skipped"),
+        (lost, "pass lost", "passes lost"),
+        (record.limits.len(), "limit", "limits"),
+        (findings.warnings.len(), "warning", "warnings"),
+    ];
+    let all: Vec<String> =
+        all.iter().filter(|it| it.0 > 0).map(|(count, one, many)| counted(*count, one, many)).collect();
+    let all = if all.is_empty() { String::new() } else { format!("{}; ", all.join(", ")) };
+    let show = match saved {
+        true => shell::command("report", shell::short(&record.id)),
+        false => "the whole report".into(),
+    };
+    format!("{all}{show} has every number, its interval and its reason")
+}
+
+impl Answer {
+    /// Absent where a sentence says all of it.
+    pub(crate) fn matrix(&self) -> Option<Table> {
+        if self.columns.len() < 2 && self.starts.len() < 2 {
+            return None;
+        }
+        let title = |(workload, block): &(Workload, u64)| format!("{workload} {}", size(*block));
+        let begins = |at: usize| at > 0 && self.columns[at].0 != self.columns[at - 1].0;
+        let column =
+            |(at, it): (usize, &(Workload, u64))| Column { begins_group: begins(at), ..Column::left(title(it)) };
+        let field = |it: &Option<Field>| match it {
+            Some(field) => Cell::new(field.text(), field.paint()),
+            None => Cell::absent(),
+        };
+        let row = |it: &Start| [Cell::plain(&it.label)].into_iter().chain(it.fields.iter().map(field)).collect();
+        Some(Table {
+            columns: [Column::left("")].into_iter().chain(self.columns.iter().enumerate().map(column)).collect(),
+            rows: self.starts.iter().map(row).collect(),
+        })
+    }
+
+    /// What the signs of the matrix mean, as far as they occur.
+    pub(crate) fn legend(&self) -> String {
+        let fields = || self.starts.iter().flat_map(|it| it.fields.iter().flatten());
+        let has = |wanted: fn(&Standing) -> bool| fields().any(|it| wanted(&it.standing));
+        let deep = fields().find_map(|it| match it.standing {
+            Standing::Ahead { in_flight, .. } => in_flight,
+            _ => None,
+        });
+        let ahead = has(|it| matches!(it, Standing::Ahead { .. }));
+        let signs = [
+            ahead.then(|| {
+                "the fastest arm, and how many times faster than read or pread, or where these win than the next".into()
+            }),
+            has(|it| *it == Standing::Same).then(|| "= no difference".to_string()),
+            has(|it| matches!(it, Standing::Unbeaten { .. }))
+                .then(|| "≥ nothing is faster, not proved equal".to_string()),
+            has(|it| *it == Standing::Undecided).then(|| "? undecided".to_string()),
+            has(|it| *it == Standing::NotComparable).then(|| "≠ not the same work".to_string()),
+            deep.map(|depth| format!("* {} reads in flight", number::count(depth.into()))),
+        ];
+        signs.into_iter().flatten().collect::<Vec<String>>().join("; ")
+    }
+
+    /// Label and sentence of each start, then what to take in doubt, and what changes the answer.
+    pub(crate) fn lines<'s>(&'s self) -> Vec<(String, &'s str)> {
+        let now = self.now.as_deref().map(|it| ("Now".to_string(), it));
+        let starts = self.starts.iter().map(|it| (capital(&it.label), it.says.as_str()));
+        let crossovers = self.crossovers.iter().map(|it| ("Crossover".to_string(), it.as_str()));
+        let refill = self.refill.as_deref().map(|it| ("Refill".to_string(), it));
+        let in_doubt = self.in_doubt.as_deref().map(|it| ("In doubt".to_string(), it));
+        now.into_iter().chain(starts).chain(in_doubt).chain(crossovers).chain(refill).collect()
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// On a terminal.
+pub(crate) fn write(page: &mut Page, answer: &Answer) {
+    page.blank();
+    let lines = answer.lines();
+    let columns = lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    for (label, says) in &lines {
+        page.item(0, columns, label, Paint::Heading, says);
+    }
+    if let Some(matrix) = answer.matrix() {
+        page.blank();
+        page.table(0, &matrix);
+        page.paragraph(0, Paint::Quiet, &answer.legend());
+    }
+    if !answer.why.is_empty() {
+        page.blank();
+        page.line(0, &[Piece::of("Why".into(), Paint::Heading)]);
+        for why in &answer.why {
+            page.bullet(0, why);
+        }
+    }
+    page.blank();
+    page.labelled(0, "Trust:", Paint::Heading, &answer.trust);
+}
