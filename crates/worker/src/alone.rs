@@ -42,16 +42,16 @@ pub(crate) fn reading(job: &Job) -> Option<(String, Reading<f64>)> {
     };
     let fastest = (0..STRETCHES).filter_map(|_| {
         let begun = Instant::now();
-        let count = drive::pass(&mut Memory(&buffer), &pattern, 0, job.consume, &mut destination).ok()?;
+        let count = drive::pass(&mut RepeatedBytes(&buffer), &pattern, 0, job.consume, &mut destination).ok()?;
         Some(count.bytes as f64 / begun.elapsed().as_secs_f64().max(1e-9))
     });
     fastest.max_by(f64::total_cmp).map(|rate| ("loop_bytes_per_s".to_string(), Reading::Value(rate)))
 }
 
 /// The same bytes again and again.
-struct Memory<'a>(&'a [u8]);
+struct RepeatedBytes<'a>(&'a [u8]);
 
-impl Access for Memory<'_> {
+impl Access for RepeatedBytes<'_> {
     const PRIVATE: bool = true;
 
     #[inline(always)]

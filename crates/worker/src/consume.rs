@@ -194,13 +194,13 @@ impl Consumer for DecodeLines {
 }
 
 /// Only the first part of each block is looked at: a published mistake, not a way of saving time.
-pub(crate) struct Part<C> {
+pub(crate) struct PartOfBlock<C> {
     pub percent: u64,
     pub bytes: u64,
     pub inner: C,
 }
 
-impl<C: Consumer> Consumer for Part<C> {
+impl<C: Consumer> Consumer for PartOfBlock<C> {
     #[inline(always)]
     fn take(&mut self, bytes: &[u8], private: bool) {
         let part = &bytes[..(bytes.len() as u64 * self.percent / 100) as usize];

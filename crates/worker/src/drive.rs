@@ -31,7 +31,7 @@ use schema::{Consume, Span};
 use crate::{
     access::Access,
     buffer::Buffer,
-    consume::{Consumer, CopyOut, DecodeLines, Lines, Part, Sum, SumBytes, Touch},
+    consume::{Consumer, CopyOut, DecodeLines, Lines, PartOfBlock, Sum, SumBytes, Touch},
     source::{Pattern, Source, with_source},
 };
 
@@ -96,7 +96,8 @@ fn drive_part<A: Access, C: Consumer>(
         100.. => drive(access, spans, consumer),
         percent => {
             // Counted by the consumer itself: what was lent is more than what it looks at.
-            let mut count = drive(access, spans, || Part { percent: u64::from(percent), bytes: 0, inner: consumer() })?;
+            let mut count =
+                drive(access, spans, || PartOfBlock { percent: u64::from(percent), bytes: 0, inner: consumer() })?;
             count.bytes = count.consumed.unwrap_or(count.bytes);
             Ok(count)
         }
@@ -155,9 +156,9 @@ mod tests {
     #[global_allocator]
     static COUNTING: Counting = Counting;
 
-    struct Memory<'a>(&'a [u8]);
+    struct InMemory<'a>(&'a [u8]);
 
-    impl Access for Memory<'_> {
+    impl Access for InMemory<'_> {
         const PRIVATE: bool = false;
 
         fn view(&mut self, span: Span) -> io::Result<&[u8]> {
@@ -176,7 +177,7 @@ mod tests {
                 let pattern =
                     Pattern { workload, range, block, ops, aligned: false, threads: 1, consumed_percent, seed: 1 };
                 let before = ALLOCATIONS.get();
-                let count = pass(&mut Memory(&bytes), &pattern, 0, consume, &mut destination);
+                let count = pass(&mut InMemory(&bytes), &pattern, 0, consume, &mut destination);
                 let allocates = ALLOCATIONS.get() > before;
                 // A string for each line is what `decode-lines` is.
                 assert_eq!(allocates, consume == Consume::DecodeLines, "{workload} {consume}");

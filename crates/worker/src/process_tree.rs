@@ -27,7 +27,7 @@ pub(crate) struct ProcessTree {
     head: i32,
     next: Instant,
     looks: u32,
-    peak: Memory,
+    peak: MemoryUse,
     at_work: AtWork,
 }
 
@@ -49,7 +49,7 @@ impl AtWork {
 
 /// Bytes of all processes together; what two of them share counts twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Memory {
+struct MemoryUse {
     all: u64,
     anonymous: u64,
     /// Mapped pages of files, and shared memory.
@@ -63,7 +63,7 @@ impl ProcessTree {
             head: head.as_raw_nonzero().get(),
             next,
             looks: 0,
-            peak: Memory::default(),
+            peak: MemoryUse::default(),
             at_work: AtWork::default(),
         }
     }
@@ -79,7 +79,7 @@ impl ProcessTree {
         if began < self.next {
             return;
         }
-        let mut sum = Memory::default();
+        let mut sum = MemoryUse::default();
         let mut working = 0;
         for (pid, stat) in members(self.head) {
             if let Some(memory) = fs::read_to_string(format!("/proc/{pid}/status")).ok().as_deref().and_then(memory) {
@@ -89,10 +89,10 @@ impl ProcessTree {
             }
             working += working_threads(pid, &stat);
         }
-        if sum != Memory::default() {
+        if sum != MemoryUse::default() {
             self.looks += 1;
             let peak = &mut self.peak;
-            *peak = Memory {
+            *peak = MemoryUse {
                 all: peak.all.max(sum.all),
                 anonymous: peak.anonymous.max(sum.anonymous),
                 file: peak.file.max(sum.file),
@@ -143,10 +143,10 @@ fn members(head: i32) -> Vec<(i32, Stat)> {
     }
 }
 
-fn memory(status: &str) -> Option<Memory> {
+fn memory(status: &str) -> Option<MemoryUse> {
     let bytes = |name: &str| number_after(status, name).map(|kib| kib * 1024);
     let (anonymous, file) = (bytes("RssAnon:")?, bytes("RssFile:")? + bytes("RssShmem:").unwrap_or(0));
-    Some(Memory { all: anonymous + file, anonymous, file })
+    Some(MemoryUse { all: anonymous + file, anonymous, file })
 }
 
 /// Threads that run, could run, or wait for a device.
@@ -180,7 +180,7 @@ mod tests {
     fn memory_is_told_apart_by_kind() {
         let status =
             "Name:\tx\nVmHWM:\t  99 kB\nRssAnon:\t     100 kB\nRssFile:\t      20 kB\nRssShmem:\t       4 kB\n";
-        assert_eq!(memory(status), Some(Memory { all: 124 << 10, anonymous: 100 << 10, file: 24 << 10 }));
+        assert_eq!(memory(status), Some(MemoryUse { all: 124 << 10, anonymous: 100 << 10, file: 24 << 10 }));
         assert_eq!(memory("Name:\tkthread\n"), None);
     }
 

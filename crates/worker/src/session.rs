@@ -19,7 +19,7 @@ use schema::{
 use crate::{
     access::{
         Access, Way, open_plain,
-        positional::{Positional, Pread},
+        positional::{Positional, PreadCall},
     },
     buffer::Buffer,
     consume::Sum,
@@ -202,7 +202,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
     let file = open_plain(task)?;
     let mut buffer = Buffer::new(block as usize).map_err(warming())?;
     let mut nothing = ();
-    let mut access = Positional::<Pread>::WAY.access(&file, &mut nothing, &mut buffer);
+    let mut access = Positional::<PreadCall>::WAY.access(&file, &mut nothing, &mut buffer);
     drive::drive(&mut access, Scan::once(range, block), Sum::default).map_err(warming())?;
     Ok(())
 }
@@ -211,7 +211,7 @@ fn sweep<W: Way>(way: &W, task: &Task, rooms: &mut [Room], opened: &mut [Opened<
 type Interval = (Instant, Instant);
 
 /// The result of one thread.
-struct Part {
+struct ThreadResult {
     open: Option<Interval>,
     work: Option<Interval>,
     close: Option<Interval>,
@@ -261,7 +261,7 @@ fn run<W: Way>(
     summarize(parts)
 }
 
-fn summarize(parts: Vec<Part>) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
+fn summarize(parts: Vec<ThreadResult>) -> Result<(Phases, Usage, Count), (&'static str, Fault)> {
     let elapsed = |intervals: Vec<Option<Interval>>| -> Option<u64> {
         let intervals: Vec<Interval> = intervals.into_iter().flatten().collect();
         let begin = intervals.iter().map(|(begin, _)| *begin).min()?;
@@ -304,7 +304,7 @@ impl<W: Way> Team<'_, W> {
     }
 
     /// One thread's part. Every path through it waits at the same number of barriers, also after a failure.
-    fn thread(&self, thread: u32, room: &mut Room, held: Option<&mut Opened<W>>) -> Part {
+    fn thread(&self, thread: u32, room: &mut Room, held: Option<&mut Opened<W>>) -> ThreadResult {
         self.wait_for_all();
         let before = (thread == 0).then(usage::now);
         self.wait_for_all();
@@ -317,12 +317,12 @@ impl<W: Way> Team<'_, W> {
         part
     }
 
-    fn held_pass(&self, thread: u32, room: &mut Room, opened: &mut Opened<W>) -> Part {
+    fn held_pass(&self, thread: u32, room: &mut Room, opened: &mut Opened<W>) -> ThreadResult {
         let (work, outcome) = self.work(thread, room, opened);
-        Part { open: None, work: Some(work), close: None, usage: None, outcome }
+        ThreadResult { open: None, work: Some(work), close: None, usage: None, outcome }
     }
 
-    fn whole_pass(&self, thread: u32, room: &mut Room) -> Part {
+    fn whole_pass(&self, thread: u32, room: &mut Room) -> ThreadResult {
         let opening = Instant::now();
         let opened = self.open(thread, &mut room.buffer);
         let open = Some((opening, Instant::now()));
@@ -334,9 +334,9 @@ impl<W: Way> Team<'_, W> {
                 let closing = Instant::now();
                 drop(opened);
                 let close = Some((closing, Instant::now()));
-                Part { open, work: Some(work), close, usage: None, outcome }
+                ThreadResult { open, work: Some(work), close, usage: None, outcome }
             }
-            Err(fault) => Part { open, work: None, close: None, usage: None, outcome: Err(("open", fault)) },
+            Err(fault) => ThreadResult { open, work: None, close: None, usage: None, outcome: Err(("open", fault)) },
         }
     }
 

@@ -18,9 +18,9 @@ pub(crate) trait Call: Send + Sync + 'static {
 }
 
 /// pread(2).
-pub(crate) struct Pread;
+pub(crate) struct PreadCall;
 
-impl Call for Pread {
+impl Call for PreadCall {
     #[inline(always)]
     fn read(file: &File, room: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
         rustix::io::pread(file, room, offset)
@@ -37,7 +37,7 @@ impl<C: Call> Positional<C> {
 impl<C: Call> Way for Positional<C> {
     type Shared = File;
     type Own = ();
-    type Access<'a> = Reader<'a, C>;
+    type Access<'a> = OffsetReader<'a, C>;
 
     fn buffer_bytes(&self, task: &Task) -> usize {
         task.block()
@@ -51,18 +51,18 @@ impl<C: Call> Way for Positional<C> {
         Ok(())
     }
 
-    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> Reader<'a, C> {
-        Reader { file, buffer, call: PhantomData }
+    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> OffsetReader<'a, C> {
+        OffsetReader { file, buffer, call: PhantomData }
     }
 }
 
-pub(crate) struct Reader<'a, C> {
+pub(crate) struct OffsetReader<'a, C> {
     file: &'a File,
     buffer: &'a mut [u8],
     call: PhantomData<C>,
 }
 
-impl<C: Call> Access for Reader<'_, C> {
+impl<C: Call> Access for OffsetReader<'_, C> {
     const PRIVATE: bool = true;
 
     #[inline(always)]

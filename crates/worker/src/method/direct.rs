@@ -136,7 +136,7 @@ struct DirectWay {
 impl Way for DirectWay {
     type Shared = File;
     type Own = ();
-    type Access<'a> = Reader<'a>;
+    type Access<'a> = DirectReader<'a>;
 
     fn buffer_bytes(&self, task: &Task) -> usize {
         task.pattern.block.next_multiple_of(self.alignment) as usize
@@ -150,8 +150,8 @@ impl Way for DirectWay {
         Ok(())
     }
 
-    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> Reader<'a> {
-        Reader { file, buffer, alignment: self.alignment }
+    fn access<'a>(&'a self, file: &'a File, _: &'a mut (), buffer: &'a mut Buffer) -> DirectReader<'a> {
+        DirectReader { file, buffer, alignment: self.alignment }
     }
 
     fn is_uncached(&self) -> bool {
@@ -159,13 +159,13 @@ impl Way for DirectWay {
     }
 }
 
-struct Reader<'a> {
+struct DirectReader<'a> {
     file: &'a File,
     buffer: &'a mut [u8],
     alignment: u64,
 }
 
-impl Access for Reader<'_> {
+impl Access for DirectReader<'_> {
     const PRIVATE: bool = true;
 
     #[inline(always)]

@@ -85,7 +85,7 @@ impl MmapWay {
         Ok(MmapWay { flags, advice, populate_read })
     }
 
-    fn map(&self, task: &Task, range: Span) -> Result<Mapped, Fault> {
+    fn map(&self, task: &Task, range: Span) -> Result<OpenMapping, Fault> {
         let file = open_plain(task)?;
         let mapping = Mapping::new(&file, range, self.flags).map_err(at("mmap(2)"))?;
         if let Some(advice) = self.advice {
@@ -100,18 +100,18 @@ impl MmapWay {
         if self.populate_read {
             mapping.advise(Advice::LinuxPopulateRead).map_err(at("madvise(MADV_POPULATE_READ)"))?;
         }
-        Ok(Mapped { mapping, _file: file })
+        Ok(OpenMapping { mapping, _file: file })
     }
 }
 
 /// The mapping goes before the file, as in a program that closes what it opened in the opposite order.
-struct Mapped {
+struct OpenMapping {
     mapping: Mapping,
     _file: File,
 }
 
 impl Way for MmapWay {
-    type Shared = Mapped;
+    type Shared = OpenMapping;
     type Own = ();
     type Access<'a> = InPlace<'a>;
 
@@ -119,19 +119,19 @@ impl Way for MmapWay {
         0
     }
 
-    fn open(&self, task: &Task) -> Result<Mapped, Fault> {
+    fn open(&self, task: &Task) -> Result<OpenMapping, Fault> {
         self.map(task, task.pattern.range)
     }
 
-    fn own(&self, _: &Mapped, _: &mut Buffer) -> Result<(), Fault> {
+    fn own(&self, _: &OpenMapping, _: &mut Buffer) -> Result<(), Fault> {
         Ok(())
     }
 
-    fn access<'a>(&'a self, mapped: &'a Mapped, _: &'a mut (), _: &'a mut Buffer) -> InPlace<'a> {
+    fn access<'a>(&'a self, mapped: &'a OpenMapping, _: &'a mut (), _: &'a mut Buffer) -> InPlace<'a> {
         InPlace { bytes: mapped.mapping.bytes(), base: mapped.mapping.base() }
     }
 
-    fn lock(&self, mapped: &Mapped) -> io::Result<bool> {
+    fn lock(&self, mapped: &OpenMapping) -> io::Result<bool> {
         mapped.mapping.lock().map(|()| true)
     }
 }

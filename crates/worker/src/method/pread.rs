@@ -19,6 +19,6 @@ impl Method for Pread {
     }
 
     fn session(&self, task: Task) -> Result<Box<dyn Session>, Refusal> {
-        session::prepare(Positional::<positional::Pread>::WAY, task)
+        session::prepare(Positional::<positional::PreadCall>::WAY, task)
     }
 }

@@ -34,7 +34,7 @@ impl Way for Read {
     type Shared = File;
     /// The position of the open file, which is used here alone.
     type Own = u64;
-    type Access<'a> = Reader<'a>;
+    type Access<'a> = PositionReader<'a>;
 
     fn buffer_bytes(&self, task: &Task) -> usize {
         task.block()
@@ -48,18 +48,18 @@ impl Way for Read {
         Ok(0)
     }
 
-    fn access<'a>(&'a self, file: &'a File, position: &'a mut u64, buffer: &'a mut Buffer) -> Reader<'a> {
-        Reader { file, position, buffer }
+    fn access<'a>(&'a self, file: &'a File, position: &'a mut u64, buffer: &'a mut Buffer) -> PositionReader<'a> {
+        PositionReader { file, position, buffer }
     }
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct PositionReader<'a> {
     file: &'a File,
     position: &'a mut u64,
     buffer: &'a mut [u8],
 }
 
-impl Access for Reader<'_> {
+impl Access for PositionReader<'_> {
     const PRIVATE: bool = true;
 
     #[inline(always)]

@@ -75,7 +75,7 @@ impl Way for Stdio {
     type Shared = Stream;
     /// The position of the stream, which is used here alone.
     type Own = u64;
-    type Access<'a> = Reader<'a>;
+    type Access<'a> = StreamReader<'a>;
 
     fn buffer_bytes(&self, task: &Task) -> usize {
         task.block()
@@ -89,8 +89,8 @@ impl Way for Stdio {
         Ok(0)
     }
 
-    fn access<'a>(&'a self, stream: &'a Stream, position: &'a mut u64, buffer: &'a mut Buffer) -> Reader<'a> {
-        Reader { stream, position, buffer }
+    fn access<'a>(&'a self, stream: &'a Stream, position: &'a mut u64, buffer: &'a mut Buffer) -> StreamReader<'a> {
+        StreamReader { stream, position, buffer }
     }
 }
 
@@ -145,13 +145,13 @@ impl Drop for Stream {
     }
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct StreamReader<'a> {
     stream: &'a Stream,
     position: &'a mut u64,
     buffer: &'a mut [u8],
 }
 
-impl Access for Reader<'_> {
+impl Access for StreamReader<'_> {
     const PRIVATE: bool = true;
 
     #[inline(always)]

@@ -134,7 +134,7 @@ pub(crate) struct Ring {
 impl Way for UringWay {
     type Shared = File;
     type Own = Ring;
-    type Access<'a> = Reader<'a>;
+    type Access<'a> = RingReader<'a>;
 
     fn buffer_bytes(&self, _: &Task) -> usize {
         self.stride * self.depth as usize
@@ -148,8 +148,8 @@ impl Way for UringWay {
         self.ring(buffer)
     }
 
-    fn access<'a>(&'a self, file: &'a File, ring: &'a mut Ring, buffer: &'a mut Buffer) -> Reader<'a> {
-        Reader { way: self, file, ring, buffer }
+    fn access<'a>(&'a self, file: &'a File, ring: &'a mut Ring, buffer: &'a mut Buffer) -> RingReader<'a> {
+        RingReader { way: self, file, ring, buffer }
     }
 
     fn is_uncached(&self) -> bool {
@@ -170,14 +170,14 @@ pub(crate) fn end_with_requests_in_flight(error: &io::Error) -> ! {
     std::process::exit(1)
 }
 
-pub(crate) struct Reader<'a> {
+pub(crate) struct RingReader<'a> {
     way: &'a UringWay,
     file: &'a File,
     ring: &'a mut Ring,
     buffer: &'a mut [u8],
 }
 
-impl Reader<'_> {
+impl RingReader<'_> {
     /// The request for what is still missing of a slot.
     #[inline(always)]
     fn request(
@@ -200,7 +200,7 @@ impl Reader<'_> {
     }
 }
 
-impl Access for Reader<'_> {
+impl Access for RingReader<'_> {
     const PRIVATE: bool = true;
 
     /// One read alone.

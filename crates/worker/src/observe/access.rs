@@ -1,4 +1,4 @@
-//! What a program does to its files, as data: one `Access` for each call that reads and for each mapping, and a `Mark` for
+//! What a program does to its files, as data: one `ObservedAccess` for each call that reads and for each mapping, and a `Mark` for
 //! what else matters to one file. The model makes them in the order of the calls; a `Sink` takes them: today it counts.
 
 use schema::Span;
@@ -14,7 +14,7 @@ pub(super) type Identity = (u64, u64);
 
 /// Bytes of a file that a thread read or mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Access {
+pub(super) struct ObservedAccess {
     pub thread: i32,
     pub file: FileId,
     /// In bytes from the start of the file: delivered by a call, or covered by a mapping, also beyond the file's end.
@@ -53,7 +53,7 @@ pub(super) trait Sink {
     /// A file is seen for the first time; `file` counts up from 0.
     fn file(&mut self, file: FileId, identity: Identity, path: &str);
 
-    fn access(&mut self, access: &Access);
+    fn access(&mut self, access: &ObservedAccess);
 
     fn mark(&mut self, file: FileId, mark: Mark);
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use schema::observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation};
 
-use super::access::{Access, FileId, Identity, Mark, Sink, Via};
+use super::access::{FileId, Identity, Mark, ObservedAccess, Sink, Via};
 
 pub(super) struct Counts {
     named: HashSet<Identity>,
@@ -64,7 +64,7 @@ impl Sink for Counts {
         self.files.push(FileAccess { path: path.to_string(), named, access: Default::default() });
     }
 
-    fn access(&mut self, access: &Access) {
+    fn access(&mut self, access: &ObservedAccess) {
         let file = &mut self.files[access.file.0];
         if file.named {
             self.readers.insert(access.thread);

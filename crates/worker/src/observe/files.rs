@@ -8,7 +8,7 @@ use sys::follow::Opened;
 use super::access::{FileId, Identity, Sink};
 
 /// What open(2) makes and dup(2) and fork(2) share.
-pub(super) struct Open {
+pub(super) struct OpenFile {
     pub file: FileId,
     /// Of the file, when it was opened.
     bytes: u64,
@@ -23,7 +23,7 @@ pub(super) struct Open {
 pub(super) struct OpenId(usize);
 
 /// A call that reads, as far as it is known.
-pub(super) struct Read {
+pub(super) struct ReadCall {
     /// A vector's size is in memory only.
     pub asked: Option<u64>,
     /// Where, if not at the file's position.
@@ -38,7 +38,7 @@ pub(super) struct Delivered {
     pub sequential: bool,
 }
 
-impl Open {
+impl OpenFile {
     /// Moves the position with lseek(2), also where its result was not waited for.
     pub(super) fn seek(&mut self, [_, offset, whence, ..]: &[u64; 6], result: Option<u64>) {
         self.position = result.unwrap_or_else(|| match *whence as i32 {
@@ -49,7 +49,7 @@ impl Open {
     }
 
     /// A file delivers what is asked for, as far as it goes.
-    pub(super) fn read(&mut self, read: &Read) -> Delivered {
+    pub(super) fn read(&mut self, read: &ReadCall) -> Delivered {
         let began = read.at.unwrap_or(self.position);
         let sequential = began == self.ended;
         let there = self.bytes.saturating_sub(began);
@@ -73,7 +73,7 @@ impl Open {
 #[derive(Default)]
 pub(super) struct Files {
     places: HashMap<Identity, FileId>,
-    open: Vec<Open>,
+    open: Vec<OpenFile>,
 }
 
 impl Files {
@@ -89,11 +89,11 @@ impl Files {
             next
         });
         let direct = opened.flags & libc::O_DIRECT != 0;
-        self.open.push(Open { file, bytes: opened.bytes, position, ended: position, direct });
+        self.open.push(OpenFile { file, bytes: opened.bytes, position, ended: position, direct });
         Some(OpenId(self.open.len() - 1))
     }
 
-    pub(super) fn of(&mut self, open: OpenId) -> &mut Open {
+    pub(super) fn of(&mut self, open: OpenId) -> &mut OpenFile {
         &mut self.open[open.0]
     }
 

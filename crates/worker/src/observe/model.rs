@@ -8,18 +8,18 @@ use schema::{
 use sys::follow::{Called, Does, Event, Listener, Opened};
 
 use super::{
-    access::{Access, Identity, Mark, Sink, Via},
+    access::{Identity, Mark, ObservedAccess, Sink, Via},
     advice::Advice,
     counts::{Counts, Program},
-    files::{Files, OpenId, Read},
+    files::{Files, OpenId, ReadCall},
     mappings::Mappings,
-    tasks::{Table, Tasks},
+    tasks::{Table, TracedThreads},
 };
 
 pub(super) struct Model<S> {
     sink: S,
     files: Files,
-    tasks: Tasks,
+    tasks: TracedThreads,
     mappings: Mappings,
     program: Program,
 }
@@ -59,7 +59,7 @@ impl<S: Sink> Model<S> {
         Model {
             sink,
             files: Files::default(),
-            tasks: Tasks::default(),
+            tasks: TracedThreads::default(),
             mappings: Mappings::default(),
             program: Program::default(),
         }
@@ -157,13 +157,13 @@ impl<S: Sink> Model<S> {
                 // -1: preadv2(2) at the file's position.
                 let at = offset.map(|it| arguments[it]).filter(|&it| it != u64::MAX);
                 let asked = size.map(|it| arguments[it]);
-                self.read(called, open, &Read { asked, at, delivered: known });
+                self.read(called, open, &ReadCall { asked, at, delivered: known });
             }
             Does::Transfer { offset, size, .. } => {
                 let Some(open) = found else { return };
                 // What stands at an address of the program's is not known; then the last one's end is as good as any.
                 let at = (arguments[offset] != 0).then(|| self.files.of(open).ended);
-                self.read(called, open, &Read { asked: Some(arguments[size]), at, delivered: known });
+                self.read(called, open, &ReadCall { asked: Some(arguments[size]), at, delivered: known });
             }
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
@@ -218,12 +218,12 @@ impl<S: Sink> Model<S> {
         }
     }
 
-    fn read(&mut self, called: &Called, open: OpenId, read: &Read) {
+    fn read(&mut self, called: &Called, open: OpenId, read: &ReadCall) {
         let open = self.files.of(open);
         let delivered = open.read(read);
         let (asked_bytes, sequential) = (delivered.asked_bytes, delivered.sequential);
         let via = Via::Call { name: called.call.name, asked_bytes, sequential };
-        self.sink.access(&Access { thread: called.thread, file: open.file, span: delivered.span, via });
+        self.sink.access(&ObservedAccess { thread: called.thread, file: open.file, span: delivered.span, via });
     }
 
     fn map(&mut self, called: &Called, open: Option<OpenId>) {
@@ -243,7 +243,7 @@ impl<S: Sink> Model<S> {
             executable: protection & libc::PROT_EXEC != 0,
             populate: flags & libc::MAP_POPULATE != 0,
         };
-        self.sink.access(&Access { thread, file, span: Span { offset, bytes }, via });
+        self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
         if let Some(process) = self.tasks.process(thread) {
             self.mappings.map(process, address, bytes, file);
         }

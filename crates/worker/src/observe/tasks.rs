@@ -11,16 +11,16 @@ use super::files::OpenId;
 /// The open files of a process by their descriptors; `None` for what is no file.
 pub(super) type Table = HashMap<i32, Option<OpenId>>;
 
-struct Task {
+struct TracedThread {
     process: i32,
     /// Threads share one.
     table: Rc<RefCell<Table>>,
 }
 
 #[derive(Default)]
-pub(super) struct Tasks(HashMap<i32, Task>);
+pub(super) struct TracedThreads(HashMap<i32, TracedThread>);
 
-impl Tasks {
+impl TracedThreads {
     /// A thread begins, with its parent's table or a copy of it.
     pub(super) fn begin(&mut self, thread: i32, process: i32, parent: Option<i32>, shares_files: bool) {
         let table = match parent.and_then(|it| self.0.get(&it)) {
@@ -28,7 +28,7 @@ impl Tasks {
             Some(parent) => copied(&parent.table),
             None => Rc::default(),
         };
-        self.0.insert(thread, Task { process, table });
+        self.0.insert(thread, TracedThread { process, table });
     }
 
     /// A thread ends. The process that ends with it.

@@ -16,7 +16,7 @@ use crate::{
 use super::{Writer, stamped};
 
 /// The window goes before the file.
-pub(super) struct Mapped {
+pub(super) struct MappedWriter {
     window: Option<Writable>,
     file: File,
     range: Span,
@@ -35,8 +35,8 @@ pub(super) fn support(task: &Task) -> Result<(), String> {
     Ok(())
 }
 
-impl Mapped {
-    pub(super) fn open(task: &Task) -> Result<Mapped, Fault> {
+impl MappedWriter {
+    pub(super) fn open(task: &Task) -> Result<MappedWriter, Fault> {
         let file = super::open(task, rustix::fs::OFlags::empty())?;
         let mut flags = MapFlags::empty();
         let populate = match task.arm.word("populate") {
@@ -51,8 +51,16 @@ impl Mapped {
         let per_block = task.arm.word("window") == "per-block";
         let appends = task.job.workload == Workload::Append;
         let range = task.pattern.range;
-        let mut mapped =
-            Mapped { window: None, file, range, durability: task.job.durability, flags, populate, per_block, appends };
+        let mut mapped = MappedWriter {
+            window: None,
+            file,
+            range,
+            durability: task.job.durability,
+            flags,
+            populate,
+            per_block,
+            appends,
+        };
         if !per_block {
             // What is beyond the end of a file cannot be stored to: a program that appends through a mapping makes the
             // file longer first.
@@ -93,7 +101,7 @@ impl Mapped {
     }
 }
 
-impl Writer for Mapped {
+impl Writer for MappedWriter {
     fn put(&mut self, span: Span, own: &mut [u8]) -> io::Result<()> {
         self.window(span)?.copy_from_slice(stamped(own, span));
         self.written(span)

@@ -30,8 +30,8 @@ mod mapped;
 mod uring;
 
 use calls::{By, Calls};
-use mapped::Mapped;
-use uring::Uring;
+use mapped::MappedWriter;
+use uring::RingWriter;
 
 /// What the timed loop sees of a file that is written. `own` is the program's own memory, the same in every call of a
 /// session: `memory` bytes, which hold the source before a pass.
@@ -58,7 +58,7 @@ trait Writer {
 type Prepared = Result<Box<dyn Session>, Refusal>;
 
 /// How a method opens the file; it may register the program's memory.
-type Open<W> = fn(&Task, own: &mut [u8]) -> Result<W, Fault>;
+type OpenWriter<W> = fn(&Task, own: &mut [u8]) -> Result<W, Fault>;
 
 /// The program's memory: a place for each block in flight.
 pub(super) struct Places {
@@ -75,7 +75,7 @@ pub(crate) fn session(task: Task) -> Prepared {
     match task.arm.method.as_str() {
         "mmap" => mapped::support(&task)
             .map_err(Refusal::Unavailable)
-            .and_then(|()| one_block(task, |task, _| Mapped::open(task))),
+            .and_then(|()| one_block(task, |task, _| MappedWriter::open(task))),
         "write" => by_calls(task, |task, _| Calls::open(task, By::Position, false)),
         "pwrite" => by_calls(task, |task, _| Calls::open(task, By::Offset, false)),
         "direct" => {
@@ -85,19 +85,19 @@ pub(crate) fn session(task: Task) -> Prepared {
         "uring" => {
             calls::support(&task).map_err(Refusal::Unavailable)?;
             let places = uring::support(&task)?;
-            prepare(task, places, Uring::open)
+            prepare(task, places, RingWriter::open)
         }
         other => Err(Refusal::Unavailable(format!("{other} does not write in this version"))),
     }
 }
 
-fn by_calls(task: Task, open: Open<Calls>) -> Prepared {
+fn by_calls(task: Task, open: OpenWriter<Calls>) -> Prepared {
     calls::support(&task).map_err(Refusal::Unavailable)?;
     one_block(task, open)
 }
 
 /// Memory for a block.
-fn one_block<W: Writer + 'static>(task: Task, open: Open<W>) -> Prepared {
+fn one_block<W: Writer + 'static>(task: Task, open: OpenWriter<W>) -> Prepared {
     let places = Places { count: 1, stride: task.block() };
     prepare(task, places, open)
 }
@@ -119,7 +119,7 @@ fn open(task: &Task, flags: OFlags) -> Result<std::fs::File, Fault> {
 /// Blocks of a rehearsal.
 const REHEARSAL_OPS: u64 = 16;
 
-fn prepare<W: Writer + 'static>(task: Task, places: Places, open: Open<W>) -> Prepared {
+fn prepare<W: Writer + 'static>(task: Task, places: Places, open: OpenWriter<W>) -> Prepared {
     let own = source(&task, &places)?;
     let mut session = Writing { held: None, own, open, task };
     match session.task.job.hold {
@@ -174,7 +174,7 @@ struct Writing<W> {
     /// Between passes, in states that hold the file.
     held: Option<W>,
     own: Buffer,
-    open: Open<W>,
+    open: OpenWriter<W>,
     task: Task,
 }
 

@@ -21,7 +21,7 @@ use crate::{
 use super::{Places, Writer, calls, stamped};
 
 /// The ring goes before the file.
-pub(super) struct Uring {
+pub(super) struct RingWriter {
     ring: Ring,
     file: File,
     way: UringWay,
@@ -47,8 +47,8 @@ pub(super) fn support(task: &Task) -> Result<Places, Refusal> {
     Ok(places)
 }
 
-impl Uring {
-    pub(super) fn open(task: &Task, own: &mut [u8]) -> Result<Uring, Fault> {
+impl RingWriter {
+    pub(super) fn open(task: &Task, own: &mut [u8]) -> Result<RingWriter, Fault> {
         let way = UringWay::new(task)?;
         let mut flags = calls::sync_flags(task);
         let by_flag = !flags.is_empty();
@@ -57,7 +57,7 @@ impl Uring {
         }
         let file = super::open(task, flags)?;
         let ring = way.ring(own).map_err(|fault| Fault { what: format!("{}, for writing", fault.what), ..fault })?;
-        Ok(Uring {
+        Ok(RingWriter {
             syncing: vec![false; way.depth as usize],
             ring,
             file,
@@ -160,7 +160,7 @@ impl Uring {
     }
 }
 
-impl Writer for Uring {
+impl Writer for RingWriter {
     fn put(&mut self, span: Span, own: &mut [u8]) -> io::Result<()> {
         while self.ring.free.is_empty() {
             if let Err(error) = self.reap(own) {

@@ -211,7 +211,7 @@ fn going_around_the_cache_is_seen_at_open_and_later() {
 #[derive(Default)]
 struct Kept {
     paths: Vec<String>,
-    accesses: Vec<Access>,
+    accesses: Vec<ObservedAccess>,
     marks: Vec<(FileId, Mark)>,
 }
 
@@ -221,7 +221,7 @@ impl Sink for Kept {
         self.paths.push(path.to_string());
     }
 
-    fn access(&mut self, access: &Access) {
+    fn access(&mut self, access: &ObservedAccess) {
         self.accesses.push(*access);
     }
 
@@ -247,7 +247,7 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     let Kept { paths, accesses, marks } = told.0.sink;
     assert_eq!(paths, ["/data/8", "/data/7"]);
     let [of_8, of_7] = [FileId(0), FileId(1)];
-    let call = |file, offset, bytes, name, asked_bytes, sequential| Access {
+    let call = |file, offset, bytes, name, asked_bytes, sequential| ObservedAccess {
         thread: 10,
         file,
         span: Span { offset, bytes },
@@ -259,7 +259,7 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
         call(of_7, 100, 400, "read", 400, true),
         call(of_7, 512, 64, "pread64", 64, false),
         call(of_8, 900, 30, "readv", 30, false),
-        Access { thread: 10, file: of_8, span: Span { offset: 0x2000, bytes: 0x3000 }, via: mapping },
+        ObservedAccess { thread: 10, file: of_8, span: Span { offset: 0x2000, bytes: 0x3000 }, via: mapping },
     ];
     assert_eq!(accesses, expected);
     let opened = Mark::Opened { writable: false, direct: false };
