@@ -7,7 +7,7 @@
 //! the median of log ratios of that noise converges to (its own symmetric part is 0, so a true speedup only shifts
 //! everything and need not be varied). Seeded: two runs print the same.
 
-use analysis::stats::{Sample, median};
+use analysis::stats::{SortedValues, median};
 use schema::findings::Estimate;
 
 const ROUNDS: [usize; 9] = [5, 6, 8, 10, 12, 15, 20, 30, 50];
@@ -77,7 +77,7 @@ fn coverage(candidate: Candidate, at: usize, noise: Noise, rounds: usize, truth:
     let mut random = Random(rounds as u64);
     let (mut hits, mut width) = (0, 0.0);
     for trial in 0..TRIALS {
-        let sample = Sample::new(log_ratios(noise, rounds, &mut random)).expect("noise is finite");
+        let sample = SortedValues::new(log_ratios(noise, rounds, &mut random)).expect("noise is finite");
         let interval = candidate(&sample, at, &mut Random(trial as u64));
         hits += usize::from(interval.ci_low <= truth && truth <= interval.ci_high);
         width += interval.ci_high - interval.ci_low;
@@ -106,7 +106,7 @@ impl Total {
 
 // --- Candidates -----------------------------------------------------------------------------------------------------
 
-type Candidate = fn(&Sample, usize, &mut Random) -> Estimate;
+type Candidate = fn(&SortedValues, usize, &mut Random) -> Estimate;
 
 const CANDIDATES: [(&str, Candidate); 4] = [
     ("bootstrap of the median", |sample, _, random| bootstrap(sample, random)),
@@ -115,7 +115,7 @@ const CANDIDATES: [(&str, Candidate); 4] = [
     ("signed rank", |sample, at, _| signed_rank(sample, SIGNED_RANK[at])),
 ];
 
-fn bootstrap(sample: &Sample, random: &mut Random) -> Estimate {
+fn bootstrap(sample: &SortedValues, random: &mut Random) -> Estimate {
     let values = sample.values();
     let medians = (0..RESAMPLES).map(|_| {
         let mut drawn: Vec<usize> = values.iter().map(|_| random.below(values.len())).collect();
@@ -123,20 +123,20 @@ fn bootstrap(sample: &Sample, random: &mut Random) -> Estimate {
         let (below, above) = (drawn[(drawn.len() - 1) / 2], drawn[drawn.len() / 2]);
         (values[below] + values[above]) / 2.0
     });
-    let medians = Sample::new(medians.collect()).expect("resamples of finite values");
+    let medians = SortedValues::new(medians.collect()).expect("resamples of finite values");
     Estimate { median: sample.median(), ci_low: medians.quantile(0.025), ci_high: medians.quantile(0.975) }
 }
 
-fn student(sample: &Sample, quantile: f64) -> Estimate {
+fn student(sample: &SortedValues, quantile: f64) -> Estimate {
     let half_width = quantile * sample.standard_deviation() / (sample.count() as f64).sqrt();
     Estimate { median: sample.mean(), ci_low: sample.mean() - half_width, ci_high: sample.mean() + half_width }
 }
 
 /// Hodges-Lehmann: the median of all pairwise means, with the interval of the signed-rank test.
-fn signed_rank(sample: &Sample, out: usize) -> Estimate {
+fn signed_rank(sample: &SortedValues, out: usize) -> Estimate {
     let values = sample.values();
     let means = (0..values.len()).flat_map(|at| values[at..].iter().map(move |other| (values[at] + other) / 2.0));
-    let means = Sample::new(means.collect()).expect("means of finite values");
+    let means = SortedValues::new(means.collect()).expect("means of finite values");
     let sorted = means.values();
     Estimate { median: means.median(), ci_low: sorted[out], ci_high: sorted[sorted.len() - 1 - out] }
 }
@@ -195,7 +195,7 @@ fn log_ratios(noise: Noise, rounds: usize, random: &mut Random) -> Vec<f64> {
 
 /// The median of very many log ratios.
 fn truth(noise: Noise) -> f64 {
-    let symmetric = Sample::new(log_ratios(noise, 400_001, &mut Random(1))).expect("noise is finite").median();
+    let symmetric = SortedValues::new(log_ratios(noise, 400_001, &mut Random(1))).expect("noise is finite").median();
     // Noise that treats both arms alike has its truth at 0; what is left there is this simulation's own error.
     if symmetric.abs() < 5e-4 { 0.0 } else { symmetric }
 }
@@ -208,7 +208,7 @@ fn stopped_on_precision(noise: Noise, truth: f64, looks: &[usize]) -> (f64, f64)
     for _ in 0..TRIALS {
         let ratios = log_ratios(noise, last, &mut random);
         for &count in looks {
-            let sample = Sample::new(ratios[..count].to_vec()).expect("noise is finite");
+            let sample = SortedValues::new(ratios[..count].to_vec()).expect("noise is finite");
             let interval = median(&sample).expect("five values or more");
             if count == last || interval.ci_high - interval.ci_low < 0.05 {
                 hits += usize::from(interval.ci_low <= truth && truth <= interval.ci_high);

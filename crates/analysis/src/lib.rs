@@ -32,7 +32,7 @@ use warnings::{around, cpu_cache, traps};
 pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
 pub use commands::share::Spent;
-pub use cost::{Asked, faults_on, fit, fit_fills, forecast};
+pub use cost::{ForecastQuestion, faults_on, fit, fit_fills, forecast};
 pub use several::{
     gate::{Analyzed, gate},
     ledger::Claims,

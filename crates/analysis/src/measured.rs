@@ -12,7 +12,7 @@ use schema::{
     runtime::JVM,
 };
 
-use crate::stats::Sample;
+use crate::stats::SortedValues;
 
 /// The kernel splits user and system time by sampling at every tick: 250 a second on most kernels, for records that do
 /// not say how often.
@@ -166,37 +166,37 @@ impl<'a> Cell<'a> {
     /// The middle value of something counted once per pass.
     pub(crate) fn median_of(&self, count: impl Fn(&Tally) -> u64) -> Option<f64> {
         let values = self.passes.iter().map(|pass| count(pass.tally) as f64).collect();
-        Sample::new(values).map(|sample| sample.median())
+        SortedValues::new(values).map(|sample| sample.median())
     }
 
     /// What a probe saw in each pass, as one number; or the reason most passes give for having none.
-    pub(crate) fn reading(&self, name: &str, of_sample: impl Fn(&Sample) -> f64) -> Reading<f64> {
+    pub(crate) fn reading(&self, name: &str, of_sample: impl Fn(&SortedValues) -> f64) -> Reading<f64> {
         self.derived(name, |_, value| Some(value), of_sample)
     }
 
     /// As `reading`, with each pass's value divided by its blocks first.
-    pub(crate) fn reading_per_op(&self, name: &str, of_sample: impl Fn(&Sample) -> f64) -> Reading<f64> {
+    pub(crate) fn reading_per_op(&self, name: &str, of_sample: impl Fn(&SortedValues) -> f64) -> Reading<f64> {
         let per_op = |pass: &Pass, value: f64| (pass.tally.ops > 0).then(|| value / pass.tally.ops as f64);
         self.derived(name, per_op, of_sample)
     }
 
     /// The median of a reading over the passes that have it.
     pub(crate) fn count(&self, name: &str) -> Option<f64> {
-        self.reading(name, Sample::median).value().copied()
+        self.reading(name, SortedValues::median).value().copied()
     }
 
     fn derived(
         &self,
         name: &str,
         derive: impl Fn(&Pass, f64) -> Option<f64>,
-        of_sample: impl Fn(&Sample) -> f64,
+        of_sample: impl Fn(&SortedValues) -> f64,
     ) -> Reading<f64> {
         let readings = || self.passes.iter().filter_map(|pass| Some((pass, pass.readings.get(name)?)));
         let values = readings()
             .filter_map(|(pass, reading)| derive(pass, *reading.value()?))
             .filter(|value| value.is_finite())
             .collect();
-        match Sample::new(values).map(|sample| of_sample(&sample)).filter(|value| value.is_finite()) {
+        match SortedValues::new(values).map(|sample| of_sample(&sample)).filter(|value| value.is_finite()) {
             Some(value) => Reading::Value(value),
             None => Reading::unavailable(match most_frequent(readings().filter_map(|(_, it)| it.reason())) {
                 Some((reason, _)) => reason.to_string(),
@@ -227,7 +227,7 @@ impl<'a> Cell<'a> {
     /// Pages of the file that a pass reached, each once, in the middle of the passes that counted them.
     pub(crate) fn distinct_pages(&self) -> Option<f64> {
         let pages = self.passes.iter().filter_map(|pass| Some(pass.tally.distinct_pages? as f64)).collect();
-        Sample::new(pages).map(|sample| sample.median()).filter(|&pages| pages > 0.0)
+        SortedValues::new(pages).map(|sample| sample.median()).filter(|&pages| pages > 0.0)
     }
 
     pub(crate) fn queue_depth(&self) -> Option<u32> {
@@ -253,7 +253,7 @@ impl<'a> Cell<'a> {
         }
         let rate = |per_pass: &dyn Fn(&Pass) -> Option<f64>| {
             let rates = self.passes.iter().map(|pass| Some(per_pass(pass)? * 1e9 / pass.ns));
-            Sample::new(rates.collect::<Option<_>>()?).map(|sample| sample.median())
+            SortedValues::new(rates.collect::<Option<_>>()?).map(|sample| sample.median())
         };
         // What came from elsewhere (a hole, a compressed block, the cache after the first time around) is no work of the
         // device. Through the page cache a place is read once, however often it is reached; and where much more comes than

@@ -10,7 +10,7 @@ use schema::{
     record::Cell,
 };
 
-use crate::{cli::OutputArgs, exit::Outcome, measure, output};
+use crate::{cli::OutputArgs, exit::Exit, measure, output};
 
 /// What a plan is made for.
 pub struct Planned<'a> {
@@ -32,12 +32,12 @@ pub struct Planned<'a> {
 ///
 /// # Errors
 /// The target cannot be measured, the test file cannot be made, or the plan cannot be written.
-pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Outcome> {
+pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Exit> {
     let place = Place::open(planned)?;
     let plan = place.plan(planned);
     let outcome = match planned.asked_for && measure::lacks_an_arm(&plan.cells) {
-        true => Outcome::Unavailable,
-        false => Outcome::Answered,
+        true => Exit::Unavailable,
+        false => Exit::Answered,
     };
     output::emit_plan(&place.describe(planned, &plan), output)?;
     if place.made_here {
@@ -119,7 +119,7 @@ impl Place {
         possible::arm(&cell.arm, target, (condition.block_bytes, condition.consume), &AtomicBool::new(false)).err()
     }
 
-    fn describe(&self, planned: &Planned, plan: &Plan) -> schema::plan::Plan {
+    fn describe(&self, planned: &Planned, plan: &Plan) -> schema::plan::PlannedRun {
         let Planned { experiment, target, .. } = planned;
         let cell = |cell: &Cell| PlannedCell {
             arm: cell.arm.clone(),
@@ -138,7 +138,7 @@ impl Place {
                 cells: plan.cells.iter().filter(|it| it.condition == index && !it.control).map(cell).collect(),
             }
         });
-        schema::plan::Plan {
+        schema::plan::PlannedRun {
             schema_version: SCHEMA_VERSION,
             experiment: experiment.name.clone(),
             title: experiment.title.clone(),

@@ -6,7 +6,7 @@ use crate::stderr;
 
 /// How a command ended, when it did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Exit {
     /// The question was answered.
     Answered = 0,
     /// Every pass failed, or what was measured changed meanwhile; the report says why.
@@ -23,15 +23,15 @@ pub enum Outcome {
 
 /// A usage error: exit code 2, as for options that clap refuses.
 #[derive(Debug)]
-pub struct Usage(pub String);
+pub struct UsageError(pub String);
 
-impl std::fmt::Display for Usage {
+impl std::fmt::Display for UsageError {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Usage {}
+impl std::error::Error for UsageError {}
 
 /// The user stopped it before there was anything to keep: exit code 130, as for a run that was stopped later.
 #[derive(Debug)]
@@ -45,26 +45,24 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-impl Outcome {
+impl Exit {
     /// Why the exit code is not 0, where the command has not said it itself. Stderr has it in every mode: who reads JSON
     /// from stdout sees it too.
     fn says(self) -> Option<&'static str> {
         match self {
-            Outcome::Answered | Outcome::Breached => None,
-            Outcome::EveryPassFailed => {
-                Some("every pass failed, or what was measured changed; the report has the reason")
-            }
-            Outcome::NothingDecided => Some("nothing was decided or found; the report has the reason"),
-            Outcome::Unavailable => {
+            Exit::Answered | Exit::Breached => None,
+            Exit::EveryPassFailed => Some("every pass failed, or what was measured changed; the report has the reason"),
+            Exit::NothingDecided => Some("nothing was decided or found; the report has the reason"),
+            Exit::Unavailable => {
                 Some("an arm that was requested by name is unavailable here; the report has the reason")
             }
-            Outcome::Interrupted => Some("interrupted; what was measured until then is kept"),
+            Exit::Interrupted => Some("interrupted; what was measured until then is kept"),
         }
     }
 }
 
 /// The process's exit code; what it means is printed on the way, unless it is 0.
-pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
+pub fn code(result: anyhow::Result<Exit>) -> ExitCode {
     match result {
         Ok(outcome) => {
             if let Some(says) = outcome.says() {
@@ -75,8 +73,8 @@ pub fn code(result: anyhow::Result<Outcome>) -> ExitCode {
         Err(error) => {
             stderr::note(&format!("error: {error:#}"));
             ExitCode::from(match () {
-                () if error.is::<Usage>() => 2,
-                () if error.is::<Stopped>() => Outcome::Interrupted as u8,
+                () if error.is::<UsageError>() => 2,
+                () if error.is::<Stopped>() => Exit::Interrupted as u8,
                 () => 1,
             })
         }

@@ -11,7 +11,7 @@ use schema::{
 
 use crate::{
     cli::{ReproduceArgs, RunArgs},
-    exit::Usage,
+    exit::UsageError,
 };
 
 /// The experiment of a run.
@@ -21,7 +21,7 @@ use crate::{
 pub fn load(args: &RunArgs) -> Result<Experiment> {
     let mut experiment = find(&args.experiment)?;
     let written = experiment.clone();
-    filter(&mut experiment, args).map_err(Usage)?;
+    filter(&mut experiment, args).map_err(UsageError)?;
     experiment.note_narrowed(&written);
     Ok(experiment)
 }
@@ -42,7 +42,7 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("there are {}, or all", names().collect::<Vec<_>>().join(", ")),
         };
-        return Err(Usage(format!("{unknown:?} is no study; {hint}")).into());
+        return Err(UsageError(format!("{unknown:?} is no study; {hint}")).into());
     }
     let all = args.studies.iter().any(|it| it == "all");
     let mut studies: Vec<Experiment> = if all {
@@ -59,7 +59,7 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
         }
         let written = study.clone();
         keep_states(study, &args.state)?;
-        set_fills(study, &args.fill).map_err(Usage)?;
+        set_fills(study, &args.fill).map_err(UsageError)?;
         study.note_narrowed(&written);
     }
     Ok(studies)
@@ -78,7 +78,7 @@ fn keep_states(study: &mut Experiment, wanted: &[State]) -> Result<()> {
         compare.state.retain(|state| wanted.contains(state));
     }
     study.comparisons.retain(|compare| !compare.state.is_empty());
-    if study.comparisons.is_empty() { Err(Usage(none).into()) } else { Ok(()) }
+    if study.comparisons.is_empty() { Err(UsageError(none).into()) } else { Ok(()) }
 }
 
 fn find(name: &str) -> Result<Experiment> {
@@ -92,19 +92,19 @@ fn find(name: &str) -> Result<Experiment> {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("built in are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        return Err(Usage(format!("{name:?} is neither a built-in experiment nor a file; {hint}")).into());
+        return Err(UsageError(format!("{name:?} is neither a built-in experiment nor a file; {hint}")).into());
     }
     // A device or a pipe may never end.
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+        .map_err(|error| UsageError(format!("cannot read {name}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&it| it == b'\n').count() + 1;
-        Usage(format!("{name}:{line}: this is not valid UTF-8"))
+        UsageError(format!("{name}:{line}: this is not valid UTF-8"))
     })?;
     let stem = path.file_stem().map_or_else(|| name.to_string(), |stem| stem.to_string_lossy().into_owned());
-    Experiment::parse(&stem, &text).map_err(|problem| Usage(problem.at(name)).into())
+    Experiment::parse(&stem, &text).map_err(|problem| UsageError(problem.at(name)).into())
 }
 
 /// Options replace the lists of every comparison in the experiment.

@@ -15,7 +15,7 @@ use schema::{
 };
 
 use crate::{
-    exit::{Outcome, Stopped},
+    exit::{Exit, Stopped},
     output,
     progress::Line,
     subject::{Groups, Subject},
@@ -25,7 +25,7 @@ use crate::{
 pub const BUDGET: Duration = Duration::from_secs(60);
 
 /// How to measure it.
-pub struct How<'a> {
+pub struct RunSettings<'a> {
     pub seed: u64,
     pub budget: Duration,
     /// Whether the budget ends the run; it does not where only rounds were asked for.
@@ -43,10 +43,10 @@ pub struct How<'a> {
     pub line: &'a Line,
 }
 
-impl<'a> How<'a> {
+impl<'a> RunSettings<'a> {
     /// Within a budget, not saved, with nothing beside the timed passes.
-    pub fn new(seed: u64, budget: Duration, interrupted: &'a AtomicBool, line: &'a Line) -> How<'a> {
-        How {
+    pub fn new(seed: u64, budget: Duration, interrupted: &'a AtomicBool, line: &'a Line) -> RunSettings<'a> {
+        RunSettings {
             seed,
             budget,
             budget_binds: true,
@@ -78,7 +78,7 @@ pub struct RunResult {
 
 /// # Errors
 /// It was stopped before there was anything to keep.
-pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<RunResult> {
+pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) -> Result<RunResult> {
     let groups = Groups::default();
     let settings = Settings {
         seed: how.seed,
@@ -118,20 +118,20 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &How) -> Result<
 
 impl RunResult {
     /// How it ended, whatever was asked: stopped, failed, or with or without an answer.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> Exit {
         let failed = |sample: &record::Sample| matches!(sample.outcome, record::Outcome::Failed { .. });
         let RunResult { record, findings, .. } = self;
         match record.ending {
-            Some(Ending::Interrupted) => return Outcome::Interrupted,
-            Some(Ending::TargetChanged) => return Outcome::EveryPassFailed,
+            Some(Ending::Interrupted) => return Exit::Interrupted,
+            Some(Ending::TargetChanged) => return Exit::EveryPassFailed,
             Some(Ending::BudgetSpent) | None => {}
         }
         if !record.samples.is_empty() && record.samples.iter().all(failed) {
-            Outcome::EveryPassFailed
+            Exit::EveryPassFailed
         } else if findings.is_decided() {
-            Outcome::Answered
+            Exit::Answered
         } else {
-            Outcome::NothingDecided
+            Exit::NothingDecided
         }
     }
 }
@@ -155,7 +155,7 @@ pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         // A second signal ends the process at once; `faultline clean` removes what that leaves.
-        signal_hook::flag::register_conditional_shutdown(signal, Outcome::Interrupted as i32, Arc::clone(&flag))
+        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&flag))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
             .context("cannot watch for Ctrl-C")?;
     }

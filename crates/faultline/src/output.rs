@@ -8,11 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use schema::{Findings, Record, across::Versus};
-use sys::whole::{Access, Taken, Whole};
+use schema::{Findings, Record, across::RunComparison};
+use sys::whole::{AccessRights, Taken, Whole};
 
 pub use crate::stderr::note;
-use crate::{cli::OutputArgs, exit::Usage};
+use crate::{cli::OutputArgs, exit::UsageError};
 
 impl OutputArgs {
     /// Whether every file can be written, before anything is measured.
@@ -32,7 +32,7 @@ impl OutputArgs {
     pub fn check_plan(&self) -> Result<()> {
         let asked = [("--markdown", &self.markdown), ("--csv", &self.csv), ("--html", &self.html)];
         if let Some((option, _)) = asked.into_iter().find(|(_, path)| path.is_some()) {
-            return Err(Usage(format!(
+            return Err(UsageError(format!(
                 "a dry run measures nothing, so {option} has nothing to show; --json has the plan"
             ))
             .into());
@@ -99,7 +99,7 @@ pub fn check(documents: &[(&'static str, Option<&Path>)], force: bool) -> Result
     let asked: Vec<(&str, &Path)> = documents.iter().filter_map(|&(option, path)| Some((option, path?))).collect();
     for (at, (option, path)) in asked.iter().enumerate() {
         let Some((other, _)) = asked[..at].iter().find(|(_, other)| is_same_place(other, path)) else { continue };
-        return Err(Usage(match is_stdout(path) {
+        return Err(UsageError(match is_stdout(path) {
             true => format!("{other} and {option} cannot both go to stdout; name a file for one of them"),
             false => format!("{other} and {option} cannot both go to {}; name another file", path.display()),
         })
@@ -108,15 +108,18 @@ pub fn check(documents: &[(&'static str, Option<&Path>)], force: bool) -> Result
     for (_, path) in asked.into_iter().filter(|(_, path)| !is_stdout(path)) {
         let folder = folder_of(path);
         if !folder.is_dir() {
-            return Err(
-                Usage(format!("cannot write {}: there is no folder {}", path.display(), folder.display())).into()
-            );
+            return Err(UsageError(format!(
+                "cannot write {}: there is no folder {}",
+                path.display(),
+                folder.display()
+            ))
+            .into());
         }
         if path.is_dir() {
-            return Err(Usage(format!("cannot write {}: it is a folder", path.display())).into());
+            return Err(UsageError(format!("cannot write {}: it is a folder", path.display())).into());
         }
         if path.is_file() && !force {
-            return Err(Usage(format!("{} exists already; --force overwrites it", path.display())).into());
+            return Err(UsageError(format!("{} exists already; --force overwrites it", path.display())).into());
         }
     }
     Ok(())
@@ -179,7 +182,7 @@ pub fn emit(
 pub fn emit_across(
     record: &Record,
     findings: &Findings,
-    across: Option<&Versus>,
+    across: Option<&RunComparison>,
     saved: Option<&Path>,
     args: &OutputArgs,
     details: bool,
@@ -215,7 +218,7 @@ pub fn emit_across(
 ///
 /// # Errors
 /// The file cannot be written, or the reader of stdout went away.
-pub fn emit_plan(plan: &schema::plan::Plan, args: &OutputArgs) -> Result<()> {
+pub fn emit_plan(plan: &schema::plan::PlannedRun, args: &OutputArgs) -> Result<()> {
     if let Some(path) = args.files().next() {
         write(path, &report::plan_json(plan), args.force)?;
     }
@@ -228,7 +231,7 @@ fn is_same_file(path: &Path, other: &Path) -> bool {
 }
 
 fn refused(path: &Path) -> anyhow::Error {
-    Usage(format!("{} is the file that is measured; it is never changed", path.display())).into()
+    UsageError(format!("{} is the file that is measured; it is never changed", path.display())).into()
 }
 
 /// Whether a file is none of those that a record is of, as far as they are still there.
@@ -264,8 +267,8 @@ fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
         return fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(text.as_bytes());
     }
     let (taken, access) = match there {
-        Some(there) if force => (Taken::Replace, Access::of(&there)),
-        _ => (Taken::Refuse, Access::Usual),
+        Some(there) if force => (Taken::Replace, AccessRights::of(&there)),
+        _ => (Taken::Refuse, AccessRights::Usual),
     };
     // The file that a link leads to is replaced, and the link stays.
     let path = if taken == Taken::Replace { fs::canonicalize(path)? } else { path.to_path_buf() };

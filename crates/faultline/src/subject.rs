@@ -15,7 +15,7 @@ use schema::{Experiment, Fill, State, experiment::Compare, leftover::LeftoverKin
 use sys::folder::{Folder, Identity};
 
 use crate::{
-    exit::{Stopped, Usage},
+    exit::{Stopped, UsageError},
     output,
     progress::Line,
 };
@@ -114,12 +114,12 @@ pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
     let writing = workloads.clone().find(|it| it.writes());
     let all_write = workloads.all(|it| it.writes());
     match writing.filter(|_| !path.is_dir() && (all_write || !path.exists())) {
-        Some(workload) if !path.exists() => Err(Usage(format!(
+        Some(workload) if !path.exists() => Err(UsageError(format!(
             "workload {workload} writes to a file that faultline makes itself, and there is no folder {} to make it in",
             path.display()
         ))
         .into()),
-        Some(workload) => Err(Usage(format!(
+        Some(workload) => Err(UsageError(format!(
             "workload {workload} writes, and {} is a file: files of yours are never written. Name a folder instead, and \
              faultline makes a file of its own there, which it removes again",
             path.display()
@@ -130,9 +130,9 @@ pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
 }
 
 /// Why a size that was asked for means nothing.
-pub fn not_made(file: &Path) -> Usage {
+pub fn not_made(file: &Path) -> UsageError {
     let file = file.display();
-    Usage(format!(
+    UsageError(format!(
         "--size is for the test file that is made in a folder, and {file} is a file, which is measured as it is"
     ))
 }

@@ -320,7 +320,7 @@ fn a_dry_run_measures_and_writes_nothing() {
 }
 
 #[track_caller]
-fn plan_of(output: &Output) -> schema::plan::Plan {
+fn plan_of(output: &Output) -> schema::plan::PlannedRun {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:#?}"))
 }
 
@@ -336,7 +336,7 @@ fn a_dry_run_gives_its_plan_as_json_on_stdout_or_in_a_file() {
     let output = sandbox.run(&[&args[..], &["--json=plan.json"]].concat()).expect(0);
     output.shows(&["scan 4 KiB cached"]);
     let written = fs::read_to_string(sandbox.at("plan.json")).unwrap();
-    let again: schema::plan::Plan = serde_json::from_str(&written).unwrap();
+    let again: schema::plan::PlannedRun = serde_json::from_str(&written).unwrap();
     assert_eq!(again.conditions, plan.conditions);
     let study = sandbox.run(&["reproduce", "random-4k-2021", "--dry-run", "--json"]).expect(0);
     assert!(plan_of(&study).conditions.iter().all(|it| it.variant.is_some()));
@@ -355,7 +355,7 @@ fn a_dry_run_has_nothing_for_a_page_a_summary_or_a_table() {
 }
 
 /// Of the cells of one arm in a plan.
-fn skips<'a>(plan: &'a schema::plan::Plan, arm: &str) -> Vec<Option<&'a Skip>> {
+fn skips<'a>(plan: &'a schema::plan::PlannedRun, arm: &str) -> Vec<Option<&'a Skip>> {
     let cells = plan.conditions.iter().flat_map(|it| &it.cells).filter(|it| it.arm.short_name() == arm);
     cells.map(|it| it.skipped.as_ref()).collect()
 }

@@ -237,7 +237,7 @@ fn a_block_that_the_file_has_no_room_for_is_skipped_in_a_run_and_in_its_plan_for
         assert_eq!(blocks(&cell.skipped), expected(it.workload, it.block_bytes), "{}", it.label());
     }
     let text = sandbox.run(&[&["run", &file, "--state=cached", "--dry-run"][..], &more("--json")].concat()).stdout;
-    let plan: schema::plan::Plan = serde_json::from_str(&text).unwrap();
+    let plan: schema::plan::PlannedRun = serde_json::from_str(&text).unwrap();
     for planned in &plan.conditions {
         let it = &planned.condition;
         for cell in &planned.cells {

@@ -213,7 +213,7 @@ fn a_survey_with_options_measures_no_cell_twice_and_every_cell_that_was_asked_fo
     ] {
         let asked = [&["run", &file, "--dry-run", "--json"][..], options].concat();
         let text = sandbox.run(&asked).expect(0).stdout;
-        let plan: schema::plan::Plan = serde_json::from_str(&text).unwrap();
+        let plan: schema::plan::PlannedRun = serde_json::from_str(&text).unwrap();
         let mut seen: Vec<(State, Workload, u64, Option<Fill>)> = Vec::new();
         for planned in &plan.conditions {
             let it = &planned.condition;

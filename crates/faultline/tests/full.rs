@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use planted::{Effort, Plan};
+use planted::{Effort, Planting};
 
 use crate::{
     scene::typed,
@@ -110,7 +110,7 @@ fn a_disk_without_room_ends_commands_with_a_sentence_and_keeps_what_was_there() 
 fn steps(kind: &str, disk: &Mounted) {
     let sandbox = Sandbox::new();
     let store = history::Store::open(Some(disk.at.join("data"))).unwrap();
-    let before = store.save(&Plan { rounds: 2, ..Plan::default() }.plant().record).unwrap();
+    let before = store.save(&Planting { rounds: 2, ..Planting::default() }.plant().record).unwrap();
     let content = fs::read(&before).unwrap();
     let mine = disk.at.join("mine");
     fs::create_dir(&mine).unwrap();

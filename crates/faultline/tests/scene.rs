@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use planted::Plan;
+use planted::Planting;
 use schema::Skip;
 
 use crate::support::{Output, Running, Sandbox, test_file};
@@ -90,7 +90,7 @@ pub const HISTORY: Case = Case {
     prepare: |scene| {
         let store = history::Store::open(Some(scene.sandbox.data())).unwrap();
         for seed in 1..=3 {
-            store.save(&Plan { seed, rounds: 2, ..Plan::default() }.plant().record).unwrap();
+            store.save(&Planting { seed, rounds: 2, ..Planting::default() }.plant().record).unwrap();
         }
         vec!["history".to_string()]
     },

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt};
 
-use planted::{Effort, Plan, Random};
+use planted::{Effort, Planting, Random};
 
 use crate::{
     injector::{self, Family, Fault, Met},
@@ -20,7 +20,7 @@ const IMPORT: Case = Case {
     name: "import",
     prepare: |scene| {
         let file = scene.sandbox.at("stranger.json");
-        let record = Plan { seed: 9, rounds: 2, ..Plan::default() }.plant().record;
+        let record = Planting { seed: 9, rounds: 2, ..Planting::default() }.plant().record;
         std::fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
         vec!["import".to_string(), file]
     },

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use sys::whole::{Access, Taken, Whole};
+use sys::whole::{AccessRights, Taken, Whole};
 
 use crate::process::{self, Owner};
 
@@ -27,7 +27,12 @@ pub(crate) fn written(folder: &Path, name: &str, content: &[u8]) -> io::Result<W
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let me = process::this();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    Whole::write(folder, &format!(".{name}.{}.{}.{number}.tmp", me.pid, me.started_ticks), content, Access::Private)
+    Whole::write(
+        folder,
+        &format!(".{name}.{}.{}.{number}.tmp", me.pid, me.started_ticks),
+        content,
+        AccessRights::Private,
+    )
 }
 
 /// Temporary files in `folder` whose process is gone.

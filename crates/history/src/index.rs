@@ -77,7 +77,7 @@ impl Index {
     }
 
     fn in_memory(why: String) -> Result<Index> {
-        let connection = Connection::open_in_memory().and_then(|mut it| lay_out(&mut it).map(|()| it));
+        let connection = Connection::open_in_memory().and_then(|mut it| create_tables(&mut it).map(|()| it));
         Ok(Index {
             connection: connection.context("SQLite cannot keep an index in memory")?,
             only_in_memory: Some(why),
@@ -311,14 +311,14 @@ fn on_disk(path: &Path) -> Result<Connection, Unusable> {
     };
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    if !is_laid_out(&connection)? {
-        lay_out(&mut connection)?;
+    if !has_tables(&connection)? {
+        create_tables(&mut connection)?;
     }
     Ok(connection)
 }
 
 /// Reads only, so that no other process has to wait or is waited for.
-fn is_laid_out(connection: &Connection) -> Result<bool, Unusable> {
+fn has_tables(connection: &Connection) -> Result<bool, Unusable> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     connection.pragma_update(None, "foreign_keys", true)?;
     let things: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
@@ -331,7 +331,7 @@ fn is_laid_out(connection: &Connection) -> Result<bool, Unusable> {
 }
 
 /// In a database that is empty or one of ours.
-fn lay_out(connection: &mut Connection) -> rusqlite::Result<()> {
+fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let layout: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;

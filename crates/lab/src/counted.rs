@@ -10,21 +10,21 @@ use schema::{
     counted::{Bin, Counted, Histogram},
     protocol::Done,
 };
-use sys::perf::{Counter, Event, Field, Format, Recording, Tracefs, Tracepoint};
+use sys::perf::{CountedEvent, Counter, Format, Recording, TraceField, Tracefs, Tracepoint};
 
 use crate::target::Target;
 
 /// Per CPU and histogram: some ten thousand events.
 const RING_BYTES: usize = 1 << 20;
 
-const EVENTS: &[(&str, Event)] = &[
-    ("minor_faults", Event::MinorFaults),
-    ("major_faults", Event::MajorFaults),
-    ("context_switches", Event::ContextSwitches),
-    ("migrations", Event::Migrations),
-    ("cycles", Event::Cycles),
-    ("instructions", Event::Instructions),
-    ("data_tlb_misses", Event::DataTlbMisses),
+const EVENTS: &[(&str, CountedEvent)] = &[
+    ("minor_faults", CountedEvent::MinorFaults),
+    ("major_faults", CountedEvent::MajorFaults),
+    ("context_switches", CountedEvent::ContextSwitches),
+    ("migrations", CountedEvent::Migrations),
+    ("cycles", CountedEvent::Cycles),
+    ("instructions", CountedEvent::Instructions),
+    ("data_tlb_misses", CountedEvent::DataTlbMisses),
 ];
 
 const TRACEPOINTS: &[(&str, &str, &str)] = &[
@@ -49,12 +49,12 @@ struct Spread {
     group: &'static str,
     event: &'static str,
     field: &'static str,
-    only: Only,
+    only: SpreadFilter,
 }
 
 /// Which occurrences go into it.
 #[derive(Debug, Clone, Copy)]
-enum Only {
+enum SpreadFilter {
     All,
     /// Of the measured file; other events name no file.
     OfTheFile,
@@ -67,18 +67,18 @@ const SPREADS: &[Spread] = &[
         group: "filemap",
         event: "mm_filemap_add_to_page_cache",
         field: "order",
-        only: Only::OfTheFile,
+        only: SpreadFilter::OfTheFile,
     },
-    Spread::of_requests("request_bytes", Only::All),
-    Spread::of_requests("request_bytes_read", Only::Requests(|it| it.reads)),
-    Spread::of_requests("request_bytes_write", Only::Requests(|it| it.writes)),
-    Spread::of_requests("request_bytes_flush", Only::Requests(|it| it.flushes)),
-    Spread::of_requests("request_bytes_fua", Only::Requests(|it| it.durable)),
-    Spread { name: "tlb_flush_reason", group: "tlb", event: "tlb_flush", field: "reason", only: Only::All },
+    Spread::of_requests("request_bytes", SpreadFilter::All),
+    Spread::of_requests("request_bytes_read", SpreadFilter::Requests(|it| it.reads)),
+    Spread::of_requests("request_bytes_write", SpreadFilter::Requests(|it| it.writes)),
+    Spread::of_requests("request_bytes_flush", SpreadFilter::Requests(|it| it.flushes)),
+    Spread::of_requests("request_bytes_fua", SpreadFilter::Requests(|it| it.durable)),
+    Spread { name: "tlb_flush_reason", group: "tlb", event: "tlb_flush", field: "reason", only: SpreadFilter::All },
 ];
 
 impl Spread {
-    const fn of_requests(name: &'static str, only: Only) -> Spread {
+    const fn of_requests(name: &'static str, only: SpreadFilter) -> Spread {
         Spread { name, group: "block", event: "block_rq_issue", field: "bytes", only }
     }
 
@@ -137,7 +137,7 @@ impl Kit {
                 ((group, event), found)
             })
             .collect();
-        let nothing = Counter::of(Event::MinorFaults, std::process::id()).err();
+        let nothing = Counter::of(CountedEvent::MinorFaults, std::process::id()).err();
         let limits = [
             tracefs.err().map(|reason| format!("tracepoints were not counted: {reason}")),
             nothing.map(|reason| format!("faults and switches were not counted: {reason}")),
@@ -147,14 +147,14 @@ impl Kit {
     }
 
     /// Attaches to the thread of a worker that will make the pass, and with it to all that it starts from now on.
-    pub fn watch(&self, pid: u32) -> Watch {
+    pub fn watch(&self, pid: u32) -> PassCounters {
         let tracepoint = |group, event| match self.tracepoints.get(&(group, event)) {
             Some(found) => found.clone(),
             None => Err(format!("{group}:{event} was not looked for")),
         };
         let software = EVENTS.iter().map(|&(name, event)| (name, Counter::of(event, pid)));
         let traced = TRACEPOINTS.iter().map(|&(name, group, event)| {
-            (name, tracepoint(group, event).and_then(|it| Counter::of(Event::Tracepoint(it.id), pid)))
+            (name, tracepoint(group, event).and_then(|it| Counter::of(CountedEvent::Tracepoint(it.id), pid)))
         });
         let mut events: Vec<_> = SPREADS.iter().map(Spread::event).collect();
         events.sort_unstable();
@@ -165,7 +165,7 @@ impl Kit {
             (event, recording)
         });
         let counters = software.chain(traced).collect();
-        Watch { counters, recordings: recordings.collect(), inode: self.inode }
+        PassCounters { counters, recordings: recordings.collect(), inode: self.inode }
     }
 }
 
@@ -191,14 +191,14 @@ pub fn try_out(target: &Target) -> Result<String, String> {
 type Recorded = Result<(Recording, Format), String>;
 
 /// Counters around one pass.
-pub struct Watch {
+pub struct PassCounters {
     counters: Vec<(&'static str, Result<Counter, String>)>,
     /// By group and event.
     recordings: Vec<((&'static str, &'static str), Recorded)>,
     inode: u64,
 }
 
-impl Watch {
+impl PassCounters {
     pub fn start(&mut self) {
         self.switch(Counter::enable, Recording::enable);
     }
@@ -272,18 +272,18 @@ struct Sorted {
 struct Part {
     spread: &'static Spread,
     /// Of the value, and of what decides whether it is wanted; or what this kernel's tracepoint lacks.
-    fields: Result<(Field, Option<Field>), String>,
+    fields: Result<(TraceField, Option<TraceField>), String>,
     bins: BTreeMap<u64, u64>,
 }
 
 impl Sorted {
     fn new(spreads: impl Iterator<Item = &'static Spread>, format: &Format, inode: u64) -> Sorted {
-        let fields = |spread: &Spread| -> Result<(Field, Option<Field>), String> {
+        let fields = |spread: &Spread| -> Result<(TraceField, Option<TraceField>), String> {
             let of = |name: &str| format.field(name).cloned();
             let decides = match spread.only {
-                Only::All => None,
-                Only::OfTheFile => Some(of("i_ino")?),
-                Only::Requests(_) => Some(of("rwbs")?),
+                SpreadFilter::All => None,
+                SpreadFilter::OfTheFile => Some(of("i_ino")?),
+                SpreadFilter::Requests(_) => Some(of("rwbs")?),
             };
             Ok((of(spread.field)?, decides))
         };
@@ -295,8 +295,8 @@ impl Sorted {
         for part in &mut self.parts {
             let Ok((field, decides)) = &part.fields else { continue };
             let wanted = match (part.spread.only, decides) {
-                (Only::OfTheFile, Some(file)) => file.number(record) == Some(self.inode),
-                (Only::Requests(wanted), Some(letters)) => {
+                (SpreadFilter::OfTheFile, Some(file)) => file.number(record) == Some(self.inode),
+                (SpreadFilter::Requests(wanted), Some(letters)) => {
                     letters.text(record).is_some_and(|letters| wanted(Request::parse(letters)))
                 }
                 _ => true,

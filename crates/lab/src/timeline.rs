@@ -16,7 +16,7 @@ use sys::{device::Disk, process::number_after};
 
 /// One look at the machine; counters since it started.
 #[derive(Debug, Clone, PartialEq)]
-struct Look {
+struct MachineCounters {
     /// user nice system idle iowait irq softirq steal (proc_stat(5)).
     ticks: [u64; 8],
     switches: u64,
@@ -63,7 +63,7 @@ impl Sampler {
     }
 }
 
-fn look(disk: &Result<Disk, String>) -> Option<Look> {
+fn look(disk: &Result<Disk, String>) -> Option<MachineCounters> {
     let disk_bytes = disk
         .as_ref()
         .map_err(String::clone)
@@ -71,11 +71,11 @@ fn look(disk: &Result<Disk, String>) -> Option<Look> {
     parse(&fs::read_to_string("/proc/stat").ok()?, &fs::read_to_string("/proc/meminfo").ok()?, disk_bytes)
 }
 
-fn parse(stat: &str, memory: &str, disk_bytes: Result<[u64; 2], String>) -> Option<Look> {
+fn parse(stat: &str, memory: &str, disk_bytes: Result<[u64; 2], String>) -> Option<MachineCounters> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     let ticks: Vec<u64> = fields.take(8).map(|it| it.parse().ok()).collect::<Option<_>>()?;
     let bytes = |name: &str| Some(number_after(memory, name)?.saturating_mul(1024));
-    Some(Look {
+    Some(MachineCounters {
         ticks: ticks.try_into().ok()?,
         switches: stat.lines().find_map(|line| line.strip_prefix("ctxt "))?.trim().parse().ok()?,
         disk_bytes,
@@ -86,7 +86,10 @@ fn parse(stat: &str, memory: &str, disk_bytes: Result<[u64; 2], String>) -> Opti
 }
 
 /// `None` when no tick passed.
-fn between((before_at, before): &(Duration, Look), (at, now): &(Duration, Look)) -> Option<Moment> {
+fn between(
+    (before_at, before): &(Duration, MachineCounters),
+    (at, now): &(Duration, MachineCounters),
+) -> Option<Moment> {
     let seconds = at.checked_sub(*before_at)?.as_secs_f64();
     let spent: Vec<f64> = (0..8).map(|field| now.ticks[field].saturating_sub(before.ticks[field]) as f64).collect();
     let all: f64 = spent.iter().sum();
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(moment.write_bytes_per_s, Reading::Value(4096.0));
         assert_eq!((moment.available_bytes, moment.dirty_bytes), (4096, 1024));
         assert_eq!(between(&(second, before.clone()), &(3 * second, before.clone())), None, "no tick passed");
-        let blind = Look { disk_bytes: Err("no device".into()), ..now };
+        let blind = MachineCounters { disk_bytes: Err("no device".into()), ..now };
         let moment = between(&(second, before), &(3 * second, blind)).unwrap();
         assert_eq!(moment.read_bytes_per_s, Reading::unavailable("no device"));
     }

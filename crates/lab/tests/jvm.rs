@@ -523,7 +523,7 @@ fn a_mapping_that_is_still_alive_is_found_and_named() {
     with_each_jdk(|jdk| {
         let mut link = start(jdk);
         link.prepare(&Job { hold: Hold::Warm, ..job("mapped", &file, MIB) }).unwrap();
-        let identity = sys::process::Identity::of(&std::fs::metadata(&file).unwrap(), file.to_str().unwrap());
+        let identity = sys::process::MappedFile::of(&std::fs::metadata(&file).unwrap(), file.to_str().unwrap());
         let holders = sys::process::mappers(&identity);
         let named = format!("{} (java)", link.pid());
         assert!(holders.contains(&named), "{holders:?}");

@@ -1,7 +1,7 @@
 //! Records whose truth is known: every time, count and missing cell in them was planted, so tests can ask whether findings,
 //! reports, gates and histories say what is there.
 //!
-//! `Plan` decides what is planted, by its seed: the same plan makes the same record. `Planted` has the record and, for each
+//! `Planting` decides what is planted, by its seed: the same plan makes the same record. `Planted` has the record and, for each
 //! of its cells, what was planted (`Truth`). Times are exact without noise; with noise each pass is off by at most that
 //! share, evenly on both sides.
 //!
@@ -11,7 +11,7 @@
 //! control under each condition, passes that were lost, cells that are skipped, invalid or failed, and claims with known
 //! verdicts; with `jobs` also answers that were measured again at the size of the job.
 //!
-//! To add a kind of truth: a block in `BLOCKS`, or a field of `Truth` that `Plan::plant` fills; then a line in the tests of
+//! To add a kind of truth: a block in `BLOCKS`, or a field of `Truth` that `Planting::plant` fills; then a line in the tests of
 //! the crates that should say it (`tests/` here reads all of them).
 
 mod blocks;
@@ -38,7 +38,7 @@ use crate::blocks::{BLOCKS, Block, REPEATED};
 
 /// What is planted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Plan {
+pub struct Planting {
     pub seed: u64,
     /// The largest share by which a pass is off.
     pub noise: f64,
@@ -62,7 +62,7 @@ pub struct Planted {
 /// What a cell is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
-    pub kind: Kind,
+    pub kind: CellKind,
     /// Nanoseconds for each block; of a cell in two groups, those of the fast one.
     pub ns_per_op: f64,
     pub minor_faults: f64,
@@ -71,12 +71,12 @@ pub struct Truth {
     /// Passes that are invalid although the cell has others.
     pub lost: u32,
     /// What passes at the size of the job say of it beside its baseline, where it was measured again.
-    pub job: Option<Job>,
+    pub job: Option<JobAnswer>,
 }
 
 /// Passes at the size of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Job {
+pub enum JobAnswer {
     /// Five pairs say what the rounds say.
     Holds,
     /// Five pairs say something else.
@@ -106,7 +106,7 @@ fn verdict(ratio: f64) -> Verdict {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CellKind {
     Measured,
     /// Every second process is slow throughout.
     Split,
@@ -121,13 +121,13 @@ pub const SPLIT: f64 = 2.0;
 /// Why cells and passes are missing.
 pub const REASON: &str = "planted";
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan { seed: 1, noise: 0.0, rounds: 8, repeats: true, jobs: false }
+impl Default for Planting {
+    fn default() -> Planting {
+        Planting { seed: 1, noise: 0.0, rounds: 8, repeats: true, jobs: false }
     }
 }
 
-impl Plan {
+impl Planting {
     pub fn plant(self) -> Planted {
         let mut random = Random(self.seed);
         let mut planted = Planted { record: empty_record(), truth: Vec::new(), claims: BTreeMap::new() };
@@ -149,7 +149,8 @@ impl Plan {
                 if let Some(factor) = block.factors.get(at) {
                     factors[1] = *factor;
                 }
-                let gap = (gap == Some(at)).then(|| random.pick(&[Kind::Skipped, Kind::Invalid, Kind::Failed]));
+                let gap =
+                    (gap == Some(at)).then(|| random.pick(&[CellKind::Skipped, CellKind::Invalid, CellKind::Failed]));
                 self.condition(&mut planted, &mut random, (origin, block), condition, &factors, gap);
             }
             planted.claim(&mut text, block, first);
@@ -166,7 +167,7 @@ impl Plan {
         (origin, block): (usize, &Block),
         condition: Condition,
         factors: &[f64],
-        gap: Option<Kind>,
+        gap: Option<CellKind>,
     ) {
         let index = planted.record.conditions.len();
         planted.record.fills.push(FilledRange {
@@ -187,8 +188,8 @@ impl Plan {
         let mut enter = |at: usize, control: bool| {
             let kind = match gap {
                 Some(kind) if at == last && !control => kind,
-                _ if block.splits && at == 1 => Kind::Split,
-                _ => Kind::Measured,
+                _ if block.splits && at == 1 => CellKind::Split,
+                _ => CellKind::Measured,
             };
             let truth = Truth {
                 kind,
@@ -200,9 +201,9 @@ impl Plan {
                     0.0
                 },
                 peak_memory_bytes: ((3 + at as u64) << 20) as f64,
-                job: (self.jobs && at == 1 && kind == Kind::Measured && is_asked_again)
-                    .then(|| random.pick(&[Job::Holds, Job::Turns, Job::Doubts, Job::Silent])),
-                lost: u32::from(at == 1 && !control && kind == Kind::Measured && random.below(3) == 0),
+                job: (self.jobs && at == 1 && kind == CellKind::Measured && is_asked_again)
+                    .then(|| random.pick(&[JobAnswer::Holds, JobAnswer::Turns, JobAnswer::Doubts, JobAnswer::Silent])),
+                lost: u32::from(at == 1 && !control && kind == CellKind::Measured && random.below(3) == 0),
             };
             planted.record.cells.push(Cell {
                 arm: block.arms[at].parse::<Arm>().unwrap_or_else(|error| panic!("{error}")),
@@ -210,7 +211,7 @@ impl Plan {
                 own_condition: None,
                 baseline: at == 0 && !control,
                 control,
-                skipped: (kind == Kind::Skipped).then(|| REASON.into()),
+                skipped: (kind == CellKind::Skipped).then(|| REASON.into()),
             });
             planted.truth.push(truth);
             planted.measure(planted.record.cells.len() - 1, self, random);
@@ -272,11 +273,11 @@ impl Planted {
         let truth = &self.truth[arm];
         let ratio = self.truth[baseline].ns_per_op / truth.ns_per_op;
         let of = match (truth.kind, truth.job) {
-            (Kind::Split, _) => return Some(Answer { verdict: Verdict::Undecided, ratio, of: AnswerOf::Rounds }),
-            (Kind::Measured, None | Some(Job::Silent)) => AnswerOf::Rounds,
-            (Kind::Measured, Some(Job::Holds)) => AnswerOf::RoundsAndJob,
-            (Kind::Measured, Some(Job::Turns)) => AnswerOf::Job,
-            (Kind::Measured, Some(Job::Doubts)) => AnswerOf::Neither,
+            (CellKind::Split, _) => return Some(Answer { verdict: Verdict::Undecided, ratio, of: AnswerOf::Rounds }),
+            (CellKind::Measured, None | Some(JobAnswer::Silent)) => AnswerOf::Rounds,
+            (CellKind::Measured, Some(JobAnswer::Holds)) => AnswerOf::RoundsAndJob,
+            (CellKind::Measured, Some(JobAnswer::Turns)) => AnswerOf::Job,
+            (CellKind::Measured, Some(JobAnswer::Doubts)) => AnswerOf::Neither,
             _ => return None,
         };
         Some(match of {
@@ -288,7 +289,7 @@ impl Planted {
 
     /// The first measured cell that is neither baseline nor control nor in two groups.
     pub fn some_cell(&self) -> usize {
-        let plain = |at: &usize| self.truth[*at].kind == Kind::Measured && self.truth[*at].lost == 0;
+        let plain = |at: &usize| self.truth[*at].kind == CellKind::Measured && self.truth[*at].lost == 0;
         let entered = |at: &usize| !self.record.cells[*at].control && !self.record.cells[*at].baseline;
         (0..self.truth.len()).filter(entered).find(plain).unwrap_or(0)
     }
@@ -309,7 +310,7 @@ impl Planted {
     /// The same in another run, in which one cell is skipped.
     pub fn without(&self, cell: usize) -> Planted {
         let mut other = self.another();
-        other.truth[cell].kind = Kind::Skipped;
+        other.truth[cell].kind = CellKind::Skipped;
         other.record.cells[cell].skipped = Some(REASON.into());
         other.record.samples.retain(|it| it.cell != cell);
         other
@@ -327,10 +328,10 @@ impl Planted {
         let baseline = self.cells_of(condition).next().expect("a condition with an arm has a baseline");
         let ratio = self.truth[baseline].ns_per_op / self.truth[arm].ns_per_op;
         let (pairs, ratio) = match self.truth[arm].job.expect("it was measured again") {
-            Job::Holds => (5, ratio),
-            Job::Turns => (5, turned(ratio)),
-            Job::Doubts => (3, turned(ratio)),
-            Job::Silent => (3, ratio),
+            JobAnswer::Holds => (5, ratio),
+            JobAnswer::Turns => (5, turned(ratio)),
+            JobAnswer::Doubts => (3, turned(ratio)),
+            JobAnswer::Silent => (3, ratio),
         };
         let under = &self.record.conditions[condition];
         self.record.confirmations.push(Confirmation {
@@ -344,20 +345,20 @@ impl Planted {
         });
     }
 
-    fn measure(&mut self, cell: usize, plan: Plan, random: &mut Random) {
+    fn measure(&mut self, cell: usize, plan: Planting, random: &mut Random) {
         let truth = self.truth[cell].clone();
         let condition = self.record.conditions[self.record.cells[cell].condition].clone();
         for round in 0..plan.rounds {
-            let slow = truth.kind == Kind::Split && round % 2 == 1;
+            let slow = truth.kind == CellKind::Split && round % 2 == 1;
             let off = 1.0 + plan.noise * (2.0 * random.share() - 1.0);
             let ns_per_op = truth.ns_per_op * off * if slow { SPLIT } else { 1.0 };
             let reason = || REASON.to_string();
             let outcome = match truth.kind {
-                Kind::Skipped => return,
-                Kind::Invalid => Outcome::Invalid { reason: reason().into() },
-                Kind::Failed => Outcome::Failed { reason: reason() },
+                CellKind::Skipped => return,
+                CellKind::Invalid => Outcome::Invalid { reason: reason().into() },
+                CellKind::Failed => Outcome::Failed { reason: reason() },
                 _ if round < truth.lost => Outcome::Invalid { reason: reason().into() },
-                Kind::Measured | Kind::Split => {
+                CellKind::Measured | CellKind::Split => {
                     let tally = work(&condition);
                     let total = (ns_per_op * tally.ops as f64).round() as u64;
                     let around = (!condition.state.is_held()).then_some(500);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use schema::{
     Condition, ConditionId, Labels,
-    across::{Across, PassSize, SharedAnswer, SharedCell, Versus},
+    across::{Across, PassSize, RunComparison, SharedAnswer, SharedCell},
     findings::{Estimate, Verdict},
     gate::{Basis, Breach, BreachCause, Gate, NotJudgedCause, Presence},
 };
@@ -218,11 +218,11 @@ fn presence(presence: &Presence) -> String {
 
 pub(crate) const SAME_PLACE: &str = "The records show no difference in machine, target or tool.";
 
-pub(crate) fn heading(versus: &Versus) -> String {
+pub(crate) fn heading(versus: &RunComparison) -> String {
     format!("{} against {}", shell::short(&versus.second), shell::short(&versus.first))
 }
 
-pub(crate) fn table(versus: &Versus) -> Table {
+pub(crate) fn table(versus: &RunComparison) -> Table {
     // Condition and arm in one column: it is the one that is repeated where the page is too narrow for the others.
     let columns = vec![
         Column::left("cell"),
@@ -253,7 +253,7 @@ pub(crate) fn table(versus: &Versus) -> Table {
     Table { columns, rows: rows.collect() }
 }
 
-pub(crate) fn counted(versus: &Versus) -> String {
+pub(crate) fn counted(versus: &RunComparison) -> String {
     let of = |verdict: Verdict| versus.cells.iter().filter(|it| it.verdict == verdict).count();
     format!(
         "{} shared cells: {} same, {} faster, {} slower, {} undecided. Only in the first: {}, only in the second: {}. \
@@ -275,7 +275,7 @@ const SIZES_NAMED: usize = 4;
 const OTHER_SIZE: f64 = 2.0;
 
 /// Of which cells one run's passes were far larger than the other's: what a block costs may hang on that.
-pub(crate) fn sizes(versus: &Versus) -> Option<String> {
+pub(crate) fn sizes(versus: &RunComparison) -> Option<String> {
     let labels = labels(versus);
     let apart = |a: u64, b: u64| a.max(b) as f64 >= OTHER_SIZE * a.min(b).max(1) as f64;
     let line = |it: &SharedCell| {
@@ -296,7 +296,7 @@ pub(crate) fn sizes(versus: &Versus) -> Option<String> {
 }
 
 /// What the arms are to each other in both runs: the question that outlives a machine's drift.
-pub(crate) fn answered(versus: &Versus) -> String {
+pub(crate) fn answered(versus: &RunComparison) -> String {
     let decided = versus.answers.iter().filter(|it| it.is_decided() && it.is_of_one_size()).count();
     let of_two_sizes = versus.answers.iter().filter(|it| it.is_decided() && !it.is_of_one_size()).count();
     let apart = match of_two_sizes {
@@ -325,7 +325,7 @@ pub(crate) fn answered(versus: &Versus) -> String {
 }
 
 /// What the conditions of the shared cells are called, so that no two read the same.
-pub(crate) fn labels(versus: &Versus) -> BTreeMap<ConditionId, String> {
+pub(crate) fn labels(versus: &RunComparison) -> BTreeMap<ConditionId, String> {
     let of: BTreeMap<ConditionId, &SharedCell> = versus.cells.iter().map(|it| (it.first_id.condition, it)).collect();
     let further = |it: &SharedCell| {
         let condition = format!("condition {}", it.first_id.condition.condition_index + 1);
@@ -337,7 +337,7 @@ pub(crate) fn labels(versus: &Versus) -> BTreeMap<ConditionId, String> {
 }
 
 /// Verdicts that are not the same.
-pub(crate) fn changed(versus: &Versus) -> Vec<String> {
+pub(crate) fn changed(versus: &RunComparison) -> Vec<String> {
     let said = |speedup: &Option<Estimate>| speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued);
     let differ = versus
         .answers

@@ -23,7 +23,7 @@ mod saved;
 mod shell;
 mod terminal;
 
-use schema::{Findings, Record, SCHEMA_VERSION, across::Versus, findings::Document};
+use schema::{Findings, Record, SCHEMA_VERSION, across::RunComparison, findings::Document};
 
 pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked, gate_not_judged};
 pub use contents::{
@@ -63,7 +63,7 @@ impl Default for Style {
 }
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.
-pub fn json(record: &Record, findings: &Findings, across: Option<&Versus>) -> String {
+pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>) -> String {
     let document = Document {
         schema_version: SCHEMA_VERSION,
         record: record.clone(),

@@ -2,7 +2,7 @@
 
 use schema::{
     Bytes, Condition, Labels,
-    plan::{Plan, PlannedCell, PlannedCondition},
+    plan::{PlannedRun, PlannedCell, PlannedCondition},
 };
 
 use crate::{
@@ -12,14 +12,14 @@ use crate::{
 };
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.
-pub fn plan_json(plan: &Plan) -> String {
+pub fn plan_json(plan: &PlannedRun) -> String {
     let mut text = serde_json::to_string_pretty(plan).expect("maps have string keys and nothing else can fail");
     text.push('\n');
     text
 }
 
 /// The plan as text.
-pub fn plan(plan: &Plan, style: Style) -> String {
+pub fn plan(plan: &PlannedRun, style: Style) -> String {
     let mut page = Page::new(style);
     page.paragraph(0, Paint::Heading, &plan.title);
     let glued = |text: String| text.replace(' ', "\u{a0}");

@@ -6,7 +6,7 @@ use crate::{
     Style,
     contents::{
         answer, claim, costs, counted, details, environment, fills,
-        map::{self, Section},
+        map::{self, MapSection},
         runtimes, safepoints, study, summary, timeline,
     },
     layout::{page::Page, paint::Paint, words::plural},
@@ -36,7 +36,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
             answer::write(&mut page, answer);
         }
         if all {
-            let sections: Vec<Section> = map::sections(record, findings);
+            let sections: Vec<MapSection> = map::sections(record, findings);
             map::write(&mut page, &sections);
         }
         claim::write(&mut page, &findings.claims);

@@ -14,7 +14,7 @@ use schema::{
     claims::{LaterRun, Ledger, LedgerEntry},
     findings::{CommandFinding, Confounder, ConfounderKind, Document, Status, Verdict},
     machine::{MadeOn, Origin},
-    plan::{Plan, PlannedCell, PlannedCondition},
+    plan::{PlannedRun, PlannedCell, PlannedCondition},
     record::{Outcome, Reading, RoundsEnd},
 };
 use serde_json::Value;
@@ -737,7 +737,7 @@ fn the_json_document_reads_back_as_what_it_was() {
     assert!(text.ends_with("}\n"));
 }
 
-fn plan_of(title: &str) -> Plan {
+fn plan_of(title: &str) -> PlannedRun {
     let run = run();
     let cell = |arm: &str, skipped: Option<Skip>| PlannedCell {
         arm: arm.parse().unwrap(),
@@ -757,7 +757,7 @@ fn plan_of(title: &str) -> Plan {
             .chain([cell("uring", off())])
             .collect(),
     };
-    Plan {
+    PlannedRun {
         schema_version: schema::SCHEMA_VERSION,
         experiment: "survey".into(),
         title: title.into(),
@@ -789,7 +789,7 @@ fn two_equal_conditions_of_a_plan_are_called_after_their_comparisons() {
 #[test]
 fn the_json_document_of_a_plan_reads_back_as_what_it_was() {
     let plan = plan_of("Survey");
-    assert_eq!(serde_json::from_str::<Plan>(&report::plan_json(&plan)).unwrap(), plan);
+    assert_eq!(serde_json::from_str::<PlannedRun>(&report::plan_json(&plan)).unwrap(), plan);
 }
 
 #[test]

@@ -12,14 +12,14 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Across {
     pub schema_version: u32,
-    pub versus: Vec<Versus>,
+    pub versus: Vec<RunComparison>,
     /// One entry for each `--fail-if`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Versus {
+pub struct RunComparison {
     /// Ids of runs.
     pub first: String,
     pub second: String,

@@ -60,7 +60,7 @@ words! {
 
 /// What kind of work a pass does; what each of them is like stands in `lab/src/execute/pass`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum WorkloadKind {
     Reads,
     /// Changes the file: only ever one that faultline made itself.
     Writes,
@@ -69,22 +69,24 @@ pub enum Kind {
 }
 
 impl Workload {
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> WorkloadKind {
         match self {
-            Workload::Scan | Workload::Random => Kind::Reads,
-            Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => Kind::Writes,
-            Workload::Command => Kind::Command,
+            Workload::Scan | Workload::Random => WorkloadKind::Reads,
+            Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => {
+                WorkloadKind::Writes
+            }
+            Workload::Command => WorkloadKind::Command,
         }
     }
 
     /// All that an experiment may name; commands are `faultline ab`'s.
     pub fn of_experiments() -> impl Iterator<Item = Workload> {
-        Workload::ALL.iter().copied().filter(|it| it.kind() != Kind::Command)
+        Workload::ALL.iter().copied().filter(|it| it.kind() != WorkloadKind::Command)
     }
 
     /// Changes the file: only ever one that faultline made itself.
     pub fn writes(self) -> bool {
-        self.kind() == Kind::Writes
+        self.kind() == WorkloadKind::Writes
     }
 
     /// Blocks follow each other; otherwise they lie anywhere.
@@ -241,7 +243,7 @@ pub(crate) fn whole() -> u32 {
 impl Condition {
     /// It is of commands: there is no block, no consume and no thread that faultline could say anything about.
     pub fn is_of_commands(&self) -> bool {
-        self.workload.kind() == Kind::Command
+        self.workload.kind() == WorkloadKind::Command
     }
 
     /// How the page cache was filled; nothing where it was not.

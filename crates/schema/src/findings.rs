@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arm, CellId, Condition, ConditionId, Fill, Record,
-    across::Versus,
+    across::RunComparison,
     reading::Value,
     record::{FolioOrder, Reading},
     unit_cost::Costs,
@@ -21,7 +21,7 @@ pub struct Document {
     pub findings: Findings,
     /// Of `rerun`: the run that was made again, against this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub across: Option<Versus>,
+    pub across: Option<RunComparison>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

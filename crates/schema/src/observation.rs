@@ -147,11 +147,11 @@ pub struct MechanismFinding {
     pub says: String,
     /// Held against the first arm's; absent for the first arm itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub versus: Option<Versus>,
+    pub versus: Option<MechanismComparison>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Versus {
+pub struct MechanismComparison {
     /// The first arm's name.
     pub baseline: String,
     pub likeness: Likeness,

@@ -6,7 +6,7 @@ use crate::{Arm, Condition, Skip, experiment::Variant};
 
 /// A run that has not begun.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct PlannedRun {
     pub schema_version: u32,
     pub experiment: String,
     pub title: String,

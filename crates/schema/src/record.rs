@@ -59,7 +59,7 @@ pub struct Record {
     pub ceiling: Reading<Ceiling>,
     /// What scenarios found, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub scenarios: BTreeMap<String, Reading<Observation>>,
+    pub scenarios: BTreeMap<String, Reading<ScenarioResult>>,
     /// What single things cost here, as measured; unit costs are fitted from it by `analysis`.
     #[serde(default = "not_calibrated")]
     pub calibration: Reading<Calibration>,
@@ -85,7 +85,7 @@ fn not_calibrated() -> Reading<Calibration> {
 
 /// The answer of a scenario: a small experiment with yes or no as its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Observation {
+pub struct ScenarioResult {
     pub holds: bool,
     /// What was seen, in numbers.
     pub evidence: String,
@@ -401,4 +401,4 @@ impl Value for LookedAgain {
 impl Value for Resident {}
 impl Value for Device {}
 impl Value for FolioOrder {}
-impl Value for Observation {}
+impl Value for ScenarioResult {}

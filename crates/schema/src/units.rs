@@ -100,8 +100,8 @@ impl Serialize for Bytes {
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
+        struct BytesVisitor;
+        impl de::Visitor<'_> for BytesVisitor {
             type Value = Bytes;
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("a size such as \"64 KiB\" or 4096")
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Bytes {
                 text.parse().map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Visitor)
+        deserializer.deserialize_any(BytesVisitor)
     }
 }
 

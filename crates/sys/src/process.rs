@@ -101,23 +101,23 @@ pub struct Mapped {
 
 /// A file, to be found among the mappings of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct MappedFile {
     device: [u32; 2],
     inode: u64,
     /// As the kernel writes it: a line feed is `\012`, and nothing else is escaped (fs/proc/task_mmu.c, `show_map_vma`).
     name: String,
 }
 
-impl Identity {
+impl MappedFile {
     /// Of a file with an absolute path; `device` as stat(2) has it.
-    pub fn new(device: u64, inode: u64, path: &str) -> Identity {
+    pub fn new(device: u64, inode: u64, path: &str) -> MappedFile {
         let device = [rustix::fs::major(device), rustix::fs::minor(device)];
-        Identity { device, inode, name: path.replace('\n', "\\012") }
+        MappedFile { device, inode, name: path.replace('\n', "\\012") }
     }
 
-    pub fn of(metadata: &fs::Metadata, path: &str) -> Identity {
+    pub fn of(metadata: &fs::Metadata, path: &str) -> MappedFile {
         use std::os::unix::fs::MetadataExt;
-        Identity::new(metadata.dev(), metadata.ino(), path)
+        MappedFile::new(metadata.dev(), metadata.ino(), path)
     }
 
     /// Device and inode decide. Where the mapping has another device it may still be the file: mappings show the device of
@@ -135,7 +135,7 @@ impl Identity {
 ///
 /// # Errors
 /// The process is gone, or belongs to another user.
-pub fn mapped(pid: u32, file: &Identity) -> io::Result<Mapped> {
+pub fn mapped(pid: u32, file: &MappedFile) -> io::Result<Mapped> {
     Ok(parse_smaps(&read_lossy(&format!("/proc/{pid}/smaps"))?, file))
 }
 
@@ -144,7 +144,7 @@ fn read_lossy(path: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
-pub(crate) fn parse_smaps(text: &str, file: &Identity) -> Mapped {
+pub(crate) fn parse_smaps(text: &str, file: &MappedFile) -> Mapped {
     parse_mappings(text).iter().filter(|it| file.is_of(it)).fold(Mapped::default(), |sum, it| Mapped {
         mappings: sum.mappings + 1,
         resident_bytes: sum.resident_bytes.saturating_add(it.resident_bytes),
@@ -234,7 +234,7 @@ pub(crate) fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
 }
 
 /// Processes that have a file mapped, as far as this user may look: `pid (name)`.
-pub fn mappers(file: &Identity) -> Vec<String> {
+pub fn mappers(file: &MappedFile) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
@@ -455,7 +455,7 @@ Rss:                 999 kB
 7f0000400000-7f0000500000 r--s 00100000 fe:00 42                         /data/file
 Rss:                   4 kB
 ";
-        let file = |device: [u32; 2], inode| Identity { device, inode, name: "/data/file".into() };
+        let file = |device: [u32; 2], inode| MappedFile { device, inode, name: "/data/file".into() };
         let mapped = parse_smaps(smaps, &file([0xfe, 0], 42));
         assert_eq!(mapped, Mapped { mappings: 2, resident_bytes: 516 * 1024, locked_bytes: 64 * 1024 });
         // Another file has its name now.
@@ -473,9 +473,9 @@ Rss:                   4 kB
             let path = folder.path().join(name);
             fs::write(&path, [1; 4096]).unwrap();
             let file = fs::File::open(&path).unwrap();
-            let identity = Identity::of(&file.metadata().unwrap(), path.to_str().unwrap());
+            let identity = MappedFile::of(&file.metadata().unwrap(), path.to_str().unwrap());
             // By its name alone, as on an overlay.
-            let by_name = Identity { device: [0xfff, 0xfff], ..identity.clone() };
+            let by_name = MappedFile { device: [0xfff, 0xfff], ..identity.clone() };
             let flags = rustix::mm::MapFlags::SHARED;
             // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
             let address = unsafe {

@@ -7,7 +7,7 @@ use planted::{Effort, Random, mutated_text};
 
 use crate::{
     device, mount,
-    process::{self, Identity},
+    process::{self, MappedFile},
 };
 
 /// As far as every machine has them, and one of each kind that is written here.
@@ -26,7 +26,7 @@ fn any_text_of_the_kernel_is_parsed_or_refused() {
     // The first lines are like the others.
     let read: Vec<String> = read.iter().map(|it| it.lines().take(40).collect::<Vec<_>>().join("\n")).collect();
     let corpus: Vec<&str> = WRITTEN.into_iter().chain(read.iter().map(String::as_str)).collect();
-    let file = Identity::new(0x801, 4711, "/data/a file");
+    let file = MappedFile::new(0x801, 4711, "/data/a file");
     let (mut inputs, mut panics) = (0, Vec::new());
     for seed in Effort::of(2000).seeds() {
         let text = mutated_text(&corpus, &mut Random(seed));

@@ -26,7 +26,7 @@ pub enum Taken {
 
 /// Who may read and write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessRights {
     /// This user alone. What root puts into a folder of another user (`sudo`) belongs to that user.
     Private,
     /// Those whom the umask allows.
@@ -35,10 +35,10 @@ pub enum Access {
     As { mode: u32, owner: (u32, u32) },
 }
 
-impl Access {
+impl AccessRights {
     /// Of a file that is there.
-    pub fn of(metadata: &fs::Metadata) -> Access {
-        Access::As { mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }
+    pub fn of(metadata: &fs::Metadata) -> AccessRights {
+        AccessRights::As { mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }
     }
 }
 
@@ -55,7 +55,7 @@ impl Whole {
     ///
     /// # Errors
     /// The folder cannot be written, or has no room; nothing is left then.
-    pub fn write(folder: &Path, temporary: &str, content: &[u8], access: Access) -> io::Result<Whole> {
+    pub fn write(folder: &Path, temporary: &str, content: &[u8], access: AccessRights) -> io::Result<Whole> {
         let temporary = folder.join(temporary);
         let (file, is_named) = match unnamed(folder) {
             Some(file) => (file, false),
@@ -115,11 +115,11 @@ impl Whole {
         Ok(rustix::fs::linkat(CWD, itself, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    fn admit(&self, folder: &Path, access: Access) -> io::Result<()> {
+    fn admit(&self, folder: &Path, access: AccessRights) -> io::Result<()> {
         match access {
-            Access::Private => give(&self.file, folder),
-            Access::Usual => Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(0o666 & !umask()))?),
-            Access::As { mode, owner } => {
+            AccessRights::Private => give(&self.file, folder),
+            AccessRights::Usual => Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(0o666 & !umask()))?),
+            AccessRights::As { mode, owner } => {
                 // Only root may, and for another user the file is then their own, as a new one would be.
                 let _ = rustix::fs::fchown(&self.file, Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)));
                 Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o777))?)
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    fn write(folder: &Path, name: &str, content: &str, access: Access, taken: Taken) -> io::Result<File> {
+    fn write(folder: &Path, name: &str, content: &str, access: AccessRights, taken: Taken) -> io::Result<File> {
         Whole::write(folder, ".temporary", content.as_bytes(), access)?.name(&folder.join(name), taken)
     }
 
@@ -209,18 +209,18 @@ mod tests {
     fn a_file_has_its_name_when_it_is_whole_and_a_name_that_is_taken_stays_what_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        let whole = Whole::write(path, ".temporary", b"one", Access::Private).unwrap();
+        let whole = Whole::write(path, ".temporary", b"one", AccessRights::Private).unwrap();
         assert!(!path.join("file").exists());
         whole.name(&path.join("file"), Taken::Refuse).unwrap();
-        let taken = write(path, "file", "two", Access::Private, Taken::Refuse).unwrap_err();
+        let taken = write(path, "file", "two", AccessRights::Private, Taken::Refuse).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "one");
         // Another name of the file keeps what it had.
         fs::hard_link(path.join("file"), path.join("other")).unwrap();
-        write(path, "file", "two", Access::Private, Taken::Replace).unwrap();
+        write(path, "file", "two", AccessRights::Private, Taken::Replace).unwrap();
         assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "two");
         assert_eq!(fs::read_to_string(path.join("other")).unwrap(), "one");
-        drop(Whole::write(path, ".temporary", b"never named", Access::Private).unwrap());
+        drop(Whole::write(path, ".temporary", b"never named", AccessRights::Private).unwrap());
         assert_eq!(names(path), ["file", "other"]);
     }
 
@@ -228,11 +228,11 @@ mod tests {
     fn a_private_file_is_for_its_owner_alone_and_a_replaced_one_keeps_its_mode() {
         let folder = tempfile::tempdir().unwrap();
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777;
-        write(folder.path(), "private", "", Access::Private, Taken::Refuse).unwrap();
-        write(folder.path(), "usual", "", Access::Usual, Taken::Refuse).unwrap();
+        write(folder.path(), "private", "", AccessRights::Private, Taken::Refuse).unwrap();
+        write(folder.path(), "usual", "", AccessRights::Usual, Taken::Refuse).unwrap();
         assert_eq!((mode("private"), mode("usual")), (0o600, 0o666 & !umask()));
         fs::set_permissions(folder.path().join("usual"), fs::Permissions::from_mode(0o640)).unwrap();
-        let before = Access::of(&fs::metadata(folder.path().join("usual")).unwrap());
+        let before = AccessRights::of(&fs::metadata(folder.path().join("usual")).unwrap());
         write(folder.path(), "usual", "more", before, Taken::Replace).unwrap();
         assert_eq!(mode("usual"), 0o640);
         make_folder(&folder.path().join("a/b")).unwrap();
@@ -248,7 +248,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         chown(folder.path(), Some(65_534), Some(65_534)).unwrap();
         make_folder(&folder.path().join("a/b")).unwrap();
-        write(&folder.path().join("a/b"), "file", "", Access::Private, Taken::Refuse).unwrap();
+        write(&folder.path().join("a/b"), "file", "", AccessRights::Private, Taken::Refuse).unwrap();
         for name in ["a", "a/b", "a/b/file"] {
             let about = fs::metadata(folder.path().join(name)).unwrap();
             assert_eq!((about.uid(), about.gid()), (65_534, 65_534), "{name}");

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs::File, io::Write, os::fd::AsRawFd};
 
-use sys::perf::{Counter, Event, Format, Recording, Tracefs};
+use sys::perf::{CountedEvent, Counter, Format, Recording, Tracefs};
 
 const TIMES: usize = 64;
 
@@ -113,7 +113,7 @@ macro_rules! or_skip {
 #[test]
 fn sixty_four_first_touches_are_sixty_four_faults() {
     let mut child = Child::start();
-    let mut faults = or_skip!(Counter::of(Event::MinorFaults, child.pid as u32));
+    let mut faults = or_skip!(Counter::of(CountedEvent::MinorFaults, child.pid as u32));
     faults.enable().unwrap();
     child.turn();
     faults.disable().unwrap();
@@ -124,7 +124,7 @@ fn sixty_four_first_touches_are_sixty_four_faults() {
 fn sixty_four_reads_are_sixty_four_system_calls_each_with_its_number() {
     let mut child = Child::start();
     let entry = or_skip!(or_skip!(tracefs()).tracepoint("raw_syscalls", "sys_enter"));
-    let mut count = or_skip!(Counter::of(Event::Tracepoint(entry.id), child.pid as u32));
+    let mut count = or_skip!(Counter::of(CountedEvent::Tracepoint(entry.id), child.pid as u32));
     let mut recording = or_skip!(Recording::of(entry.id, child.pid as u32, 256 << 10));
     count.enable().unwrap();
     recording.enable().unwrap();
@@ -166,8 +166,8 @@ fn a_ring_that_is_too_small_says_how_much_it_lost() {
 
 #[test]
 fn a_process_that_is_not_there_is_an_error_and_not_oneself() {
-    assert!(Counter::of(Event::MinorFaults, 0).is_err());
-    assert!(Counter::of(Event::MinorFaults, u32::MAX).is_err());
+    assert!(Counter::of(CountedEvent::MinorFaults, 0).is_err());
+    assert!(Counter::of(CountedEvent::MinorFaults, u32::MAX).is_err());
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
     let over = |pass: &Pass| if figure.blocks.is_some() { pass.tally.ops as f64 } else { 1.0 };
     let passes: Vec<(f64, f64)> = cell.passes.iter().filter_map(|pass| Some((spent(pass)?, over(pass)))).collect();
     if passes.is_empty() {
-        let reasons = names.iter().map(|name| cell.reading(name, stats::Sample::mean));
+        let reasons = names.iter().map(|name| cell.reading(name, stats::SortedValues::mean));
         let reason = reasons.filter_map(|it| it.reason().map(str::to_string)).next();
         return Err(reason.unwrap_or_else(|| "not observed in this run".to_string()));
     }

@@ -26,10 +26,10 @@ pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
 fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>, all: &[&Compared]) -> MapLine {
     let compared = &one_for_each_work(baseline, all)[..];
     let answer = match baseline {
-        None => Answer::open(Verdict::Undecided, "nothing to compare with: no baseline was entered"),
+        None => MapAnswer::open(Verdict::Undecided, "nothing to compare with: no baseline was entered"),
         Some(baseline) if all.is_empty() => {
             let name = run.name(baseline.arm());
-            Answer::open(Verdict::Undecided, &format!("only {name} was entered: nothing to compare it with"))
+            MapAnswer::open(Verdict::Undecided, &format!("only {name} was entered: nothing to compare it with"))
         }
         Some(baseline) => match fastest(run, compared) {
             Some(winner) => an_arm_wins(run, compared, winner),
@@ -113,7 +113,7 @@ fn unzip(named: Vec<Named>) -> (Vec<String>, Vec<usize>) {
     named.into_iter().map(|it| (it.name, it.cell)).unzip()
 }
 
-struct Answer {
+struct MapAnswer {
     winner: Option<Named>,
     ties: Vec<Named>,
     not_told_apart: Vec<Named>,
@@ -124,9 +124,9 @@ struct Answer {
     answer_of: AnswerOf,
 }
 
-impl Answer {
-    fn open(verdict: Verdict, says: &str) -> Answer {
-        Answer {
+impl MapAnswer {
+    fn open(verdict: Verdict, says: &str) -> MapAnswer {
+        MapAnswer {
             winner: None,
             ties: Vec::new(),
             not_told_apart: Vec::new(),
@@ -188,7 +188,7 @@ fn is_noise(finding: &Comparison) -> bool {
     is_slower && finding.pairs >= LEAST_PAIRS && finding.verdict == Verdict::Undecided
 }
 
-fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
+fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswer {
     let (name, baseline) = (run.name(winner.arm.arm()), run.name(winner.baseline.arm()));
     // Against the winner itself, round by round: two intervals against the baseline say less.
     let direct = compared.iter().copied().filter(|it| {
@@ -210,7 +210,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
     says.push_str(&deeper_queue(winner, baseline));
     says.push_str(&tie_words(run, &ties, " with it"));
     says.push_str(&apart_words(run, &not_told_apart));
-    Answer {
+    MapAnswer {
         winner: Some(Named::of(winner.arm)),
         ties: named(&ties),
         not_told_apart: named(&not_told_apart),
@@ -222,11 +222,11 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> Answer {
     }
 }
 
-fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
+fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer {
     let name = run.name(baseline.arm());
     if compared.is_empty() && !baseline.passes.is_empty() {
         let says = format!("nothing but {name} is at work here");
-        return Answer { winner: Some(Named::of(baseline)), ..Answer::open(Verdict::Same, &says) };
+        return MapAnswer { winner: Some(Named::of(baseline)), ..MapAnswer::open(Verdict::Same, &says) };
     }
     let with = |verdict: Verdict| -> Vec<&Compared> {
         compared.iter().filter(|it| it.finding.verdict == verdict).copied().collect()
@@ -234,15 +234,15 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
     let (same, undecided, slower) = (with(Verdict::Same), with(Verdict::Undecided), with(Verdict::Slower));
     if same.is_empty() && undecided.is_empty() && slower.is_empty() {
         let reason = compared.first().and_then(|it| it.finding.reason.as_deref()).unwrap_or("different work");
-        return Answer::open(Verdict::NotComparable, &format!("nothing can be compared with {name}: {reason}"));
+        return MapAnswer::open(Verdict::NotComparable, &format!("nothing can be compared with {name}: {reason}"));
     }
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
     let doubted = compared.iter().copied().find(|it| it.finding.answer_of == AnswerOf::Neither);
     if let (None, Some(doubted)) = (confirmed, doubted) {
         let reason = doubted.finding.reason.clone().unwrap_or_default();
-        return Answer {
+        return MapAnswer {
             answer_of: AnswerOf::Neither,
-            ..Answer::open(Verdict::Undecided, &format!("undecided: {reason}"))
+            ..MapAnswer::open(Verdict::Undecided, &format!("undecided: {reason}"))
         };
     }
     let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding);
@@ -255,13 +255,13 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
             direction(median(confirmed)),
             list(&ahead)
         );
-        return Answer { answer_of: AnswerOf::Neither, ..Answer::open(Verdict::Undecided, &says) };
+        return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, &says) };
     }
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
     if let Some(promising) = best(&open) {
         if let Some(reason) = promising.finding.reason.as_ref().filter(|_| promising.finding.pairs < LEAST_PAIRS) {
-            return Answer::open(Verdict::Undecided, &format!("undecided: {reason}"));
+            return MapAnswer::open(Verdict::Undecided, &format!("undecided: {reason}"));
         }
         let arms: Vec<&str> = open.iter().map(|it| run.name(it.arm.arm())).collect();
         let range = promising.finding.speedup.map_or_else(String::new, |speedup| {
@@ -274,16 +274,16 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         if let Some(known) = best(&same) {
             says.push_str(&format!("; {} ties with {name}", run.name(known.arm.arm())));
         }
-        return Answer {
+        return MapAnswer {
             ties: named(&same),
             not_told_apart: named(&undecided),
             because: promising.finding.because.clone(),
-            ..Answer::open(Verdict::Undecided, &says)
+            ..MapAnswer::open(Verdict::Undecided, &says)
         };
     }
     let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(|| closest(&slower)) else {
         let reason = compared.iter().find_map(|it| it.finding.reason.as_deref()).unwrap_or("no valid pass");
-        return Answer::open(Verdict::Undecided, &format!("undecided: {reason}"));
+        return MapAnswer::open(Verdict::Undecided, &format!("undecided: {reason}"));
     };
     let (verdict, says) = if same.is_empty() && undecided.is_empty() {
         let factor = times(1.0 / median(next));
@@ -297,7 +297,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> Answer {
         let says = format!("nothing beats {name} by {} or more", percent(MARGIN));
         (Verdict::Same, says + &tie_words(run, &same, "") + &apart_words(run, &undecided))
     };
-    Answer {
+    MapAnswer {
         winner: Some(Named::of(baseline)),
         ties: named(&same),
         not_told_apart: named(&undecided),

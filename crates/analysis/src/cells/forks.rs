@@ -11,7 +11,7 @@ use schema::findings::{Fork, ForkSplit, RuntimeFinding};
 
 use crate::{
     measured::{Cell, Pass, Run},
-    stats::Sample,
+    stats::SortedValues,
     verdict::{direction, side},
     words::{count, times},
 };
@@ -55,7 +55,7 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
         })
         .collect();
     let of = |slow: bool, value: &dyn Fn(&Fork) -> Option<f64>| {
-        Sample::new(forks.iter().filter(|fork| fork.slow == slow).filter_map(value).collect())
+        SortedValues::new(forks.iter().filter(|fork| fork.slow == slow).filter_map(value).collect())
     };
     let middle = |slow| of(slow, &|it| Some(it.ns_per_op)).map(|it| it.median());
     let factor = middle(true)? / middle(false)?;
@@ -113,7 +113,7 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Opt
             let rounds: Vec<u32> = found.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
             let pairs = baseline.pairs(arm);
             let ratios = pairs.iter().filter(|(pass, _)| rounds.contains(&pass.round));
-            Sample::new(ratios.filter_map(|(a, b)| Some(a.ns_per_op()? / b.ns_per_op()?)).collect())
+            SortedValues::new(ratios.filter_map(|(a, b)| Some(a.ns_per_op()? / b.ns_per_op()?)).collect())
                 .map(|it| it.median())
         };
         warnings.push(format!("{}; Runtimes lists both groups", found.says));
@@ -150,7 +150,7 @@ fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
     let largest = cells.iter().map(|it| it.own.block_bytes).max().unwrap_or(0).min(WHOLE_BLOCK);
     let passes = || cells.iter().flat_map(|it| &it.passes);
     let whole = cells.iter().filter(|it| it.own.block_bytes >= largest).flat_map(|it| &it.passes);
-    let median = |values: Vec<f64>| Sample::new(values).map(|it| it.median());
+    let median = |values: Vec<f64>| SortedValues::new(values).map(|it| it.median());
     let total = |name: &str| {
         let values: Vec<f64> = passes().filter_map(|it| it.reading(name)).collect();
         (!values.is_empty()).then(|| values.iter().sum())

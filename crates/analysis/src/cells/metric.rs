@@ -8,7 +8,7 @@ use schema::{
 use crate::{
     cells,
     measured::{Cell, Pass, Run},
-    stats::{self, Sample},
+    stats::{self, SortedValues},
     words::{count, rough_size, thousands},
 };
 
@@ -138,12 +138,12 @@ pub(crate) fn middle_of_rounds(metric: Metric, than: Option<&Cell>, arm: &Cell, 
         }
         None => arm.passes.iter().filter(|pass| rounds.contains(&pass.round)).filter_map(value).collect(),
     };
-    Sample::new(values.into_iter().filter(|it| it.is_finite() && *it > 0.0).collect()).map(|it| it.median())
+    SortedValues::new(values.into_iter().filter(|it| it.is_finite() && *it > 0.0).collect()).map(|it| it.median())
 }
 
 /// The median of counts, among which 0 is one: no interval of them reaches below it.
 fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
-    let estimate = stats::median(&Sample::new(values.collect())?)?;
+    let estimate = stats::median(&SortedValues::new(values.collect())?)?;
     Some(Estimate { ci_low: estimate.ci_low.max(0.0), ..estimate })
 }
 
@@ -234,8 +234,8 @@ fn is_coarse(metric: Metric, cell: &Cell) -> bool {
         return false;
     }
     let times: Vec<f64> = cell.passes.iter().map(|pass| total(pass, readings(metric))).collect();
-    let short = |sample: Sample| sample.median() < FINE_TICKS * cell.tick_ns;
-    times.contains(&0.0) || (is_split_by_ticks(metric, cell) && Sample::new(times).is_none_or(short))
+    let short = |sample: SortedValues| sample.median() < FINE_TICKS * cell.tick_ns;
+    times.contains(&0.0) || (is_split_by_ticks(metric, cell) && SortedValues::new(times).is_none_or(short))
 }
 
 fn total(pass: &Pass, names: &[&str]) -> f64 {
@@ -317,7 +317,7 @@ fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
         };
     }
     let reason = cells.iter().find_map(|cell| {
-        let reasons = readings(metric).iter().map(|name| cell.reading(name, Sample::mean));
+        let reasons = readings(metric).iter().map(|name| cell.reading(name, SortedValues::mean));
         reasons.filter_map(|reading| reading.reason().map(str::to_string)).next()
     });
     match reason {

@@ -13,7 +13,7 @@ use schema::{
 
 use crate::{
     measured::{Cell, Run, most_frequent},
-    stats::{self, Sample},
+    stats::{self, SortedValues},
     words::{amount, count, times},
 };
 
@@ -35,17 +35,17 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         bytes_per_s: stats::median_of_positive(bytes_per_s),
         bytes: cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0),
         distinct_bytes: cell.distinct_bytes(),
-        user_ns_per_op: cell.reading_per_op("user_ns", Sample::mean),
-        system_ns_per_op: cell.reading_per_op("system_ns", Sample::mean),
-        minor_faults: cell.reading("minor_faults", Sample::median),
-        major_faults: cell.reading("major_faults", Sample::median),
-        device_read_bytes: cell.reading("device_read_bytes", Sample::median),
-        device_write_bytes: cell.reading("device_write_bytes", Sample::median),
-        misses_per_block: cell.reading("misses_per_block", Sample::median),
-        device_bytes_per_byte: cell.reading("device_bytes_per_byte", Sample::median),
-        peak_memory_bytes: cell.reading("peak_memory_bytes", Sample::median),
-        peak_anonymous_bytes: cell.reading("peak_anonymous_bytes", Sample::median),
-        peak_file_bytes: cell.reading("peak_file_bytes", Sample::median),
+        user_ns_per_op: cell.reading_per_op("user_ns", SortedValues::mean),
+        system_ns_per_op: cell.reading_per_op("system_ns", SortedValues::mean),
+        minor_faults: cell.reading("minor_faults", SortedValues::median),
+        major_faults: cell.reading("major_faults", SortedValues::median),
+        device_read_bytes: cell.reading("device_read_bytes", SortedValues::median),
+        device_write_bytes: cell.reading("device_write_bytes", SortedValues::median),
+        misses_per_block: cell.reading("misses_per_block", SortedValues::median),
+        device_bytes_per_byte: cell.reading("device_bytes_per_byte", SortedValues::median),
+        peak_memory_bytes: cell.reading("peak_memory_bytes", SortedValues::median),
+        peak_anonymous_bytes: cell.reading("peak_anonymous_bytes", SortedValues::median),
+        peak_file_bytes: cell.reading("peak_file_bytes", SortedValues::median),
         ceiling_share: cell.ceiling_share(run),
     }
 }

@@ -11,7 +11,7 @@ use schema::{
 
 use crate::{
     measured::{Cell, Run},
-    stats::Sample,
+    stats::SortedValues,
     words::{list, time},
 };
 
@@ -54,8 +54,8 @@ pub(crate) fn all(run: &Run) -> Option<Safepoints> {
 }
 
 fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
-    let of = |name: &str, value: fn(&Sample) -> f64| {
-        Sample::new(cell.passes.iter().filter_map(|it| it.reading(name)).collect()).map(|it| value(&it))
+    let of = |name: &str, value: fn(&SortedValues) -> f64| {
+        SortedValues::new(cell.passes.iter().filter_map(|it| it.reading(name)).collect()).map(|it| value(&it))
     };
     let total = |name: &str| cell.passes.iter().filter_map(|it| it.reading(name)).sum::<f64>();
     let stopped_of: f64 = cell.passes.iter().filter(|it| it.reading(STOPPED).is_some()).map(|it| it.ns).sum();
@@ -66,8 +66,8 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         condition: cell.condition.clone(),
         passes: cell.passes.iter().filter(|it| it.reading(MEDIAN).is_some()).count() as u32,
         asked: total(ASKED) as u64,
-        median_ns: of(MEDIAN, Sample::median)?,
-        p99_ns: of(P99, Sample::median)?,
+        median_ns: of(MEDIAN, SortedValues::median)?,
+        p99_ns: of(P99, SortedValues::median)?,
         max_ns: of(MAX, |it| it.quantile(1.0))?,
         stopped_share: (stopped_of > 0.0).then(|| total(STOPPED) / stopped_of),
         through_calls: through_calls(cell),

@@ -8,7 +8,7 @@ use schema::{
 
 use super::{
     DECIDED,
-    question::{Outcome, Question},
+    question::{ClaimOutcome, Question},
 };
 use crate::{
     answers::fills,
@@ -22,17 +22,17 @@ const NAMED: usize = 4;
 
 impl Question<'_> {
     /// One verdict for all conditions, and why.
-    pub(super) fn conclude(&self, run: &Run, outcomes: &[&Outcome]) -> (ClaimVerdict, String) {
-        let with = |verdict: ClaimVerdict| -> Vec<&Outcome> {
+    pub(super) fn conclude(&self, run: &Run, outcomes: &[&ClaimOutcome]) -> (ClaimVerdict, String) {
+        let with = |verdict: ClaimVerdict| -> Vec<&ClaimOutcome> {
             outcomes.iter().filter(|it| it.verdict == verdict).copied().collect()
         };
-        let why = |of: &[&Outcome]| {
+        let why = |of: &[&ClaimOutcome]| {
             most_frequent(of.iter().filter_map(|it| it.why.as_deref())).map(|(reason, _)| reason.to_string())
         };
         let untestable = with(ClaimVerdict::NotTestableHere);
-        let testable: Vec<&Outcome> =
+        let testable: Vec<&ClaimOutcome> =
             outcomes.iter().filter(|it| it.verdict != ClaimVerdict::NotTestableHere).copied().collect();
-        let (unmeasured, untestable): (Vec<&Outcome>, Vec<&Outcome>) =
+        let (unmeasured, untestable): (Vec<&ClaimOutcome>, Vec<&ClaimOutcome>) =
             untestable.into_iter().partition(|it| it.only_unmeasured);
         if testable.is_empty() {
             return match why(&unmeasured) {
@@ -43,7 +43,7 @@ impl Question<'_> {
             };
         }
         let open = with(ClaimVerdict::Undecided);
-        let groups: Vec<(ClaimVerdict, Vec<&Outcome>)> =
+        let groups: Vec<(ClaimVerdict, Vec<&ClaimOutcome>)> =
             DECIDED.iter().map(|&it| (it, with(it))).filter(|(_, group)| !group.is_empty()).collect();
         let verdict = match &groups[..] {
             [(verdict, group)] if group.len() >= open.len() => *verdict,
@@ -54,7 +54,7 @@ impl Question<'_> {
             [] => Some(format!("undecided in {}", all_of(testable.len()))),
             [(verdict, group)] if open.is_empty() => Some(format!("{} in {}", verdict.words(), all_of(group.len()))),
             _ => {
-                let counted = |verdict: ClaimVerdict, group: &[&Outcome]| {
+                let counted = |verdict: ClaimVerdict, group: &[&ClaimOutcome]| {
                     format!("{} in {} ({})", verdict.words(), group.len(), named(group))
                 };
                 let mut counts: Vec<String> = groups.iter().map(|(verdict, group)| counted(*verdict, group)).collect();
@@ -64,7 +64,7 @@ impl Question<'_> {
                 Some(counts.join(", "))
             }
         };
-        let left_out = |what: &str, of: &[&Outcome]| {
+        let left_out = |what: &str, of: &[&ClaimOutcome]| {
             let reason = why(of).unwrap_or_default();
             (!of.is_empty()).then(|| format!("{what} in {} ({}): {reason}", of.len(), named(of)))
         };
@@ -78,7 +78,7 @@ impl Question<'_> {
         let one_fill = testable.iter().all(|it| it.condition.fill() == testable[0].condition.fill());
         let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
         let folios = says_folios.then(|| folios(run, testable[0].condition)).flatten();
-        let of_job: Vec<&Outcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
+        let of_job: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
         let sizes = (!of_job.is_empty()).then(|| match of_job.len() == testable.len() {
             true => "by passes at the size of the job".to_string(),
             false => format!("by passes at the size of the job in {}, by smaller ones elsewhere", named(&of_job)),
@@ -89,7 +89,7 @@ impl Question<'_> {
     }
 
     /// The published number beside ours: `mmap faster than read: published 1.35x, here 1.62x [1.58, 1.66]; …`
-    fn numbers(&self, outcomes: &[&Outcome], verdict: ClaimVerdict) -> Option<String> {
+    fn numbers(&self, outcomes: &[&ClaimOutcome], verdict: ClaimVerdict) -> Option<String> {
         let estimates: Vec<Estimate> = outcomes.iter().filter_map(|it| it.estimate).collect();
         let first = outcomes.iter().find(|it| it.estimate.is_some())?;
         let Some(than) = first.than else {
@@ -178,7 +178,7 @@ fn range(low: String, high: String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-fn named(outcomes: &[&Outcome]) -> String {
+fn named(outcomes: &[&ClaimOutcome]) -> String {
     let mut labels: Vec<String> = outcomes.iter().take(NAMED).map(|it| it.label.clone()).collect();
     if outcomes.len() > NAMED {
         labels.push(format!("{} more", outcomes.len() - NAMED));

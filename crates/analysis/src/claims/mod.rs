@@ -14,7 +14,7 @@ use schema::{
 
 use crate::measured::Run;
 
-use question::{Outcome, Question};
+use question::{ClaimOutcome, Question};
 
 const DECIDED: [ClaimVerdict; 3] = [ClaimVerdict::Holds, ClaimVerdict::Reversed, ClaimVerdict::NoDifference];
 
@@ -22,7 +22,7 @@ pub(crate) fn all(run: &Run) -> Vec<ClaimFinding> {
     run.record.experiment.claims.iter().map(|claim| finding(run, claim)).collect()
 }
 
-struct Answer {
+struct ClaimAnswer {
     verdict: ClaimVerdict,
     reason: String,
     measured: Vec<ClaimMeasured>,
@@ -30,10 +30,10 @@ struct Answer {
     complete: bool,
 }
 
-impl Answer {
-    fn new(verdict: ClaimVerdict, reason: impl Into<String>) -> Answer {
+impl ClaimAnswer {
+    fn new(verdict: ClaimVerdict, reason: impl Into<String>) -> ClaimAnswer {
         let complete = verdict != ClaimVerdict::NotTestableHere;
-        Answer { verdict, reason: reason.into(), measured: Vec::new(), complete }
+        ClaimAnswer { verdict, reason: reason.into(), measured: Vec::new(), complete }
     }
 }
 
@@ -57,33 +57,34 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
 }
 
 /// A run that ended early decides nothing; what it measured is still there.
-fn unfinished(answer: Answer, partial: &str) -> Answer {
+fn unfinished(answer: ClaimAnswer, partial: &str) -> ClaimAnswer {
     let mut reason = format!("the run is partial: {partial}");
     if answer.verdict == ClaimVerdict::NotTestableHere {
         reason.push_str(&format!("; {}", answer.reason));
     }
     let undecided = |it: ClaimMeasured| ClaimMeasured { verdict: ClaimVerdict::Undecided, ..it };
     let measured = answer.measured.into_iter().map(undecided).collect();
-    Answer { verdict: ClaimVerdict::Undecided, reason, measured, complete: false }
+    ClaimAnswer { verdict: ClaimVerdict::Undecided, reason, measured, complete: false }
 }
 
-fn answer(run: &Run, claim: &Claim) -> Answer {
+fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
     if let Some(reason) = &claim.not_testable {
-        return Answer::new(ClaimVerdict::NotTestableHere, reason);
+        return ClaimAnswer::new(ClaimVerdict::NotTestableHere, reason);
     }
     if let Some(name) = &claim.scenario {
         return scenario(run, name);
     }
     let question = match Question::of(run, claim) {
         Ok(question) => question,
-        Err(reason) => return Answer::new(ClaimVerdict::NotTestableHere, reason),
+        Err(reason) => return ClaimAnswer::new(ClaimVerdict::NotTestableHere, reason),
     };
     let asked = question.asked(run);
     if asked.is_empty() {
-        return Answer::new(ClaimVerdict::NotTestableHere, question.never_asked(run));
+        return ClaimAnswer::new(ClaimVerdict::NotTestableHere, question.never_asked(run));
     }
     let deciding = deciding(asked.iter().map(|it| it.variant));
-    let outcomes: Vec<Outcome> = asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
+    let outcomes: Vec<ClaimOutcome> =
+        asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
     let measured = outcomes.iter().filter_map(|it| {
         Some(ClaimMeasured {
             id: it.id,
@@ -97,19 +98,21 @@ fn answer(run: &Run, claim: &Claim) -> Answer {
             decides: it.decides,
         })
     });
-    let decide: Vec<&Outcome> = outcomes.iter().filter(|it| it.decides).collect();
+    let decide: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
     let (verdict, reason) = question.conclude(run, &decide);
     let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
-    Answer { verdict, reason, measured: measured.collect(), complete }
+    ClaimAnswer { verdict, reason, measured: measured.collect(), complete }
 }
 
-fn scenario(run: &Run, name: &str) -> Answer {
+fn scenario(run: &Run, name: &str) -> ClaimAnswer {
     match run.record.scenarios.get(name) {
-        None => Answer::new(ClaimVerdict::NotTestableHere, "the scenario did not run in this run"),
-        Some(schema::Reading::Unavailable { unavailable }) => Answer::new(ClaimVerdict::NotTestableHere, unavailable),
+        None => ClaimAnswer::new(ClaimVerdict::NotTestableHere, "the scenario did not run in this run"),
+        Some(schema::Reading::Unavailable { unavailable }) => {
+            ClaimAnswer::new(ClaimVerdict::NotTestableHere, unavailable)
+        }
         Some(schema::Reading::Value(seen)) => {
             let verdict = if seen.holds { ClaimVerdict::Holds } else { ClaimVerdict::Reversed };
-            Answer::new(verdict, &seen.evidence)
+            ClaimAnswer::new(verdict, &seen.evidence)
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Question<'a> {
 }
 
 /// A condition that a claim is asked under.
-pub(super) struct Asked<'a, 'r> {
+pub(super) struct AskedCondition<'a, 'r> {
     pub(super) condition: usize,
     pub(super) variant: Option<Variant>,
     pub(super) arm: &'r Cell<'a>,
@@ -36,7 +36,7 @@ pub(super) struct Asked<'a, 'r> {
 }
 
 /// What came of it.
-pub(super) struct Outcome<'a> {
+pub(super) struct ClaimOutcome<'a> {
     pub(super) id: CellId,
     pub(super) than_cell: Option<usize>,
     pub(super) condition: &'a Condition,
@@ -76,7 +76,7 @@ impl<'a> Question<'a> {
         Ok(Question { claim, expect, arm: name(arm)?, than })
     }
 
-    pub(super) fn asked<'r>(&self, run: &'r Run<'a>) -> Vec<Asked<'a, 'r>> {
+    pub(super) fn asked<'r>(&self, run: &'r Run<'a>) -> Vec<AskedCondition<'a, 'r>> {
         let conditions = run.record.conditions.iter().enumerate();
         let asked = conditions.filter_map(|(condition, it)| {
             let origin = run.origin(condition);
@@ -92,7 +92,7 @@ impl<'a> Question<'a> {
                 Some(than) => Some(cell(than)?),
                 None => None,
             };
-            Some(Asked { condition, variant: origin.and_then(|it| it.variant), arm: cell(self.arm)?, than })
+            Some(AskedCondition { condition, variant: origin.and_then(|it| it.variant), arm: cell(self.arm)?, than })
         });
         asked.collect()
     }
@@ -114,8 +114,8 @@ impl<'a> Question<'a> {
         format!("{under} has no condition that the claim is about with {} in it", list(&arms))
     }
 
-    pub(super) fn outcome(&self, run: &Run<'a>, asked: &Asked<'a, '_>, decides: bool) -> Outcome<'a> {
-        let mut outcome = Outcome {
+    pub(super) fn outcome(&self, run: &Run<'a>, asked: &AskedCondition<'a, '_>, decides: bool) -> ClaimOutcome<'a> {
+        let mut outcome = ClaimOutcome {
             id: asked.arm.id,
             than_cell: asked.than.map(|it| it.id.cell),
             condition: asked.arm.condition,
@@ -185,12 +185,12 @@ impl<'a> Question<'a> {
             Some(said) => (ClaimVerdict::Undecided, said.reason),
             None => (verdict, why),
         };
-        Outcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
+        ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
     /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
     /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes.
-    fn depends_on_fork(&self, run: &Run, asked: &Asked) -> Option<String> {
+    fn depends_on_fork(&self, run: &Run, asked: &AskedCondition) -> Option<String> {
         let metric = self.claim.metric;
         if !metric::is_time_of_passes(metric) {
             return None;
@@ -254,7 +254,7 @@ fn unequal(run: &Run, than: &Cell, arm: &Cell) -> Option<String> {
 }
 
 /// Among the conditions of its variant: that one is named beside it.
-fn label(run: &Run, asked: &Asked) -> String {
+fn label(run: &Run, asked: &AskedCondition) -> String {
     let variant = |condition: usize| run.origin(condition).and_then(|it| it.variant);
     Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.condition)
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use schema::{
     Reading, Record,
-    observation::{Access, Calls, Likeness, MappingCount, MechanismFinding, Observation, Observed, Versus},
+    observation::{
+        Access, Calls, Likeness, MappingCount, MechanismComparison, MechanismFinding, Observation, Observed,
+    },
 };
 
 use super::confounders;
@@ -55,7 +57,7 @@ pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
     ways.contains(&(false, true)) && ways.contains(&(true, false))
 }
 
-fn versus(first: &Observed, other: &Observed) -> Versus {
+fn versus(first: &Observed, other: &Observed) -> MechanismComparison {
     let (likeness, says) = match (&first.seen, &other.seen) {
         (Reading::Value(one), Reading::Value(two)) => {
             let names = [name(&first.arm), name(&other.arm)];
@@ -63,7 +65,7 @@ fn versus(first: &Observed, other: &Observed) -> Versus {
         }
         _ => (Likeness::Unknown, "one of them could not be observed".into()),
     };
-    Versus { baseline: first.arm.clone(), likeness, says }
+    MechanismComparison { baseline: first.arm.clone(), likeness, says }
 }
 
 fn judge(names: [&str; 2], seen: [&Observation; 2]) -> (Likeness, String) {

@@ -21,7 +21,7 @@ use super::{confounders, mechanism};
 use crate::{
     compare::compare,
     measured::{Cell, Run},
-    stats::Sample,
+    stats::SortedValues,
     words::{percent, size, times},
 };
 
@@ -77,7 +77,7 @@ pub(crate) fn all(run: &Run) -> Vec<CommandFinding> {
 fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFinding {
     let time = time(run, cell, least);
     let baseline = run.baseline(cell.entry.condition).filter(|it| !std::ptr::eq(*it, cell));
-    let median = |name: &str| cell.reading(name, Sample::median);
+    let median = |name: &str| cell.reading(name, SortedValues::median);
     let amplification = match (median("device_read_bytes"), cell.own.state) {
         (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
         _ => Reading::unavailable("it is known only for states cold and limited"),

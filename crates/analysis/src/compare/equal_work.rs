@@ -9,7 +9,7 @@ use schema::{Condition, Durability, State, protocol::Tally};
 use crate::{
     cells::{changed_bytes, inconsistent_work},
     measured::{Cell, Pass, Run},
-    stats::Sample,
+    stats::SortedValues,
     words::{amount, amounts, count, percent, size, thousands},
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pa
         let name = run.name(cell.arm());
         work.warnings.extend(left_its_state(run, cell).map(|what| format!("{name}: {what}")));
         // What a command prints may hold a time or a number of its process.
-        let reads = cell.own.workload.kind() == schema::condition::Kind::Reads;
+        let reads = cell.own.workload.kind() == schema::condition::WorkloadKind::Reads;
         match changed_bytes(cell).filter(|_| reads && work.unequal.is_empty()) {
             Some(what) => work.unequal.push(format!("{name}: {what}")),
             None => work.warnings.extend(inconsistent_work(cell).map(|what| format!("{name}: {what}"))),
@@ -124,7 +124,7 @@ impl Both<'_, '_> {
     /// That the arms do different things with each byte: what they do, in words, and what it costs where that was seen.
     fn per_byte(&self) -> String {
         let spent = |cell: &Cell| {
-            let user = cell.reading("user_ns", Sample::mean).value().copied()?;
+            let user = cell.reading("user_ns", SortedValues::mean).value().copied()?;
             let ns = user / cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0)?;
             (0.005..1e6).contains(&ns).then_some(ns)
         };
@@ -257,7 +257,7 @@ impl Both<'_, '_> {
         }
         let unseen = |cell: &Cell| {
             let reads = cell.own.state == State::Cold && !cell.own.workload.writes();
-            let reading = cell.reading("device_read_bytes", Sample::median);
+            let reading = cell.reading("device_read_bytes", SortedValues::median);
             reading.reason().filter(|_| reads).map(str::to_string)
         };
         if let (Some(why), Some(_)) = (unseen(self.baseline), unseen(self.arm)) {

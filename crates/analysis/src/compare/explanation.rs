@@ -5,7 +5,7 @@ use schema::State;
 
 use crate::{
     measured::{Cell, Run},
-    stats::Sample,
+    stats::SortedValues,
     words::{count, percent, rough_size, size, times},
 };
 
@@ -16,7 +16,7 @@ const ALIKE: f64 = 1.25;
 const TOLD: usize = 3;
 
 pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
-    let [a, b] = [baseline, arm].map(|cell| Counts::of(run, cell));
+    let [a, b] = [baseline, arm].map(|cell| ArmCounts::of(run, cell));
     let [first, second] = [baseline, arm].map(|cell| run.name(cell.arm()));
     let mut facts: Vec<(usize, &Fact, f64)> =
         FACTS.iter().enumerate().filter_map(|(place, fact)| Some((place, fact, (fact.contrast)(&a, &b)?))).collect();
@@ -38,12 +38,12 @@ pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<Stri
     });
     facts.sort_by_key(|&(place, _, _)| place);
     let clauses =
-        |counts: &Counts| -> Vec<String> { facts.iter().filter_map(|(_, fact, _)| (fact.says)(counts)).collect() };
+        |counts: &ArmCounts| -> Vec<String> { facts.iter().filter_map(|(_, fact, _)| (fact.says)(counts)).collect() };
     Some(format!("{first}: {}; {second}: {}", clauses(&a).join(", "), clauses(&b).join(", ")))
 }
 
 /// What was counted of an arm, per pass.
-struct Counts {
+struct ArmCounts {
     calls: Option<f64>,
     call_bytes: Option<f64>,
     minor_faults: Option<f64>,
@@ -65,13 +65,13 @@ struct Counts {
     cold: bool,
 }
 
-impl Counts {
-    fn of(run: &Run, cell: &Cell) -> Counts {
-        let mean = |name| cell.reading(name, Sample::mean).value().copied();
+impl ArmCounts {
+    fn of(run: &Run, cell: &Cell) -> ArmCounts {
+        let mean = |name| cell.reading(name, SortedValues::mean).value().copied();
         let writes = cell.own.workload.writes();
         let cpu = mean("system_ns").zip(mean("user_ns"));
         let system_share = cpu.map(|(system, user)| system / (system + user));
-        Counts {
+        ArmCounts {
             calls: cell.count("read_calls"),
             call_bytes: cell.count("read_call_bytes"),
             minor_faults: cell.count("minor_faults"),
@@ -95,8 +95,8 @@ impl Counts {
 /// one arm's is said.
 struct Fact {
     of_device: bool,
-    contrast: fn(&Counts, &Counts) -> Option<f64>,
-    says: fn(&Counts) -> Option<String>,
+    contrast: fn(&ArmCounts, &ArmCounts) -> Option<f64>,
+    says: fn(&ArmCounts) -> Option<String>,
 }
 
 /// In the order in which they are reported.
@@ -160,7 +160,7 @@ fn whole(number: f64, one: &str, many: &str) -> String {
     count(number.round().max(0.0) as u64, one, many)
 }
 
-fn says_calls(counts: &Counts) -> Option<String> {
+fn says_calls(counts: &ArmCounts) -> Option<String> {
     let calls = counts.calls?;
     let made = whole(calls, "read call", "read calls");
     Some(match counts.call_bytes {
@@ -170,7 +170,7 @@ fn says_calls(counts: &Counts) -> Option<String> {
     })
 }
 
-fn says_minor_faults(counts: &Counts) -> Option<String> {
+fn says_minor_faults(counts: &ArmCounts) -> Option<String> {
     let faults = counts.minor_faults?;
     let took = whole(faults, "minor fault", "minor faults");
     // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
@@ -183,7 +183,7 @@ fn says_minor_faults(counts: &Counts) -> Option<String> {
     })
 }
 
-fn says_device_bytes(counts: &Counts) -> Option<String> {
+fn says_device_bytes(counts: &ArmCounts) -> Option<String> {
     let bytes = counts.device_bytes?;
     if bytes <= 0.0 {
         return Some("nothing from the device".to_string());

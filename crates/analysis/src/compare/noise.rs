@@ -6,7 +6,7 @@ use schema::{
 };
 
 use super::rounds::Rounds;
-use crate::{measured::Run, stats::Sample, verdict::LEAST_PAIRS, words::times};
+use crate::{measured::Run, stats::SortedValues, verdict::LEAST_PAIRS, words::times};
 
 /// Of all controls.
 pub(crate) fn of_all(run: &Run) -> NoiseFloor {
@@ -75,7 +75,7 @@ fn floor(run: &Run, counts: impl Fn(State) -> bool) -> NoiseFloor {
 /// of such a symmetric set ends where 95 % of the absolute log ratios lie within.
 fn half_width(speedups: &[Estimate]) -> Option<f64> {
     let distances = speedups.iter().map(|speedup| speedup.median.ln().abs()).collect();
-    Some(Sample::new(distances)?.quantile(0.95).exp_m1()).filter(|width| width.is_finite())
+    Some(SortedValues::new(distances)?.quantile(0.95).exp_m1()).filter(|width| width.is_finite())
 }
 
 #[cfg(test)]

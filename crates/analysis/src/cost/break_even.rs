@@ -61,7 +61,7 @@ fn is_alike(a: &Condition, b: &Condition) -> bool {
 fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
     let file_bytes = baseline.own.file_bytes;
     let [of_baseline, of_arm] = [baseline, arm].map(|it| costs.seen(it));
-    let seconds = |of: &Cell, seen: &Seen, reads: f64| {
+    let seconds = |of: &Cell, seen: &MeasuredPoints, reads: f64| {
         let range = Span { offset: 0, bytes: file_bytes };
         let seconds = costs.seconds(of, &Condition { ops: reads as u64, range, ..of.own.clone() })?;
         Some(seconds * seen.factor(reads))
@@ -109,10 +109,12 @@ fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
 }
 
 /// The numbers of reads that both arms were measured with, each beside what is expected from the others.
-fn measured(baseline: &Seen, arm: &Seen) -> Vec<BreakEvenMeasured> {
+fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMeasured> {
     let both = baseline.0.iter().filter_map(|of_baseline| {
         let of_arm = arm.0.iter().find(|it| it.reads == of_baseline.reads)?;
-        let without = |seen: &Seen, point: &SeenPoint| point.expected_s * seen.without(point.reads).factor(point.reads);
+        let without = |seen: &MeasuredPoints, point: &MeasuredPoint| {
+            point.expected_s * seen.without(point.reads).factor(point.reads)
+        };
         Some(BreakEvenMeasured {
             reads: of_baseline.reads as u64,
             speedup: of_baseline.measured_s / of_arm.measured_s,
@@ -144,7 +146,7 @@ impl Costs<'_> {
     }
 
     /// The passes of an arm, of the rounds and at the size of the job, by the number of their reads.
-    fn seen(&self, of: &Cell) -> Seen {
+    fn seen(&self, of: &Cell) -> MeasuredPoints {
         let record = self.run.record;
         let is_same = |cell: &&Cell| cell.arm() == of.arm() && !cell.entry.control && is_alike(cell.own, of.own);
         let cells: Vec<&Cell> = self.run.cells.iter().filter(is_same).collect();
@@ -158,34 +160,34 @@ impl Costs<'_> {
             })
         });
         let point = |(condition, ns): (Condition, Vec<f64>)| {
-            Some(SeenPoint {
+            Some(MeasuredPoint {
                 reads: condition.ops as f64,
                 measured_s: stats::median_of_positive(ns)?.median / 1e9,
                 expected_s: self.seconds(of, &condition).filter(|it| *it > 0.0)?,
             })
         };
-        let mut points: Vec<SeenPoint> = rounds.chain(jobs).filter_map(point).collect();
+        let mut points: Vec<MeasuredPoint> = rounds.chain(jobs).filter_map(point).collect();
         points.sort_by(|a, b| a.reads.total_cmp(&b.reads));
         points.dedup_by_key(|it| it.reads);
-        Seen(points)
+        MeasuredPoints(points)
     }
 }
 
 /// What an arm took, from few reads to many.
-struct Seen(Vec<SeenPoint>);
+struct MeasuredPoints(Vec<MeasuredPoint>);
 
 #[derive(Clone)]
-struct SeenPoint {
+struct MeasuredPoint {
     reads: f64,
     measured_s: f64,
     expected_s: f64,
 }
 
-impl Seen {
+impl MeasuredPoints {
     /// By how much unit costs are off for so many reads: by what they are off for the passes that were measured, on a line
     /// between them, log on log.
     fn factor(&self, reads: f64) -> f64 {
-        let off = |it: &SeenPoint| (it.measured_s / it.expected_s).ln();
+        let off = |it: &MeasuredPoint| (it.measured_s / it.expected_s).ln();
         let above = self.0.partition_point(|it| it.reads <= reads);
         let log = match (above.checked_sub(1).map(|at| &self.0[at]), self.0.get(above)) {
             (Some(low), Some(high)) => {
@@ -198,8 +200,8 @@ impl Seen {
         log.exp()
     }
 
-    fn without(&self, reads: f64) -> Seen {
-        Seen(self.0.iter().filter(|it| it.reads != reads).cloned().collect())
+    fn without(&self, reads: f64) -> MeasuredPoints {
+        MeasuredPoints(self.0.iter().filter(|it| it.reads != reads).cloned().collect())
     }
 }
 

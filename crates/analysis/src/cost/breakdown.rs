@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     fills::Known,
-    model::{self, Counts, Pass},
+    model::{self, ModelledPass, PassCounts},
     threads::Threads,
 };
 
@@ -22,7 +22,7 @@ const TOLD: f64 = 0.02;
 
 pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreakdown, String> {
     let measured_ns = measured_ns(cell).ok_or("no pass was measured")?;
-    let counts = Counts {
+    let counts = PassCounts {
         minor_faults: cell.count("minor_faults"),
         device_bytes: cell.count("device_read_bytes"),
         device_requests: cell.count("disk_read_requests"),
@@ -39,8 +39,8 @@ pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreak
     })
 }
 
-pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: Counts) -> Pass<'a> {
-    Pass {
+pub(super) fn pass<'a>(run: &Run, cell: &Cell<'a>, counts: PassCounts) -> ModelledPass<'a> {
+    ModelledPass {
         arm: cell.arm(),
         condition: cell.own,
         page_bytes: run.page_bytes() as f64,

@@ -8,7 +8,7 @@ use schema::{
     },
 };
 
-use crate::stats::Sample;
+use crate::stats::SortedValues;
 
 pub(super) const READ: &str = "native/pread";
 const STREAMED: &str = "native/read";
@@ -256,7 +256,7 @@ impl<'a> Look<'a> {
 
 /// The median, as of cells: passes of points and of cells alternate, and what disturbs the ones disturbs the others.
 fn typical(point: &CalibrationPoint, of: &dyn Fn(&CalibrationPass) -> Option<f64>) -> Option<f64> {
-    Sample::new(point.passes.iter().filter_map(of).collect()).map(|sample| sample.median())
+    SortedValues::new(point.passes.iter().filter_map(of).collect()).map(|sample| sample.median())
 }
 
 fn work_ns(point: &CalibrationPoint) -> Option<f64> {

@@ -8,13 +8,13 @@ use schema::{
 
 use crate::{
     measured::Run,
-    stats::Sample,
+    stats::SortedValues,
     words::{percent, thousands},
 };
 
 use super::{
     fills::Known,
-    model::{self, Counts, Pass},
+    model::{self, ModelledPass, PassCounts},
     predict,
     threads::Threads,
 };
@@ -28,7 +28,7 @@ const BEYOND: f64 = 1.5;
 
 /// The question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct ForecastQuestion {
     pub arms: Vec<Arm>,
     pub workload: Workload,
     pub consume: Consume,
@@ -45,7 +45,7 @@ pub struct Asked {
 
 /// # Errors
 /// The record has no calibration: why not.
-pub fn forecast(record: &Record, asked: &Asked) -> Result<Forecast, String> {
+pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, String> {
     let calibration = match &record.calibration {
         Reading::Value(calibration) => calibration,
         Reading::Unavailable { unavailable } => {
@@ -104,15 +104,21 @@ impl<'a> Basis<'a> {
         self.known.under(condition).map_or(self.known.usual.range_bytes, |it| it.1)
     }
 
-    pub(super) fn pass<'b>(&self, arm: &'b Arm, condition: &'b Condition, memory_bytes: f64, threads: u32) -> Pass<'b> {
+    pub(super) fn pass<'b>(
+        &self,
+        arm: &'b Arm,
+        condition: &'b Condition,
+        memory_bytes: f64,
+        threads: u32,
+    ) -> ModelledPass<'b> {
         let record = self.run.record;
-        Pass {
+        ModelledPass {
             arm,
             condition,
             page_bytes: self.run.page_bytes() as f64,
             read_ahead_bytes: model::read_ahead_bytes(&record.target),
             ceiling_bytes_per_s: record.ceiling.value().map(|it| it.bytes_per_s),
-            counts: Counts::default(),
+            counts: PassCounts::default(),
             memory_bytes,
             threads: Threads { count: threads, cpus: record.environment.cpus },
             queue_depth: None,
@@ -123,7 +129,7 @@ impl<'a> Basis<'a> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub(super) fn terms(&self, pass: &Pass) -> Result<Vec<CostComponent>, String> {
+    pub(super) fn terms(&self, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
         model::terms(self.known.under(pass.condition)?.0, pass)
     }
 
@@ -131,7 +137,7 @@ impl<'a> Basis<'a> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub(super) fn expected(&self, pass: &Pass) -> Result<(Estimate, Vec<CostComponent>), String> {
+    pub(super) fn expected(&self, pass: &ModelledPass) -> Result<(Estimate, Vec<CostComponent>), String> {
         let terms = self.terms(pass)?;
         let is_random = pass.condition.workload == Workload::Random;
         let reached = self.reached(pass.condition);
@@ -140,7 +146,7 @@ impl<'a> Basis<'a> {
     }
 }
 
-fn condition(asked: &Asked) -> Condition {
+fn condition(asked: &ForecastQuestion) -> Condition {
     let block_bytes = asked.block_bytes.clamp(1, asked.file_bytes.max(1));
     Condition {
         workload: asked.workload,
@@ -161,7 +167,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn of(pass: &Pass) -> Kind {
+    fn of(pass: &ModelledPass) -> Kind {
         Kind { waits: Waits::of(pass.arm, pass.resident_share() < 1.0), fill: pass.condition.fill() }
     }
 }
@@ -191,11 +197,12 @@ impl Waits {
 }
 
 /// The run's own cells of the same kind; of all fills where those of one are too few.
-fn kin(own: &[PredictedCell], kind: Kind) -> Option<(Sample, bool)> {
+fn kin(own: &[PredictedCell], kind: Kind) -> Option<(SortedValues, bool)> {
     let waits: Vec<&PredictedCell> = own.iter().filter(|it| Waits::of_cell(it) == Some(kind.waits)).collect();
     let of = |fill: Option<Option<Fill>>| {
         let cells = waits.iter().filter(|it| fill.is_none_or(|fill| it.condition.fill() == fill));
-        let sample = Sample::new(cells.map(|it| (it.measured_ns_per_op / it.predicted_ns_per_op).ln()).collect())?;
+        let sample =
+            SortedValues::new(cells.map(|it| (it.measured_ns_per_op / it.predicted_ns_per_op).ln()).collect())?;
         (sample.count() >= ENOUGH).then_some(sample)
     };
     let of_fill = if kind.waits == Waits::Memory { of(Some(kind.fill)) } else { None };
@@ -270,7 +277,13 @@ fn said(own: &[PredictedCell], of: Kind) -> Vec<String> {
     std::iter::once(from).chain(lean).collect()
 }
 
-fn remarks(asked: &Asked, reached: u64, arms: &[ForecastArm], resident_share: f64, record: &Record) -> Vec<String> {
+fn remarks(
+    asked: &ForecastQuestion,
+    reached: u64,
+    arms: &[ForecastArm],
+    resident_share: f64,
+    record: &Record,
+) -> Vec<String> {
     let mut remarks = Vec::new();
     let (file, memory) = (Bytes(asked.file_bytes), Bytes(asked.memory_bytes));
     let answered = arms.iter().any(|it| it.seconds.value().is_some());

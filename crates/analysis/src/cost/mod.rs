@@ -15,12 +15,12 @@ mod threads;
 
 use schema::unit_cost::Costs;
 
-use crate::{compare::Compared, measured::Run, stats::Sample};
+use crate::{compare::Compared, measured::Run, stats::SortedValues};
 
 use fills::Known;
 pub use fills::{faults_on, fit_fills};
 pub use fit::fit;
-pub use forecast::{Asked, forecast};
+pub use forecast::{ForecastQuestion, forecast};
 
 /// All that follows from the record's calibration, if it has one; and the comparisons with their accounts in words.
 pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
@@ -38,7 +38,7 @@ pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     let predictions = predict::own_cells(run, &known);
     let break_evens = break_even::all(run, &known, &predictions.cells);
     let accounts = accounts.into_iter().filter_map(Result::ok).collect();
-    let explained_median = Sample::new(shares).map(|sample| sample.median());
+    let explained_median = SortedValues::new(shares).map(|sample| sample.median());
     let Known { usual: unit_costs, fills } = known;
     Some(Costs { unit_costs, fills, accounts, predictions, explained_median, break_evens })
 }

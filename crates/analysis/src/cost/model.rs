@@ -12,7 +12,7 @@ use schema::{
 use super::{fit, threads::Threads};
 
 /// The pass that is added up.
-pub(crate) struct Pass<'a> {
+pub(crate) struct ModelledPass<'a> {
     pub(crate) arm: &'a Arm,
     pub(crate) condition: &'a Condition,
     pub(crate) page_bytes: f64,
@@ -20,7 +20,7 @@ pub(crate) struct Pass<'a> {
     /// What the device gives in ascending order at most.
     pub(crate) ceiling_bytes_per_s: Option<f64>,
     /// What was counted of it; where nothing is given, what is to be expected.
-    pub(crate) counts: Counts,
+    pub(crate) counts: PassCounts,
     /// What the page cache can hold; infinite where the whole range is known to fit.
     pub(crate) memory_bytes: f64,
     pub(crate) threads: Threads,
@@ -35,7 +35,7 @@ pub(crate) fn read_ahead_bytes(target: &Target) -> f64 {
     said.or(target.read_ahead_most_bytes).unwrap_or(128 << 10) as f64
 }
 
-impl Pass<'_> {
+impl ModelledPass<'_> {
     /// The share of the range that the page cache can hold.
     pub(crate) fn capacity(&self) -> f64 {
         (self.memory_bytes / self.condition.range.bytes.max(1) as f64).min(1.0)
@@ -49,14 +49,14 @@ impl Pass<'_> {
 
 /// Of one pass.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
+pub(crate) struct PassCounts {
     pub(crate) minor_faults: Option<f64>,
     pub(crate) device_bytes: Option<f64>,
     pub(crate) device_requests: Option<f64>,
 }
 
 /// The terms of a pass, or why there are none.
-pub(crate) fn terms(costs: &UnitCosts, pass: &Pass) -> Result<Vec<CostComponent>, String> {
+pub(crate) fn terms(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
     if pass.condition.workload.writes() {
         return Err("writing is not in the model".into());
     }
@@ -121,7 +121,7 @@ fn misses(places: f64, draws: f64, resident: f64, capacity: f64) -> f64 {
 
 struct Adding<'a> {
     costs: &'a UnitCosts,
-    pass: &'a Pass<'a>,
+    pass: &'a ModelledPass<'a>,
     terms: Vec<CostComponent>,
 }
 

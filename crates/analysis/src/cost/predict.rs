@@ -9,12 +9,12 @@ use schema::{
     unit_cost::{Calibration, NotCounted, PredictedCell, Predictions},
 };
 
-use crate::{measured::Run, stats::Sample};
+use crate::{measured::Run, stats::SortedValues};
 
 use super::{
     breakdown,
     fills::Known,
-    model::{self, Counts},
+    model::{self, PassCounts},
 };
 
 /// One cell in so many is the one that is spoken of.
@@ -27,7 +27,7 @@ pub(crate) fn own_cells(run: &Run, known: &Known) -> Predictions {
         .filter_map(|(index, cell)| {
             let measured_ns_per_op = breakdown::measured_ns(cell)? / Some(cell.own.ops).filter(|&ops| ops > 0)? as f64;
             let (costs, _) = known.under(cell.own).ok()?;
-            let terms = model::terms(costs, &breakdown::pass(run, cell, Counts::default())).ok()?;
+            let terms = model::terms(costs, &breakdown::pass(run, cell, PassCounts::default())).ok()?;
             let predicted_ns_per_op = terms.iter().map(|it| it.ns).sum::<f64>() / cell.own.ops as f64;
             let error = predicted_ns_per_op / measured_ns_per_op - 1.0;
             let calibration = run.record.calibration.value();
@@ -62,14 +62,14 @@ pub(crate) fn own_cells(run: &Run, known: &Known) -> Predictions {
     }
     let cells: Vec<PredictedCell> = cells.into_iter().map(|(_, cell)| cell).collect();
     let errors = |of: &dyn Fn(&PredictedCell) -> bool| {
-        Sample::new(cells.iter().filter(|it| of(it)).map(|it| it.error.abs()).collect())
+        SortedValues::new(cells.iter().filter(|it| of(it)).map(|it| it.error.abs()).collect())
     };
     let (held_out, all) = (errors(&|it| it.held_out), errors(&counts));
-    let worst = |sample: &Sample| sample.values().last().copied();
+    let worst = |sample: &SortedValues| sample.values().last().copied();
     Predictions {
-        held_out_median: held_out.as_ref().map(Sample::median),
+        held_out_median: held_out.as_ref().map(SortedValues::median),
         held_out_worst: held_out.as_ref().and_then(worst),
-        median: all.as_ref().map(Sample::median),
+        median: all.as_ref().map(SortedValues::median),
         worst: all.as_ref().and_then(worst),
         worst_have: in_common(&cells),
         cells,

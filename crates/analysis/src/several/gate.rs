@@ -77,18 +77,18 @@ fn sides(threshold: &Threshold, first: &[Analyzed], second: &[Analyzed], gate: &
             label: labels.label(cell.id.condition.condition_index),
             run: second.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<&str>>().join(", "),
         };
-        let of_side = |runs: &[Analyzed<'_>], partners: &[BTreeMap<usize, usize>]| -> Vec<Seen> {
+        let of_side = |runs: &[Analyzed<'_>], partners: &[BTreeMap<usize, usize>]| -> Vec<CellOfRun> {
             let number = |at: usize| partners[at].get(&cell.id.cell).copied();
-            let seen = |(at, run): (usize, &Analyzed)| Seen::of(*run, number(at));
+            let seen = |(at, run): (usize, &Analyzed)| CellOfRun::of(*run, number(at));
             runs.iter().enumerate().map(seen).collect()
         };
         let (before, after) = match pair.first {
             Some(_) => {
-                let own = Seen::of(anchor, Some(cell.id.cell));
+                let own = CellOfRun::of(anchor, Some(cell.id.cell));
                 let before = std::iter::once(own).chain(of_side(&first[1..], &before)).collect();
                 (before, of_side(second, &after))
             }
-            None => (vec![Seen::of(anchor, None)], vec![Seen::of(other, Some(cell.id.cell))]),
+            None => (vec![CellOfRun::of(anchor, None)], vec![CellOfRun::of(other, Some(cell.id.cell))]),
         };
         judge(threshold, &place, &before, &after, gate);
     }
@@ -102,7 +102,7 @@ struct Place<'a> {
 }
 
 /// What one run has of a cell.
-struct Seen {
+struct CellOfRun {
     presence: Presence,
     ns_per_op: Option<Estimate>,
     baseline: bool,
@@ -114,8 +114,8 @@ struct Seen {
     too_small: Option<String>,
 }
 
-impl Seen {
-    fn of((record, findings): Analyzed, number: Option<usize>) -> Seen {
+impl CellOfRun {
+    fn of((record, findings): Analyzed, number: Option<usize>) -> CellOfRun {
         let cell = number.and_then(|number| findings.cells.iter().find(|it| it.id.cell == number));
         let comparison = number.and_then(|number| findings.comparisons.iter().find(|it| it.id.cell == number));
         // Of the rounds in every run: one that was measured again at the size of the job is no regression of one that was
@@ -129,7 +129,7 @@ impl Seen {
             let reason = comparison.and_then(|it| it.reason.clone());
             reason.unwrap_or_else(|| "nothing was compared with it".to_string())
         });
-        Seen {
+        CellOfRun {
             presence: presence(cell),
             ns_per_op: cell.and_then(|it| it.ns_per_op),
             baseline: number.is_some_and(|number| record.cells[number].baseline),
@@ -140,10 +140,10 @@ impl Seen {
     }
 }
 
-fn judge(threshold: &Threshold, place: &Place, before: &[Seen], after: &[Seen], gate: &mut Gate) {
+fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[CellOfRun], gate: &mut Gate) {
     let (id, arm, condition) = (place.cell.id, place.cell.arm.name.clone(), place.cell.condition.clone());
     let (label, run) = (place.label.clone(), place.run.clone());
-    let lacking = |side: &[Seen]| {
+    let lacking = |side: &[CellOfRun]| {
         let lacks = side.iter().map(|it| &it.presence).find(|it| **it != Presence::Measured);
         lacks.cloned().unwrap_or(Presence::Measured)
     };
@@ -153,7 +153,7 @@ fn judge(threshold: &Threshold, place: &Place, before: &[Seen], after: &[Seen], 
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
     }
-    let too_small = |side: &[Seen]| side.iter().find_map(|it| it.too_small.clone());
+    let too_small = |side: &[CellOfRun]| side.iter().find_map(|it| it.too_small.clone());
     if let (Some(reason), None) | (None, Some(reason)) = (too_small(before), too_small(after)) {
         let cause = NotJudgedCause::TooSmall { reason };
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
@@ -200,9 +200,10 @@ fn judge(threshold: &Threshold, place: &Place, before: &[Seen], after: &[Seen], 
 
 /// How many times faster the later side is, and by what that is judged; `None` where only its time could judge a cell and
 /// there are too few runs.
-fn change(before: &[Seen], after: &[Seen]) -> Option<(Estimate, Basis)> {
+fn change(before: &[CellOfRun], after: &[CellOfRun]) -> Option<(Estimate, Basis)> {
     let (first_runs, second_runs) = (before.len() as u32, after.len() as u32);
-    let speedups = |side: &[Seen]| side.iter().map(|it| it.speedup.as_ref().ok().copied()).collect::<Option<Vec<_>>>();
+    let speedups =
+        |side: &[CellOfRun]| side.iter().map(|it| it.speedup.as_ref().ok().copied()).collect::<Option<Vec<_>>>();
     let medians = |of: &[Estimate]| of.iter().map(|it| it.median).collect::<Vec<f64>>();
     let same_baseline = before.iter().chain(after).all(|it| it.versus == before[0].versus);
     if let (true, Some(before), Some(after)) = (same_baseline, speedups(before), speedups(after)) {
@@ -212,12 +213,12 @@ fn change(before: &[Seen], after: &[Seen]) -> Option<(Estimate, Basis)> {
         };
         return change.map(|it| (it, Basis::AgainstBaseline { first_runs, second_runs }));
     }
-    let times = |side: &[Seen]| side.iter().map(|it| it.ns_per_op).collect::<Option<Vec<_>>>();
+    let times = |side: &[CellOfRun]| side.iter().map(|it| it.ns_per_op).collect::<Option<Vec<_>>>();
     let change = ratio_of_groups(&medians(&times(before)?), &medians(&times(after)?))?;
     Some((change, Basis::Absolute { first_runs, second_runs }))
 }
 
-fn no_baseline(side: &[Seen]) -> Option<Presence> {
+fn no_baseline(side: &[CellOfRun]) -> Option<Presence> {
     let reason = side.iter().find_map(|it| it.speedup.as_ref().err())?;
     Some(Presence::NoBaseline { reason: reason.clone() })
 }

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
     Condition, Findings, Record, Workload,
-    across::{Differs, PassSize, SharedAnswer, SharedCell, Versus},
+    across::{Differs, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::Compare,
     fields::{self, Role},
     findings::{CellFinding, Estimate, Status, Verdict},
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The second run against the first. Above 1 the second is faster.
-pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Versus {
+pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
     let pairs = pair_up(first, second);
     let mut cells = Vec::new();
     let mut not_comparable: Vec<String> = Vec::new();
@@ -46,7 +46,7 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> Vers
     if first.0 == second.0 {
         not_comparable.push(format!("both are the run {}", first.0.id));
     }
-    Versus {
+    RunComparison {
         first: first.0.id.clone(),
         second: second.0.id.clone(),
         differs: environment(first.0, second.0),

@@ -2,7 +2,7 @@
 
 use schema::findings::Estimate;
 
-use super::Sample;
+use super::SortedValues;
 
 /// What may lie outside an interval on one side.
 const TAIL: f64 = 0.025;
@@ -19,7 +19,7 @@ const NORMAL: f64 = 1.959_964;
 /// The median, with the interval between two order statistics (the sign test turned around), which holds for any
 /// distribution, however skewed. Order statistics come in steps of confidence; 95 % lies between two of them, and is
 /// interpolated as Hettmansperger and Sheather do (Statistics & Probability Letters 4, 1986). `None` for a single value.
-pub fn median(sample: &Sample) -> Option<Estimate> {
+pub fn median(sample: &SortedValues) -> Option<Estimate> {
     let sorted = sample.values();
     let (depth, weight) = depth(sample.count());
     let between = |outer: f64, inner: f64| outer * (1.0 - weight) + inner * weight;
@@ -38,13 +38,13 @@ pub fn median(sample: &Sample) -> Option<Estimate> {
 /// positive and finite are left out; `None` when fewer than two are left.
 pub fn median_of_positive(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     let usable = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
-    let logs = median(&Sample::new(usable.map(f64::ln).collect())?)?;
+    let logs = median(&SortedValues::new(usable.map(f64::ln).collect())?)?;
     let estimate = Estimate { median: logs.median.exp(), ci_low: logs.ci_low.exp(), ci_high: logs.ci_high.exp() };
     [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite()).then_some(estimate)
 }
 
 /// An estimate from what ranks say, stretched where there are too few of them.
-fn interval(sample: &Sample, median: f64, mut ci_low: f64, mut ci_high: f64) -> Option<Estimate> {
+fn interval(sample: &SortedValues, median: f64, mut ci_low: f64, mut ci_high: f64) -> Option<Estimate> {
     let count = sample.count();
     // Ranks alone reach 1 - 2^(1-n): 93.75 % with five values, 50 % with two. The rest comes from Student's t.
     if let Some(student) = STUDENT.get(count.checked_sub(2)?) {
@@ -86,8 +86,8 @@ fn depth(count: usize) -> (usize, f64) {
 mod tests {
     use super::*;
 
-    fn sample(values: &[f64]) -> Sample {
-        Sample::new(values.to_vec()).unwrap()
+    fn sample(values: &[f64]) -> SortedValues {
+        SortedValues::new(values.to_vec()).unwrap()
     }
 
     #[test]

@@ -23,5 +23,5 @@ mod sums;
 pub use groups::{LEAST_RUNS, ratio_of_groups};
 pub use interval::{median, median_of_positive};
 pub use medians::ratio_of_medians;
-pub use sample::Sample;
+pub use sample::SortedValues;
 pub use sums::ratio_of_sums;

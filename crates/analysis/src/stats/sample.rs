@@ -2,18 +2,18 @@
 
 /// What the other functions of this module may take for granted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct SortedValues {
     sorted: Vec<f64>,
 }
 
-impl Sample {
+impl SortedValues {
     /// `None` when there is no value, or one that is not finite.
-    pub fn new(mut values: Vec<f64>) -> Option<Sample> {
+    pub fn new(mut values: Vec<f64>) -> Option<SortedValues> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
         }
         values.sort_by(f64::total_cmp);
-        Some(Sample { sorted: values })
+        Some(SortedValues { sorted: values })
     }
 
     pub fn values(&self) -> &[f64] {
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn nothing_and_nonsense_are_no_sample() {
-        assert_eq!(Sample::new(vec![]), None);
-        assert_eq!(Sample::new(vec![1.0, f64::NAN]), None);
-        assert_eq!(Sample::new(vec![f64::INFINITY]), None);
+        assert_eq!(SortedValues::new(vec![]), None);
+        assert_eq!(SortedValues::new(vec![1.0, f64::NAN]), None);
+        assert_eq!(SortedValues::new(vec![f64::INFINITY]), None);
     }
 
     #[test]
     fn known_answers() {
-        let sample = Sample::new(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
+        let sample = SortedValues::new(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!((sample.median(), sample.mean()), (2.5, 2.5));
         // R: quantile(c(1, 2, 3, 4), c(0.25, 0.975), type = 7) gives 1.750 and 3.925; sd(c(1, 2, 3, 4)) gives 1.290994.
         assert!((sample.quantile(0.25) - 1.75).abs() < 1e-12);

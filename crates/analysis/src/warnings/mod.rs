@@ -11,7 +11,7 @@ use schema::{
 
 use crate::{
     measured::{Cell, Run},
-    stats::Sample,
+    stats::SortedValues,
     verdict::MARGIN,
     words::{percent, size},
 };
@@ -155,7 +155,7 @@ fn loose_throttle(run: &Run) -> Option<String> {
     let excess = run.cells.iter().filter_map(|cell| {
         let allowed = cell.own.storage?.read_bytes_per_s? as f64;
         let rates = cell.passes.iter().filter_map(|pass| Some(pass.reading("device_read_bytes")? * 1e9 / pass.ns));
-        let rate = Sample::new(rates.collect())?.median();
+        let rate = SortedValues::new(rates.collect())?.median();
         (rate > allowed * (1.0 + THROTTLE_LEEWAY)).then_some((cell, rate, allowed))
     });
     let (cell, rate, allowed) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;

@@ -5,7 +5,7 @@ use schema::{
     Reading,
     experiment::{Unit, Variant},
     findings::{ClaimFinding, ClaimVerdict, FigureFinding},
-    record::{FilledRange, FolioOrder, Observation},
+    record::{FilledRange, FolioOrder, ScenarioResult},
 };
 
 use crate::support::{Lab, MIB, Pass};
@@ -679,7 +679,8 @@ fn scenarios_answer_yes_or_no_or_why_not() {
         space not testable here: the scenario did not run in this run
     "#]],
     );
-    let seen = |holds| Reading::Value(Observation { holds, evidence: "the 5th of 5 mappings failed: ENOMEM".into() });
+    let seen =
+        |holds| Reading::Value(ScenarioResult { holds, evidence: "the 5th of 5 mappings failed: ENOMEM".into() });
     lab.record.scenarios.insert("address-space".into(), seen(true));
     check(
         &lab,

@@ -340,7 +340,7 @@ fn a_fill_that_was_not_calibrated_has_no_prediction_and_no_account() {
     let mut lab = lab(&[Condition { fill: Some(Fill::Random), ..scan("4 KiB", State::Cached) }], |_, ns| ns);
     let accounts = |lab: &Lab| lab.analyze().costs.unwrap().accounts.len();
     let answer = |lab: &Lab, fill| {
-        let asked = analysis::Asked { fill: Some(fill), ..asked(RANGE, GIB) };
+        let asked = analysis::ForecastQuestion { fill: Some(fill), ..asked(RANGE, GIB) };
         analysis::forecast(&lab.record, &asked).unwrap().arms.remove(1).seconds
     };
     assert_eq!(accounts(&lab), 0);
@@ -536,8 +536,8 @@ fn a_tenth_of_the_cells_is_held_out_and_the_seed_draws_it() {
     assert_ne!(drawn(&lab.analyze()), drawn(&first));
 }
 
-fn asked(file_bytes: u64, memory_bytes: u64) -> analysis::Asked {
-    analysis::Asked {
+fn asked(file_bytes: u64, memory_bytes: u64) -> analysis::ForecastQuestion {
+    analysis::ForecastQuestion {
         arms: ["pread", "mmap", "stdio"].map(|it| it.parse().unwrap()).to_vec(),
         workload: Workload::Random,
         consume: Consume::Sum,
@@ -586,7 +586,7 @@ fn cold_lab(jobs: &[u64], slower: f64) -> Lab {
     let mut lab = lab(&[], |_, ns| ns);
     for &ops in jobs {
         let condition = Condition { state: State::Cold, ops, ..random("4 KiB", State::Cached) };
-        let asked = analysis::Asked {
+        let asked = analysis::ForecastQuestion {
             block_bytes: 4096,
             ops,
             state: State::Cold,
@@ -616,8 +616,12 @@ fn from_so_many_cold_reads_on_the_mapping_is_expected_to_be_faster() {
     assert!(it.reads.ci_low <= it.reads.median && it.reads.median <= it.reads.ci_high, "{:?}", it.reads);
     // The prediction that a user can ask for says the same on both sides.
     let ratio = |reads: f64| {
-        let asked =
-            analysis::Asked { block_bytes: 4096, ops: reads as u64, state: State::Cold, ..asked(file_bytes, u64::MAX) };
+        let asked = analysis::ForecastQuestion {
+            block_bytes: 4096,
+            ops: reads as u64,
+            state: State::Cold,
+            ..asked(file_bytes, u64::MAX)
+        };
         let arms = analysis::forecast(record, &asked).unwrap().arms;
         let [pread, mmap] = [0, 1].map(|at: usize| arms[at].seconds.value().unwrap().median);
         pread / mmap
@@ -797,7 +801,7 @@ proptest! {
         let json = serde_json::to_string(&findings).unwrap();
         serde_json::from_str::<Findings>(&json).unwrap();
         for fill in [None, Some(Fill::Random)] {
-            let _ = analysis::forecast(&lab.record, &analysis::Asked { fill, ..asked(page, page >> 1) });
+            let _ = analysis::forecast(&lab.record, &analysis::ForecastQuestion { fill, ..asked(page, page >> 1) });
         }
     }
 }
@@ -805,7 +809,7 @@ proptest! {
 #[test]
 fn pages_that_come_in_cost_what_was_planted_beside_the_device() {
     let lab = lab(&[random("1 MiB", State::Cold)], |_, ns| ns);
-    let asked = analysis::Asked { block_bytes: MIB, ops: 16, state: State::Cold, ..asked(RANGE, RANGE) };
+    let asked = analysis::ForecastQuestion { block_bytes: MIB, ops: 16, state: State::Cold, ..asked(RANGE, RANGE) };
     let pread = analysis::forecast(&lab.record, &asked).unwrap().arms.remove(0);
     let term = pread.terms.iter().find(|it| it.what == Quantity::PagesBroughtIn).unwrap();
     close_to(Some(term.unit_ns), WORLD.paged_in);
@@ -817,7 +821,7 @@ fn pages_that_come_in_cost_what_was_planted_beside_the_device() {
 fn threads_share_the_work_and_the_answer_says_that_this_is_the_least() {
     let record: schema::Record = serde_json::from_str(include_str!("../records/crossover.json")).unwrap();
     let forecast = |threads| {
-        let asked = analysis::Asked { threads, ..asked(40 * GIB, 16 * GIB) };
+        let asked = analysis::ForecastQuestion { threads, ..asked(40 * GIB, 16 * GIB) };
         analysis::forecast(&record, &asked).unwrap()
     };
     let (one, four) = (forecast(1), forecast(4));
@@ -833,13 +837,19 @@ fn threads_share_the_work_and_the_answer_says_that_this_is_the_least() {
 }
 
 /// What the first arm of a question takes in the planted world, in seconds; `None` where it has no answer.
-fn seconds(record: &schema::Record, asked: &analysis::Asked) -> Option<f64> {
+fn seconds(record: &schema::Record, asked: &analysis::ForecastQuestion) -> Option<f64> {
     let forecast = analysis::forecast(record, asked).unwrap();
     forecast.arms[0].seconds.value().map(|it| it.median)
 }
 
-fn question(arm: &str, workload: Workload, state: State) -> analysis::Asked {
-    analysis::Asked { arms: vec![arm.parse().unwrap()], workload, state, block_bytes: 4096, ..asked(GIB, GIB) }
+fn question(arm: &str, workload: Workload, state: State) -> analysis::ForecastQuestion {
+    analysis::ForecastQuestion {
+        arms: vec![arm.parse().unwrap()],
+        workload,
+        state,
+        block_bytes: 4096,
+        ..asked(GIB, GIB)
+    }
 }
 
 #[test]
@@ -847,9 +857,12 @@ fn a_scan_of_more_than_memory_holds_costs_read_and_mmap_what_the_device_costs() 
     let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
     for arm in ["read", "pread", "mmap"] {
         let of = |memory: u64, state| {
-            let blocks =
-                analysis::Asked { block_bytes: 65_536, ops: GIB / 65_536, ..question(arm, Workload::Scan, state) };
-            seconds(&record, &analysis::Asked { memory_bytes: memory, ..blocks }).unwrap()
+            let blocks = analysis::ForecastQuestion {
+                block_bytes: 65_536,
+                ops: GIB / 65_536,
+                ..question(arm, Workload::Scan, state)
+            };
+            seconds(&record, &analysis::ForecastQuestion { memory_bytes: memory, ..blocks }).unwrap()
         };
         let device = GIB as f64 * WORLD.device_byte / 1e9;
         let missing = of(GIB * 7 / 8, State::Cached);
@@ -868,7 +881,8 @@ fn a_scan_of_more_than_memory_holds_costs_read_and_mmap_what_the_device_costs() 
 fn random_places_miss_by_the_share_that_memory_lacks_and_a_cold_start_fills_memory_first() {
     let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
     let misses = |state, memory: u64, ops: u64| {
-        let asked = analysis::Asked { ops, memory_bytes: memory, ..question("pread", Workload::Random, state) };
+        let asked =
+            analysis::ForecastQuestion { ops, memory_bytes: memory, ..question("pread", Workload::Random, state) };
         let terms = analysis::forecast(&record, &asked).unwrap().arms.remove(0).terms;
         terms.iter().find(|it| it.what == Quantity::Requests).map_or(0.0, |it| it.count) / ops as f64
     };
@@ -896,7 +910,7 @@ fn one_byte_costs_one_fault_and_what_cannot_be_locked_has_no_number() {
     // A measured pass over one byte took 15.6 µs.
     let measured = serde_json::from_str(MEASURED).unwrap();
     assert!((5e-6..30e-6).contains(&seconds(&measured, &asked).unwrap()));
-    let locked = analysis::Asked { memory_bytes: MIB, ..question("mmap", Workload::Scan, State::Locked) };
+    let locked = analysis::ForecastQuestion { memory_bytes: MIB, ..question("mmap", Workload::Scan, State::Locked) };
     assert_eq!(seconds(&record, &locked), None);
 }
 
@@ -906,7 +920,7 @@ static MEASURED_COSTS: std::sync::LazyLock<Calibration> = std::sync::LazyLock::n
 });
 
 /// The same question with more memory, a larger file, or more reads.
-fn any_question() -> impl Strategy<Value = (analysis::Asked, u64)> {
+fn any_question() -> impl Strategy<Value = (analysis::ForecastQuestion, u64)> {
     const ARMS: &[&str] = &["pread", "read", "mmap", "mmap+random", "mmap+populate-read", "mmap+sequential", "direct"];
     let words = (
         prop::sample::select(ARMS),
@@ -919,7 +933,7 @@ fn any_question() -> impl Strategy<Value = (analysis::Asked, u64)> {
     (words, numbers, size(38)).prop_map(|((arm, workload, state, consume), numbers, more)| {
         let (file_bytes, block, ops, memory_bytes, threads) = numbers;
         let block_bytes = block.min(file_bytes);
-        let asked = analysis::Asked {
+        let asked = analysis::ForecastQuestion {
             consume,
             file_bytes,
             block_bytes,
@@ -927,7 +941,7 @@ fn any_question() -> impl Strategy<Value = (analysis::Asked, u64)> {
             threads,
             ..question(arm, workload, state)
         };
-        (analysis::Asked { ops, ..asked }, more)
+        (analysis::ForecastQuestion { ops, ..asked }, more)
     })
 }
 
@@ -944,7 +958,7 @@ proptest! {
         }
         let least = seconds(&record, &asked).unwrap();
         prop_assert!(least.is_finite() && least > 0.0);
-        let of = |change: &dyn Fn(&mut analysis::Asked)| {
+        let of = |change: &dyn Fn(&mut analysis::ForecastQuestion)| {
             let mut other = asked.clone();
             change(&mut other);
             (seconds(&record, &other).unwrap(), other)
@@ -954,7 +968,7 @@ proptest! {
         let (with_more_reads, other) = of(&|it| it.ops += more);
         prop_assert!(with_more_reads >= least * (1.0 - 1e-9), "{with_more_reads} < {least}: {other:?}");
         // A scan of a larger file has more blocks.
-        let whole = |it: &mut analysis::Asked| {
+        let whole = |it: &mut analysis::ForecastQuestion| {
             if it.workload == Workload::Scan {
                 it.ops = it.file_bytes.div_ceil(it.block_bytes);
             }
@@ -986,8 +1000,11 @@ fn where_no_device_says_how_much_is_read_ahead_the_most_of_the_machine_stands_fo
     record.target.device = Reading::unavailable("no block device under overlay");
     let mut seconds_with = |most: Option<u64>| {
         record.target.read_ahead_most_bytes = most;
-        let question =
-            analysis::Asked { block_bytes: 4096, ops: 100, ..question("mmap", Workload::Random, State::Cold) };
+        let question = analysis::ForecastQuestion {
+            block_bytes: 4096,
+            ops: 100,
+            ..question("mmap", Workload::Random, State::Cold)
+        };
         seconds(&record, &question).unwrap()
     };
     assert_eq!(seconds_with(None), seconds_with(Some(128 << 10)));
@@ -1016,7 +1033,7 @@ fn a_sum_that_is_known_of_memory_alone_is_not_taken_off_blocks_in_the_caches() {
 #[test]
 fn what_cannot_be_predicted_has_no_interval_to_speak_of() {
     let record = lab(&[], |_, ns| ns).record;
-    let unknown = analysis::Asked { threads: 2, ..question("stdio", Workload::Random, State::Cold) };
+    let unknown = analysis::ForecastQuestion { threads: 2, ..question("stdio", Workload::Random, State::Cold) };
     let forecast = analysis::forecast(&record, &unknown).unwrap();
     assert!(forecast.arms.iter().all(|it| it.seconds.value().is_none()));
     assert!(!forecast.remarks.iter().any(|it| it.contains("interval")), "{:?}", forecast.remarks);

@@ -1,10 +1,12 @@
 //! Runs beside each other, and cells over time: what is the same cell, and what is another.
 
-use schema::{Condition, Labels, Reading, Record, State, Workload, across::Versus, command::Spec, record::Outcome};
+use schema::{
+    Condition, Labels, Reading, Record, State, Workload, across::RunComparison, command::Spec, record::Outcome,
+};
 
 use crate::support::{Lab, scan};
 
-fn across(first: &Record, second: &Record) -> Versus {
+fn across(first: &Record, second: &Record) -> RunComparison {
     let (a, b) = (analysis::analyze(first), analysis::analyze(second));
     analysis::across((first, &a), (second, &b))
 }

@@ -8,27 +8,29 @@ use schema::{
 
 use crate::{
     cli::{AbArgs, Observe},
-    exit::{Outcome, Usage},
-    measure::{self, How},
+    exit::{Exit, UsageError},
+    measure::{self, RunSettings},
     output,
     progress::Line,
     subject::{self, Subject},
 };
 
-pub fn run(args: &AbArgs) -> Result<Outcome> {
+pub fn run(args: &AbArgs) -> Result<Exit> {
     if !args.name.is_empty() && args.name.len() != args.commands.len() {
         let (names, commands) = (args.name.len(), args.commands.len());
-        return Err(Usage(format!("{names} --name for {commands} commands; give each command one, or none")).into());
+        return Err(
+            UsageError(format!("{names} --name for {commands} commands; give each command one, or none")).into()
+        );
     }
     if let Some(folder) = args.file.iter().find(|it| it.is_dir()) {
-        return Err(Usage(format!("{} is a folder; use --dir for it", folder.display())).into());
+        return Err(UsageError(format!("{} is a folder; use --dir for it", folder.display())).into());
     }
     if let Some(file) = args.dir.iter().find(|it| it.is_file()) {
-        return Err(Usage(format!("{} is a file; use --file for it", file.display())).into());
+        return Err(UsageError(format!("{} is a file; use --file for it", file.display())).into());
     }
     let specs: Vec<Spec> = (0..args.commands.len()).map(|index| spec(args, index)).collect();
     let experiment = command::experiment(&specs, &args.state, &args.fill);
-    experiment.validate().map_err(|(_, message)| Usage(message))?;
+    experiment.validate().map_err(|(_, message)| UsageError(message))?;
     args.output.check()?;
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
@@ -37,20 +39,18 @@ pub fn run(args: &AbArgs) -> Result<Outcome> {
     let subject = Subject::of_named(&args.file, &args.dir, keep_cache, &interrupted)?;
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
-    let how = How {
+    let how = RunSettings {
         budget_binds,
         rounds: args.rounds,
         observed: observed(args),
         may_execute: true,
         store: store.as_ref(),
-        ..How::new(args.seed, budget, &interrupted, &line)
+        ..RunSettings::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
     Ok(match measured.outcome() {
-        Outcome::Answered | Outcome::NothingDecided if measure::lacks_an_arm(&measured.record.cells) => {
-            Outcome::Unavailable
-        }
+        Exit::Answered | Exit::NothingDecided if measure::lacks_an_arm(&measured.record.cells) => Exit::Unavailable,
         other => other,
     })
 }

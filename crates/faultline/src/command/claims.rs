@@ -6,11 +6,11 @@ use schema::{builtin, machine::MadeOn, units::nearest};
 
 use crate::{
     cli::ClaimsArgs,
-    exit::{Outcome, Usage},
+    exit::{Exit, UsageError},
     experiment, machine, output,
 };
 
-pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
+pub fn run(args: &ClaimsArgs) -> Result<Exit> {
     let store = history::Store::open(None)?;
     let mut found = Claims::new(experiment::built_in(builtin::STUDIES).collect());
     let whose = machine::whose(args.machine.as_deref(), &store);
@@ -30,7 +30,7 @@ pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
         let study = args.study.as_deref().unwrap_or_default();
         let near = nearest(study, names.iter().map(String::as_str));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
-        Usage(format!("no study {study:?} is built in, and no saved run has claims of it{hint}"))
+        UsageError(format!("no study {study:?} is built in, and no saved run has claims of it{hint}"))
     })?;
     output::print(&if args.json {
         report::claims_json(&ledger)
@@ -39,5 +39,5 @@ pub fn run(args: &ClaimsArgs) -> Result<Outcome> {
     })?;
     // As of other filters that leave nothing.
     let nothing = (args.study.is_some() || args.machine.is_some()) && ledger.entries.is_empty();
-    Ok(if nothing { Outcome::NothingDecided } else { Outcome::Answered })
+    Ok(if nothing { Exit::NothingDecided } else { Exit::Answered })
 }

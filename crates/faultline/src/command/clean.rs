@@ -4,9 +4,9 @@ use anyhow::Result;
 use history::{Owner, Removal};
 use lab::runtime::jvm;
 
-use crate::{cli::CleanArgs, exit::Outcome, output};
+use crate::{cli::CleanArgs, exit::Exit, output};
 
-pub fn run(args: &CleanArgs) -> Result<Outcome> {
+pub fn run(args: &CleanArgs) -> Result<Exit> {
     let journal = history::CleanupJournal::open(None)?;
     // What was removed is said at once: a failure further on must not hide it.
     let say = |text: String| output::print(&format!("{text}\n"));
@@ -55,7 +55,7 @@ pub fn run(args: &CleanArgs) -> Result<Outcome> {
     }
     failed += old_workers(args, &say)?;
     anyhow::ensure!(failed == 0, "{failed} of what was left behind could not be removed");
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }
 
 /// They are made again when they are needed, so they are no leftovers of a run. How many could not be removed.

@@ -8,11 +8,11 @@ use schema::{Findings, Record, SCHEMA_VERSION, across::Across, gate::Gate};
 
 use crate::{
     cli::CompareArgs,
-    exit::{Outcome, Usage},
+    exit::{Exit, UsageError},
     output,
 };
 
-pub fn run(args: &CompareArgs) -> Result<Outcome> {
+pub fn run(args: &CompareArgs) -> Result<Exit> {
     let json = args.json.then_some(Path::new("-"));
     let documents = [("--json", json), ("--markdown", args.markdown.as_deref()), ("--html", args.html.as_deref())];
     output::check(&documents, args.force)?;
@@ -24,7 +24,7 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     let (first, others) = sides.split_first().context("there is no run to compare")?;
     let is_together = |side: &Vec<Analyzed>| !args.fail_if.is_empty() && first.len().min(side.len()) >= LEAST_RUNS;
     if let Some(side) = others.iter().find(|it| it.len() < first.len() && !is_together(it)) {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "the first side has {} runs and another one {}: each run is compared with the one in the same place of the \
              first side, so that some of the first side would be left out",
             first.len(),
@@ -37,7 +37,7 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     let versus: Vec<_> = beside.map(|(second, first)| analysis::across(*first, *second)).collect();
     let gates: Vec<Option<Gate>> = args.fail_if.iter().map(|it| analysis::gate(it, first, others)).collect();
     if let Some((threshold, _)) = args.fail_if.iter().zip(&gates).find(|(_, gate)| gate.is_none()) {
-        return Err(Usage(format!("--fail-if {:?} matches no cell of these runs", threshold.text)).into());
+        return Err(UsageError(format!("--fail-if {:?} matches no cell of these runs", threshold.text)).into());
     }
     let across = Across { schema_version: SCHEMA_VERSION, versus, gates: gates.into_iter().flatten().collect() };
     // A gate has an answer of its own for runs that share no measured cell: what it is about is missing.
@@ -46,7 +46,7 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
     let together: Vec<&Vec<Analyzed>> = others.iter().filter(|it| is_together(it)).collect();
     let refused: Vec<String> = refused.chain(of_two_subjects(first, &together)).collect();
     if !args.anyway && !refused.is_empty() {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "these runs are not comparable: {}; --anyway compares them all the same",
             refused.join("; ")
         ))
@@ -71,10 +71,10 @@ pub fn run(args: &CompareArgs) -> Result<Outcome> {
         output::print(&report::across(&across, output::style(true)))?;
     }
     Ok(match () {
-        () if across.gates.iter().any(Gate::is_breached) => Outcome::Breached,
-        () if across.gates.iter().any(Gate::judged_nothing) => Outcome::NothingDecided,
-        () if across.versus.iter().all(|it| it.cells.is_empty()) => Outcome::NothingDecided,
-        () => Outcome::Answered,
+        () if across.gates.iter().any(Gate::is_breached) => Exit::Breached,
+        () if across.gates.iter().any(Gate::judged_nothing) => Exit::NothingDecided,
+        () if across.versus.iter().all(|it| it.cells.is_empty()) => Exit::NothingDecided,
+        () => Exit::Answered,
     })
 }
 
@@ -99,7 +99,7 @@ fn load(store: &history::Store, side: &str) -> Result<Vec<(Record, Findings)>> {
     for which in names {
         let record = store.load(which)?;
         if runs.iter().any(|(other, _)| *other == record) {
-            return Err(Usage(format!("{side:?} names the run {} twice", record.id)).into());
+            return Err(UsageError(format!("{side:?} names the run {} twice", record.id)).into());
         }
         let findings = analysis::analyze(&record);
         runs.push((record, findings));

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     cli::DoctorArgs,
-    exit::{Outcome, Stopped},
+    exit::{Exit, Stopped},
     measure::interrupt_flag,
     output,
     progress::Line,
@@ -16,7 +16,7 @@ use crate::{
 /// Large enough for every alignment, small enough to be made anywhere.
 const TEST_FILE_BYTES: u64 = 4 << 20;
 
-pub fn run(args: &DoctorArgs) -> Result<Outcome> {
+pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let interrupted = interrupt_flag()?;
     let store = history::Store::open(None);
     let subject = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true))?;
@@ -40,5 +40,5 @@ pub fn run(args: &DoctorArgs) -> Result<Outcome> {
     };
     let entries: Vec<(String, String)> = checks.iter().map(entry).collect();
     output::print(&report::listing(&entries, 30, output::terminal_width()))?;
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }

@@ -7,9 +7,9 @@ use schema::{
     saved::{History, Wanted},
 };
 
-use crate::{cli::HistoryArgs, exit::Outcome, machine, output};
+use crate::{cli::HistoryArgs, exit::Exit, machine, output};
 
-pub fn run(args: &HistoryArgs) -> Result<Outcome> {
+pub fn run(args: &HistoryArgs) -> Result<Exit> {
     let store = history::Store::open(None)?;
     let mut index = history::Index::open(&store)?;
     if let Some(reason) = &index.only_in_memory {
@@ -46,5 +46,5 @@ pub fn run(args: &HistoryArgs) -> Result<Outcome> {
     let nothing = if args.cell.is_empty() { history.runs.is_empty() } else { history.cells.is_empty() };
     let said = [&args.target, &args.experiment, &args.since, &args.until].iter().any(|it| it.is_some());
     let filtered = said || matches!(wanted.machine, Whose::Named(_)) || !args.cell.is_empty();
-    Ok(if nothing && filtered { Outcome::NothingDecided } else { Outcome::Answered })
+    Ok(if nothing && filtered { Exit::NothingDecided } else { Exit::Answered })
 }

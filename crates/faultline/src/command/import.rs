@@ -3,9 +3,9 @@
 use anyhow::Result;
 use history::Imported;
 
-use crate::{cli::ImportArgs, exit::Outcome, output};
+use crate::{cli::ImportArgs, exit::Exit, output};
 
-pub fn run(args: &ImportArgs) -> Result<Outcome> {
+pub fn run(args: &ImportArgs) -> Result<Exit> {
     let store = history::Store::open(None)?;
     let mut failed = 0;
     for file in &args.files {
@@ -22,5 +22,5 @@ pub fn run(args: &ImportArgs) -> Result<Outcome> {
         }
     }
     anyhow::ensure!(failed == 0, "{failed} of {} files could not be imported", args.files.len());
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }

@@ -7,15 +7,15 @@ use schema::{
     machine::{MadeOn, Origin, Whose},
 };
 
-use crate::{cli::InspectArgs, exit::Outcome, machine, output};
+use crate::{cli::InspectArgs, exit::Exit, machine, output};
 
-pub fn run(args: &InspectArgs) -> Result<Outcome> {
+pub fn run(args: &InspectArgs) -> Result<Exit> {
     let seen = look(args)?;
     output::print(&match args.json {
         true => report::inspection_json(&seen),
         false => report::inspection(&seen, output::style(false)),
     })?;
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }
 
 /// A file of that name comes before a process of that number; `./4711` is always the file.

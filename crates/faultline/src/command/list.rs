@@ -8,12 +8,12 @@ use schema::{
 
 use crate::{
     cli::{ListArgs, Listed},
-    exit::Outcome,
+    exit::Exit,
     experiment::built_in,
     output,
 };
 
-pub fn run(args: &ListArgs) -> Result<Outcome> {
+pub fn run(args: &ListArgs) -> Result<Exit> {
     let mut entries: Vec<(String, String)> = Vec::new();
     let mut line = |name: &str, about: &str| entries.push((name.to_string(), about.to_string()));
     match args.what {
@@ -52,7 +52,7 @@ pub fn run(args: &ListArgs) -> Result<Outcome> {
         }
     }
     output::print(&report::listing(&entries, 24, output::terminal_width()))?;
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }
 
 fn option(line: &mut impl FnMut(&str, &str), option: &OptionSpec) {

@@ -1,6 +1,6 @@
 //! `faultline predict`: what something would take that was not measured, at the unit costs of this machine.
 
-use analysis::Asked;
+use analysis::ForecastQuestion;
 use anyhow::{Result, anyhow, bail};
 use schema::{
     Condition, Experiment, Fill, Record, Skip, builtin,
@@ -10,15 +10,15 @@ use schema::{
 
 use crate::{
     cli::PredictArgs,
-    exit::{Outcome, Stopped, Usage},
+    exit::{Exit, Stopped, UsageError},
     machine,
-    measure::{self, How},
+    measure::{self, RunSettings},
     output,
     progress::Line,
     subject::Subject,
 };
 
-pub fn run(args: &PredictArgs) -> Result<Outcome> {
+pub fn run(args: &PredictArgs) -> Result<Exit> {
     let store = history::Store::open(None)?;
     let whose = machine::whose(args.machine.as_deref(), &store);
     let record = match &args.run {
@@ -49,7 +49,7 @@ pub fn run(args: &PredictArgs) -> Result<Outcome> {
         report::forecast(&forecast, output::style(false))
     })?;
     let known = forecast.arms.iter().any(|arm| arm.seconds.value().is_some());
-    Ok(if known { Outcome::Answered } else { Outcome::NothingDecided })
+    Ok(if known { Exit::Answered } else { Exit::NothingDecided })
 }
 
 /// Of the newest of them, so many are looked at.
@@ -105,7 +105,8 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let line = Line::new(args.json);
     let store = history::Store::open(None).ok();
     let subject = Subject::open(&args.dir, Some(SIZE.min(free(args)?)), 1, false, &interrupted, &line)?;
-    let how = How { store: store.as_ref(), ..How::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
+    let how =
+        RunSettings { store: store.as_ref(), ..RunSettings::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
     let record = measure::measure(&experiment, &subject, &how)?.record;
     if record.partial.is_some() {
         return Err(
@@ -121,27 +122,29 @@ const SIZE: u64 = 512 << 20;
 /// A tenth of what is free, and a mebibyte at least.
 fn free(args: &PredictArgs) -> Result<u64> {
     if !args.dir.is_dir() {
-        return Err(Usage(format!("{} is no folder; --dir says where to calibrate", args.dir.display())).into());
+        return Err(UsageError(format!("{} is no folder; --dir says where to calibrate", args.dir.display())).into());
     }
     Ok((lab::fixture::free_bytes(&args.dir)? / 10).max(1 << 20))
 }
 
-fn asked(args: &PredictArgs, record: &Record) -> Result<Asked> {
+fn asked(args: &PredictArgs, record: &Record) -> Result<ForecastQuestion> {
     let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
     if args.fill != Fill::Sequential && !args.state.is_filled() {
-        return Err(
-            Usage(format!("--fill is for states that live in the page cache, and {} does not", args.state)).into()
-        );
+        return Err(UsageError(format!(
+            "--fill is for states that live in the page cache, and {} does not",
+            args.state
+        ))
+        .into());
     }
     if file_bytes == 0 || block_bytes == 0 {
-        return Err(Usage("a file and a block need at least one byte".into()).into());
+        return Err(UsageError("a file and a block need at least one byte".into()).into());
     }
     // A run would not measure it either.
     let asked = Condition { workload: args.workload, block_bytes, ..Condition::plain(file_bytes) };
     if let Some(skip) = Skip::for_its_size(&asked) {
-        return Err(Usage(skip.to_string()).into());
+        return Err(UsageError(skip.to_string()).into());
     }
-    Ok(Asked {
+    Ok(ForecastQuestion {
         arms: args.method.clone(),
         workload: args.workload,
         consume: args.consume,

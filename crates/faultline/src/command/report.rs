@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use crate::{cli::ReportArgs, exit::Outcome, output};
+use crate::{cli::ReportArgs, exit::Exit, output};
 
-pub fn run(args: &ReportArgs) -> Result<Outcome> {
+pub fn run(args: &ReportArgs) -> Result<Exit> {
     args.output.check()?;
     let store = history::Store::open(None)?;
     let record = store.load(&args.run)?;
     let findings = analysis::analyze(&record);
     output::emit(&record, &findings, None, &args.output, !args.output.quiet)?;
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }

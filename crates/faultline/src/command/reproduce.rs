@@ -9,9 +9,9 @@ use schema::{Bytes, Experiment, builtin};
 use crate::{
     cli::ReproduceArgs,
     dry_run::{self, Planned},
-    exit::{Outcome, Usage},
+    exit::{Exit, UsageError},
     experiment,
-    measure::{self, How},
+    measure::{self, RunSettings},
     output,
     progress::Line,
     subject::{self, Subject},
@@ -22,7 +22,7 @@ const BUDGET: Duration = Duration::from_secs(110);
 /// At the published sizes.
 const FULL_BUDGET: Duration = Duration::from_secs(15 * 60);
 
-pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
+pub fn run(args: &ReproduceArgs) -> Result<Exit> {
     if args.studies.is_empty() {
         return list();
     }
@@ -36,20 +36,22 @@ pub fn run(args: &ReproduceArgs) -> Result<Outcome> {
     Ok(together(&outcomes))
 }
 
-fn list() -> Result<Outcome> {
+fn list() -> Result<Exit> {
     let studies: Vec<Experiment> = experiment::built_in(builtin::STUDIES).collect();
     output::print(&report::studies(&studies, output::style(false)))?;
-    Ok(Outcome::Answered)
+    Ok(Exit::Answered)
 }
 
 /// Everything that can be known before anything is written.
 fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
     if !args.dir.is_dir() {
-        return Err(Usage(format!("{} is no folder; --dir says where test files are made", args.dir.display())).into());
+        return Err(
+            UsageError(format!("{} is no folder; --dir says where test files are made", args.dir.display())).into()
+        );
     }
     if let Some(option) = args.output.of_one_run().filter(|_| studies.len() != 1) {
         let count = studies.len();
-        return Err(Usage(format!("{option} takes one study, not {count}: each has a document of its own")).into());
+        return Err(UsageError(format!("{option} takes one study, not {count}: each has a document of its own")).into());
     }
     if args.dry_run {
         return args.output.check_plan();
@@ -69,14 +71,14 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
     }
 }
 
-fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Outcome> {
+fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Exit> {
     let size = Some(file_bytes(study, args.full));
     let ((budget, budget_binds), rounds, seed, target) = (budget(args), args.rounds, args.seed, &args.dir);
     let planned = Planned { experiment: study, target, size, budget, budget_binds, rounds, seed, asked_for: false };
     dry_run::show(&planned, &args.output)
 }
 
-fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome>> {
+fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Exit>> {
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
     let mut outcomes = Vec::new();
@@ -91,13 +93,13 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Outcome
         let (size, keep_cache) = (Some(file_bytes(study, args.full)), subject::keeps_cache(study));
         let subject = Subject::open(&args.dir, size, args.seed, keep_cache, &interrupted, &line)?;
         let (budget, budget_binds) = budget(args);
-        let how = How {
+        let how = RunSettings {
             budget_binds,
             rounds: args.rounds,
             may_set_up: args.allow_setup,
             timeline: args.timeline,
             store: store.as_ref(),
-            ..How::new(args.seed, budget, &interrupted, &line)
+            ..RunSettings::new(args.seed, budget, &interrupted, &line)
         };
         let measured = measure::measure(study, &subject, &how)?;
         output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, args.details)?;
@@ -116,7 +118,7 @@ fn budget(args: &ReproduceArgs) -> (Duration, bool) {
 }
 
 /// Of several studies: stopped, or failed, or answered if any of them was.
-fn together(outcomes: &[Outcome]) -> Outcome {
-    let first = [Outcome::Interrupted, Outcome::EveryPassFailed, Outcome::Answered];
-    first.into_iter().find(|it| outcomes.contains(it)).unwrap_or(Outcome::NothingDecided)
+fn together(outcomes: &[Exit]) -> Exit {
+    let first = [Exit::Interrupted, Exit::EveryPassFailed, Exit::Answered];
+    first.into_iter().find(|it| outcomes.contains(it)).unwrap_or(Exit::NothingDecided)
 }

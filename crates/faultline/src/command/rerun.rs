@@ -12,19 +12,19 @@ use schema::{Bytes, Experiment, Record, SCHEMA_VERSION, across::Across, machine:
 
 use crate::{
     cli::RerunArgs,
-    exit::{Outcome, Usage},
-    measure::{self, How},
+    exit::{Exit, UsageError},
+    measure::{self, RunSettings},
     output,
     progress::Line,
     subject::{self, Subject},
 };
 
-pub fn run(args: &RerunArgs) -> Result<Outcome> {
+pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
     let (before, origin) = history::Store::open(None)?.find(&args.run)?;
     let experiment = check(&before, args)?;
     if origin != Origin::Own && args.target.is_none() {
-        return Err(Usage(format!(
+        return Err(UsageError(format!(
             "the run {} was not made here, and measured {}; --target names a file to measure instead, or a folder for a \
              test file of {}",
             before.id,
@@ -48,13 +48,13 @@ pub fn run(args: &RerunArgs) -> Result<Outcome> {
         Subject::open(&target, size, before.seed, keep_cache, &interrupted, &line)?
     };
     args.output.spare_all(|path| subject.target.named.as_ref().is_some_and(|named| named.holds(path)))?;
-    let how = How {
+    let how = RunSettings {
         budget_binds: args.rounds.is_none(),
         rounds: args.rounds,
         observed: watched(&before),
         may_execute: args.run_commands,
         store: store.as_ref(),
-        ..How::new(before.seed, budget(&before)?, &interrupted, &line)
+        ..RunSettings::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;
     let findings = analysis::analyze(&before);
@@ -86,7 +86,7 @@ fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf
         (Some(target), _) => vec![target.clone()],
         (None, None) => vec![before.target.path.clone().into()],
         (None, Some(files)) if files.folders == 0 && files.count > files.named.len() as u64 => {
-            return Err(Usage(format!(
+            return Err(UsageError(format!(
                 "the run {} had {} files named, and its record keeps the first {}; run `faultline ab` with them again",
                 before.id,
                 files.count,
@@ -105,14 +105,14 @@ fn check(before: &Record, args: &RerunArgs) -> Result<Experiment> {
     let experiment = before
         .experiment
         .resolved()
-        .map_err(|why| Usage(format!("the experiment of run {} cannot be made again: {why}", before.id)))?;
+        .map_err(|why| UsageError(format!("the experiment of run {} cannot be made again: {why}", before.id)))?;
     let lines = commands(&experiment);
     if lines.is_empty() || args.run_commands {
         return Ok(experiment);
     }
     // A message has one line.
     let lines: Vec<String> = lines.iter().map(|line| format!("{line:?}")).collect();
-    Err(Usage(format!(
+    Err(UsageError(format!(
         "the run {} executed commands, and a record may come from somebody else. Read them, and say --run-commands to \
          have them executed here: {}",
         before.id,
@@ -145,7 +145,7 @@ fn target(before: &Record, args: &RerunArgs) -> Result<(PathBuf, Option<u64>)> {
         Some(file) => Ok((file.clone(), None)),
         None if before.target.made_here => in_folder(PathBuf::from(".")),
         None if was.is_file() => Ok((was, None)),
-        None => Err(Usage(format!(
+        None => Err(UsageError(format!(
             "the run {} measured {}, which is not here; --target names a file to measure instead, or a folder for a test file of {}",
             before.id,
             before.target.path,
@@ -165,7 +165,7 @@ fn size(before: &Record, args: &RerunArgs, folder: &Path) -> Result<Option<u64>>
     match args.size {
         Some(size) => Ok(Some(size.0)),
         None if said.0 <= free / 2 => Ok(Some(said.0)),
-        None => Err(Usage(format!(
+        None => Err(UsageError(format!(
             "the run {} had a file of {said}, and {} are free in {}: more than half of that is written only when --size \
              says so, or try another folder with --target",
             before.id,
@@ -180,5 +180,7 @@ fn budget(before: &Record) -> Result<Duration> {
     Duration::try_from_secs_f64(before.budget_s)
         .ok()
         .filter(|it| (1..=365 * 86_400).contains(&it.as_secs()))
-        .ok_or_else(|| Usage(format!("the run {} has an invalid budget of {} s", before.id, before.budget_s)).into())
+        .ok_or_else(|| {
+            UsageError(format!("the run {} has an invalid budget of {} s", before.id, before.budget_s)).into()
+        })
 }

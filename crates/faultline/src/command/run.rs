@@ -5,15 +5,15 @@ use anyhow::Result;
 use crate::{
     cli::RunArgs,
     dry_run::{self, Planned},
-    exit::Outcome,
+    exit::Exit,
     experiment,
-    measure::{self, How, RunResult},
+    measure::{self, RunResult, RunSettings},
     output,
     progress::Line,
     subject::{self, Subject},
 };
 
-pub fn run(args: &RunArgs) -> Result<Outcome> {
+pub fn run(args: &RunArgs) -> Result<Exit> {
     let experiment = experiment::load(args)?;
     subject::spare(&experiment, &args.target)?;
     let size = args.size.map(|size| size.0);
@@ -34,14 +34,14 @@ pub fn run(args: &RunArgs) -> Result<Outcome> {
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = Subject::open(&args.target, size, args.seed, keep_cache, &interrupted, &line)?;
-    let how = How {
+    let how = RunSettings {
         budget_binds,
         rounds: args.rounds,
         counted: args.counted,
         may_set_up: args.allow_setup,
         timeline: args.timeline,
         store: store.as_ref(),
-        ..How::new(args.seed, budget, &interrupted, &line)
+        ..RunSettings::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;
     output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
@@ -53,12 +53,10 @@ fn asked_for(args: &RunArgs) -> bool {
     !args.method.is_empty() || schema::builtin::find(&args.experiment).is_none()
 }
 
-fn outcome(measured: &RunResult, args: &RunArgs) -> Outcome {
+fn outcome(measured: &RunResult, args: &RunArgs) -> Exit {
     match measured.outcome() {
-        Outcome::Answered | Outcome::NothingDecided
-            if asked_for(args) && measure::lacks_an_arm(&measured.record.cells) =>
-        {
-            Outcome::Unavailable
+        Exit::Answered | Exit::NothingDecided if asked_for(args) && measure::lacks_an_arm(&measured.record.cells) => {
+            Exit::Unavailable
         }
         other => other,
     }

@@ -294,7 +294,7 @@ fn after_a_pass_neither_descriptor_nor_mapping_of_the_file_is_left() {
     let size = SIZES[5];
     let files = Files::new(&[size]);
     let path = files.path(size);
-    let identity = sys::process::Identity::of(&std::fs::metadata(&path).unwrap(), path.to_str().unwrap());
+    let identity = sys::process::MappedFile::of(&std::fs::metadata(&path).unwrap(), path.to_str().unwrap());
     let held = |link: &Link| {
         let folder = std::fs::read_dir(format!("/proc/{}/fd", link.pid())).unwrap();
         let links = folder.flatten().filter_map(|it| std::fs::read_link(it.path()).ok());

@@ -41,17 +41,17 @@ impl Since {
 }
 
 /// What is seen of the folios of a file, by both ways that there are.
-pub(super) struct Look {
+pub(super) struct FolioSizes {
     pub(super) orders: Result<BTreeMap<u32, u64>, String>,
     per_fault: Option<Vec<u64>>,
 }
 
-impl Look {
+impl FolioSizes {
     /// Of several files, the largest stands for all.
-    pub(super) fn at(target: &Target, range: Span) -> Look {
+    pub(super) fn at(target: &Target, range: Span) -> FolioSizes {
         let bytes = range.bytes.min(target.bytes);
         let orders = sys::folio::orders(&target.file, range.offset, bytes);
-        Look {
+        FolioSizes {
             orders: orders.map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}")),
             per_fault: sys::folio::pages_per_fault(&target.file, range.offset, bytes, fill::SAMPLES).ok(),
         }

@@ -9,7 +9,7 @@ use schema::{
 
 use super::{
     Bench,
-    filled::{Filled, Look, Noted, Since},
+    filled::{Filled, FolioSizes, Noted, Since},
 };
 use crate::{
     link::Trouble,
@@ -100,7 +100,7 @@ impl Bench<'_> {
         method: String,
         elapsed_ns: u64,
     ) -> Result<(), Trouble> {
-        let look = Look::at(copy.as_deref().unwrap_or(self.target), range);
+        let look = FolioSizes::at(copy.as_deref().unwrap_or(self.target), range);
         let folios = look.folios();
         folios.as_ref().map_or(Ok(()), |it| fill::verify(fill, it)).map_err(Trouble::Unavailable)?;
         let writes = self.record.conditions.iter().any(|it| it.workload.writes());
@@ -134,8 +134,8 @@ impl Bench<'_> {
         let target = filled.copy.as_deref().unwrap_or(self.target);
         // Looking must not bring back what left the page cache; the passes looked at that themselves.
         let resident = state::verify_before(State::Cached, &target.residency(filled.range));
-        let look = resident.map(|()| Look::at(target, filled.range));
-        let seen = look.as_ref().ok().and_then(Look::folios).zip(filled.noted.folios.as_ref());
+        let look = resident.map(|()| FolioSizes::at(target, filled.range));
+        let seen = look.as_ref().ok().and_then(FolioSizes::folios).zip(filled.noted.folios.as_ref());
         let changed = seen.and_then(|(is, was)| Some((fill::changed_share(was, &is)?, fill::may_change(was))));
         let entry = &mut self.record.fills[filled.noted.entry];
         entry.looked_again = Some(match (look, changed) {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn passes_since_the_last_look_at_folios_that_changed_are_invalid_and_no_others() {
-        let planted = planted::Plan { jobs: true, ..planted::Plan::default() }.plant().record;
+        let planted = planted::Planting { jobs: true, ..planted::Planting::default() }.plant().record;
         let mut record = planted.clone();
         let of_fill = |cell: usize| planted.conditions[planted.cells[cell].condition].fill() == Some(Fill::Random);
         let first = planted.samples.iter().position(|it| of_fill(it.cell)).unwrap();

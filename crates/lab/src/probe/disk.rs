@@ -4,9 +4,9 @@
 use schema::record::Reading;
 use sys::device::{Disk, DiskCounters};
 
-use super::{Kind, Probe, difference};
+use super::{Probe, ProbeKind, difference};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "disk",
     about: "requests and bytes of the disk under the file, all processes together, from sysfs",
     readings: &[

@@ -3,13 +3,13 @@
 //! count of a counted pass (`tlb_flushes`) sees those too.
 
 use super::{
-    Kind,
+    ProbeKind,
     twice::{Twice, rise, text},
 };
 
 const READINGS: &[&str] = &["tlb_interrupts"];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "interrupts",
     about: "TLB shootdown interrupts of all processors, from /proc/interrupts",
     readings: READINGS,

@@ -4,7 +4,7 @@
 use schema::record::Reading;
 use sys::cgroup::{self, Memory};
 
-use super::{Kind, Probe, difference};
+use super::{Probe, ProbeKind, difference};
 
 /// A reading, and where its number stands.
 type Row = (&'static str, fn(&Memory) -> Option<u64>);
@@ -27,7 +27,7 @@ const COUNTERS: &[Row] = &[
     ("group_limit_hits", |it| it.limit_hits),
 ];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "memory-group",
     about: "what the worker's memory cgroup holds after the pass, and faults, refaults and limit hits in it, from memory.stat",
     readings: &[

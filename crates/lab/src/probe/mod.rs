@@ -31,7 +31,7 @@ pub trait Probe {
 }
 
 /// An entry of the table.
-pub struct Kind {
+pub struct ProbeKind {
     pub name: &'static str,
     pub about: &'static str,
     /// Names of its readings, with their units at the end.
@@ -41,7 +41,7 @@ pub struct Kind {
 
 /// Every probe, in the order `faultline list probes` prints them. They are stopped in reverse order, so that those of the
 /// whole machine have the others between them and the pass, and those of the worker lie close around it.
-pub const PROBES: &[Kind] = &[
+pub const PROBES: &[ProbeKind] = &[
     smaps_rollup::KIND,
     memory_group::KIND,
     interrupts::KIND,
@@ -86,7 +86,7 @@ impl Probes {
 ///
 /// # Errors
 /// It sees nothing at all: why, and what would change that.
-pub fn try_out(kind: &Kind, target: &Target) -> Result<String, String> {
+pub fn try_out(kind: &ProbeKind, target: &Target) -> Result<String, String> {
     let pid = std::process::id();
     let mut probe = (kind.make)(target);
     probe.start(pid);

@@ -2,7 +2,7 @@
 //! stall information. The totals are brought up to date whenever they are read (psi_show in kernel/sched/psi.c).
 
 use super::{
-    Kind,
+    ProbeKind,
     twice::{Twice, rise, text},
 };
 
@@ -15,7 +15,7 @@ const READINGS: &[&str] = &[
     "pressure_cpu_some_ns",
 ];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "pressure",
     about: "time in which some task, or all, waited for disk, memory or a processor, whole machine, from /proc/pressure",
     readings: READINGS,

@@ -3,9 +3,9 @@
 
 use schema::record::Reading;
 
-use super::{Kind, Probe, difference};
+use super::{Probe, ProbeKind, difference};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "proc-io",
     about: "read and write calls and device bytes of the worker, from /proc/PID/io",
     readings: &["read_calls", "read_call_bytes", "write_calls", "device_read_bytes", "device_write_bytes"],

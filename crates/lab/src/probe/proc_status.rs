@@ -3,9 +3,9 @@
 
 use schema::record::Reading;
 
-use super::{Kind, Probe};
+use super::{Probe, ProbeKind};
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "proc-status",
     about: "peak resident memory of the worker, mapped file pages included, from VmHWM",
     readings: &["peak_memory_bytes"],

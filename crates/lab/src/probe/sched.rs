@@ -3,14 +3,14 @@
 //! switches, which cold passes are full of (docs/METHODOLOGY.md, "Probes"). Counted passes have those events.
 
 use super::{
-    Kind,
+    ProbeKind,
     schedstat::{of_threads, sum},
     twice::Twice,
 };
 
 const READINGS: &[&str] = &["migrations"];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "sched",
     about: "migrations of the worker's threads from one processor to another, from /proc/PID/sched",
     readings: READINGS,

@@ -4,13 +4,13 @@
 use std::{collections::BTreeMap, fs};
 
 use super::{
-    Kind,
+    ProbeKind,
     twice::{Twice, rise},
 };
 
 const READINGS: &[&str] = &["run_ns", "run_wait_ns", "run_slices"];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "schedstat",
     about: "time on a processor and time waiting for one, of the worker's threads, from /proc/PID/schedstat",
     readings: READINGS,

@@ -3,7 +3,7 @@
 
 use schema::record::Reading;
 
-use super::{Kind, Probe, twice::text};
+use super::{Probe, ProbeKind, twice::text};
 
 /// A reading, and the fields of the file that it sums.
 const SUMS: &[(&str, &[&str])] = &[
@@ -14,7 +14,7 @@ const SUMS: &[(&str, &[&str])] = &[
     ("memory_huge_bytes", &["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"]),
 ];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "smaps-rollup",
     about: "what the worker has in its page table after the pass, from /proc/PID/smaps_rollup",
     readings: &[SUMS[0].0, SUMS[1].0, SUMS[2].0, SUMS[3].0, SUMS[4].0],

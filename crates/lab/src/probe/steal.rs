@@ -2,13 +2,13 @@
 //! hundredths of a second, so that a short pass sees none or a whole one; sums over passes are what to believe.
 
 use super::{
-    Kind,
+    ProbeKind,
     twice::{Twice, rise, text},
 };
 
 const READINGS: &[&str] = &["stolen_ns"];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "steal",
     about: "processor time that the hypervisor gave to others, all processors, from /proc/stat",
     readings: READINGS,

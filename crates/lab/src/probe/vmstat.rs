@@ -2,7 +2,7 @@
 //! had been pushed out, write-back. Of the whole machine, so that it shows activity of others.
 
 use super::{
-    Kind,
+    ProbeKind,
     twice::{Twice, rise, text},
 };
 
@@ -26,7 +26,7 @@ const READINGS: &[&str] = &[
     "vmstat_thp_file_mapped",
 ];
 
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: ProbeKind = ProbeKind {
     name: "vmstat",
     about: "faults, reclaim, refaults and write-back of the whole machine, from /proc/vmstat",
     readings: READINGS,

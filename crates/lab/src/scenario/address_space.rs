@@ -4,7 +4,7 @@
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
-use schema::{Arm, Bytes, Span, protocol::Job, record::Observation};
+use schema::{Arm, Bytes, Span, protocol::Job, record::ScenarioResult};
 
 use super::{Scenario, Scene};
 use crate::{
@@ -34,13 +34,13 @@ enum Way {
     Map,
 }
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let window = scene.target.bytes.min(WINDOW_BYTES);
     decide(window, |way, limit| attempt(scene.target, way, limit, window, scene.interrupted))
 }
 
 /// `attempt` has every thread read or map a window under a limit.
-fn decide(window: u64, mut attempt: impl FnMut(Way, u64) -> Result<(), Trouble>) -> Result<Observation, String> {
+fn decide(window: u64, mut attempt: impl FnMut(Way, u64) -> Result<(), Trouble>) -> Result<ScenarioResult, String> {
     let mapped = window * u64::from(THREADS);
     if mapped < MAPPED_LEAST {
         return Err(format!(
@@ -75,7 +75,7 @@ fn decide(window: u64, mut attempt: impl FnMut(Way, u64) -> Result<(), Trouble>)
     let read =
         format!("{THREADS} threads read {} each under an address-space limit of {}", Bytes(window), Bytes(enough));
     let Some(refusal) = works(Way::Map, enough)? else {
-        return Ok(Observation {
+        return Ok(ScenarioResult {
             holds: false,
             evidence: format!("{read}, and as many mapped it under the same limit"),
         });
@@ -89,7 +89,7 @@ fn decide(window: u64, mut attempt: impl FnMut(Way, u64) -> Result<(), Trouble>)
             return Err(format!("mapping fails with {} of address space too: {reason}", Bytes(more / 2)));
         }
     }
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: true,
         evidence: format!(
             "{read}; mapping it failed under the same limit ({refusal}) and worked under one of {}",
@@ -124,7 +124,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// Processes that need so much to start, and so much for every mapping.
-    fn with_needs(start: u64, mapping: u64, window: u64) -> Result<Observation, String> {
+    fn with_needs(start: u64, mapping: u64, window: u64) -> Result<ScenarioResult, String> {
         decide(window, |way, limit| {
             let mapped = if way == Way::Map { mapping * u64::from(THREADS) } else { 0 };
             if start + mapped <= limit { Ok(()) } else { Err(Trouble::Failed("Cannot allocate memory".into())) }

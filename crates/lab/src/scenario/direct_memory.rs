@@ -6,7 +6,7 @@ use std::time::Duration;
 use schema::{
     Arm, Bytes, Span,
     protocol::{Done, Job},
-    record::Observation,
+    record::ScenarioResult,
 };
 
 use super::{Scenario, Scene, scratch::Scratch};
@@ -24,7 +24,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 const LIMIT_BYTES: u64 = 1 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let scratch = Scratch::beside(scene.target, BLOCK_BYTES / sys::page_bytes())?;
     let by_buffer = attempt(scene, "jvm/channel-direct", &scratch);
     let by_mapping = attempt(scene, "jvm/mapped", &scratch);
@@ -39,7 +39,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         Err(Trouble::Interrupted) => Err("interrupted".to_string()),
     };
     let (buffer, mapping) = (said(by_buffer)?, said(by_mapping)?);
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: mapping.0 && !buffer.0,
         evidence: format!(
             "with MaxDirectMemorySize of {limit}, through a direct buffer of {block}: {}; through a mapping of {block}: {}",

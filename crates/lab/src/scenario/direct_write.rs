@@ -3,7 +3,7 @@
 use std::{fs::File, os::fd::AsFd};
 
 use rustix::fs::{Mode, OFlags};
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 
 use super::{Scenario, Scene, scratch::Scratch};
 
@@ -15,7 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const WRITES: u64 = 32;
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let disk = scene.target.disk.as_ref().map_err(Clone::clone)?;
     // Without a volatile cache nothing is flushed; a device that takes FUA gets that instead, which no counter shows.
     let cache = disk.queue("write_cache").map_err(|error| format!("the device's write cache is unknown: {error}"))?;
@@ -28,7 +28,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let scratch = Scratch::beside(scene.target, WRITES)?;
     let plain = flushes(disk, &scratch, OFlags::empty())?;
     let synchronous = flushes(disk, &scratch, OFlags::DSYNC)?;
-    Ok(Observation {
+    Ok(ScenarioResult {
         // Others may write to the device too; they would have to flush it as often as we write.
         holds: plain < WRITES / 2 && synchronous >= WRITES,
         evidence: format!(

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 
 use schema::{
     Experiment,
-    record::{Observation, Reading},
+    record::{Reading, ScenarioResult},
 };
 
 use crate::target::Target;
@@ -35,7 +35,7 @@ pub struct Scenario {
     pub about: &'static str,
     /// # Errors
     /// Why it cannot be tested here.
-    pub observe: fn(&Scene) -> Result<Observation, String>,
+    pub observe: fn(&Scene) -> Result<ScenarioResult, String>,
 }
 
 /// Where a scenario plays.
@@ -70,7 +70,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Runs what the claims of an experiment ask for, each scenario once.
-pub fn observe(experiment: &Experiment, scene: &Scene) -> BTreeMap<String, Reading<Observation>> {
+pub fn observe(experiment: &Experiment, scene: &Scene) -> BTreeMap<String, Reading<ScenarioResult>> {
     let asked = experiment.claims.iter().filter_map(|claim| claim.scenario.as_deref());
     asked
         .map(|name| {

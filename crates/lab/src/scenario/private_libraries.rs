@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use schema::{Bytes, record::Observation};
+use schema::{Bytes, record::ScenarioResult};
 
 use super::{Scenario, Scene};
 
@@ -12,7 +12,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(_: &Scene) -> Result<Observation, String> {
+fn observe(_: &Scene) -> Result<ScenarioResult, String> {
     let mappings = sys::process::mappings(std::process::id()).map_err(|error| format!("/proc/self/smaps: {error}"))?;
     let of_library = |name: &str| {
         let file = name.rsplit('/').next().unwrap_or_default();
@@ -26,7 +26,7 @@ fn observe(_: &Scene) -> Result<Observation, String> {
     let private = of_libraries.iter().filter(|it| it.permissions.ends_with('p')).count();
     // The dynamic linker wrote to these when it relocated them.
     let copied: u64 = of_libraries.iter().map(|it| it.anonymous_bytes).sum();
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: private == of_libraries.len() && copied > 0,
         evidence: format!(
             "{private} of {} mappings of {} libraries are private in /proc/self/maps; {} of their pages were written \

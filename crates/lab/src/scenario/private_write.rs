@@ -1,6 +1,6 @@
 //! Whether a store through a private mapping stays private, and copies just the page it hits.
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 use sys::pages::{Pages, Sharing};
 
 use super::{
@@ -16,7 +16,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const PAGES: u64 = 16;
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let page = sys::page_bytes();
     let scratch = Scratch::beside(scene.target, PAGES)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Private).map_err(|error| error.to_string())?;
@@ -27,7 +27,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     let smaps = sys::process::mappings(std::process::id()).map_err(|error| format!("/proc/self/smaps: {error}"))?;
     let ours = smaps.iter().find(|it| it.addresses.starts_with(&mapping.address()));
     let copied = ours.ok_or("the mapping is not in /proc/self/smaps")?.anonymous_bytes / page;
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: here == NEW && others == OLD && copied == 1,
         evidence: format!(
             "after storing {:?} through the mapping, it holds {:?} there and the file {:?}; {copied} of {PAGES} pages \

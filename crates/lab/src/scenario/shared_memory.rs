@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 
 use super::{Scenario, Scene};
 
@@ -15,7 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const WORDS: &[u8] = b"written by a process that is gone";
 
-fn observe(_: &Scene) -> Result<Observation, String> {
+fn observe(_: &Scene) -> Result<ScenarioResult, String> {
     let path = PathBuf::from(format!("/dev/shm/faultline-{}-{:08x}", std::process::id(), fastrand::u32(..)));
     sys::pages::written_by_another_process(&path, WORDS)
         .map_err(|error| format!("a shared-memory object could not be made in /dev/shm: {error}"))?;
@@ -23,7 +23,7 @@ fn observe(_: &Scene) -> Result<Observation, String> {
     fs::remove_file(&path).map_err(|error| format!("{} could not be unlinked: {error}", path.display()))?;
     let found = found.map_err(|error| format!("{}: {error}", path.display()))?;
     let after = fs::File::open(&path).err().map(|error| error.kind());
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: found == WORDS && after == Some(std::io::ErrorKind::NotFound),
         evidence: format!(
             "this process read {:?} after the writer had exited; after unlinking, opening the object says {}",

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 use sys::pages::{Pages, Sharing};
 
 use super::{
@@ -16,7 +16,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let page = sys::page_bytes();
     let scratch = Scratch::beside(scene.target, 2)?;
     let mut mapping = Pages::map(&scratch.file, scratch.bytes, Sharing::Shared).map_err(|error| error.to_string())?;
@@ -34,7 +34,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     // Read in anew: what comes back now comes from the file.
     sys::cache::evict(&scratch.file, 0, 0).map_err(|error| format!("the scratch file cannot be evicted: {error}"))?;
     let from_file = scratch.read(page)?;
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: [by_read, by_other, from_file].iter().all(|&it| it == NEW),
         evidence: format!(
             "after storing {:?}, read(2) sees {:?}, another process {:?}, and after msync(2) and eviction the file \

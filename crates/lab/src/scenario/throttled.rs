@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::FileExt,
 };
 
-use schema::{Bytes, record::Observation};
+use schema::{Bytes, record::ScenarioResult};
 
 use super::{Scenario, Scene, disk_of_our_own};
 
@@ -22,7 +22,7 @@ const WRITTEN_BYTES: u64 = 32 << 20;
 const BY_CHANCE: u64 = 3;
 const REQUEST_BYTES: u64 = 64 << 10;
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(|error| format!("no new uuid: {error}"))?;
     let id = id.trim();
     let (_disk, mount) = disk_of_our_own::with(scene, "btrfs", &["-q", "-f", "-U", id])?;
@@ -38,7 +38,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
             .map_err(|error| format!("{account}/{name} (Linux 6.2): {error}"))?;
     }
     let limited = waits("limited")?;
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: limited > free + BY_CHANCE,
         evidence: format!(
             "a writer of {} slept {free} times in pwrite(2), and {limited} times once {} may be dirty",

@@ -5,7 +5,7 @@ use std::{os::fd::AsFd, time::Duration};
 use schema::{
     Arm, Span,
     protocol::{Hold, Job},
-    record::Observation,
+    record::ScenarioResult,
 };
 
 use super::{Scenario, Scene, scratch::Scratch};
@@ -20,7 +20,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let page = sys::page_bytes();
     let scratch = Scratch::beside(scene.target, 4)?;
     let arm: Arm = "mmap".parse().expect("a method of ours");
@@ -45,7 +45,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     };
     let mut byte = [0u8];
     let by_read = rustix::io::pread(scratch.file.as_fd(), &mut byte, 2 * page);
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: by_mapping.contains("SIGBUS") && by_read == Ok(0),
         evidence: format!(
             "with the file cut to one page: {by_mapping}; pread(2) there {}",

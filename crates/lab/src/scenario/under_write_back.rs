@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::FileExt;
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 use sys::pages::{Pages, Sharing};
 
 use super::{
@@ -29,10 +29,10 @@ struct StoreCounts {
     passed: u64,
 }
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let mapped = stores(scene, |_, mapping, offset| mapping.store(offset, NEW))?;
     let written = stores(scene, |scratch, _, offset| scratch.file.write_all_at(&[NEW], offset))?;
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: holds(&mapped, &written)?,
         evidence: format!(
             "{} of {} stores and {} of {} write(2) to a page under write-back returned before it was written back",

@@ -4,7 +4,7 @@
 
 use std::{fs::File, os::unix::fs::FileExt};
 
-use schema::{Bytes, record::Observation};
+use schema::{Bytes, record::ScenarioResult};
 use sys::{
     memory_disk::{MemoryDisk, Mount},
     pages::{Pages, Sharing},
@@ -25,7 +25,7 @@ const STORES: u64 = 64;
 const APART: u64 = 256 << 10;
 const STORED: [u8; 8] = *b"changed!";
 
-fn observe(scene: &Scene, kind: &str, options: &[&str]) -> Result<Observation, String> {
+fn observe(scene: &Scene, kind: &str, options: &[&str]) -> Result<ScenarioResult, String> {
     let (disk, mount) = disk_of_our_own::with(scene, kind, options)?;
     let lab = Lab { disk, mount };
     // Page by page, with read-ahead off; with requests of 1 MiB it makes folios as large as it can.
@@ -39,7 +39,7 @@ fn observe(scene: &Scene, kind: &str, options: &[&str]) -> Result<Observation, S
             mapped.folio
         )
     };
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: large[1].bytes > large[0].bytes,
         evidence: format!(
             "{kind}, written back for each {} stored bytes: {}; {}",

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::FileExt;
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 use sys::pages::{Pages, Sharing};
 
 use super::{Scenario, Scene, disk_of_our_own};
@@ -14,7 +14,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     observe,
 };
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     // One disk each: an error is reported once, to the first call that checks.
     let (written, synced) = refused(scene, |disk| {
         let written = disk.write_all_at(b"n", 0);
@@ -31,7 +31,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         Ok(()) => "succeeded".to_string(),
         Err(error) => format!("said {error}"),
     };
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: written.is_ok() && synced.is_err() && unmapped.is_ok() && msynced.is_err(),
         evidence: format!(
             "on a disk that refuses every write: write(2) {}, fsync(2) {}; a store into a mapping went through, \
@@ -43,9 +43,12 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
     })
 }
 
-type Outcome = (std::io::Result<()>, std::io::Result<()>);
+type WriteResults = (std::io::Result<()>, std::io::Result<()>);
 
-fn refused(scene: &Scene, act: impl Fn(&std::fs::File) -> Result<Outcome, String>) -> Result<Outcome, String> {
+fn refused(
+    scene: &Scene,
+    act: impl Fn(&std::fs::File) -> Result<WriteResults, String>,
+) -> Result<WriteResults, String> {
     let disk = disk_of_our_own::bare(scene, 4 << 20)?;
     // In the page cache, so that nothing has to be read any more.
     disk.device().read_exact_at(&mut [0; 4096], 0).map_err(|error| format!("pread(2): {error}"))?;

@@ -1,6 +1,6 @@
 //! Whether a page that was written back faults again at the next store, and whether mlock(2) or MADV_POPULATE_WRITE spares it that.
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 use sys::pages::{Pages, Sharing, minor_faults_of_this_thread};
 
 use super::{
@@ -17,7 +17,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const PAGES: u64 = 64;
 
-fn observe(scene: &Scene) -> Result<Observation, String> {
+fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let plain = faults(scene.target, false)?;
     let locked = faults(scene.target, true)?;
     let again = |it: &Faults| it.after_write_back > it.while_dirty;
@@ -26,7 +26,7 @@ fn observe(scene: &Scene) -> Result<Observation, String> {
         Err(reason) => format!("MADV_POPULATE_WRITE (Linux 5.14) is not available: {reason}"),
     };
     let (plain_says, locked_says) = (plain.says(), locked.says());
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: again(&plain) && again(&locked),
         evidence: format!("faults of {PAGES} stores, one a page: {plain_says}; mlocked: {locked_says}; {prefaulted}"),
     })

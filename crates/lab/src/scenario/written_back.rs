@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use schema::record::Observation;
+use schema::record::ScenarioResult;
 use sys::{
     cache::Cachestat,
     pages::{Pages, Sharing},
@@ -34,32 +34,32 @@ pub(super) const BEFORE: Scenario = Scenario {
 
 const PAGES: u64 = 16;
 
-fn write(scene: &Scene) -> Result<Observation, String> {
+fn write(scene: &Scene) -> Result<ScenarioResult, String> {
     let mut scratch = observable(scene)?;
     rustix::fs::seek(&scratch.file, rustix::fs::SeekFrom::Start(0)).map_err(|error| format!("lseek(2): {error}"))?;
     scratch.file.write_all(&vec![NEW; scratch.bytes as usize]).map_err(|error| format!("write(2): {error}"))?;
     let written = not_stored(scratch.cache()?);
     scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
     let synced = not_stored(scratch.cache()?);
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: written > 0 && synced == 0,
         evidence: format!("of {PAGES} pages {written} were dirty after write(2) and {synced} after fsync(2)"),
     })
 }
 
-fn munmap(scene: &Scene) -> Result<Observation, String> {
+fn munmap(scene: &Scene) -> Result<ScenarioResult, String> {
     let scratch = observable(scene)?;
     drop(stored(&scratch)?);
     let unmapped = not_stored(scratch.cache()?);
     scratch.file.sync_all().map_err(|error| format!("fsync(2): {error}"))?;
     let synced = not_stored(scratch.cache()?);
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: unmapped == 0,
         evidence: format!("of {PAGES} pages {unmapped} were dirty after munmap(2) and {synced} after fsync(2)"),
     })
 }
 
-fn msync_async(scene: &Scene) -> Result<Observation, String> {
+fn msync_async(scene: &Scene) -> Result<ScenarioResult, String> {
     starts_nothing(scene, "MS_ASYNC", |_, mapping| {
         mapping.sync_async().map_err(|error| format!("msync(2) with MS_ASYNC: {error}"))
     })
@@ -70,7 +70,7 @@ fn starts_nothing(
     scene: &Scene,
     name: &str,
     call: impl Fn(&Scratch, &Pages) -> Result<(), String>,
-) -> Result<Observation, String> {
+) -> Result<ScenarioResult, String> {
     let scratch = observable(scene)?;
     let mapping = stored(&scratch)?;
     // The kernel may write back at any time by itself; what it began before is not the call's.
@@ -82,7 +82,7 @@ fn starts_nothing(
     if before.dirty < PAGES {
         return Err("the kernel began to write the pages back before the call; try again".into());
     }
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: after.dirty == PAGES && after.writeback == 0 && synced == 0,
         evidence: format!(
             "of {PAGES} pages {} were dirty and {} under write-back after {name}, and {synced} were either after MS_SYNC",
@@ -91,12 +91,12 @@ fn starts_nothing(
     })
 }
 
-fn dirty_before_store(scene: &Scene) -> Result<Observation, String> {
+fn dirty_before_store(scene: &Scene) -> Result<ScenarioResult, String> {
     let scratch = observable(scene)?;
     let mapping = scratch.map(Sharing::Shared)?;
     mapping.populate_write().map_err(|error| format!("MADV_POPULATE_WRITE (Linux 5.14): {error}"))?;
     let faulted = not_stored(scratch.cache()?);
-    Ok(Observation {
+    Ok(ScenarioResult {
         holds: faulted == PAGES,
         evidence: format!("of {PAGES} pages {faulted} were dirty after write faults that stored nothing"),
     })

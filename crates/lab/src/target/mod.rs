@@ -19,7 +19,7 @@ use schema::{
     Span,
     record::{self, Device, Reading, Resident},
 };
-use sys::{cache::Way, device::Disk, mount::FileSystem, process::Identity};
+use sys::{cache::Way, device::Disk, mount::FileSystem, process::MappedFile};
 
 use file::{Stamp, believe, measurable, prove};
 use fixture::Fixture;
@@ -192,8 +192,8 @@ impl Target {
     }
 
     /// To find it among the mappings of processes.
-    pub fn identity(&self) -> Identity {
-        Identity::new(self.stamp.device, self.inode, &self.path)
+    pub fn identity(&self) -> MappedFile {
+        MappedFile::new(self.stamp.device, self.inode, &self.path)
     }
 
     /// Of everything that was named.

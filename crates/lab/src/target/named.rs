@@ -40,7 +40,7 @@ pub struct Named {
     files: Vec<Entry>,
     /// Watched for files that come and go.
     folders: Vec<Entry>,
-    kinds: Vec<Kind>,
+    classes: Vec<FileClass>,
     paths: Vec<NamedPath>,
     /// What was found in folders and left out, one sentence each.
     pub notes: Vec<String>,
@@ -51,12 +51,12 @@ pub struct Named {
 struct Entry {
     path: PathBuf,
     stamp: Stamp,
-    /// Index into `kinds`.
-    kind: usize,
+    /// Index into `classes`.
+    class: usize,
 }
 
 /// Files of one file system and owner: what residency can be asked of them, as proved on one of them.
-struct Kind {
+struct FileClass {
     device: u64,
     owner: u32,
     /// The file system, when its files are never anywhere but in memory.
@@ -68,7 +68,7 @@ struct Kind {
     tried: PathBuf,
 }
 
-impl Kind {
+impl FileClass {
     fn way(&self) -> &Result<Way, String> {
         self.proved.get().unwrap_or(&self.believed)
     }
@@ -87,7 +87,7 @@ impl Named {
         self.files.iter().map(|it| it.path.display().to_string()).collect()
     }
 
-    /// Looks at every file, and proves how residency can be verified, which evicts one file of each kind unless
+    /// Looks at every file, and proves how residency can be verified, which evicts one file of each class unless
     /// `keep_cache`.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Named {
             interrupted,
             files: Vec::new(),
             folders: Vec::new(),
-            kinds: Vec::new(),
+            classes: Vec::new(),
             known: HashSet::new(),
             seen_bytes: 0,
             left_out: BTreeMap::new(),
@@ -132,8 +132,8 @@ impl Named {
         paths.truncate(NAMES_KEPT);
         let notes = gathering.notes();
         let found = Reading::unavailable("nothing was asked");
-        let Gathering { files, folders, kinds, .. } = gathering;
-        let mut named = Named { files, folders, kinds, paths, notes, found };
+        let Gathering { files, folders, classes, .. } = gathering;
+        let mut named = Named { files, folders, classes, paths, notes, found };
         named.found = named.residency();
         if !keep_cache {
             named.prove();
@@ -142,12 +142,12 @@ impl Named {
     }
 
     pub(crate) fn is_unproved(&self) -> bool {
-        self.kinds.iter().any(|it| it.in_memory.is_none() && it.proved.get().is_none())
+        self.classes.iter().any(|it| it.in_memory.is_none() && it.proved.get().is_none())
     }
 
-    /// Proves how residency can be verified, which evicts one file of each kind.
+    /// Proves how residency can be verified, which evicts one file of each class.
     pub(crate) fn prove(&self) {
-        self.kinds.iter().for_each(Kind::prove);
+        self.classes.iter().for_each(FileClass::prove);
     }
 
     /// The largest, on which the device's ceiling is measured.
@@ -185,17 +185,17 @@ impl Named {
         if state == State::AsIs {
             return Ok(());
         }
-        for kind in &self.kinds {
-            let shown = kind.tried.display();
+        for class in &self.classes {
+            let shown = class.tried.display();
             if state != State::Cached
-                && let Some(name) = &kind.in_memory
+                && let Some(name) = &class.in_memory
             {
                 return Err(format!(
                     "{shown} lies on {name}: files there live in the page cache and nowhere else, so they are never \
                      cold; use a file on a disk"
                 ));
             }
-            let believed = match kind.way() {
+            let believed = match class.way() {
                 Ok(Way::Nowait) if state != State::Cached => Err(format!(
                     "{shown} cannot be made cold for sure: whether its pages have left the page cache is told only to its \
                      owner. Try a copy of your own, or root"
@@ -207,7 +207,7 @@ impl Named {
                 )),
             };
             // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
-            believed.map_err(|reason| match holders(&kind.tried) {
+            believed.map_err(|reason| match holders(&class.tried) {
                 who if who.is_empty() => reason,
                 who => format!("{shown} stays in the page cache: {who}. End that process, or try a copy"),
             })?;
@@ -306,8 +306,8 @@ impl Named {
     }
 
     fn resident(&self, entry: &Entry, file: &File) -> Result<u64, String> {
-        let kind = &self.kinds[entry.kind];
-        let way = kind.way().as_ref().map_err(|reason| format!("{}: {reason}", entry.path.display()))?;
+        let class = &self.classes[entry.class];
+        let way = class.way().as_ref().map_err(|reason| format!("{}: {reason}", entry.path.display()))?;
         way.resident_pages(file, 0, entry.stamp.bytes).map_err(|error| format!("{}: {error}", entry.path.display()))
     }
 }
@@ -353,7 +353,7 @@ fn blame(stay: &[&Entry]) -> String {
 
 fn holders(path: &Path) -> String {
     let (Some(utf8), Ok(metadata)) = (path.to_str(), fs::metadata(path)) else { return String::new() };
-    match sys::process::mappers(&sys::process::Identity::of(&metadata, utf8)).as_slice() {
+    match sys::process::mappers(&sys::process::MappedFile::of(&metadata, utf8)).as_slice() {
         [] => String::new(),
         who => format!("it is mapped by process {}", who.join(", ")),
     }
@@ -364,7 +364,7 @@ struct Gathering<'a> {
     interrupted: &'a AtomicBool,
     files: Vec<Entry>,
     folders: Vec<Entry>,
-    kinds: Vec<Kind>,
+    classes: Vec<FileClass>,
     known: HashSet<(u64, u64)>,
     /// Of all files that were met, also of those that were named before.
     seen_bytes: u64,
@@ -394,15 +394,15 @@ impl Gathering<'_> {
             rustix::fs::fsync(file).with_context(|| format!("{} cannot be synced", path.display()))?;
             metadata = file.metadata()?;
         }
-        let kind = self.kind(&path, file, &metadata)?;
-        self.files.push(Entry { path, stamp: Stamp::of(&metadata), kind });
+        let class = self.class(&path, file, &metadata)?;
+        self.files.push(Entry { path, stamp: Stamp::of(&metadata), class });
         Ok(())
     }
 
-    fn kind(&mut self, path: &Path, file: &File, metadata: &Metadata) -> Result<usize> {
+    fn class(&mut self, path: &Path, file: &File, metadata: &Metadata) -> Result<usize> {
         let (device, owner) = (metadata.dev(), metadata.uid());
-        // An empty file proves nothing; another one of its kind will, if there is one.
-        let known = self.kinds.iter().position(|it| (it.device, it.owner) == (device, owner));
+        // An empty file proves nothing; another one of its class will, if there is one.
+        let known = self.classes.iter().position(|it| (it.device, it.owner) == (device, owner));
         if let Some(known) = known.or_else(|| (metadata.len() == 0).then_some(usize::MAX)) {
             return Ok(known);
         }
@@ -417,8 +417,8 @@ impl Gathering<'_> {
         }
         let in_memory = file_system.is_memory().then(|| file_system.kind.clone());
         let (believed, proved, tried) = (believe(file), OnceLock::new(), path.to_path_buf());
-        self.kinds.push(Kind { device, owner, in_memory, believed, proved, tried });
-        Ok(self.kinds.len() - 1)
+        self.classes.push(FileClass { device, owner, in_memory, believed, proved, tried });
+        Ok(self.classes.len() - 1)
     }
 
     /// Everything in a folder and below it; what links lead to is not.
@@ -440,7 +440,7 @@ impl Gathering<'_> {
             if !self.known.insert((metadata.dev(), metadata.ino())) {
                 continue;
             }
-            self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), kind: usize::MAX });
+            self.folders.push(Entry { path: folder, stamp: Stamp::of(&metadata), class: usize::MAX });
             for (path, kind) in entries {
                 match () {
                     () if kind.is_dir() => open_folders.push(path),

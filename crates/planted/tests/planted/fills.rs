@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planted::{Plan, Planted, fill_ns};
+use planted::{Planted, Planting, fill_ns};
 use report::Style;
 use schema::{
     Fill, Findings,
@@ -99,7 +99,7 @@ fn tables(planted: &Planted, findings: &Findings) -> [BTreeMap<String, Vec<Strin
 #[test]
 fn every_report_shows_the_planted_ratio_of_each_fill_and_what_it_is_of() {
     for jobs in [false, true] {
-        let planted = Plan { jobs, ..Plan::default() }.plant();
+        let planted = Planting { jobs, ..Planting::default() }.plant();
         let findings = analysis::analyze(&planted.record);
         let arms = arms(&planted);
         for table in tables(&planted, &findings) {

@@ -1,6 +1,6 @@
 //! Cells, verdicts, map, claims, forks and noise of one run.
 
-use planted::{Kind, MARGIN, Plan, Planted, SPLIT};
+use planted::{CellKind, MARGIN, Planted, Planting, SPLIT};
 use schema::{
     Findings,
     findings::{AnswerOf, ClaimVerdict, Status, Verdict},
@@ -8,15 +8,15 @@ use schema::{
 
 use crate::{exact, measured_again, near, plans};
 
-fn is_measured(kind: Kind) -> bool {
-    matches!(kind, Kind::Measured | Kind::Split)
+fn is_measured(kind: CellKind) -> bool {
+    matches!(kind, CellKind::Measured | CellKind::Split)
 }
 
 #[test]
 fn the_same_plan_makes_the_same_record_and_another_seed_another_one() {
-    let plan = Plan { noise: 0.05, ..Plan::default() };
+    let plan = Planting { noise: 0.05, ..Planting::default() };
     assert_eq!(plan.plant().record, plan.plant().record);
-    assert_ne!(plan.plant().record, Plan { seed: 2, ..plan }.plant().record);
+    assert_ne!(plan.plant().record, Planting { seed: 2, ..plan }.plant().record);
 }
 
 #[test]
@@ -28,24 +28,24 @@ fn every_cell_has_the_cost_and_the_counts_that_were_planted_or_the_reason_why_no
             assert_eq!((&found.arm, found.control), (&cell.arm, cell.control));
             assert_eq!(found.condition, planted.record.conditions[cell.condition]);
             let status = match truth.kind {
-                Kind::Measured | Kind::Split => Status::Ok,
-                Kind::Skipped => Status::Skipped,
-                Kind::Invalid => Status::Invalid,
-                Kind::Failed => Status::Failed,
+                CellKind::Measured | CellKind::Split => Status::Ok,
+                CellKind::Skipped => Status::Skipped,
+                CellKind::Invalid => Status::Invalid,
+                CellKind::Failed => Status::Failed,
             };
             assert_eq!(
                 (found.status, found.invalid_samples.min(1)),
                 (
                     status,
                     match truth.kind {
-                        Kind::Invalid => 1,
+                        CellKind::Invalid => 1,
                         _ => truth.lost.min(1),
                     }
                 )
             );
             assert_eq!(found.ns_per_op.is_some(), is_measured(truth.kind));
             let Some(ns) = found.ns_per_op else { continue };
-            let expected = if truth.kind == Kind::Split { truth.ns_per_op * SPLIT.sqrt() } else { truth.ns_per_op };
+            let expected = if truth.kind == CellKind::Split { truth.ns_per_op * SPLIT.sqrt() } else { truth.ns_per_op };
             near(ns.median, expected);
             near(found.bytes_per_s.unwrap().median, bytes_per_op(&planted, cell.condition) * 1e9 / expected);
             assert_eq!(found.minor_faults.value(), Some(&truth.minor_faults));
@@ -92,7 +92,7 @@ fn comparisons_have_the_planted_ratio_and_without_noise_the_planted_verdict() {
                 (found.speedup.is_some(), found.confirmed.is_some()),
                 (is_measured(truth.kind), truth.job.is_some())
             );
-            if truth.kind == Kind::Measured {
+            if truth.kind == CellKind::Measured {
                 near(found.speedup.unwrap().median, answer.unwrap().ratio);
                 assert_eq!(found.pairs, planted_rounds(&planted) - truth.lost);
             }
@@ -146,7 +146,8 @@ fn the_map_names_the_planted_winner_of_each_condition_with_its_own_margin() {
 
 fn the_winner(planted: &Planted, findings: &Findings, index: usize) {
     let line = &findings.map[index];
-    let measured: Vec<usize> = planted.cells_of(index).filter(|&at| planted.truth[at].kind == Kind::Measured).collect();
+    let measured: Vec<usize> =
+        planted.cells_of(index).filter(|&at| planted.truth[at].kind == CellKind::Measured).collect();
     let ns = |at: usize| planted.truth[at].ns_per_op;
     let baseline = measured[0];
     let best = measured.iter().map(|&at| ns(at)).fold(f64::INFINITY, f64::min);
@@ -166,7 +167,7 @@ fn the_winner(planted: &Planted, findings: &Findings, index: usize) {
         near(line.margin.unwrap().median, ns(baseline) / ns(winner));
         winner
     } else {
-        let is_split = planted.cells_of(index).any(|at| planted.truth[at].kind == Kind::Split);
+        let is_split = planted.cells_of(index).any(|at| planted.truth[at].kind == CellKind::Split);
         if entrants.len() < 2 || is_split {
             return;
         }
@@ -207,6 +208,6 @@ fn controls_show_the_planted_noise_and_the_cell_in_two_groups_is_the_only_one() 
         assert!(findings.splits[0].in_code);
         assert!((findings.splits[0].factor / SPLIT - 1.0).abs() < 0.1, "{:?}", findings.splits[0]);
     }
-    let exact = analysis::analyze(&Plan::default().plant().record);
+    let exact = analysis::analyze(&Planting::default().plant().record);
     assert!(exact.noise_floor.half_width.unwrap() < 1e-6);
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use history::{CleanupJournal, Owner, Removal};
-use planted::{Effort, Plan, Random, extremes, mutated, mutated_bytes};
+use planted::{Effort, Planting, Random, extremes, mutated, mutated_bytes};
 use schema::{Record, leftover::LeftoverKind};
 use serde_json::{Number, Value, json};
 
@@ -190,7 +190,7 @@ fn entries(folder: &Path, mine: &Path) -> Vec<Value> {
 fn any_index_is_used_or_replaced_and_the_records_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = history::Store::open(Some(folder.path().to_path_buf())).unwrap();
-    let record = Plan { rounds: 2, ..Plan::default() }.plant().record;
+    let record = Planting { rounds: 2, ..Planting::default() }.plant().record;
     let saved = store.save(&record).unwrap();
     let path = folder.path().join("faultline-index.sqlite");
     let look = || {

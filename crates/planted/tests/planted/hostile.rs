@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use planted::{Plan, extremes};
+use planted::{Planting, extremes};
 use report::Style;
 use schema::{
     Record,
@@ -49,7 +49,7 @@ pub(crate) fn records() -> impl Iterator<Item = Value> {
         include_str!("../../../schema/tests/records/version-1.json"),
         include_str!("../../../analysis/tests/records/crossover.json"),
     ];
-    let mut planted = Plan { rounds: 2, ..Plan::default() }.plant().record;
+    let mut planted = Planting { rounds: 2, ..Planting::default() }.plant().record;
     for fill in &mut planted.fills {
         let orders = [(0, 1), (9, 3)].map(|(order, pages)| FolioOrder { order, pages });
         fill.folio_orders = Reading::Value(orders.to_vec());

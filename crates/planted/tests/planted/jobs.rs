@@ -1,7 +1,7 @@
 //! Answers that were measured again at the size of the job: what the map, crossovers, reports, gates and comparisons of runs
 //! say of them.
 
-use planted::{Job, Kind, Plan, Planted};
+use planted::{CellKind, JobAnswer, Planted, Planting};
 use report::Style;
 use schema::{
     findings::{AnswerOf, Verdict},
@@ -64,7 +64,7 @@ fn a_crossover_has_a_place_where_its_points_are_of_passes_of_one_size() {
     let (mut placed, mut of_two_sizes) = (0, 0);
     for seed in 1..=12 {
         for jobs in [false, true] {
-            let planted = Plan { seed, jobs, ..Plan::default() }.plant();
+            let planted = Planting { seed, jobs, ..Planting::default() }.plant();
             let findings = analysis::analyze(&planted.record);
             let named = |it: usize| planted.record.experiment.comparisons[planted.record.origins[it]].name.as_deref();
             let conditions = (0..planted.record.conditions.len()).filter(|&it| named(it) == Some("sizes"));
@@ -102,8 +102,8 @@ fn a_crossover_has_a_place_where_its_points_are_of_passes_of_one_size() {
 fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
     for planted in measured_again() {
         let findings = analysis::analyze(&planted.record);
-        let count = |job: Job| planted.truth.iter().filter(|it| it.job == Some(job)).count() as f64;
-        let expected = [Job::Holds, Job::Turns, Job::Doubts, Job::Silent].map(count);
+        let count = |job: JobAnswer| planted.truth.iter().filter(|it| it.job == Some(job)).count() as f64;
+        let expected = [JobAnswer::Holds, JobAnswer::Turns, JobAnswer::Doubts, JobAnswer::Silent].map(count);
         let all: f64 = expected.iter().sum();
         let style = Style { width: 1000, colour: false, details: false };
         let texts = [
@@ -147,7 +147,7 @@ fn two_runs_are_compared_by_answers_of_one_size_of_pass() {
                 assert_eq!(found.first_verdict, found.second_verdict, "{found:?}");
             }
         }
-        let turned = first.truth.iter().filter(|it| it.job == Some(Job::Turns)).count();
+        let turned = first.truth.iter().filter(|it| it.job == Some(JobAnswer::Turns)).count();
         let across = schema::across::Across { schema_version: 1, versus: vec![versus], gates: Vec::new() };
         for text in
             [report::across(&across, Style { width: 1000, ..Default::default() }), report::across_markdown(&across)]
@@ -183,6 +183,6 @@ fn what_was_measured_again_changes_no_cell() {
         let second = of_rounds(&first);
         let [a, b] = [&first, &second].map(|it| analysis::analyze(&it.record));
         assert_eq!(a.cells, b.cells);
-        assert!(first.truth.iter().any(|it| it.kind == Kind::Measured && it.job.is_some()));
+        assert!(first.truth.iter().any(|it| it.kind == CellKind::Measured && it.job.is_some()));
     }
 }

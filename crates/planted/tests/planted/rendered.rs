@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use planted::{Kind, Plan, Planted};
+use planted::{CellKind, Planted, Planting};
 use report::Style;
 use schema::{
     Findings,
@@ -236,7 +236,7 @@ fn values(planted: &Planted, findings: &Findings, at: usize, column: &str) -> Ve
 
 #[test]
 fn every_number_of_every_cell_is_the_same_in_markdown_page_terminal_and_findings() {
-    let planted = Plan { noise: 0.03, rounds: 9, jobs: true, ..Plan::default() }.plant();
+    let planted = Planting { noise: 0.03, rounds: 9, jobs: true, ..Planting::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let groups = groups(&planted, &findings);
     let markdown = markdown(&planted, &findings);
@@ -318,7 +318,7 @@ fn maps(planted: &Planted, findings: &Findings) -> [Vec<MapRow>; 3] {
 fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equal() {
     let mut equal = Vec::new();
     for (seed, jobs) in (1..=8).flat_map(|seed| [(seed, false), (seed, true)]) {
-        let planted = Plan { seed, jobs, ..Plan::default() }.plant();
+        let planted = Planting { seed, jobs, ..Planting::default() }.plant();
         let findings = analysis::analyze(&planted.record);
         let [markdown, page, terminal] = maps(&planted, &findings);
         let mut states: Vec<schema::State> = Vec::new();
@@ -370,7 +370,7 @@ fn passes(planted: &Planted, cell: usize) -> impl Iterator<Item = f64> {
 
 #[test]
 fn the_tables_of_charts_show_times_that_cells_have() {
-    let planted = Plan { noise: 0.03, rounds: 9, jobs: true, ..Plan::default() }.plant();
+    let planted = Planting { noise: 0.03, rounds: 9, jobs: true, ..Planting::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let (html, _) = page(&planted, &findings);
     let mut checked = 0;
@@ -398,7 +398,7 @@ fn the_tables_of_charts_show_times_that_cells_have() {
 
 #[test]
 fn the_csv_has_every_pass_and_its_medians_are_those_of_the_findings() {
-    let planted = Plan { noise: 0.03, rounds: 9, jobs: true, ..Plan::default() }.plant();
+    let planted = Planting { noise: 0.03, rounds: 9, jobs: true, ..Planting::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let csv = report::csv(&planted.record);
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -429,14 +429,14 @@ fn the_csv_has_every_pass_and_its_medians_are_those_of_the_findings() {
         if let Some(ns) = found.ns_per_op {
             near(column("total_ns", "done_ops").unwrap(), ns.median);
             near(column("done_bytes", "total_ns").unwrap() * 1e9, found.bytes_per_s.unwrap().median);
-            assert_eq!(planted.truth[at].kind == Kind::Skipped, of_cell.is_empty());
+            assert_eq!(planted.truth[at].kind == CellKind::Skipped, of_cell.is_empty());
         }
     }
 }
 
 #[test]
 fn json_has_the_record_and_the_findings_to_the_last_bit() {
-    let planted = Plan { noise: 0.03, jobs: true, ..Plan::default() }.plant();
+    let planted = Planting { noise: 0.03, jobs: true, ..Planting::default() }.plant();
     let findings = analysis::analyze(&planted.record);
     let document: Document = serde_json::from_str(&report::json(&planted.record, &findings, None)).unwrap();
     assert_eq!((document.record, document.findings), (planted.record, findings));

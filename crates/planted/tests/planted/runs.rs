@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planted::{Kind, Plan, Planted};
+use planted::{CellKind, Planted, Planting};
 use schema::{
     Layout,
     experiment::Variant,
@@ -34,7 +34,7 @@ fn every_shared_cell_has_the_planted_change() {
         assert_eq!((versus.only_first, versus.only_second), (0, 0));
         let shared: Vec<usize> = (0..first.truth.len())
             .filter(|&at| !first.record.cells[at].control)
-            .filter(|&at| matches!(first.truth[at].kind, Kind::Measured | Kind::Split))
+            .filter(|&at| matches!(first.truth[at].kind, CellKind::Measured | CellKind::Split))
             .collect();
         assert_eq!(versus.cells.len(), shared.len());
         for (found, at) in versus.cells.iter().zip(shared) {
@@ -116,7 +116,7 @@ fn a_machine_that_drifts_breaches_no_gate_and_hides_no_change() {
 fn a_saved_run_is_loaded_as_it_was_and_says_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let store = history::Store::open(Some(folder.path().to_path_buf())).unwrap();
-    let planted = Plan { noise: 0.03, ..Plan::default() }.plant();
+    let planted = Planting { noise: 0.03, ..Planting::default() }.plant();
     let path = store.save(&planted.record).unwrap();
     let loaded: Record = store.load_file(&path).unwrap();
     assert_eq!(loaded, planted.record);
@@ -125,7 +125,7 @@ fn a_saved_run_is_loaded_as_it_was_and_says_the_same() {
 
 #[test]
 fn the_ledger_of_claims_says_what_was_planted_whatever_narrower_runs_follow() {
-    let planted = Plan::default().plant();
+    let planted = Planting::default().plant();
     let mut later = planted.without(planted.some_cell());
     later.record.samples.clear();
     let mut claims = analysis::Claims::default();
@@ -151,10 +151,10 @@ fn of_another_file(planted: &Planted) -> Planted {
 #[test]
 fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stays() {
     const SLOWER: f64 = 1.5;
-    let first = Plan::default().plant();
+    let first = Planting::default().plant();
     let of_arm = |at: usize| first.record.cells[at].arm.name == "native/mmap" && !first.record.cells[at].control;
     let cells: Vec<usize> =
-        (0..first.truth.len()).filter(|&at| of_arm(at) && first.truth[at].kind == Kind::Measured).collect();
+        (0..first.truth.len()).filter(|&at| of_arm(at) && first.truth[at].kind == CellKind::Measured).collect();
     let condition = |at: usize| &first.record.conditions[first.record.cells[at].condition];
     let differ = |of: &dyn Fn(usize) -> String| cells.iter().map(|&at| of(at)).collect::<BTreeSet<String>>().len() > 1;
     assert!(differ(&|at| condition(at).consume.to_string()) && differ(&|at| condition(at).threads.to_string()));
@@ -200,7 +200,7 @@ fn a_cell_that_became_slower_is_so_in_its_own_series_and_every_other_series_stay
 }
 
 /// Of every pair: both cells are the same arm with the same layout in the same variant, and the change is theirs.
-fn pairs_only_equals(first: &Planted, second: &Planted) -> schema::across::Versus {
+fn pairs_only_equals(first: &Planted, second: &Planted) -> schema::across::RunComparison {
     let [a, b] = [first, second].map(|it| analysis::analyze(&it.record));
     let versus = analysis::across((&first.record, &a), (&second.record, &b));
     for pair in &versus.cells {
@@ -291,7 +291,7 @@ fn cells_of_another_variant_are_never_paired() {
 
 #[test]
 fn cells_over_time_say_how_large_their_passes_were_where_these_differ() {
-    let run = Plan::default().plant();
+    let run = Planting::default().plant();
     let mut larger = run.clone();
     for condition in &mut larger.record.conditions {
         condition.ops += 1;

@@ -19,7 +19,7 @@ use crate::layout::{
     table::{Cell, Column, Table},
 };
 
-pub(crate) struct Section {
+pub(crate) struct ConditionSection {
     pub(crate) title: String,
     pub(crate) about: String,
     /// Columns in which every arm has the same are said here once instead.
@@ -89,7 +89,7 @@ pub(crate) fn legend(record: &Record) -> &'static str {
 
 /// Every table of the run. In a study the two forms of a comparison may have a condition in common, so each has tables of
 /// its own.
-pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
+pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec<Missing>) {
     if !study::is_one(record) {
         return sections(record, findings);
     }
@@ -111,7 +111,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<Section>, Vec
     (all, missing)
 }
 
-fn sections(record: &Record, findings: &Findings) -> (Vec<Section>, Vec<Missing>) {
+fn sections(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec<Missing>) {
     let names = Names::of(record, findings);
     let conditions = conditions(findings);
     let shown = |index: usize| conditions.iter().any(|it| it.condition_index == index);
@@ -155,7 +155,7 @@ fn section(
     findings: &Findings,
     names: &Names,
     probes: &[&Probe],
-) -> Option<Section> {
+) -> Option<ConditionSection> {
     let condition = record.conditions.get(id.condition_index)?;
     let baseline = map::baseline(id, record);
     let mut cells = entries(id, findings, names, baseline);
@@ -201,7 +201,7 @@ fn section(
             column.begins_group = true;
         }
     }
-    Some(Section {
+    Some(ConditionSection {
         title: labels.label(id.condition_index),
         about: about(condition),
         alike,
@@ -296,14 +296,14 @@ fn about(condition: &Condition) -> String {
 }
 
 /// A row of the table and what it stands for.
-struct Entry<'a> {
+struct ArmEntry<'a> {
     name: String,
     cell: &'a CellFinding,
     is_baseline: bool,
     comparison: Option<&'a Comparison>,
 }
 
-impl Entry<'_> {
+impl ArmEntry<'_> {
     /// The fastest comes first, and what was not measured last.
     fn rank(&self) -> f64 {
         self.cell.ns_per_op.filter(|_| self.cell.status == Status::Ok).map_or(f64::INFINITY, |ns| ns.median)
@@ -311,14 +311,14 @@ impl Entry<'_> {
 }
 
 /// The cells of a condition with their comparisons. One arm may be entered several times; then its names are numbered.
-fn entries<'a>(id: ConditionId, findings: &'a Findings, names: &Names, baseline: Option<usize>) -> Vec<Entry<'a>> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries<'a>(id: ConditionId, findings: &'a Findings, names: &Names, baseline: Option<usize>) -> Vec<ArmEntry<'a>> {
+    let mut entries: Vec<ArmEntry> = Vec::new();
     for cell in findings.cells.iter().filter(|cell| cell.id.condition == id) {
         let short = names.short(&cell.arm.name);
         let twins = entries.iter().filter(|it| !it.cell.control && it.cell.arm.name == cell.arm.name).count();
         let name = if cell.control { format!("{short} (A/A)") } else { numbered(short, twins) };
         let comparison = findings.comparisons.iter().find(|it| it.id == cell.id);
-        entries.push(Entry { name, cell, is_baseline: Some(cell.id.cell) == baseline, comparison });
+        entries.push(ArmEntry { name, cell, is_baseline: Some(cell.id.cell) == baseline, comparison });
     }
     entries
 }
@@ -327,7 +327,7 @@ fn numbered(name: &str, before: usize) -> String {
     if before == 0 { name.to_string() } else { format!("{name} #{}", before + 1) }
 }
 
-fn row(entry: &Entry, probes: &[&Probe]) -> Vec<Cell> {
+fn row(entry: &ArmEntry, probes: &[&Probe]) -> Vec<Cell> {
     let cell = entry.cell;
     let ok = cell.status == Status::Ok;
     let missing = || number::MISSING.to_string();
@@ -355,7 +355,7 @@ fn row(entry: &Entry, probes: &[&Probe]) -> Vec<Cell> {
     cells
 }
 
-fn versus(entry: &Entry) -> Cell {
+fn versus(entry: &ArmEntry) -> Cell {
     let Some(comparison) = entry.comparison else {
         return Cell::plain(if entry.is_baseline { "baseline" } else { "" });
     };

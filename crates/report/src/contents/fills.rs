@@ -131,14 +131,14 @@ fn before(fill: Fill) -> String {
 
 /// A column: a question without its fill, and which one it is of several of one fill that ask the same.
 #[derive(Clone, Copy)]
-struct Job<'a> {
+struct FillJob<'a> {
     asks: &'a FilledComparison,
     repeat: usize,
 }
 
 /// Every question once, whichever fills it was asked of.
-fn jobs<'a>(fills: &'a [FillFinding], compares: &[Compare]) -> Vec<Job<'a>> {
-    let mut jobs: Vec<Job> = Vec::new();
+fn jobs<'a>(fills: &'a [FillFinding], compares: &[Compare]) -> Vec<FillJob<'a>> {
+    let mut jobs: Vec<FillJob> = Vec::new();
     for comparison in fills.iter().flat_map(|it| of_fill(it, compares)) {
         if !jobs.iter().any(|it| same_job(*it, comparison, compares)) {
             jobs.push(comparison);
@@ -148,13 +148,13 @@ fn jobs<'a>(fills: &'a [FillFinding], compares: &[Compare]) -> Vec<Job<'a>> {
 }
 
 /// The questions of one fill. Of several that are the same, each is one of its own.
-fn of_fill<'a>(fill: &'a FillFinding, compares: &[Compare]) -> Vec<Job<'a>> {
+fn of_fill<'a>(fill: &'a FillFinding, compares: &[Compare]) -> Vec<FillJob<'a>> {
     let all = &fill.comparisons;
     let earlier = |at: usize| all[..at].iter().filter(|it| asks_the_same(it, &all[at], compares)).count();
-    all.iter().enumerate().map(|(at, asks)| Job { asks, repeat: earlier(at) }).collect()
+    all.iter().enumerate().map(|(at, asks)| FillJob { asks, repeat: earlier(at) }).collect()
 }
 
-fn same_job(a: Job, b: Job, compares: &[Compare]) -> bool {
+fn same_job(a: FillJob, b: FillJob, compares: &[Compare]) -> bool {
     a.repeat == b.repeat && asks_the_same(a.asks, b.asks, compares)
 }
 
@@ -175,7 +175,7 @@ fn asks_the_same(a: &FilledComparison, b: &FilledComparison, compares: &[Compare
 const ROLES: [Role; 3] = [Role::Asked, Role::Subject, Role::Size];
 
 /// With what tells it from the other jobs.
-fn name(job: Job, jobs: &[Job], compares: &[Compare]) -> String {
+fn name(job: FillJob, jobs: &[FillJob], compares: &[Compare]) -> String {
     let core = |it: &FilledComparison| format!("{} {}", it.condition.workload, Bytes(it.condition.block_bytes).exact());
     let others = || jobs.iter().filter(|it| core(it.asks) == core(job.asks) && !same_job(**it, job, compares));
     let differs = |field: &&Field| {

@@ -14,14 +14,14 @@ use crate::layout::{
 };
 
 /// The rows of one state.
-pub(crate) struct Section {
+pub(crate) struct MapSection {
     pub(crate) state: State,
     /// How far apart two measurements of one thing lie in this state: `A/A ±1.1 %`.
     pub(crate) noise: Option<String>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<MapRow>,
 }
 
-pub(crate) struct Row {
+pub(crate) struct MapRow {
     pub(crate) condition: usize,
     pub(crate) workload: String,
     pub(crate) block: String,
@@ -38,10 +38,10 @@ pub(crate) struct Row {
 }
 
 /// The map's rows by state, in the order of the findings.
-pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
+pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<MapSection> {
     let names = Names::of(record, findings);
     let labels = Labels::of(record);
-    let mut sections: Vec<Section> = Vec::new();
+    let mut sections: Vec<MapSection> = Vec::new();
     for line in &findings.map {
         let row = row(line, &labels, findings, record, &names);
         match sections.iter_mut().find(|section| section.state == line.condition.state) {
@@ -50,14 +50,14 @@ pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
                 let state = line.condition.state;
                 let noise = findings.noise_floors.iter().find(|it| it.state == state).and_then(|it| it.floor.width());
                 let noise = noise.map(|width| format!("A/A {}", width.replace(' ', &GLUE.to_string())));
-                sections.push(Section { state, noise, rows: vec![row] });
+                sections.push(MapSection { state, noise, rows: vec![row] });
             }
         }
     }
     sections
 }
 
-fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, names: &Names) -> Row {
+fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, names: &Names) -> MapRow {
     let shorts = |arms: &[String]| arms.iter().map(|it| names.short(it).to_string()).collect::<Vec<String>>();
     let (ties, not_told_apart) = (shorts(&line.ties), shorts(&line.not_told_apart));
     let (margin, versus) = margin(line, record, findings);
@@ -100,7 +100,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     }));
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
     why.extend(line.because.clone());
-    Row {
+    MapRow {
         condition: line.id.condition_index,
         workload: line.condition.workload.to_string(),
         block: line.condition.block(),
@@ -202,10 +202,10 @@ enum Layout {
 }
 
 /// The map on a terminal.
-pub(crate) fn write(page: &mut Page, sections: &[Section]) {
+pub(crate) fn write(page: &mut Page, sections: &[MapSection]) {
     const INDENT: usize = 2;
     let rows = || sections.iter().flat_map(|section| &section.rows);
-    let widest = |of: &dyn Fn(&Row) -> &str| rows().map(|row| width(&visible(of(row)))).max().unwrap_or(0);
+    let widest = |of: &dyn Fn(&MapRow) -> &str| rows().map(|row| width(&visible(of(row)))).max().unwrap_or(0);
     let gapped = |columns: usize| if columns == 0 { 0 } else { columns + 2 };
     let block = gapped(widest(&|row| &row.block));
     // Commands have no blocks.

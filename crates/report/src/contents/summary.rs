@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A label and what belongs to it, one sentence each.
-pub(crate) struct Entry {
+pub(crate) struct SummaryEntry {
     pub(crate) label: &'static str,
     pub(crate) lines: Vec<String>,
     pub(crate) warning: bool,
@@ -29,11 +29,11 @@ pub(crate) struct Entry {
 /// Reasons of one kind that are listed; the rest is counted.
 const REASONS: usize = 8;
 
-pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<Entry> {
+pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry> {
     let mut entries = Vec::new();
     let mut add = |label, lines: Vec<String>, warning| {
         if !lines.is_empty() {
-            entries.push(Entry { label, lines, warning });
+            entries.push(SummaryEntry { label, lines, warning });
         }
     };
     add("Mechanism", mechanism(findings), false);
@@ -351,7 +351,7 @@ pub(crate) fn with_crossover(record: &Record, findings: &Findings, is_there: boo
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
     let reasons: Vec<Option<String>> =
         record.cells.iter().map(|cell| cell.skipped.as_ref().map(ToString::to_string)).collect();
-    let mut groups = Groups::default();
+    let mut groups = ReasonGroups::default();
     for (cell, reason) in record.cells.iter().zip(&reasons) {
         if let Some(reason) = reason {
             groups.add(reason, names.short(&cell.arm.name));
@@ -364,7 +364,7 @@ fn lost(record: &Record, reason: impl Fn(&Outcome) -> Option<String>) -> Vec<Str
     let arm = |cell: usize| record.cells.get(cell).map_or("unknown arm", |cell| cell.arm.short_name());
     let all = record.samples.iter().filter_map(|it| Some((reason(&it.outcome)?, arm(it.cell))));
     let all: Vec<(String, &str)> = all.collect();
-    let mut groups = Groups::default();
+    let mut groups = ReasonGroups::default();
     for (reason, arm) in &all {
         groups.add(reason, arm);
     }
@@ -374,11 +374,11 @@ fn lost(record: &Record, reason: impl Fn(&Outcome) -> Option<String>) -> Vec<Str
 /// Reasons that differ in their numbers only are one reason ("37 of 262144 pages stayed"), and so are those that differ
 /// in the state that they are about.
 #[derive(Default)]
-struct Groups<'a> {
-    by_key: BTreeMap<String, Group<'a>>,
+struct ReasonGroups<'a> {
+    by_key: BTreeMap<String, ReasonGroup<'a>>,
 }
 
-struct Group<'a> {
+struct ReasonGroup<'a> {
     example: &'a str,
     /// There are others with other numbers.
     several: bool,
@@ -387,10 +387,10 @@ struct Group<'a> {
     arms: Vec<&'a str>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> ReasonGroups<'a> {
     fn add(&mut self, reason: &'a str, arm: &'a str) {
         let (key, state) = stateless(&without_numbers(reason));
-        let group = self.by_key.entry(key).or_insert(Group {
+        let group = self.by_key.entry(key).or_insert(ReasonGroup {
             example: reason,
             several: false,
             states: Vec::new(),
@@ -407,7 +407,7 @@ impl<'a> Groups<'a> {
 
     /// `12 passes (mmap, read), for example: …`, the most frequent first.
     fn sentences(self, one: &str, ending: &str) -> Vec<String> {
-        let mut groups: Vec<Group> = self.by_key.into_values().collect();
+        let mut groups: Vec<ReasonGroup> = self.by_key.into_values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         let things =
             |count: usize| format!("{} {one}{}", number::count(count as f64), if count == 1 { "" } else { ending });

@@ -1,10 +1,10 @@
 //! Runs beside each other, as a page: what differs about the machines first, then every shared cell.
 
 use maud::{Markup, html};
-use schema::across::{Across, Versus};
+use schema::across::{Across, RunComparison};
 
 use super::{
-    chart::speedup::{Row, forest_plot},
+    chart::speedup::{ForestRow, forest_plot},
     document,
     figure::{Figure, Looks},
     part, said, shown,
@@ -27,7 +27,7 @@ pub fn across_html(across: &Across) -> String {
     document(&said(&format!("Runs against {first}")), &html! {}, &main, &footer)
 }
 
-fn one(versus: &Versus) -> Markup {
+fn one(versus: &RunComparison) -> Markup {
     html! {
         h2 { (said(&heading(versus))) }
         @if versus.differs.is_empty() {
@@ -47,16 +47,16 @@ fn one(versus: &Versus) -> Markup {
     }
 }
 
-fn figure(versus: &Versus) -> Option<Figure> {
+fn figure(versus: &RunComparison) -> Option<Figure> {
     let looks = Looks::of(versus.cells.iter().map(|it| it.arm.name.as_str()));
     let labels = crate::across::labels(versus);
     let row = |it: &schema::across::SharedCell| {
         let speedup = it.speedup?;
         let name = format!("{} · {}", labels[&it.first_id.condition], it.arm.name);
         let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
-        Some(Row { name, arm: it.arm.name.clone(), full: it.arm.name.clone(), speedup, says })
+        Some(ForestRow { name, arm: it.arm.name.clone(), full: it.arm.name.clone(), speedup, says })
     };
-    let rows: Vec<Row> = versus.cells.iter().filter_map(row).collect();
+    let rows: Vec<ForestRow> = versus.cells.iter().filter_map(row).collect();
     if rows.is_empty() {
         return None;
     }

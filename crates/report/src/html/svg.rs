@@ -101,12 +101,12 @@ struct Frame {
     x: Range,
     y: Range,
     /// Of a plot with names beneath each other.
-    rows: Vec<Row>,
+    rows: Vec<PlacedRow>,
     across: Vec<Tick>,
     up: Vec<Tick>,
 }
 
-struct Row {
+struct PlacedRow {
     lines: Vec<String>,
     /// The middle.
     y: f64,
@@ -118,13 +118,13 @@ impl Frame {
         let x = Range::of(&plot.x.scale, values_of_x(plot));
         let y = Range::of(&plot.y.scale, plot.series.iter().flat_map(along_y));
         let bars = plot.series.iter().filter(|it| it.kind == Kind::Bars).count();
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<PlacedRow> = Vec::new();
         let mut below = 0.0;
         if let Scale::Rows(names) = &plot.y.scale {
             for name in names {
                 let lines = text::wrap(name, NAME);
                 let height = ROW.max(lines.len() as f64 * LINE + 6.0).max(bars as f64 * BAR + 8.0);
-                rows.push(Row { lines, y: below + height / 2.0, height });
+                rows.push(PlacedRow { lines, y: below + height / 2.0, height });
                 below += height;
             }
         }

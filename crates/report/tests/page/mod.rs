@@ -186,7 +186,7 @@ addEventListener("load", () => {
 
 /// What the browser made of a page at one width.
 #[derive(Debug)]
-struct Look {
+struct PageAtWidth {
     plots: usize,
     marks: usize,
     tables: usize,
@@ -205,7 +205,7 @@ fn browser() -> Option<String> {
 }
 
 /// At 400 and at 1400 pixels.
-fn look(browser: &str, run: &Run, dark: bool) -> [Look; 2] {
+fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("page.html"), page(run)).unwrap();
     fs::write(folder.path().join("frames.html"), FRAMES).unwrap();
@@ -230,9 +230,9 @@ fn look(browser: &str, run: &Run, dark: bool) -> [Look; 2] {
         let numbers = line[..line.find('<').unwrap()].split(' ').map(|it| it.parse::<i64>().unwrap());
         let numbers: [i64; 7] = numbers.collect::<Vec<i64>>().try_into().unwrap();
         let [plots, marks, tables, _, labels, cut, overlapping] = numbers.map(|it| usize::try_from(it).unwrap_or(0));
-        Look { plots, marks, tables, too_wide: numbers[3], labels, cut, overlapping }
+        PageAtWidth { plots, marks, tables, too_wide: numbers[3], labels, cut, overlapping }
     });
-    let both: Vec<Look> = seen.collect();
+    let both: Vec<PageAtWidth> = seen.collect();
     both.try_into().unwrap_or_else(|_| panic!("the page was not drawn: {dom:.2000}\n{log:.2000}"))
 }
 

@@ -4,7 +4,7 @@ use expect_test::expect_file;
 use report::Style;
 use schema::{
     SCHEMA_VERSION,
-    across::{Across, Differs, SharedAnswer, SharedCell, Versus},
+    across::{Across, Differs, RunComparison, SharedAnswer, SharedCell},
     findings::{Estimate, Verdict},
     machine::Origin,
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
@@ -39,7 +39,7 @@ pub(crate) fn beside(run: &Run) -> Across {
             sizes: None,
         })
     });
-    let versus = Versus {
+    let versus = RunComparison {
         first: run.record.id.clone(),
         second: format!("{}-2", run.record.id),
         differs: vec![Differs {

@@ -17,13 +17,13 @@ impl<T> OneOrMany<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     /// By hand, because the error of a derived one does not say which entry is wrong.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OneOrMany<T>, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
+        struct OneOrManyVisitor<T>(std::marker::PhantomData<T>);
         fn one<'de, T: Deserialize<'de>, E: de::Error>(
             value: impl de::IntoDeserializer<'de, E>,
         ) -> Result<OneOrMany<T>, E> {
             T::deserialize(value.into_deserializer()).map(|it| OneOrMany(vec![it]))
         }
-        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for OneOrManyVisitor<T> {
             type Value = OneOrMany<T>;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("one value or a list of them")
@@ -57,7 +57,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
                 }
             }
         }
-        deserializer.deserialize_any(Visitor(std::marker::PhantomData))
+        deserializer.deserialize_any(OneOrManyVisitor(std::marker::PhantomData))
     }
 }
 

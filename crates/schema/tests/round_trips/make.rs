@@ -26,7 +26,7 @@ use schema::{
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     machine::{KeySource, Machine, Origin},
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
-    plan::{Plan, PlannedCell, PlannedCondition},
+    plan::{PlannedRun, PlannedCell, PlannedCondition},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
@@ -200,7 +200,7 @@ makes! {
             experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
             counted, observations, timeline, runtimes, limits,
         }
-        schema::record::Observation { holds, evidence }
+        schema::record::ScenarioResult { holds, evidence }
         Cell { arm, condition, own_condition, baseline, control, skipped }
         Sample { cell, round, order, host, window_offset, outcome, resident_before, resident_after, readings }
         Resident { pages, of }
@@ -270,7 +270,7 @@ makes! {
         Calls { count, asked_bytes, bytes, sequential, sizes }
         MappingCount { shared, writable, executable, populate, count, bytes }
         MechanismFinding { arm, cells, says, versus }
-        schema::observation::Versus { baseline, likeness, says }
+        schema::observation::MechanismComparison { baseline, likeness, says }
         Counted { cell, bytes, distinct_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms }
         Histogram { bins, lost }
         Bin { value, events }
@@ -368,7 +368,7 @@ makes! {
         ClaimMeasured { id, than_cell, condition, variant, value, rounds, answer_of, verdict, decides }
         FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
-        schema::across::Versus {
+        schema::across::RunComparison {
             first, second, differs, not_comparable, cells, drift, drift_ends, answers, only_first, only_second,
         }
         Differs { what, first, second }
@@ -398,7 +398,7 @@ makes! {
         Leftover { kind, path, path_bytes, made_unix_s, owner, locked, identity }
         LeftoverOwner { pid, started_ticks, host, boot_id, pid_namespace }
         FileIdentity { device, inode }
-        Plan {
+        PlannedRun {
             schema_version, experiment, title, target, made_here, file_bytes, written_bytes, free_bytes, expected_s, rounds,
             seed, conditions, limits,
         }

@@ -12,7 +12,7 @@ use schema::{
     findings::Document,
     inspection::Inspection,
     leftover::Leftover,
-    plan::Plan,
+    plan::PlannedRun,
     protocol::{Reply, Request},
     saved::{History, SavedCell},
     unit_cost::Forecast,
@@ -51,7 +51,7 @@ proptest! {
     #[test]
     fn what_other_commands_print_and_keep_is_read_back_as_it_was_written(seed in any::<u64>()) {
         is_read_back::<Across>(seed)?;
-        is_read_back::<Plan>(seed)?;
+        is_read_back::<PlannedRun>(seed)?;
         is_read_back::<History>(seed)?;
         is_read_back::<SavedCell>(seed)?;
         is_read_back::<Leftover>(seed)?;

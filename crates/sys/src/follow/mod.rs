@@ -37,7 +37,7 @@ use crate::process::number_after;
 
 /// How calls become known.
 #[derive(Clone, Copy)]
-pub enum How {
+pub enum WatchedBy {
     /// The program is stopped at each of them.
     Stopped,
     /// Only at the rare ones; the kernel records the others.
@@ -104,7 +104,7 @@ pub struct Followed {
 
 /// Why a command was not followed.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum FollowError {
     /// It cannot be started, followed or not.
     Unstartable(io::Error),
     /// The kernel does not allow it; what would change that.
@@ -122,7 +122,7 @@ const NAP: Duration = Duration::from_micros(100);
 pub struct Waiting {
     started: Started,
     calls: Vec<&'static Call>,
-    how: How,
+    how: WatchedBy,
 }
 
 /// Forks the process of a command. Call it before this process starts threads: until it executes its program the child
@@ -130,9 +130,9 @@ pub struct Waiting {
 ///
 /// # Errors
 /// No pipe, no process.
-pub fn start(command: Command, how: How) -> Result<Waiting, Trouble> {
+pub fn start(command: Command, how: WatchedBy) -> Result<Waiting, FollowError> {
     let calls: Vec<&'static Call> =
-        CALLS.iter().filter(|it| matches!(how, How::Stopped) || !it.is_frequent()).collect();
+        CALLS.iter().filter(|it| matches!(how, WatchedBy::Stopped) || !it.is_frequent()).collect();
     let started = fork(command, filter::of(&calls))?;
     Ok(Waiting { started, calls, how })
 }
@@ -143,20 +143,20 @@ impl Waiting {
     ///
     /// # Errors
     /// It cannot be started, or must not be followed in this way here; or the recording has gaps.
-    pub fn follow(self, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+    pub fn follow(self, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, FollowError> {
         follow(self, limit, listener)
     }
 }
 
-fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, Trouble> {
+fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, FollowError> {
     let Waiting { started: Started { process, mut gate, word }, calls, how } = waiting;
     let ready = || {
         ptrace::seize(process).map_err(|error| explain(&error))?;
         let pid = Pid::from_raw(process).expect("a child has a number");
         let held = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
         let recorder = match how {
-            How::Stopped => None,
-            How::Recorded => Some(Recorder::start()?),
+            WatchedBy::Stopped => None,
+            WatchedBy::Recorded => Some(Recorder::start()?),
         };
         Ok((held, recorder.unzip()))
     };
@@ -166,7 +166,7 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
             // The gate closes unopened, and the child ends.
             drop(gate);
             while !matches!(ptrace::wait(true), Ok(Some((_, Stop::Ended(_)))) | Err(_)) {}
-            return Err(Trouble::Refused(reason));
+            return Err(FollowError::Refused(reason));
         }
     };
     let (recorded, mut stops) = recording.unzip();
@@ -199,15 +199,17 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
         (status, took, left, recording.map(|it| it.join().expect("it does not panic")))
     });
     match said(word) {
-        Some(Word::Exec(error)) => return Err(Trouble::Unstartable(error)),
-        Some(Word::Filter(error)) => return Err(Trouble::Refused(format!("a seccomp filter cannot be set: {error}"))),
+        Some(Word::Exec(error)) => return Err(FollowError::Unstartable(error)),
+        Some(Word::Filter(error)) => {
+            return Err(FollowError::Refused(format!("a seccomp filter cannot be set: {error}")));
+        }
         None => {}
     }
     let expired = expired.into_inner();
     let lost = follower.recorded.as_ref().map_or(0, Processes::lost);
     if let Some((tape, stops)) = tape.zip(stops).filter(|_| !expired) {
         if lost + tape.lost > 0 {
-            return Err(Trouble::Lost(lost + tape.lost));
+            return Err(FollowError::Lost(lost + tape.lost));
         }
         tape.replay(stops.heard(), listener);
     }
@@ -252,8 +254,8 @@ enum Word {
 /// An error's number with this added is one of the filter's.
 const OF_FILTER: i32 = 1 << 16;
 
-fn fork(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started, Trouble> {
-    let pipe = || io::pipe().map_err(Trouble::Unstartable);
+fn fork(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started, FollowError> {
+    let pipe = || io::pipe().map_err(FollowError::Unstartable);
     let ((mut waits, gate), (word, mut tells)) = (pipe()?, pipe()?);
     // SAFETY: fork(2) touches no memory of ours. The child is left by exec or _exit only. What it does until then allocates
     // and reads the environment; `start` is called in a process with one thread, of which the child is a whole copy.
@@ -275,7 +277,7 @@ fn fork(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started
         unsafe { libc::_exit(127) }
     }
     if process < 0 {
-        return Err(Trouble::Unstartable(io::Error::last_os_error()));
+        return Err(FollowError::Unstartable(io::Error::last_os_error()));
     }
     Ok(Started { process, gate, word })
 }

@@ -7,7 +7,7 @@ use super::explain;
 
 /// What a counter counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum CountedEvent {
     MinorFaults,
     MajorFaults,
     ContextSwitches,
@@ -27,18 +27,18 @@ impl Counter {
     ///
     /// # Errors
     /// Why the kernel does not count it, and what would change that.
-    pub fn of(event: Event, pid: u32) -> Result<Counter, String> {
+    pub fn of(event: CountedEvent, pid: u32) -> Result<Counter, String> {
         let mut builder = match event {
-            Event::MinorFaults => Builder::new(Software::PAGE_FAULTS_MIN),
-            Event::MajorFaults => Builder::new(Software::PAGE_FAULTS_MAJ),
-            Event::ContextSwitches => Builder::new(Software::CONTEXT_SWITCHES),
-            Event::Migrations => Builder::new(Software::CPU_MIGRATIONS),
-            Event::Cycles => Builder::new(Hardware::CPU_CYCLES),
-            Event::Instructions => Builder::new(Hardware::INSTRUCTIONS),
-            Event::DataTlbMisses => {
+            CountedEvent::MinorFaults => Builder::new(Software::PAGE_FAULTS_MIN),
+            CountedEvent::MajorFaults => Builder::new(Software::PAGE_FAULTS_MAJ),
+            CountedEvent::ContextSwitches => Builder::new(Software::CONTEXT_SWITCHES),
+            CountedEvent::Migrations => Builder::new(Software::CPU_MIGRATIONS),
+            CountedEvent::Cycles => Builder::new(Hardware::CPU_CYCLES),
+            CountedEvent::Instructions => Builder::new(Hardware::INSTRUCTIONS),
+            CountedEvent::DataTlbMisses => {
                 Builder::new(Cache { which: CacheId::DTLB, operation: CacheOp::READ, result: CacheResult::MISS })
             }
-            Event::Tracepoint(id) => Builder::new(Tracepoint::with_id(id)),
+            CountedEvent::Tracepoint(id) => Builder::new(Tracepoint::with_id(id)),
         };
         // Copying into a user's buffer happens in the kernel: leaving it out would count one side of the comparison.
         let counter = builder.observe_pid(process_id(pid)?).any_cpu().inherit(true).include_kernel().build();

@@ -6,7 +6,7 @@ const RECORD_BYTES_MAX: usize = 1 << 16;
 
 /// A number inside a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct TraceField {
     pub name: String,
     pub offset: usize,
     /// 1, 2, 4 or 8 for a number; anything else is an array.
@@ -14,7 +14,7 @@ pub struct Field {
     pub signed: bool,
 }
 
-impl Field {
+impl TraceField {
     /// The number in this place of a record; nothing when it is no number or the record is too short.
     pub fn number(&self, record: &[u8]) -> Option<u64> {
         let raw = record.get(self.offset..self.offset.checked_add(self.bytes)?)?;
@@ -39,7 +39,7 @@ impl Field {
 /// All fields of a tracepoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Format {
-    fields: Vec<Field>,
+    fields: Vec<TraceField>,
 }
 
 impl Format {
@@ -50,13 +50,13 @@ impl Format {
 
     /// # Errors
     /// This kernel's tracepoint has no such field.
-    pub fn field(&self, name: &str) -> Result<&Field, String> {
+    pub fn field(&self, name: &str) -> Result<&TraceField, String> {
         let found = self.fields.iter().find(|field| field.name == name);
         found.ok_or_else(|| format!("this kernel's tracepoint has no field {name:?}"))
     }
 }
 
-fn field(line: &str) -> Option<Field> {
+fn field(line: &str) -> Option<TraceField> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
     let declaration = parts.next()?;
     let without_array = declaration.split('[').next()?.trim_end();
@@ -71,7 +71,7 @@ fn field(line: &str) -> Option<Field> {
         }
     }
     let (offset, bytes): (usize, usize) = (offset?, bytes?);
-    (offset <= RECORD_BYTES_MAX && bytes <= RECORD_BYTES_MAX).then(|| Field {
+    (offset <= RECORD_BYTES_MAX && bytes <= RECORD_BYTES_MAX).then(|| TraceField {
         name: name.into(),
         offset,
         bytes,
@@ -130,7 +130,7 @@ mod tests {
         #[test]
         fn a_field_that_was_written_is_read_back(name in "[a-z_]{1,12}", offset in 0usize..1000, signed: bool) {
             let line = format!("\tfield:long {name};\toffset:{offset};\tsize:8;\tsigned:{};", u8::from(signed));
-            let expected = Field { name: name.clone(), offset, bytes: 8, signed };
+            let expected = TraceField { name: name.clone(), offset, bytes: 8, signed };
             let format = Format::parse(&line);
             prop_assert_eq!(format.field(&name), Ok(&expected));
         }

@@ -11,8 +11,8 @@ mod tracefs;
 
 use std::{fs, io};
 
-pub use counter::{Counter, Event};
-pub use format::{Field, Format};
+pub use counter::{CountedEvent, Counter};
+pub use format::{Format, TraceField};
 pub use recording::{Occurrence, Recording};
 pub use tracefs::{Tracefs, Tracepoint};
 

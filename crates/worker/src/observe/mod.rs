@@ -11,7 +11,7 @@ mod tasks;
 use std::{os::unix::fs::MetadataExt, process::Command, time::Duration};
 
 use schema::observation::{Means, Observation, Watch};
-use sys::follow::{Followed, How, Trouble, Waiting, start};
+use sys::follow::{FollowError, Followed, Waiting, WatchedBy, start};
 
 use crate::task::{Fault, at};
 use counts::Counts;
@@ -32,7 +32,7 @@ pub(crate) struct Begun {
     program: String,
     model: Model<Counts>,
     by: Means,
-    waiting: Result<Waiting, Trouble>,
+    waiting: Result<Waiting, FollowError>,
 }
 
 /// Call it before this process starts threads (`sys::follow::start`).
@@ -45,8 +45,8 @@ pub(crate) fn begin(command: Command, by: Means, watch: &Watch) -> Result<Begun,
         watch.named.iter().map(|path| identity(path).map_err(at(path))).collect::<Result<_, Fault>>()?;
     let program = command.get_program().to_string_lossy().into_owned();
     let how = match by {
-        Means::Ptrace => How::Stopped,
-        Means::Tracepoints => How::Recorded,
+        Means::Ptrace => WatchedBy::Stopped,
+        Means::Tracepoints => WatchedBy::Recorded,
     };
     Ok(Begun { program, model: Model::counting(named), by, waiting: start(command, how) })
 }
@@ -61,9 +61,9 @@ impl Begun {
         let nothing = |why: String, ran| Ok(Watched::Nothing { why: format!("{}: {why}", by.word()), ran });
         match waiting.and_then(|it| it.follow(limit, &mut model)) {
             Ok(followed) => Ok(Watched::Seen(followed, Box::new(model.finish(by)))),
-            Err(Trouble::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
-            Err(Trouble::Refused(reason)) => nothing(reason, false),
-            Err(Trouble::Lost(events)) => nothing(
+            Err(FollowError::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
+            Err(FollowError::Refused(reason)) => nothing(reason, false),
+            Err(FollowError::Lost(events)) => nothing(
                 format!(
                     "{events} events are missing: the kernel's ring was full, or a process had a PID namespace of its \
                      own"

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::Command, time::Duration};
 
 use schema::{Arm, Condition, State, record::Reading};
 
-use super::{super::Bench, Work, kind::Kind};
+use super::{super::Bench, Work, kind::PassSteps};
 use crate::{
     link::{Link, Trouble},
     runtime,
@@ -13,7 +13,7 @@ use crate::{
 
 pub(super) struct Commanding;
 
-impl Kind for Commanding {
+impl PassSteps for Commanding {
     fn calibration_refused(&self) -> Option<&'static str> {
         Some("what a command does is not explained from unit costs")
     }

@@ -1,10 +1,10 @@
 //! Counting around a pass: events of the kernel, of the worker's thread that makes it and of all that this thread starts.
 
-use crate::counted::{Kit, Watch};
+use crate::counted::{Kit, PassCounters};
 
 pub(in crate::execute) struct Counting<'a> {
     kit: Option<&'a Kit>,
-    watch: Option<Watch>,
+    watch: Option<PassCounters>,
 }
 
 impl<'a> Counting<'a> {
@@ -27,15 +27,15 @@ impl<'a> Counting<'a> {
     }
 
     pub(super) fn start(&mut self) {
-        self.watch.iter_mut().for_each(Watch::start);
+        self.watch.iter_mut().for_each(PassCounters::start);
     }
 
     pub(super) fn stop(&mut self) {
-        self.watch.iter_mut().for_each(Watch::stop);
+        self.watch.iter_mut().for_each(PassCounters::stop);
     }
 
     /// What was counted, of a pass that came so far.
-    pub(in crate::execute) fn counted(self) -> Option<Watch> {
+    pub(in crate::execute) fn counted(self) -> Option<PassCounters> {
         self.watch
     }
 }

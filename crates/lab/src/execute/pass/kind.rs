@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The steps of a pass at which kinds differ, in the order in which they are taken.
-pub(in crate::execute) trait Kind {
+pub(in crate::execute) trait PassSteps {
     /// Why unit costs cannot be measured beside passes of this kind.
     fn calibration_refused(&self) -> Option<&'static str> {
         None
@@ -25,7 +25,7 @@ pub(in crate::execute) trait Kind {
     }
 
     /// Before anything else: the target as each pass of this kind finds it.
-    fn lay_out(&self, _: &mut Bench, _: &Condition) -> Result<(), Trouble> {
+    fn prepare_target(&self, _: &mut Bench, _: &Condition) -> Result<(), Trouble> {
         Ok(())
     }
 

@@ -30,28 +30,28 @@ use crate::{
 use commanding::Commanding;
 pub(super) use counting::Counting;
 use device::of_device;
-pub(super) use kind::Kind;
-use reach::{Only, Reached};
+pub(super) use kind::PassSteps;
+use reach::{OnlyWarmPass, Reached};
 use reading::Reads;
 use writing::Writes;
 
 /// The kind of a cell's passes: a command is one whatever its condition says, because its processes must end.
-pub(super) fn kind_of(arm: &Arm, condition: &Condition) -> &'static dyn Kind {
+pub(super) fn kind_of(arm: &Arm, condition: &Condition) -> &'static dyn PassSteps {
     of_workload(if arm.is_command() { Workload::Command } else { condition.workload })
 }
 
-pub(super) fn of_workload(workload: Workload) -> &'static dyn Kind {
+pub(super) fn of_workload(workload: Workload) -> &'static dyn PassSteps {
     match workload.kind() {
-        condition::Kind::Reads => &Reads,
-        condition::Kind::Writes => &Writes,
-        condition::Kind::Command => &Commanding,
+        condition::WorkloadKind::Reads => &Reads,
+        condition::WorkloadKind::Writes => &Writes,
+        condition::WorkloadKind::Command => &Commanding,
     }
 }
 
 /// What a worker is to do, and to which file: the target, or a copy of it.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
-    kind: &'a dyn Kind,
+    kind: &'a dyn PassSteps,
     arm: &'a Arm,
     condition: &'a Condition,
     target: &'a Target,
@@ -121,7 +121,7 @@ impl Bench<'_> {
     /// a pass that failed, which the change may have caused.
     fn of_an_unchanged_target(
         &mut self,
-        kind: &dyn Kind,
+        kind: &dyn PassSteps,
         arm: &Arm,
         pass: Result<Pass, Trouble>,
     ) -> Result<Pass, Trouble> {
@@ -139,12 +139,12 @@ impl Bench<'_> {
     /// The life of one worker, from the file that it finds to what it leaves.
     fn one_pass(
         &mut self,
-        kind: &dyn Kind,
+        kind: &dyn PassSteps,
         arm: &Arm,
         condition: &Condition,
         counting: &mut Counting,
     ) -> Result<Pass, Trouble> {
-        kind.lay_out(self, condition)?;
+        kind.prepare_target(self, condition)?;
         let copy = match condition.fill() {
             Some(fill) => self.fill(fill, condition)?,
             None => None,
@@ -204,7 +204,7 @@ impl Bench<'_> {
     ) -> Result<Pass, Trouble> {
         let &Work { kind, arm, condition, target } = work;
         let reached = self.reach(link, work)?;
-        if let Some(Only { done, warm_ns, went }) = reached.only {
+        if let Some(OnlyWarmPass { done, warm_ns, went }) = reached.only {
             let unknown = || Reading::unavailable("no timed pass was made");
             let (resident_before, resident_after) = (unknown(), unknown());
             let Reached { invalid, readings, .. } = reached;

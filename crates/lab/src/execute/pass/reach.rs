@@ -19,11 +19,11 @@ pub(super) struct Reached {
     pub(super) invalid: Option<String>,
     pub(super) readings: BTreeMap<String, Reading<f64>>,
     /// The only warm pass of a trial that had no time for more. It stands for the timed one.
-    pub(super) only: Option<Only>,
+    pub(super) only: Option<OnlyWarmPass>,
 }
 
 /// The first warm pass of a trial, after which the others and the timed one would not have fitted into the time left.
-pub(super) struct Only {
+pub(super) struct OnlyWarmPass {
     pub(super) done: Done,
     /// What warm passes take before each timed one, at least, in nanoseconds.
     pub(super) warm_ns: f64,
@@ -83,7 +83,7 @@ impl Bench<'_> {
             let is_first_of_trial = self.draw.round == 0 && warm_up.next() == 1;
             if is_first_of_trial && !WarmUp::fits(began.elapsed(), self.clock.left()) {
                 let went = [began, Instant::now()];
-                only = Some(Only { done, warm_ns: WarmUp::least(began.elapsed()).as_nanos() as f64, went });
+                only = Some(OnlyWarmPass { done, warm_ns: WarmUp::least(began.elapsed()).as_nanos() as f64, went });
                 break Some("the budget has no time for the passes that show a steady state".into());
             }
             warm_up.add(read, Misses::of(arm, condition, &done, read));

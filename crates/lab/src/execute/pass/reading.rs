@@ -1,7 +1,7 @@
 //! Passes that read: nothing beside what every pass does.
 
-use super::kind::Kind;
+use super::kind::PassSteps;
 
 pub(super) struct Reads;
 
-impl Kind for Reads {}
+impl PassSteps for Reads {}

@@ -2,7 +2,7 @@
 
 use schema::{Arm, Condition, Consume};
 
-use super::{super::Bench, Pass, Work, kind::Kind};
+use super::{super::Bench, Pass, Work, kind::PassSteps};
 use crate::{
     link::Trouble,
     state::{cold, writing},
@@ -10,12 +10,12 @@ use crate::{
 
 pub(super) struct Writes;
 
-impl Kind for Writes {
+impl PassSteps for Writes {
     fn calibration_refused(&self) -> Option<&'static str> {
         Some("passes that write change the file under a calibration")
     }
 
-    fn lay_out(&self, bench: &mut Bench, condition: &Condition) -> Result<(), Trouble> {
+    fn prepare_target(&self, bench: &mut Bench, condition: &Condition) -> Result<(), Trouble> {
         writing::create(bench.target, condition, bench.record.seed, bench.stop.interrupted)?;
         bench.filled = None;
         Ok(())

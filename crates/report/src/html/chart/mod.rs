@@ -34,14 +34,14 @@ pub(super) const CHARTS: &[Chart] = &[
 ];
 
 /// Everything but the block and how much of the file is touched; arms of two comparisons never share a figure.
-type Group = (Condition, Option<usize>);
+type FigureKey = (Condition, Option<usize>);
 
 /// What every chart begins with: arms with their looks, and what conditions are called.
 struct View<'a> {
     findings: &'a Findings,
     labels: Labels,
     /// Of each condition, which figure it belongs to, and what that is called.
-    groups: Vec<(Group, String)>,
+    groups: Vec<(FigureKey, String)>,
     names: Names,
     looks: Looks<'a>,
 }
@@ -64,15 +64,15 @@ impl<'a> View<'a> {
             let ops = if compare.is_some_and(|it| it.ops.len() > 1) { it.ops } else { plain.ops };
             (Condition { block_bytes: 0, range: plain.range, ops, ..it.clone() }, origin)
         };
-        let groups: Vec<Group> = record.conditions.iter().enumerate().map(group).collect();
-        let words = |(condition, origin): &'_ Group| {
+        let groups: Vec<FigureKey> = record.conditions.iter().enumerate().map(group).collect();
+        let words = |(condition, origin): &'_ FigureKey| {
             let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
             (condition.clone(), compare.map_or_else(Vec::new, |it| it.words(*origin)))
         };
         let items: Vec<(Condition, Vec<String>)> = groups.iter().map(words).collect();
         let items: Vec<(&Condition, Vec<String>)> = items.iter().map(|(it, words)| (it, words.clone())).collect();
         let titles = Labels::new(&items);
-        let title = |(at, group): (usize, Group)| {
+        let title = |(at, group): (usize, FigureKey)| {
             let (title, also) = (format!("{}, {}", group.0.state, group.0.workload), titles.also(at));
             (group, if also.is_empty() { title } else { format!("{title}, {also}") })
         };
@@ -82,7 +82,7 @@ impl<'a> View<'a> {
 
     /// The cells by figure. Figures differ in everything but the block and how much of the file is touched.
     fn groups(&self) -> Vec<(String, Vec<Named<'a>>)> {
-        let mut of: Vec<&Group> = Vec::new();
+        let mut of: Vec<&FigureKey> = Vec::new();
         let mut groups: Vec<(String, Vec<Named<'a>>)> = Vec::new();
         for cell in &self.findings.cells {
             let Some((group, title)) = self.groups.get(cell.id.condition.condition_index) else { continue };

@@ -71,11 +71,11 @@ fn figure(view: &View, state: State) -> Option<Figure> {
     if rows.is_empty() {
         return None;
     }
-    let forest: Vec<Row> = (rows.iter())
+    let forest: Vec<ForestRow> = (rows.iter())
         .filter_map(|(row, arm, it)| {
             let speedup = it.speedup?;
             let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
-            Some(Row { name: row.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
+            Some(ForestRow { name: row.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
         })
         .collect();
     let plots = vec![forest_plot(&forest, &view.looks, "times faster than the baseline")];
@@ -91,7 +91,7 @@ fn rounds(it: &Comparison) -> String {
 }
 
 /// A line of a forest plot.
-pub(in crate::html) struct Row {
+pub(in crate::html) struct ForestRow {
     pub(in crate::html) name: String,
     /// As the legend has it, and its full name.
     pub(in crate::html) arm: String,
@@ -101,14 +101,14 @@ pub(in crate::html) struct Row {
 }
 
 /// Intervals beneath each other, one look for each arm, the margin shaded.
-pub(in crate::html) fn forest_plot(rows: &[Row], looks: &Looks, axis: &str) -> Plot {
+pub(in crate::html) fn forest_plot(rows: &[ForestRow], looks: &Looks, axis: &str) -> Plot {
     // Rows of one name would be one row.
     let twins = |at: usize| rows[..at].iter().filter(|it| it.name == rows[at].name).count();
     let mark = |at: usize| if twins(at) == 0 { String::new() } else { format!(" #{}", twins(at) + 1) };
     let names: Vec<String> = (0..rows.len()).map(|at| label(&rows[at].name) + &mark(at)).collect();
     let series = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(|arm| {
-        let own: Vec<(usize, &Row)> = rows.iter().enumerate().filter(|(_, row)| row.arm == arm).collect();
-        let point = |(at, row): &(usize, &Row)| Point {
+        let own: Vec<(usize, &ForestRow)> = rows.iter().enumerate().filter(|(_, row)| row.arm == arm).collect();
+        let point = |(at, row): &(usize, &ForestRow)| Point {
             x: row.speedup.median,
             y: *at as f64,
             range: Some((row.speedup.ci_low, row.speedup.ci_high)),

@@ -44,7 +44,7 @@ const UNEXPLAINED: usize = PARTS.len() - 1;
 /// Where the causes begin, in the order of `Cause::ALL`.
 const CAUSES: usize = 3;
 
-struct Row {
+struct CostBar {
     name: String,
     /// What the first arm of its condition takes.
     whole: f64,
@@ -91,7 +91,7 @@ fn by_ticks(cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String
 }
 
 fn figure(title: &str, cells: &[Named], accounts: &[CostBreakdown]) -> Option<Figure> {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<CostBar> = Vec::new();
     let mut notes = Vec::new();
     for it in cells.iter().filter(|it| !it.cell.control) {
         let Some(total) = it.cell.ns_per_op.map(|it| it.median) else { continue };
@@ -109,7 +109,7 @@ fn figure(title: &str, cells: &[Named], accounts: &[CostBreakdown]) -> Option<Fi
         let first = cells
             .iter()
             .find(|other| other.cell.id.condition == it.cell.id.condition && other.cell.ns_per_op.is_some())?;
-        rows.push(Row { name: it.row(), whole: first.cell.ns_per_op?.median, parts, too_much });
+        rows.push(CostBar { name: it.row(), whole: first.cell.ns_per_op?.median, parts, too_much });
     }
     if rows.is_empty() {
         return None;
