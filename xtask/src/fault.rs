@@ -71,12 +71,12 @@ const PARTS: &[Part] = &[
 
 /// `[kill|sweep|full|hang|together|fuzz] [N] [--other FILE]`: all parts where none is named, N times instead of the usual;
 /// with the executable of another version, half of those that work together are of that one.
-pub fn run(said: &[String]) -> Result<()> {
-    let (said, other) = match said {
-        [said @ .., option, file] if option == "--other" => (said, Some(std::fs::canonicalize(file)?)),
-        said => (said, None),
+pub fn run(described: &[String]) -> Result<()> {
+    let (described, other) = match described {
+        [described @ .., option, file] if option == "--other" => (described, Some(std::fs::canonicalize(file)?)),
+        described => (described, None),
     };
-    let (name, times) = match said {
+    let (name, times) = match described {
         [] => (None, None),
         [one] if one.parse::<u64>().is_ok() => (None, one.parse().ok()),
         [name] => (Some(name), None),

@@ -22,7 +22,7 @@ pub fn load(args: &RunArgs) -> Result<Experiment> {
     let mut experiment = find(&args.experiment)?;
     let written = experiment.clone();
     filter(&mut experiment, args).map_err(UsageError)?;
-    experiment.note_narrowed(&written);
+    experiment.note_filtered(&written);
     Ok(experiment)
 }
 
@@ -60,7 +60,7 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
         let written = study.clone();
         keep_states(study, &args.state)?;
         set_fills(study, &args.fill).map_err(UsageError)?;
-        study.note_narrowed(&written);
+        study.note_filtered(&written);
     }
     Ok(studies)
 }

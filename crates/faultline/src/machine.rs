@@ -15,8 +15,8 @@ pub fn here(store: &Store) -> Environment {
 }
 
 /// What `--machine` means here.
-pub fn whose(said: Option<&str>, store: &Store) -> Whose {
-    Whose::said(said, || MadeOn::new(&here(store), Origin::Own))
+pub fn whose(described: Option<&str>, store: &Store) -> Whose {
+    Whose::selected(described, || MadeOn::new(&here(store), Origin::Own))
 }
 
 /// Ids and files of saved runs, the newest first, of the places where the machine that is meant may have runs.

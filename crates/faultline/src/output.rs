@@ -154,8 +154,8 @@ pub fn save(store: Option<&history::Store>, record: &Record) -> Option<PathBuf> 
     match store.save(record) {
         Ok(path) => Some(path),
         Err(error) => {
-            static SAID: std::sync::Once = std::sync::Once::new();
-            SAID.call_once(|| warn(&format!("the run cannot be saved: {error:#}")));
+            static WARNED: std::sync::Once = std::sync::Once::new();
+            WARNED.call_once(|| warn(&format!("the run cannot be saved: {error:#}")));
             None
         }
     }

@@ -1,6 +1,6 @@
-//! Has one system call of a command fail, chosen by its number, with an error of choice. The calls are met by seccomp and
+//! Has one system call of a command fail, chosen by its number, with an error of choice. The calls are intercepted with seccomp and
 //! answered here (seccomp_unotify(2)): the executable makes many of them itself and not through the C library, where
-//! something that is preloaded could meet them. Only calls of the command's own process count, not those of its children.
+//! a preloaded library could intercept them. Only calls of the command's own process count, not those of its children.
 
 use std::{
     fmt, fs, io,
@@ -21,7 +21,7 @@ use libc::{c_long, seccomp_data, seccomp_notif, seccomp_notif_resp, sock_filter,
 
 /// Calls of one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum CallKind {
     Open,
     Write,
     Fsync,
@@ -32,63 +32,63 @@ pub enum Family {
     Rmdir,
 }
 
-impl Family {
-    pub const ALL: [Family; 8] = [
-        Family::Open,
-        Family::Write,
-        Family::Fsync,
-        Family::Rename,
-        Family::Link,
-        Family::Unlink,
-        Family::Mkdir,
-        Family::Rmdir,
+impl CallKind {
+    pub const ALL: [CallKind; 8] = [
+        CallKind::Open,
+        CallKind::Write,
+        CallKind::Fsync,
+        CallKind::Rename,
+        CallKind::Link,
+        CallKind::Unlink,
+        CallKind::Mkdir,
+        CallKind::Rmdir,
     ];
 
     /// Each with the place of its path among the arguments, or of its descriptor.
     fn calls(self) -> Vec<(c_long, usize)> {
         let mut calls = match self {
-            Family::Open => vec![(libc::SYS_openat, 1), (libc::SYS_openat2, 1)],
-            Family::Write => vec![(libc::SYS_write, 0), (libc::SYS_writev, 0), (libc::SYS_pwrite64, 0)],
-            Family::Fsync => vec![(libc::SYS_fsync, 0), (libc::SYS_fdatasync, 0), (libc::SYS_syncfs, 0)],
-            Family::Rename => vec![(libc::SYS_renameat2, 3)],
-            Family::Link => vec![(libc::SYS_linkat, 3)],
-            Family::Unlink | Family::Rmdir => vec![(libc::SYS_unlinkat, 1)],
-            Family::Mkdir => vec![(libc::SYS_mkdirat, 1)],
+            CallKind::Open => vec![(libc::SYS_openat, 1), (libc::SYS_openat2, 1)],
+            CallKind::Write => vec![(libc::SYS_write, 0), (libc::SYS_writev, 0), (libc::SYS_pwrite64, 0)],
+            CallKind::Fsync => vec![(libc::SYS_fsync, 0), (libc::SYS_fdatasync, 0), (libc::SYS_syncfs, 0)],
+            CallKind::Rename => vec![(libc::SYS_renameat2, 3)],
+            CallKind::Link => vec![(libc::SYS_linkat, 3)],
+            CallKind::Unlink | CallKind::Rmdir => vec![(libc::SYS_unlinkat, 1)],
+            CallKind::Mkdir => vec![(libc::SYS_mkdirat, 1)],
         };
         #[cfg(target_arch = "x86_64")]
         calls.extend(match self {
-            Family::Open => vec![(libc::SYS_open, 0), (libc::SYS_creat, 0)],
-            Family::Rename => vec![(libc::SYS_rename, 1), (libc::SYS_renameat, 3)],
-            Family::Link => vec![(libc::SYS_link, 1)],
-            Family::Unlink => vec![(libc::SYS_unlink, 0)],
-            Family::Mkdir => vec![(libc::SYS_mkdir, 0)],
-            Family::Rmdir => vec![(libc::SYS_rmdir, 0)],
-            Family::Write | Family::Fsync => vec![],
+            CallKind::Open => vec![(libc::SYS_open, 0), (libc::SYS_creat, 0)],
+            CallKind::Rename => vec![(libc::SYS_rename, 1), (libc::SYS_renameat, 3)],
+            CallKind::Link => vec![(libc::SYS_link, 1)],
+            CallKind::Unlink => vec![(libc::SYS_unlink, 0)],
+            CallKind::Mkdir => vec![(libc::SYS_mkdir, 0)],
+            CallKind::Rmdir => vec![(libc::SYS_rmdir, 0)],
+            CallKind::Write | CallKind::Fsync => vec![],
         });
         calls
     }
 
-    fn of(data: &seccomp_data) -> Option<(Family, usize)> {
+    fn of(data: &seccomp_data) -> Option<(CallKind, usize)> {
         let nr = c_long::from(data.nr);
         // unlink(2) and rmdir(2) share unlinkat(2).
         if nr == libc::SYS_unlinkat {
             let is_folder = data.args[2] & libc::AT_REMOVEDIR as u64 != 0;
-            return Some((if is_folder { Family::Rmdir } else { Family::Unlink }, 1));
+            return Some((if is_folder { CallKind::Rmdir } else { CallKind::Unlink }, 1));
         }
-        Family::ALL
+        CallKind::ALL
             .into_iter()
             .find_map(|it| it.calls().into_iter().find(|(call, _)| *call == nr).map(|(_, at)| (it, at)))
     }
 
     fn names_path(self) -> bool {
-        !matches!(self, Family::Write | Family::Fsync)
+        !matches!(self, CallKind::Write | CallKind::Fsync)
     }
 }
 
 /// The call that fails, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
-    pub family: Family,
+    pub kind: CallKind,
     /// From 1.
     pub nth: u64,
     pub errno: i32,
@@ -96,36 +96,36 @@ pub struct Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{:?} {} fails with {}", self.family, self.nth, io::Error::from_raw_os_error(self.errno))
+        write!(f, "{:?} {} fails with {}", self.kind, self.nth, io::Error::from_raw_os_error(self.errno))
     }
 }
 
-/// What was met.
+/// The calls that were intercepted.
 #[derive(Debug, Default)]
-pub struct Met {
-    /// How many calls there were, in the order of `Family::ALL`.
+pub struct Intercepted {
+    /// How many calls there were, in the order of `CallKind::ALL`.
     pub counts: [u64; 8],
     /// What the call that failed was about.
     pub hit: Option<String>,
 }
 
-/// A command that will be met at its calls once it is started.
+/// A command whose calls will be intercepted once it is started.
 pub struct Prepared {
     socket: UnixStream,
     fault: Option<Fault>,
 }
 
 /// Answers a command's calls until all of its processes have ended.
-pub struct Meeting {
-    thread: JoinHandle<io::Result<Met>>,
+pub struct Interception {
+    thread: JoinHandle<io::Result<Intercepted>>,
     stop: Arc<AtomicBool>,
 }
 
 /// Without a fault calls are counted.
 pub fn prepare(command: &mut Command, fault: Option<Fault>) -> Prepared {
     let (socket, childs) = UnixStream::pair().unwrap();
-    let met: Vec<Family> = fault.map_or(Family::ALL.to_vec(), |it| vec![it.family]);
-    let filter = filter(&met.into_iter().flat_map(Family::calls).map(|it| it.0).collect::<Vec<c_long>>());
+    let kinds: Vec<CallKind> = fault.map_or(CallKind::ALL.to_vec(), |it| vec![it.kind]);
+    let filter = filter(&kinds.into_iter().flat_map(CallKind::calls).map(|it| it.0).collect::<Vec<c_long>>());
     // SAFETY: between fork and exec only system calls are made; nothing is allocated. The filter and the socket live in the
     // closure.
     unsafe {
@@ -147,17 +147,17 @@ pub fn prepare(command: &mut Command, fault: Option<Fault>) -> Prepared {
 
 impl Prepared {
     /// To be called when the command was started.
-    pub fn meet(self, pid: u32) -> Meeting {
+    pub fn intercept(self, pid: u32) -> Interception {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || answer(&receive(&self.socket)?, pid, self.fault, &stopped));
-        Meeting { thread, stop }
+        Interception { thread, stop }
     }
 }
 
-impl Meeting {
+impl Interception {
     /// To be called when its processes have ended.
-    pub fn end(self) -> Met {
+    pub fn end(self) -> Intercepted {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap().unwrap()
     }
@@ -167,10 +167,11 @@ impl Meeting {
 pub fn is_possible() -> Result<(), String> {
     let mut command = Command::new("true");
     let prepared = prepare(&mut command, None);
-    let mut child = command.spawn().map_err(|error| format!("system calls cannot be met by seccomp here: {error}"))?;
-    let meeting = prepared.meet(child.id());
+    let mut child =
+        command.spawn().map_err(|error| format!("system calls cannot be intercepted by seccomp here: {error}"))?;
+    let interception = prepared.intercept(child.id());
     let _ = child.wait();
-    meeting.end();
+    interception.end();
     Ok(())
 }
 
@@ -191,15 +192,15 @@ fn filter(calls: &[c_long]) -> Vec<sock_filter> {
     program
 }
 
-fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool) -> io::Result<Met> {
-    let mut met = Met::default();
+fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool) -> io::Result<Intercepted> {
+    let mut calls = Intercepted::default();
     loop {
         let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one structure is passed.
         let ready = unsafe { libc::poll(&raw mut poll, 1, 20) };
         if poll.revents & libc::POLLIN == 0 {
             if poll.revents & libc::POLLHUP != 0 || ready == 0 && stop.load(Ordering::Relaxed) {
-                return Ok(met);
+                return Ok(calls);
             }
             continue;
         }
@@ -212,12 +213,12 @@ fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool)
         }
         let mut response =
             seccomp_notif_resp { id: call.id, val: 0, error: 0, flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 };
-        if let Some((family, said)) = counted(&call, pid) {
-            let count = &mut met.counts[family as usize];
+        if let Some((kind, described)) = counted(&call, pid) {
+            let count = &mut calls.counts[kind as usize];
             *count += 1;
-            if fault.is_some_and(|it| (it.family, it.nth) == (family, *count)) {
+            if fault.is_some_and(|it| (it.kind, it.nth) == (kind, *count)) {
                 (response.flags, response.error) = (0, -fault.map_or(0, |it| it.errno));
-                met.hit = Some(said);
+                calls.hit = Some(described);
             }
         }
         // SAFETY: the kernel reads the structure. It fails only if the process is gone.
@@ -226,13 +227,13 @@ fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool)
 }
 
 /// A call of the command's own process, and what it is about. Not what is opened before its first instruction.
-fn counted(call: &seccomp_notif, pid: u32) -> Option<(Family, String)> {
+fn counted(call: &seccomp_notif, pid: u32) -> Option<(CallKind, String)> {
     if call.pid != pid && !fs::exists(format!("/proc/{pid}/task/{}", call.pid)).is_ok_and(|it| it) {
         return None;
     }
-    let (family, at) = Family::of(&call.data)?;
+    let (kind, at) = CallKind::of(&call.data)?;
     let argument = call.data.args[at];
-    let about = match family.names_path() {
+    let about = match kind.names_path() {
         true => text(call.pid, argument),
         false => {
             let file = fs::read_link(format!("/proc/{pid}/fd/{argument}")).unwrap_or_default();
@@ -240,7 +241,7 @@ fn counted(call: &seccomp_notif, pid: u32) -> Option<(Family, String)> {
         }
     };
     let of_the_loader = about == "/etc/ld.so.cache" || about.ends_with(".so") || about.contains(".so.");
-    (!of_the_loader).then_some((family, about))
+    (!of_the_loader).then_some((kind, about))
 }
 
 /// A text in the memory of another process.

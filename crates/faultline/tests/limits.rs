@@ -67,10 +67,10 @@ fn too_few_descriptors_end_in_sentences_and_never_in_a_panic() {
         limit(&mut command, Resource::Nofile, descriptors);
         let output = Running::new(command).end();
         output.sane();
-        let said = output.stderr.contains("error: ") || output.stderr.contains("warning: ");
+        let described = output.stderr.contains("error: ") || output.stderr.contains("warning: ");
         let recorded = output.stdout.contains("Too many open files");
         let answered = matches!(output.code(), Some(0 | 3));
-        assert!(said || recorded || answered, "{descriptors}: {output:#?}");
+        assert!(described || recorded || answered, "{descriptors}: {output:#?}");
     }
 }
 

@@ -34,8 +34,8 @@ const SHORT: [&str; 6] =
 /// The arguments of a short run; what is said in `more` is said instead.
 pub fn short<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let name = |option: &str| option.split('=').next().unwrap_or_default().to_string();
-    let said: Vec<String> = more.iter().map(|it| name(it)).collect();
-    let kept = SHORT.into_iter().filter(|it| !said.contains(&name(it)));
+    let described: Vec<String> = more.iter().map(|it| name(it)).collect();
+    let kept = SHORT.into_iter().filter(|it| !described.contains(&name(it)));
     ["run", target].into_iter().chain(kept).chain(more.iter().copied()).collect()
 }
 

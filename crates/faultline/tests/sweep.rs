@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, os::unix::process::ExitStatusExt};
 use planted::{Effort, Planting, Random};
 
 use crate::{
-    injector::{self, Family, Fault, Met},
+    injector::{self, CallKind, Fault, Intercepted},
     scene::{AB, CLEAN, Case, HISTORY, LIMITED, REPRODUCE, RUN, Scene, WRITING},
     support::{Output, Running},
 };
@@ -88,19 +88,19 @@ fn sweep(case: &Case) {
         return println!("skipped: {reason}");
     }
     let name = case.name;
-    let (untouched, met) = {
+    let (untouched, calls) = {
         let mut scene = Scene::new();
         let typed = (case.prepare)(&mut scene);
-        let (output, met) = with(&mut scene, &typed, None);
+        let (output, calls) = with(&mut scene, &typed, None);
         assert_eq!(scene.left(), [""; 0], "{output:#?}");
-        (output, met)
+        (output, calls)
     };
     if !matches!(untouched.code(), Some(0 | 3 | 4)) {
         return println!("skipped: {name} does not run here: {untouched:#?}");
     }
     let mut faults: Vec<Fault> = Vec::new();
-    for (family, count) in Family::ALL.into_iter().zip(met.counts) {
-        faults.extend((1..=count).flat_map(|nth| ERRORS.map(|errno| Fault { family, nth, errno })));
+    for (kind, count) in CallKind::ALL.into_iter().zip(calls.counts) {
+        faults.extend((1..=count).flat_map(|nth| ERRORS.map(|errno| Fault { kind, nth, errno })));
     }
     let effort = Effort::shared(16, CASES);
     // In any order: what there is time for is a fair part of all.
@@ -111,16 +111,16 @@ fn sweep(case: &Case) {
     // One of each kind of call in turn: most calls are opens of files that are only read.
     let mut drawn = [0; 8];
     faults.sort_by_cached_key(|it| {
-        drawn[it.family as usize] += 1;
-        drawn[it.family as usize]
+        drawn[it.kind as usize] += 1;
+        drawn[it.kind as usize]
     });
     let (mut tried, mut missed, mut codes, mut wrong) = (0, 0, BTreeMap::<i32, u32>::new(), Vec::new());
     for (fault, _) in faults.iter().zip(effort.seeds()) {
         let mut scene = Scene::new();
         let typed = (case.prepare)(&mut scene);
         let before = scene.records().len();
-        let (output, met) = with(&mut scene, &typed, Some(*fault));
-        let Some(about) = met.hit else {
+        let (output, calls) = with(&mut scene, &typed, Some(*fault));
+        let Some(about) = calls.hit else {
             missed += 1;
             continue;
         };
@@ -135,25 +135,25 @@ fn sweep(case: &Case) {
         }
     }
     println!(
-        "{name}: {tried} of {} faults tried (calls: {:?}), {missed} not met, exit codes {codes:?}, {} wrong",
+        "{name}: {tried} of {} faults tried (calls: {:?}), {missed} without their call, exit codes {codes:?}, {} wrong",
         faults.len(),
-        Family::ALL.into_iter().zip(met.counts).collect::<Vec<_>>(),
+        CallKind::ALL.into_iter().zip(calls.counts).collect::<Vec<_>>(),
         wrong.len()
     );
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-fn with(scene: &mut Scene, typed: &[String], fault: Option<Fault>) -> (Output, Met) {
+fn with(scene: &mut Scene, typed: &[String], fault: Option<Fault>) -> (Output, Intercepted) {
     let mut command = scene.command(typed);
     let prepared = injector::prepare(&mut command, fault);
     let running = Running::new(command);
     scene.note(running.pid());
-    let meeting = prepared.meet(running.pid());
+    let interception = prepared.intercept(running.pid());
     let output = running.end();
     let left = scene.wait_for_processes();
-    let met = meeting.end();
+    let calls = interception.end();
     assert_eq!(left, [""; 0], "{fault:?}");
-    (output, met)
+    (output, calls)
 }
 
 /// What is wrong with how it ended.

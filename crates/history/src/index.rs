@@ -396,7 +396,7 @@ fn enter(connection: &Connection, id: &str, record: &Record, cells: &[SavedCell]
             id.starts_with(IMPORTED),
             record.environment.kernel,
             record.experiment.name,
-            record.target.said(),
+            record.target.described(),
             record.target.bytes as i64,
             record.target.file_system,
             record.partial,

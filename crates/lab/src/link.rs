@@ -38,7 +38,7 @@ const PREPARED: Duration = Duration::from_secs(120);
 
 /// How long a worker that said something wrong is listened to, and how much of it is repeated.
 const AFTERTHOUGHT: Duration = Duration::from_millis(300);
-const BABBLE_BYTES: usize = 200;
+const STRAY_OUTPUT_BYTES: usize = 200;
 
 /// The beginning of the reason when a mapped page could not be read.
 pub(crate) const NO_PAGE: &str = "the worker was killed by SIGBUS";
@@ -103,7 +103,7 @@ impl<'a> Link<'a> {
             interrupted,
             grace: Duration::ZERO,
         };
-        match link.ask(&Request::Hello { protocol: PROTOCOL }, patience)? {
+        match link.exchange(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
             Reply::Hello(hello) => Err(Trouble::Failed(format!(
                 "the worker speaks protocol {}, this controller {PROTOCOL}",
@@ -126,7 +126,7 @@ impl<'a> Link<'a> {
     /// # Errors
     /// As `prepare`.
     pub fn prepare_within(&mut self, pass: Duration, job: &Job) -> Result<(), Trouble> {
-        match self.ask(&Request::Prepare(Box::new(job.clone())), pass.max(PREPARED))? {
+        match self.exchange(&Request::Prepare(Box::new(job.clone())), pass.max(PREPARED))? {
             Reply::Prepared { pass, .. } if pass == job.pass => Ok(()),
             Reply::Unavailable { reason, .. } => Err(Trouble::Unavailable(reason)),
             other => Err(self.nonsense(&other)),
@@ -146,7 +146,7 @@ impl<'a> Link<'a> {
     /// # Errors
     /// As `go`.
     pub fn go_warm(&mut self, pass: u64, warm: u32, limit: Duration) -> Result<Done, Trouble> {
-        match self.ask(&Request::Go { pass, warm }, limit)? {
+        match self.exchange(&Request::Go { pass, warm }, limit)? {
             Reply::Done(done) if done.pass == pass => Ok(*done),
             other => Err(self.nonsense(&other)),
         }
@@ -169,13 +169,13 @@ impl<'a> Link<'a> {
     /// # Errors
     /// The process did not end by itself; it was killed.
     pub fn bye(mut self) -> Result<(), Trouble> {
-        let _ = self.say(&Request::Bye {}, PATIENCE);
+        let _ = self.send(&Request::Bye {}, PATIENCE);
         drop(self.input.take());
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(_)) | Err(_) => return Err(self.post_mortem()),
+                Ok(Some(_)) | Err(_) => return Err(self.exit_report()),
                 Ok(None) if Instant::now() > deadline => {
                     return Err(Trouble::Failed("the worker did not end after its work; it was killed".into()));
                 }
@@ -198,8 +198,8 @@ impl<'a> Link<'a> {
         self.child.id()
     }
 
-    fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply, Trouble> {
-        self.say(request, PATIENCE)?;
+    fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Trouble> {
+        self.send(request, PATIENCE)?;
         let line = self.line(Instant::now() + limit, limit)?;
         match serde_json::from_slice(&line) {
             Ok(Reply::Failed(failed)) => {
@@ -207,7 +207,7 @@ impl<'a> Link<'a> {
             }
             Ok(reply) => Ok(reply),
             Err(_) => {
-                let shown = self.babble(line);
+                let shown = self.stray_output(line);
                 Err(Trouble::Failed(format!("the worker wrote a line that is no reply: {shown:?}")))
             }
         }
@@ -215,23 +215,24 @@ impl<'a> Link<'a> {
 
     /// The beginning of what is no reply. A runtime that crashes prints its last words to stdout, and its first line
     /// there is no more than a rule.
-    fn babble(&mut self, mut said: Vec<u8>) -> String {
+    fn stray_output(&mut self, mut output: Vec<u8>) -> String {
         let until = Instant::now() + AFTERTHOUGHT;
-        while said.len() + self.pending.len() < BABBLE_BYTES && Instant::now() < until && self.receive(GLANCE) {}
-        said.push(b'\n');
-        said.append(&mut self.pending);
-        said.truncate(BABBLE_BYTES);
-        String::from_utf8_lossy(&said).trim_end().to_string()
+        while output.len() + self.pending.len() < STRAY_OUTPUT_BYTES && Instant::now() < until && self.receive(GLANCE) {
+        }
+        output.push(b'\n');
+        output.append(&mut self.pending);
+        output.truncate(STRAY_OUTPUT_BYTES);
+        String::from_utf8_lossy(&output).trim_end().to_string()
     }
 
     /// A pipe is full when the worker does not read, and a write to it would wait for as long as that takes.
-    fn say(&mut self, request: &Request, limit: Duration) -> Result<(), Trouble> {
+    fn send(&mut self, request: &Request, limit: Duration) -> Result<(), Trouble> {
         let failed = |what: String| Trouble::Failed(format!("the worker could not be asked: {what}"));
         let mut line = serde_json::to_vec(request).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
         let (deadline, mut rest) = (Instant::now() + limit, &line[..]);
         while !rest.is_empty() {
-            let Some(input) = &self.input else { return Err(self.post_mortem()) };
+            let Some(input) = &self.input else { return Err(self.exit_report()) };
             match rustix::io::write(input, rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(Errno::INTR) => {}
@@ -245,7 +246,7 @@ impl<'a> Link<'a> {
                     // It may wait for a reader itself.
                     self.receive(Duration::ZERO);
                 }
-                Err(_) => return Err(self.post_mortem()),
+                Err(_) => return Err(self.exit_report()),
             }
         }
         Ok(())
@@ -268,7 +269,7 @@ impl<'a> Link<'a> {
             let left = deadline.saturating_duration_since(Instant::now());
             let before = self.pending.len();
             if !self.receive(left.min(GLANCE)) {
-                return Err(self.post_mortem());
+                return Err(self.exit_report());
             }
             // While this process was stopped (Ctrl-Z) the worker went on, and what it said then is in the pipe.
             if left.is_zero() && self.pending.len() == before {
@@ -335,7 +336,7 @@ impl<'a> Link<'a> {
     }
 
     /// What the end of the process says.
-    fn post_mortem(&mut self) -> Trouble {
+    fn exit_report(&mut self) -> Trouble {
         use std::os::unix::process::ExitStatusExt;
         let deadline = Instant::now() + Duration::from_secs(2);
         let status = loop {
@@ -381,8 +382,8 @@ impl Drop for Link<'_> {
             let gone = || !matches!(self.child.try_wait(), Ok(None));
             if !sys::process::within(sys::process::KILLED, gone) {
                 let pid = self.child.id();
-                let said = format!("process {pid} was abandoned: {}", sys::process::why_alive(pid));
-                ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+                let report = format!("process {pid} was abandoned: {}", sys::process::why_alive(pid));
+                ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push(report);
             }
         }
     }

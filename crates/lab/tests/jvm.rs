@@ -366,7 +366,7 @@ public class ReadsLogs {
             } catch (IllegalArgumentException odd) {
                 why = odd.getMessage();
             }
-            says(why.contains("no account of one"), line + ": " + why);
+            says(why.contains("does not describe one"), line + ": " + why);
         }
         says(Safepoints.Delays.of(new String[0], "FindDeadlocks").ns.length == 0, "nothing");
         java.util.Random random = new java.util.Random(5);
@@ -397,9 +397,9 @@ fn a_log_of_safepoints_is_read_strictly_or_refused_with_the_line() {
         std::fs::write(&source, READS_LOGS).unwrap();
         let run = |program: &str, args: &[&std::ffi::OsStr]| {
             let output = Command::new(jdk.home.join("bin").join(program)).args(args).output().unwrap();
-            let said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).to_string()).join("");
-            assert!(output.status.success(), "{program} of {}: {said}", jdk.version);
-            said
+            let described = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).to_string()).join("");
+            assert!(output.status.success(), "{program} of {}: {described}", jdk.version);
+            described
         };
         run("javac", &["-cp".as_ref(), &jar, "-d".as_ref(), folder.path().as_ref(), source.as_ref()]);
         let mut both = jar.clone();

@@ -213,7 +213,7 @@ fn a_program_that_is_not_there_is_said_to_be() {
 }
 
 /// Three answers, one of which has something exchanged in it; what they came to.
-fn any_talk(seed: u64, answers: &[serde_json::Value; 3], said: &std::path::Path) -> Result<(), Trouble> {
+fn any_talk(seed: u64, answers: &[serde_json::Value; 3], described: &std::path::Path) -> Result<(), Trouble> {
     let mut random = Random(seed);
     let mut lines = answers.each_ref().map(|it| it.to_string().into_bytes());
     let which = random.below(3) as usize;
@@ -228,9 +228,9 @@ fn any_talk(seed: u64, answers: &[serde_json::Value; 3], said: &std::path::Path)
     }
     line.retain(|it| *it != b'\n');
     // More than is waited for when a line is no answer.
-    std::fs::write(said, [&lines.join(&b'\n')[..], b"\n", &[b' '; 300]].concat()).unwrap();
+    std::fs::write(described, [&lines.join(&b'\n')[..], b"\n", &[b' '; 300]].concat()).unwrap();
     let mut command = Command::new("sh");
-    command.args(["-c", "cat \"$1\"; exec cat > /dev/null", "sh"]).arg(said);
+    command.args(["-c", "cat \"$1\"; exec cat > /dev/null", "sh"]).arg(described);
     let (mut link, _) = Link::start(command, &NEVER)?;
     link.prepare(&job())?;
     link.go(1, Duration::from_secs(10))?;

@@ -19,11 +19,11 @@ impl Effort {
 
     /// As `of`, where so many tests share the cases and the time.
     pub fn shared(cases: u64, among: u64) -> Effort {
-        let said = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
+        let described = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
         Effort {
-            cases: said("FAULTLINE_FAULTS").unwrap_or(cases).div_ceil(among),
-            seed: said("FAULTLINE_FAULT_SEED").unwrap_or(11),
-            until: said("FAULTLINE_FAULT_SECONDS").map(|it| Instant::now() + Duration::from_secs(it / among)),
+            cases: described("FAULTLINE_FAULTS").unwrap_or(cases).div_ceil(among),
+            seed: described("FAULTLINE_FAULT_SEED").unwrap_or(11),
+            until: described("FAULTLINE_FAULT_SECONDS").map(|it| Instant::now() + Duration::from_secs(it / among)),
         }
     }
 

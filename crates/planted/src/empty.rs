@@ -31,7 +31,7 @@ pub fn empty_record() -> Record {
             comparisons: Vec::new(),
             claims: Vec::new(),
             figures: Vec::new(),
-            narrowed: Vec::new(),
+            filtered_claims: Vec::new(),
         },
         environment: Environment {
             host: "lab".to_string(),

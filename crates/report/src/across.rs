@@ -281,10 +281,10 @@ pub(crate) fn sizes(versus: &RunComparison) -> Option<String> {
     let line = |it: &SharedCell| {
         let [first, second] = it.sizes?;
         let is_far = apart(first.ops, second.ops) || apart(first.range.bytes, second.range.bytes);
-        let said = |it: &PassSize| {
+        let described = |it: &PassSize| {
             format!("{} blocks of {}", number::count(it.ops as f64), number::bytes_glued(it.range.bytes as f64))
         };
-        let (first, second) = (said(&first), said(&second));
+        let (first, second) = (described(&first), described(&second));
         let label = labels.get(&it.first_id.condition)?;
         is_far.then(|| format!("{label} {}: {first} against {second}", it.arm.short_name()))
     };
@@ -338,7 +338,8 @@ pub(crate) fn labels(versus: &RunComparison) -> BTreeMap<ConditionId, String> {
 
 /// Verdicts that are not the same.
 pub(crate) fn changed(versus: &RunComparison) -> Vec<String> {
-    let said = |speedup: &Option<Estimate>| speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued);
+    let described =
+        |speedup: &Option<Estimate>| speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued);
     let differ = versus
         .answers
         .iter()
@@ -350,8 +351,8 @@ pub(crate) fn changed(versus: &RunComparison) -> Vec<String> {
         let label = labels.get(&it.first_id.condition).cloned().unwrap_or_else(|| it.condition.label());
         format!(
             "{label}: {arm} against {baseline} was {first}, {}, and is {second}, {}",
-            said(&it.first),
-            said(&it.second)
+            described(&it.first),
+            described(&it.second)
         )
     };
     differ.map(line).collect()

@@ -25,13 +25,16 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
             let (run, verdict) = (shell::short(run), verdict.words());
             let (text, paint) = match why {
                 Later::Undecided => {
-                    (format!("the later run {run} did not decide it: {}", said(verdict, reason)), Paint::Quiet)
+                    (format!("the later run {run} did not decide it: {}", described(verdict, reason)), Paint::Quiet)
                 }
-                Later::NarrowerAgrees => {
+                Later::PartialAgrees => {
                     (format!("the later run {run} measured a part of it, and agrees"), Paint::Quiet)
                 }
-                Later::NarrowerContradicts => (
-                    format!("the later run {run} measured a part of it, and contradicts: {}", said(verdict, reason)),
+                Later::PartialContradicts => (
+                    format!(
+                        "the later run {run} measured a part of it, and contradicts: {}",
+                        described(verdict, reason)
+                    ),
                     Paint::Unsure,
                 ),
             };
@@ -49,7 +52,7 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
 }
 
 /// A verdict with its reason, which may begin with the verdict.
-fn said(verdict: &str, reason: &str) -> String {
+fn described(verdict: &str, reason: &str) -> String {
     if reason.starts_with(verdict) { reason.to_string() } else { format!("{verdict}: {reason}") }
 }
 

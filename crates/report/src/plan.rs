@@ -2,7 +2,7 @@
 
 use schema::{
     Bytes, Condition, Labels,
-    plan::{PlannedRun, PlannedCell, PlannedCondition},
+    plan::{PlannedCell, PlannedCondition, PlannedRun},
 };
 
 use crate::{

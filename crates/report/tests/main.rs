@@ -14,7 +14,7 @@ use schema::{
     claims::{LaterRun, Ledger, LedgerEntry},
     findings::{CommandFinding, Confounder, ConfounderKind, Document, Status, Verdict},
     machine::{MadeOn, Origin},
-    plan::{PlannedRun, PlannedCell, PlannedCondition},
+    plan::{PlannedCell, PlannedCondition, PlannedRun},
     record::{Outcome, Reading, RoundsEnd},
 };
 use serde_json::Value;
@@ -153,9 +153,9 @@ fn advice_names_the_conditions_that_it_is_about() {
     judge(&mut run, Verdict::Undecided);
     run.record.rounds_ended = (1..run.record.conditions.len()).map(|it| (it, RoundsEnd::Precise)).collect();
     run.record.rounds_ended.insert(0, RoundsEnd::Budget);
-    let said = nothing_decided(&run);
-    assert!(said.contains("than 60 s (scan 64 KiB cold)"), "{said}");
-    assert!(said.contains("--rounds") && said.contains("more conditions)"), "{said}");
+    let described = nothing_decided(&run);
+    assert!(described.contains("than 60 s (scan 64 KiB cold)"), "{described}");
+    assert!(described.contains("--rounds") && described.contains("more conditions)"), "{described}");
 }
 
 #[test]
@@ -164,11 +164,11 @@ fn a_run_that_was_stopped_is_not_advised_to_take_longer() {
         let mut stopped = run();
         judge(&mut stopped, Verdict::Undecided);
         (stopped.record.ending, stopped.record.partial) = (Some(ending), Some("stopped".into()));
-        let said = nothing_decided(&stopped);
-        assert!(!said.contains("--budget") && !said.contains("--rounds"), "{said}");
+        let described = nothing_decided(&stopped);
+        assert!(!described.contains("--budget") && !described.contains("--rounds"), "{described}");
         stopped.findings.comparisons.clear();
-        let said = nothing_decided(&stopped);
-        assert!(!said.contains("--budget"), "{said}");
+        let described = nothing_decided(&stopped);
+        assert!(!described.contains("--budget"), "{described}");
     }
 }
 
@@ -179,10 +179,10 @@ fn a_reason_is_the_most_frequent_one_or_of_the_comparison_that_is_named() {
     for (at, it) in run.findings.comparisons.iter_mut().enumerate() {
         it.reason = Some(format!("the speedup lies between 0.{at} and 1.2"));
     }
-    let said = nothing_decided(&run);
+    let described = nothing_decided(&run);
     assert!(
-        !said.contains("most often") && said.contains("for example mmap against read (scan 64 KiB cold)"),
-        "{said}"
+        !described.contains("most often") && described.contains("for example mmap against read (scan 64 KiB cold)"),
+        "{described}"
     );
     run.findings.comparisons[1].reason = run.findings.comparisons[0].reason.clone();
     assert!(nothing_decided(&run).contains("most often: the speedup lies between 0.0 and"));
@@ -203,11 +203,11 @@ fn no_difference_is_said_only_of_arms_that_were_proved_the_same() {
     let line = run.findings.map.iter().position(|it| it.winner.as_deref() == Some("native/read")).unwrap();
     run.findings.map[line].verdict = Verdict::Same;
     run.findings.map[line].ties = vec!["native/mmap".into()];
-    let said = |run: &Run| report::markdown(&run.record, &run.findings).matches("no difference").count();
-    let proved = said(&run);
+    let described = |run: &Run| report::markdown(&run.record, &run.findings).matches("no difference").count();
+    let proved = described(&run);
     let line = &mut run.findings.map[line];
     line.not_told_apart = std::mem::take(&mut line.ties);
-    assert!(said(&run) < proved);
+    assert!(described(&run) < proved);
     assert!(report::markdown(&run.record, &run.findings).contains("not told apart: mmap"));
 }
 
@@ -324,15 +324,15 @@ fn a_missing_value_is_a_dash_with_its_reason_and_never_a_zero() {
 fn an_arm_that_was_entered_twice_keeps_its_own_numbers_and_says_what_it_does_differently() {
     let mut run = run();
     let condition = run.record.conditions[4].clone();
-    let twin = run.record.cells.iter().position(|cell| cell.condition == 4 && cell.arm.method == "mmap").unwrap();
-    run.record.cells[twin].arm = support::arm("read");
+    let repeat = run.record.cells.iter().position(|cell| cell.condition == 4 && cell.arm.method == "mmap").unwrap();
+    run.record.cells[repeat].arm = support::arm("read");
     let mut own = condition.clone();
     own.range.bytes /= 2;
-    run.record.cells[twin].own_condition = Some(own);
-    for cell in run.findings.cells.iter_mut().filter(|cell| cell.id.cell == twin) {
+    run.record.cells[repeat].own_condition = Some(own);
+    for cell in run.findings.cells.iter_mut().filter(|cell| cell.id.cell == repeat) {
         cell.arm = support::arm("read");
     }
-    for comparison in run.findings.comparisons.iter_mut().filter(|it| it.id.cell == twin) {
+    for comparison in run.findings.comparisons.iter_mut().filter(|it| it.id.cell == repeat) {
         comparison.arm = "native/read".into();
     }
     let text = squeezed(&terminal(&run, 140));
@@ -471,9 +471,9 @@ fn a_text_of_ten_megabytes_is_shortened_everywhere() {
     run.record.partial = Some(long.clone());
     run.record.limits = vec![long.clone()];
     run.findings.warnings = vec![long.clone()];
-    run.findings.map[0].because = Some(long.clone());
+    run.findings.map[0].explanation = Some(long.clone());
     run.findings.map[1].says = long.clone();
-    run.findings.comparisons[0].because = Some(long.clone());
+    run.findings.comparisons[0].explanation = Some(long.clone());
     run.findings.cells[0].reason = Some(long.clone());
     run.record.cells[5].skipped = Some(long.clone().into());
     run.record.samples[0].outcome = Outcome::Failed { reason: long };
@@ -865,7 +865,7 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
     let mut run = run();
     for it in &mut run.findings.map {
         it.condition.workload = schema::Workload::Command;
-        (it.says, it.because) = ("a reason".into(), Some("a long one ".repeat(9)));
+        (it.says, it.explanation) = ("a reason".into(), Some("a long one ".repeat(9)));
     }
     judge(&mut run, Verdict::Undecided);
     let style = Style { width: 80, colour: false, details: false };

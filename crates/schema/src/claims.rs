@@ -39,9 +39,11 @@ pub enum Later {
     /// It could not decide the claim.
     Undecided,
     /// It decided it in the same way, and measured less than the experiment asks.
-    NarrowerAgrees,
+    #[serde(rename = "narrower-agrees")]
+    PartialAgrees,
     /// It decided it otherwise, and measured less than the experiment asks.
-    NarrowerContradicts,
+    #[serde(rename = "narrower-contradicts")]
+    PartialContradicts,
 }
 
 /// Claims study by study, and studies that were never run, with their titles.

@@ -340,7 +340,8 @@ pub struct Comparison {
     pub reason: Option<String>,
     pub warnings: Vec<String>,
     /// The mechanism, one sentence with its numbers.
-    pub because: Option<String>,
+    #[serde(rename = "because")]
+    pub explanation: Option<String>,
     /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
     pub explained_share: Option<f64>,
     /// Which passes `speedup` and `verdict` are of.
@@ -533,7 +534,8 @@ pub struct MapLine {
     pub answer_of: AnswerOf,
     /// `mmap+sequential is 1.8x faster than read`: the line in words.
     pub says: String,
-    pub because: Option<String>,
+    #[serde(rename = "because")]
+    pub explanation: Option<String>,
 }
 
 /// A claim and how it fared.

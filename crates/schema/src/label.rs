@@ -106,10 +106,10 @@ impl Labels {
             alike.entry(label.text()).or_default().push(at);
         }
         for group in alike.into_values() {
-            let said: Vec<String> = group.iter().map(|&at| words(at).unwrap_or_default()).collect();
-            if said.windows(2).any(|pair| pair[0] != pair[1]) {
-                for (at, said) in group.into_iter().zip(said).filter(|(_, said)| !said.is_empty()) {
-                    self.labels[at].also.push(said);
+            let described: Vec<String> = group.iter().map(|&at| words(at).unwrap_or_default()).collect();
+            if described.windows(2).any(|pair| pair[0] != pair[1]) {
+                for (at, described) in group.into_iter().zip(described).filter(|(_, described)| !described.is_empty()) {
+                    self.labels[at].also.push(described);
                 }
             }
         }

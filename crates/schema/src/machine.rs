@@ -76,7 +76,7 @@ impl Whose {
     pub const KEY_LEAST: usize = 8;
 
     /// What `--machine` means; `here` is asked only where its answer matters.
-    pub fn said(machine: Option<&str>, here: impl FnOnce() -> MadeOn) -> Whose {
+    pub fn selected(machine: Option<&str>, here: impl FnOnce() -> MadeOn) -> Whose {
         match machine {
             Some("all") => Whose::All,
             None => Whose::Here(here()),
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn an_own_record_answers_for_the_machine_of_its_key_and_hardware_whatever_that_is_called() {
         let here = made(Origin::Own, "lab", Some((KEY, "a")));
-        let whose = Whose::said(None, || here.clone());
+        let whose = Whose::selected(None, || here.clone());
         assert!(whose.includes(&made(Origin::Own, "renamed", Some((KEY, "a")))));
         assert!(!whose.includes(&made(Origin::Own, "lab", Some(("fedcba9876543210", "a")))));
         assert!(!whose.includes(&made(Origin::Own, "lab", Some((KEY, "b")))), "a copy of the image on other hardware");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_own_record_without_identity_answers_for_the_machine_of_its_nodename() {
-        let whose = Whose::said(None, || made(Origin::Own, "lab", Some((KEY, "a"))));
+        let whose = Whose::selected(None, || made(Origin::Own, "lab", Some((KEY, "a"))));
         let older = made(Origin::Own, "lab", None);
         let ours = made(Origin::Own, "lab", Some((KEY, "a")));
         assert_eq!(whose.answers_for(&older).as_ref(), Some(&ours));
@@ -145,13 +145,15 @@ mod tests {
     fn a_record_from_elsewhere_never_answers_for_this_machine_whatever_it_says() {
         let here = || made(Origin::Own, "lab", Some((KEY, "a")));
         let strangers = [Some((KEY, "a")), None].map(|it| made(Origin::Imported, "lab", it));
-        for whose in [Whose::said(None, here), Whose::said(Some(KEY), here), Whose::said(Some(&KEY[..8]), here)] {
+        for whose in
+            [Whose::selected(None, here), Whose::selected(Some(KEY), here), Whose::selected(Some(&KEY[..8]), here)]
+        {
             assert!(!strangers.iter().any(|it| whose.includes(it)), "{whose:?}");
             assert!(!whose.goes_beyond());
         }
         let ours = here();
         assert!(strangers[0].machine() != ours.machine());
-        assert!(strangers.iter().all(|it| Whose::said(Some("all"), here).includes(it)));
+        assert!(strangers.iter().all(|it| Whose::selected(Some("all"), here).includes(it)));
     }
 
     #[test]
@@ -173,10 +175,10 @@ mod tests {
         let here = || made(Origin::Own, "lab", Some(("fedcba9876543210", "a")));
         let other = made(Origin::Imported, "field", Some((KEY, "b")));
         for name in ["field", KEY, &KEY[..8]] {
-            assert!(Whose::said(Some(name), here).includes(&other), "{name}");
+            assert!(Whose::selected(Some(name), here).includes(&other), "{name}");
         }
         for name in ["fie", &KEY[..7], "", "lab"] {
-            assert!(!Whose::said(Some(name), here).includes(&other), "{name}");
+            assert!(!Whose::selected(Some(name), here).includes(&other), "{name}");
         }
     }
 }

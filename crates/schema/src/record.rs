@@ -276,7 +276,7 @@ impl Target {
     }
 
     /// What was measured, as lists of runs show it: a path, or `a test file in /var/tmp`.
-    pub fn said(&self) -> String {
+    pub fn described(&self) -> String {
         self.folder_of_test_file().map_or_else(|| self.path.clone(), |folder| format!("a test file in {folder}"))
     }
 }

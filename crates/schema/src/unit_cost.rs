@@ -121,7 +121,7 @@ impl UnitCosts {
     }
 }
 
-/// What a term of an account is about.
+/// What a component of a cost breakdown is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -154,7 +154,7 @@ impl Cause {
     }
 }
 
-/// What a term counts. The words are those of `--json`.
+/// What a component counts. The words are those of `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Quantity {
     #[serde(rename = "reads")]
@@ -211,8 +211,11 @@ pub struct CostBreakdown {
     pub id: CellId,
     pub arm: String,
     pub condition: Condition,
-    pub terms: Vec<CostComponent>,
-    pub accounted_ns: f64,
+    #[serde(rename = "terms")]
+    pub components: Vec<CostComponent>,
+    /// The sum of the components.
+    #[serde(rename = "accounted_ns")]
+    pub components_ns: f64,
     pub measured_ns: f64,
 }
 
@@ -265,7 +268,8 @@ pub struct Costs {
     /// The same after other fills than `sequential`, those that were calibrated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fills: Vec<FillCosts>,
-    pub accounts: Vec<CostBreakdown>,
+    #[serde(rename = "accounts")]
+    pub breakdowns: Vec<CostBreakdown>,
     pub predictions: Predictions,
     /// Of comparisons between two accounted cells, the share of the difference that is explained, in the middle.
     pub explained_median: Option<f64>,
@@ -333,7 +337,8 @@ pub struct ForecastArm {
     pub condition: Condition,
     /// The whole pass, in seconds; or why it cannot be predicted.
     pub seconds: Reading<Estimate>,
-    pub terms: Vec<CostComponent>,
+    #[serde(rename = "terms")]
+    pub components: Vec<CostComponent>,
 }
 
 impl Curve {

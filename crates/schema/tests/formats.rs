@@ -69,7 +69,7 @@ fn every_example_of_an_experiment_is_one() {
 }
 
 #[test]
-fn every_marked_fence_is_of_a_known_kind() {
+fn every_marked_code_block_is_of_a_known_kind() {
     let heads: Vec<&str> = FORMATS.split("```").skip(1).step_by(2).filter_map(|block| block.lines().next()).collect();
     assert!(heads.len() > 5, "{heads:?}");
     for head in heads {

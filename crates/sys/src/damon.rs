@@ -60,7 +60,7 @@ fn schemes_below(root: &Path) -> Result<Vec<Scheme>, String> {
 fn numbered(folder: &Path) -> Result<Vec<(u32, PathBuf)>, String> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(|error| said(folder, &error))?,
+        other => other.map_err(|error| described(folder, &error))?,
     };
     let mut found: Vec<(u32, PathBuf)> = entries
         .filter_map(|entry| {
@@ -73,14 +73,14 @@ fn numbered(folder: &Path) -> Result<Vec<(u32, PathBuf)>, String> {
 }
 
 fn word(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map(|text| text.trim().to_string()).map_err(|error| said(path, &error))
+    fs::read_to_string(path).map(|text| text.trim().to_string()).map_err(|error| described(path, &error))
 }
 
 fn number(path: &Path) -> Option<f64> {
     word(path).ok()?.parse::<u64>().ok().map(|it| it as f64)
 }
 
-fn said(path: &Path, error: &io::Error) -> String {
+fn described(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 

@@ -99,19 +99,20 @@ impl Folder {
 /// # Errors
 /// Which folder on the way belongs to another user, or may be written by others.
 pub fn trusted(path: &Path) -> Result<PathBuf, String> {
-    let said = |path: &Path, why: String| format!("{} is not trusted: {why}", path.display());
+    let described = |path: &Path, why: String| format!("{} is not trusted: {why}", path.display());
     let real = fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     for part in real.ancestors() {
-        let about = fs::symlink_metadata(part).map_err(|error| said(&real, format!("{}: {error}", part.display())))?;
+        let about =
+            fs::symlink_metadata(part).map_err(|error| described(&real, format!("{}: {error}", part.display())))?;
         if about.uid() != 0 && about.uid() != user.as_raw() {
-            return Err(said(&real, format!("{} belongs to user {}", part.display(), about.uid())));
+            return Err(described(&real, format!("{} belongs to user {}", part.display(), about.uid())));
         }
         let sticky = about.is_dir() && about.mode() & 0o1000 != 0;
         // Many users have a group to themselves, and a umask that lets it write.
         let shared = about.mode() & 0o002 != 0 || about.mode() & 0o020 != 0 && about.gid() != group.as_raw();
         if shared && !sticky {
-            return Err(said(&real, format!("{} may be written by other users", part.display())));
+            return Err(described(&real, format!("{} may be written by other users", part.display())));
         }
     }
     Ok(real)

@@ -109,7 +109,7 @@ fn stand_apart(reader: &PipeReader) -> ! {
         let _ = setsid();
         let _ = rustix::process::chdir(c"/");
         close_all_but(reader.as_raw_fd());
-        let sessions = told(reader);
+        let sessions = reported(reader);
         for _ in 0..ROUNDS {
             if !kill_members(&sessions) {
                 break;
@@ -142,7 +142,7 @@ fn close_all_but(kept: RawFd) {
 }
 
 /// Waits until all other ends of the pipe are closed; the sessions that were named and not taken back by then.
-fn told(reader: &PipeReader) -> [i32; SESSIONS] {
+fn reported(reader: &PipeReader) -> [i32; SESSIONS] {
     let mut sessions = [0; SESSIONS];
     let mut next = 0;
     loop {

@@ -400,12 +400,12 @@ impl Ended {
             (None, Some(signal)) => format!("was killed by signal {signal}"),
             (None, None) => "ended in an unknown way".to_string(),
         };
-        let said = String::from_utf8_lossy(&self.stderr).trim().to_string();
-        let wants_terminal = ["tty", "terminal", "TERM"].iter().any(|word| said.contains(word));
+        let described = String::from_utf8_lossy(&self.stderr).trim().to_string();
+        let wants_terminal = ["tty", "terminal", "TERM"].iter().any(|word| described.contains(word));
         let hint =
             if wants_terminal { "; commands have no terminal here, and nothing on their standard input" } else { "" };
-        let said = if said.is_empty() { String::new() } else { format!(", saying: {said}{hint}") };
-        Err(Fault::new(format!("{:?} {why}{said}", spec.line)))
+        let described = if described.is_empty() { String::new() } else { format!(", saying: {described}{hint}") };
+        Err(Fault::new(format!("{:?} {why}{described}", spec.line)))
     }
 }
 

@@ -13,7 +13,7 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * A second thread that stops the world about every millisecond while a pass is timed, and the JVM's own account of how long
+ * A second thread that stops the world about every millisecond while a pass is timed, and the JVM's own log of how long
  * it took until every thread stood still.
  *
  * What it asks for is the search for deadlocks among monitors (VM_FindDeadlocks): a VM operation that is only made at a
@@ -42,7 +42,7 @@ final class Safepoints {
         return one;
     }
 
-    /** Has the JVM keep its log in a file without a name, as the twin is: nothing is left, however the worker ends. */
+    /** Makes the JVM keep its log in a file without a name, like the warm-up file: nothing is left, however the worker ends. */
     private Safepoints() throws IOException {
         Path file = Files.createTempFile("faultline-safepoints", null);
         try {
@@ -152,7 +152,7 @@ final class Safepoints {
         /**
          * Of the safepoints for one operation.
          *
-         * @throws IllegalArgumentException with the first line that is no account of a safepoint
+         * @throws IllegalArgumentException with the first line that does not describe a safepoint
          */
         static Delays of(String[] lines, String operation) {
             long[] ns = new long[lines.length];
@@ -185,7 +185,7 @@ final class Safepoints {
         }
 
         private static IllegalArgumentException odd(String line) {
-            return new IllegalArgumentException("the JVM's log of safepoints has a line that is no account of one: " + line.substring(0, Math.min(120, line.length())));
+            return new IllegalArgumentException("the JVM's log of safepoints has a line that does not describe one: " + line.substring(0, Math.min(120, line.length())));
         }
 
         /** The smallest value that so many per cent do not exceed. */

@@ -39,7 +39,7 @@ final class Session {
         if (job.hold.equals("open")) team.begin();
         if (job.hold.equals("warm") || job.hold.equals("locked")) {
             team.hold();
-            if (job.writes()) settle(); else if (!job.method.equals("channel-odirect") && !sweeps()) sweep();
+            if (job.writes()) syncFile(); else if (!job.method.equals("channel-odirect") && !sweeps()) sweep();
         }
     }
 
@@ -64,8 +64,8 @@ final class Session {
         }
     }
 
-    /** What was written before the clock starts is on the device when it starts. */
-    private void settle() throws IOException {
+    /** Writes back what was written before the clock starts. */
+    private void syncFile() throws IOException {
         try (FileChannel channel = FileChannel.open(Path.of(job.file), StandardOpenOption.WRITE)) {
             channel.force(true);
         }
@@ -132,8 +132,8 @@ final class Session {
     }
 
     /**
-     * How fast the consume's loop is by itself, over bytes that the processor holds: after the pass, so that it changes none, and over the twin, because pages and bytes
-     * of the real file would be counted as the pass's.
+     * How fast the consume's loop is by itself, over bytes in the CPU cache. It is timed after the pass, so that it changes none,
+     * and over the warm-up file: pages and bytes of the measured file would be counted as those of the pass.
      */
     private String loop() throws IOException {
         if (!job.timesItsLoop || job.writes()) return "";

@@ -133,7 +133,7 @@ final class Team {
             this.counts = counts;
         }
 
-        private void meet() {
+        private void await() {
             if (together.arriveAndAwaitAdvance() < 0) throw new LeftAlone();
         }
 
@@ -146,11 +146,11 @@ final class Team {
         @Override
         public void run() {
             try {
-                meet();
+                await();
                 Usage before = counts ? Usage.now() : null;
-                meet();
+                await();
                 phases();
-                meet();
+                await();
                 if (counts) usage = Usage.now().since(before);
             } catch (Throwable error) {
                 // Also what a mapped page that could not be had becomes: the JVM throws that some time later, anywhere.
@@ -164,14 +164,14 @@ final class Team {
                 return;
             }
             // What is shared is there first.
-            if (!owns(thread)) meet();
+            if (!owns(thread)) await();
             openedFrom = System.nanoTime();
             open = open(thread);
             openedTo = System.nanoTime();
-            if (job.shares() && thread == 0) meet();
-            meet();
+            if (job.shares() && thread == 0) await();
+            await();
             work(open);
-            meet();
+            await();
             during = "close";
             Opened it = open;
             open = null;
@@ -202,7 +202,7 @@ final class Team {
             closedTo = Math.max(closedTo, other.closedTo);
         }
 
-        /** @throws Error as it was met: what a truncated mapping is, is one */
+        /** @throws Error where the pass failed with one, as with a truncated mapping */
         void check() throws IOException {
             if (failure instanceof IOException error) throw error;
             if (failure instanceof RuntimeException error) throw error;

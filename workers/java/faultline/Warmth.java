@@ -11,13 +11,13 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * Passes over a twin of the file, so that the state of the real one stays what the controller made it, until compilation is
- * quiet. The first is what a cold JVM does; the last ones are what this JVM has come to, which another need not.
+ * Passes over a warm-up file until compilation has ended. The measured file is not touched, so its state stays as the controller
+ * made it. The first pass shows a cold JVM; the last ones show what this JVM has compiled, which differs between JVMs.
  */
 final class Warmth {
-    private static final int TWIN_BYTES = 4 << 20, QUIET_PASSES = 3;
+    private static final int WARM_UP_BYTES = 4 << 20, QUIET_PASSES = 3;
     /** So many blocks in a pass have their code compiled; more of small ones only take longer. */
-    private static final int TWIN_BLOCKS = 8192;
+    private static final int WARM_UP_BLOCKS = 8192;
     /** Of random bytes, again and again: drawing four million of them takes 50 ms before the generator is compiled. */
     private static final int PATTERN_BYTES = 64 << 10;
     /** A pass may take a millisecond, and a method many to compile: no news for so long, too. */
@@ -26,13 +26,13 @@ final class Warmth {
     private static final int SYNCED_OPS = 16;
     final long passes, firstNs, warmNs, ops;
     final boolean quiet;
-    /** Over the twin, which stays open as long as the worker: to time a loop after a pass without reaching the real file. */
+    /** Of the warm-up file, which stays open as long as the worker: a loop is timed after the pass without reading the measured file. */
     final Team team;
-    private final FileChannel twin;
+    private final FileChannel warmUpFile;
 
     Warmth(Job job, Team real) throws IOException {
         // Made and written through one descriptor: who owns the temporary folder may exchange what has its name.
-        Path name = Path.of(System.getProperty("java.io.tmpdir"), "faultline-twin" + ProcessHandle.current().pid() + "-" + System.nanoTime()).toAbsolutePath();
+        Path name = Path.of(System.getProperty("java.io.tmpdir"), "faultline-warm-up" + ProcessHandle.current().pid() + "-" + System.nanoTime()).toAbsolutePath();
         FileChannel open = FileChannel.open(name, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         try {
@@ -48,14 +48,14 @@ final class Warmth {
             Job same = new Job(job, nameless, size, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
             if (job.method.equals("channel-odirect") && !opens(new Team(same, real))) {
                 // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
-                same = new Job(job, job.file, Math.min(job.bytes, TWIN_BYTES), Long.MAX_VALUE);
+                same = new Job(job, job.file, Math.min(job.bytes, WARM_UP_BYTES), Long.MAX_VALUE);
             }
             long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
             int pass = 0, still = 0;
             team = new Team(same, real);
             team.begin();
             for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
-                // Opening is met a few times, as a program would; hundreds of times would keep the compiler busy with it.
+                // Opening is executed a few times, as in a program; hundreds of times would keep the compiler busy with it.
                 if (pass > 0 && pass <= QUIET_PASSES) {
                     team.end();
                     team.begin();
@@ -81,7 +81,7 @@ final class Warmth {
             firstNs = first;
             warmNs = fastest;
             ops = same.ops;
-            twin = open;
+            warmUpFile = open;
             open = null;
         } finally {
             Files.deleteIfExists(name);
@@ -90,13 +90,13 @@ final class Warmth {
     }
 
     void end() throws IOException {
-        twin.close();
+        warmUpFile.close();
     }
 
     /** With a last block as short as the real one's: what only happens at the end should be compiled too. */
     private static int size(Job job) {
         // Of whole pages at least, because O_DIRECT and mappings come in those.
-        long most = Math.min(TWIN_BYTES, Math.max(PATTERN_BYTES, TWIN_BLOCKS * job.blockBytes));
+        long most = Math.min(WARM_UP_BYTES, Math.max(PATTERN_BYTES, WARM_UP_BLOCKS * job.blockBytes));
         if (job.bytes <= most) return (int) job.bytes;
         long tail = job.bytes % job.blockBytes;
         return (int) (job.blockBytes < most / 2 ? (most - tail) / job.blockBytes * job.blockBytes + tail : most);
@@ -123,6 +123,6 @@ final class Warmth {
                 }
             }
         }
-        throw new IOException("the twin file has no descriptor in /proc/self/fd");
+        throw new IOException("the warm-up file has no descriptor in /proc/self/fd");
     }
 }

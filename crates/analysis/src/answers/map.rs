@@ -63,7 +63,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         verdict: answer.verdict,
         answer_of: answer.answer_of,
         says: answer.says + &also + &left_out(run, answer.verdict, compared),
-        because: answer.because,
+        explanation: answer.explanation,
     }
 }
 
@@ -120,7 +120,7 @@ struct MapAnswer {
     margin: Option<Estimate>,
     verdict: Verdict,
     says: String,
-    because: Option<String>,
+    explanation: Option<String>,
     answer_of: AnswerOf,
 }
 
@@ -133,7 +133,7 @@ impl MapAnswer {
             margin: None,
             verdict,
             says: says.to_string(),
-            because: None,
+            explanation: None,
             answer_of: AnswerOf::Rounds,
         }
     }
@@ -217,7 +217,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
         margin: winner.finding.speedup,
         verdict: Verdict::Faster,
         says,
-        because: winner.finding.because.clone(),
+        explanation: winner.finding.explanation.clone(),
         answer_of: winner.finding.answer_of,
     }
 }
@@ -277,7 +277,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         return MapAnswer {
             ties: named(&same),
             not_told_apart: named(&undecided),
-            because: promising.finding.because.clone(),
+            explanation: promising.finding.explanation.clone(),
             ..MapAnswer::open(Verdict::Undecided, &says)
         };
     }
@@ -304,7 +304,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         margin: None,
         verdict,
         says,
-        because: next.finding.because.clone(),
+        explanation: next.finding.explanation.clone(),
         answer_of: next.finding.answer_of,
     }
 }

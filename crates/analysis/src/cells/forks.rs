@@ -69,12 +69,12 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     if slow.min(forks.len() - slow) < 2 && !in_code {
         return None;
     }
-    let because = match in_code {
+    let reason = match in_code {
         true => "; the slow ones were as slow over the warm-up file, so the cause is how they were compiled",
         false => "; over the warm-up file they did not differ like that",
     };
     let says = format!(
-        "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{because}",
+        "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{reason}",
         run.name(cell.arm()),
         run.label(cell),
         forks.len(),

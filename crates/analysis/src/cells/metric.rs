@@ -187,7 +187,7 @@ pub(crate) fn unit(metric: Metric) -> &'static str {
 }
 
 /// A value: `16.2`, `423`, `64 MiB`.
-pub(crate) fn said(metric: Metric, value: f64) -> String {
+pub(crate) fn described(metric: Metric, value: f64) -> String {
     match metric {
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
         _ => three(value),

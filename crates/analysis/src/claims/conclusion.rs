@@ -134,17 +134,17 @@ impl Question<'_> {
 
     fn plain_numbers(&self, arm: &str, estimates: &[Estimate]) -> String {
         let metric = self.claim.metric;
-        let said = |value: f64| metric::said(metric, value);
+        let described = |value: f64| metric::described(metric, value);
         let claimed = match self.expect {
-            Expect::AtMost(most) => format!("at most {}", said(most)),
-            Expect::AtLeast(least) => format!("at least {}", said(least)),
+            Expect::AtMost(most) => format!("at most {}", described(most)),
+            Expect::AtLeast(least) => format!("at least {}", described(least)),
             Expect::Lower | Expect::Higher | Expect::Same => "something else".to_string(),
         };
         let here = match estimates {
-            [one] => format!("{} [{}, {}]", said(one.median), said(one.ci_low), said(one.ci_high)),
+            [one] => format!("{} [{}, {}]", described(one.median), described(one.ci_low), described(one.ci_high)),
             several => {
                 let (low, high) = ends(several);
-                range(said(low), said(high))
+                range(described(low), described(high))
             }
         };
         format!("{} of {arm}{}: claimed {claimed}, here {here}", metric::words(metric), metric::unit(metric))

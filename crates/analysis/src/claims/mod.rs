@@ -52,7 +52,7 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
         measured: answer.measured,
         verdict: answer.verdict,
         reason: answer.reason,
-        complete: answer.complete && !experiment.narrowed.contains(&claim.id),
+        complete: answer.complete && !experiment.filtered_claims.contains(&claim.id),
     }
 }
 

@@ -165,14 +165,15 @@ impl<'a> Question<'a> {
             };
             return outcome;
         };
-        let said = asked.than.filter(|_| self.claim.metric == Metric::Time).map(|than| compare(run, than, asked.arm));
-        let answer_of = said.as_ref().map_or(AnswerOf::Rounds, |it| it.answer_of);
-        let (estimate, rounds) = match said.as_ref().map(|it| (it.answer_of, it.speedup, &it.confirmed)) {
+        let described =
+            asked.than.filter(|_| self.claim.metric == Metric::Time).map(|than| compare(run, than, asked.arm));
+        let answer_of = described.as_ref().map_or(AnswerOf::Rounds, |it| it.answer_of);
+        let (estimate, rounds) = match described.as_ref().map(|it| (it.answer_of, it.speedup, &it.confirmed)) {
             Some((AnswerOf::Job, Some(speedup), Some(job))) => (speedup, job.pairs),
             _ => (estimate, rounds),
         };
-        let (verdict, why) = match &said {
-            Some(said) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, said.reason.clone()),
+        let (verdict, why) = match &described {
+            Some(described) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, described.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
         let (verdict, why) = match self.depends_on_fork(run, asked).filter(|_| DECIDED.contains(&verdict)) {
@@ -181,8 +182,9 @@ impl<'a> Question<'a> {
         };
         // What the comparison of the two leaves open, because the same arm measured twice differs by as much, no claim
         // decides.
-        let (verdict, why) = match said.filter(|it| it.verdict == Verdict::Undecided && DECIDED.contains(&verdict)) {
-            Some(said) => (ClaimVerdict::Undecided, said.reason),
+        let (verdict, why) = match described.filter(|it| it.verdict == Verdict::Undecided && DECIDED.contains(&verdict))
+        {
+            Some(described) => (ClaimVerdict::Undecided, described.reason),
             None => (verdict, why),
         };
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
@@ -209,7 +211,7 @@ impl<'a> Question<'a> {
             };
             let show = |value: f64| match asked.than {
                 Some(_) => format!("{}x", digits(value)),
-                None => metric::said(metric, value),
+                None => metric::described(metric, value),
             };
             (lies(fast) != lies(slow)).then(|| {
                 format!(

@@ -30,16 +30,16 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
         _ => AnswerOf::Rounds,
     };
     let passes = count(finding.condition.ops, "block", "blocks");
-    let said = rounds.0.map_or_else(|| "nothing".to_string(), |it| times(it.median));
+    let described = rounds.0.map_or_else(|| "nothing".to_string(), |it| times(it.median));
     let (blocks, now) = (thousands(job.ops), times(speedup.median));
     match finding.answer_of {
         AnswerOf::Job => {
-            finding
-                .warnings
-                .push(format!("passes of {passes} said {said}; at the size of the job, {blocks} blocks, it is {now}"));
+            finding.warnings.push(format!(
+                "passes of {passes} said {described}; at the size of the job, {blocks} blocks, it is {now}"
+            ));
             (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
             // The counts are of the rounds, whose answer this is not.
-            finding.because = None;
+            finding.explanation = None;
         }
         AnswerOf::Neither => {
             finding.verdict = Verdict::Undecided;
@@ -49,7 +49,7 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
             };
             let pairs = count(pairs.into(), "pair", "pairs");
             finding.reason = Some(format!(
-                "passes of {passes} said {said}, and at the size of the job, {blocks} blocks, {pairs} said {now}: {why}"
+                "passes of {passes} said {described}, and at the size of the job, {blocks} blocks, {pairs} said {now}: {why}"
             ));
         }
         AnswerOf::Rounds | AnswerOf::RoundsAndJob => {}

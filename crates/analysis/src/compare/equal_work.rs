@@ -292,7 +292,7 @@ impl Both<'_, '_> {
         if arrived(a) == arrived(b) {
             return;
         }
-        let said = |name: &str, cell: &Cell, (device, covered): (f64, f64)| {
+        let described = |name: &str, cell: &Cell, (device, covered): (f64, f64)| {
             let flushes = cell
                 .count("disk_flushes")
                 .map_or(String::new(), |flushes| format!(", {}", count(flushes.round() as u64, "flush", "flushes")));
@@ -302,8 +302,8 @@ impl Both<'_, '_> {
         let [first, second] = self.names;
         work.unequal.push(format!(
             "when its passes ended, {}; {}",
-            said(first, self.baseline, a),
-            said(second, self.arm, b)
+            described(first, self.baseline, a),
+            described(second, self.arm, b)
         ));
     }
 
@@ -312,11 +312,11 @@ impl Both<'_, '_> {
         let (says, own) = (self.baseline.condition, self.baseline.own);
         let median = |count: fn(&Tally) -> u64| self.baseline.median_of(count).unwrap_or(0.0);
         let (bytes, distinct) = (median(|tally| tally.bytes), median(|tally| tally.distinct_bytes));
-        let told = says.ops as f64 * says.block_bytes as f64;
+        let expected = says.ops as f64 * says.block_bytes as f64;
         // The last block of a file may be short, and so may every one that a random offset cuts off there.
-        if bytes + (says.block_bytes as f64) < 0.99 * told {
-            let [bytes, told] = amounts(bytes as u64, told as u64);
-            work.warnings.push(format!("both arms consumed {bytes} of the {told} that the experiment says"));
+        if bytes + (says.block_bytes as f64) < 0.99 * expected {
+            let [bytes, expected] = amounts(bytes as u64, expected as u64);
+            work.warnings.push(format!("both arms consumed {bytes} of the {expected} that the experiment says"));
         }
         if says.workload.is_ascending() {
             return;

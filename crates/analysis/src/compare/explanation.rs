@@ -13,7 +13,7 @@ use crate::{
 const ALIKE: f64 = 1.25;
 
 /// How many of the differences are reported.
-const TOLD: usize = 3;
+const SHOWN: usize = 3;
 
 pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
     let [a, b] = [baseline, arm].map(|cell| ArmCounts::of(run, cell));
@@ -25,16 +25,16 @@ pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<Stri
     let from_device = facts.iter().any(|(_, fact, _)| fact.of_device);
     let differing = facts.iter().take_while(|(_, _, contrast)| *contrast > ALIKE.ln()).count();
     if differing == 0 && !(cold && from_device) {
-        let clauses: Vec<String> = facts.iter().take(TOLD).filter_map(|(_, fact, _)| (fact.says)(&a)).collect();
+        let clauses: Vec<String> = facts.iter().take(SHOWN).filter_map(|(_, fact, _)| (fact.says)(&a)).collect();
         return (!clauses.is_empty())
             .then(|| format!("the counts of {first} and {second} hardly differ: {}", clauses.join(", ")));
     }
-    let told = differing.min(TOLD);
+    let shown = differing.min(SHOWN);
     // What came from the device belongs to every cold reason, differing or not.
     let mut at = 0;
     facts.retain(|(_, fact, _)| {
         at += 1;
-        at <= told || (cold && fact.of_device)
+        at <= shown || (cold && fact.of_device)
     });
     facts.sort_by_key(|&(place, _, _)| place);
     let clauses =

@@ -63,7 +63,9 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
         condition: baseline.condition.clone(),
         baseline: baseline.arm().name.clone(),
         arm: arm.arm().name.clone(),
-        because: (verdict != Verdict::NotComparable).then(|| explanation::explanation(run, baseline, arm)).flatten(),
+        explanation: (verdict != Verdict::NotComparable)
+            .then(|| explanation::explanation(run, baseline, arm))
+            .flatten(),
         speedup,
         pairs,
         verdict,

@@ -136,8 +136,8 @@ impl Costs<'_> {
     }
 
     fn seconds(&self, of: &Cell, condition: &Condition) -> Option<f64> {
-        let terms = self.basis.terms(&self.basis.pass(of.arm(), condition, self.memory_bytes(), 1)).ok()?;
-        Some(terms.iter().map(|it| it.ns).sum::<f64>() / 1e9)
+        let components = self.basis.components(&self.basis.pass(of.arm(), condition, self.memory_bytes(), 1)).ok()?;
+        Some(components.iter().map(|it| it.ns).sum::<f64>() / 1e9)
     }
 
     /// How far off a prediction may be is the same for any number of reads.

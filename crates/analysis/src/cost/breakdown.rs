@@ -18,7 +18,7 @@ use super::{
 };
 
 /// What is a smaller share of the larger account is not worth a clause.
-const TOLD: f64 = 0.02;
+const SHOWN: f64 = 0.02;
 
 pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreakdown, String> {
     let measured_ns = measured_ns(cell).ok_or("no pass was measured")?;
@@ -28,13 +28,13 @@ pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreak
         device_requests: cell.count("disk_read_requests"),
     };
     let (costs, _) = known.under(cell.own)?;
-    let terms = model::terms(costs, &pass(run, cell, counts))?;
+    let components = model::components(costs, &pass(run, cell, counts))?;
     Ok(CostBreakdown {
         id: cell.id,
         arm: cell.arm().name.clone(),
         condition: cell.own.clone(),
-        accounted_ns: terms.iter().map(|it| it.ns).sum(),
-        terms,
+        components_ns: components.iter().map(|it| it.ns).sum(),
+        components,
         measured_ns,
     })
 }
@@ -74,8 +74,8 @@ pub(crate) fn explain(
     let names = [compared.baseline, compared.arm].map(|cell| run.name(cell.arm()).to_string());
     let decided = matches!(compared.finding.verdict, Verdict::Faster | Verdict::Slower);
     compared.finding.explained_share =
-        decided.then(|| explained_share([baseline, arm].map(|it| (it.accounted_ns, it.measured_ns)))).flatten();
-    compared.finding.because = Some(sentence([baseline, arm], &names, decided));
+        decided.then(|| explained_share([baseline, arm].map(|it| (it.components_ns, it.measured_ns)))).flatten();
+    compared.finding.explanation = Some(sentence([baseline, arm], &names, decided));
 }
 
 /// Of the difference between two measured times, the share that the accounts come to: 1 when their difference is the
@@ -86,14 +86,16 @@ pub(super) fn explained_share([(a, measured_a), (b, measured_b)]: [(f64, f64); 2
     share.is_finite().then(|| share.max(0.0))
 }
 
-fn sentence(accounts: [&CostBreakdown; 2], names: &[String; 2], decided: bool) -> String {
-    let most = accounts.iter().map(|it| it.accounted_ns).fold(0.0, f64::max);
-    let side = |account: &CostBreakdown, name: &str| {
-        let told: Vec<String> = account.terms.iter().filter(|it| it.ns >= TOLD * most).map(described).collect();
-        let told = if told.is_empty() { format!("{} in all", time(account.accounted_ns)) } else { told.join(", ") };
-        format!("{name}: {told}")
+fn sentence(breakdowns: [&CostBreakdown; 2], names: &[String; 2], decided: bool) -> String {
+    let most = breakdowns.iter().map(|it| it.components_ns).fold(0.0, f64::max);
+    let side = |breakdown: &CostBreakdown, name: &str| {
+        let shown: Vec<String> =
+            breakdown.components.iter().filter(|it| it.ns >= SHOWN * most).map(described).collect();
+        let shown =
+            if shown.is_empty() { format!("{} in all", time(breakdown.components_ns)) } else { shown.join(", ") };
+        format!("{name}: {shown}")
     };
-    let [(a, measured_a), (b, measured_b)] = accounts.map(|it| (it.accounted_ns, it.measured_ns));
+    let [(a, measured_a), (b, measured_b)] = breakdowns.map(|it| (it.components_ns, it.measured_ns));
     let (explained, measured) = (a - b, measured_a - measured_b);
     let end = if !decided {
         format!("accounted {} of {} and {} of {}", time(a), time(measured_a), time(b), time(measured_b))
@@ -111,7 +113,7 @@ fn sentence(accounts: [&CostBreakdown; 2], names: &[String; 2], decided: bool) -
             time(rest)
         )
     };
-    format!("{}; {}; {end}", side(accounts[0], &names[0]), side(accounts[1], &names[1]))
+    format!("{}; {}; {end}", side(breakdowns[0], &names[0]), side(breakdowns[1], &names[1]))
 }
 
 /// `262,144 reads × 310 ns = 81 ms`, `1 GiB copied = 62 ms`. The product is that of the numbers that are shown.
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn times_have_two_digits_at_least() {
-        let said: Vec<String> = [0.0, 9.94, 12.3, 4100.0, 81e6, 2.5e9].map(time).to_vec();
-        assert_eq!(said, ["0.0 ns", "9.9 ns", "12 ns", "4.1 µs", "81 ms", "2.5 s"]);
+        let described: Vec<String> = [0.0, 9.94, 12.3, 4100.0, 81e6, 2.5e9].map(time).to_vec();
+        assert_eq!(described, ["0.0 ns", "9.9 ns", "12 ns", "4.1 µs", "81 ms", "2.5 s"]);
     }
 }

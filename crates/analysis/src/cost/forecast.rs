@@ -67,12 +67,17 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
         }
         let expected = basis.expected(&pass);
         let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
-        let terms = expected.clone().map(|it| it.1).unwrap_or_default();
-        arms.push(ForecastArm { arm: arm.name.clone(), condition, seconds: expected.map(|it| it.0).into(), terms });
+        let components = expected.clone().map(|it| it.1).unwrap_or_default();
+        arms.push(ForecastArm {
+            arm: arm.name.clone(),
+            condition,
+            seconds: expected.map(|it| it.0).into(),
+            components,
+        });
     }
     let mut remarks = remarks(asked, reached, &arms, resident_share, record);
     if arms.iter().any(|it| it.seconds.value().is_some()) {
-        remarks.extend(kinds.into_iter().flat_map(|kind| said(&basis.own, kind)));
+        remarks.extend(kinds.into_iter().flat_map(|kind| described(&basis.own, kind)));
     }
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
@@ -129,8 +134,8 @@ impl<'a> Basis<'a> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub(super) fn terms(&self, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
-        model::terms(self.known.under(pass.condition)?.0, pass)
+    pub(super) fn components(&self, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
+        model::components(self.known.under(pass.condition)?.0, pass)
     }
 
     /// What a pass is expected to take, in seconds, and where its time goes.
@@ -138,11 +143,11 @@ impl<'a> Basis<'a> {
     /// # Errors
     /// Why that is not known.
     pub(super) fn expected(&self, pass: &ModelledPass) -> Result<(Estimate, Vec<CostComponent>), String> {
-        let terms = self.terms(pass)?;
+        let components = self.components(pass)?;
         let is_random = pass.condition.workload == Workload::Random;
         let reached = self.reached(pass.condition);
         let beyond = (pass.condition.file_bytes > reached && is_random) || pass.threads.count > 1;
-        Ok((interval(&terms, &self.own, Kind::of(pass), beyond), terms))
+        Ok((interval(&components, &self.own, Kind::of(pass), beyond), components))
     }
 }
 
@@ -239,8 +244,8 @@ enum Lean {
     TooLong,
 }
 
-fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: bool) -> Estimate {
-    let seconds: f64 = terms.iter().map(|it| it.ns).sum::<f64>() / 1e9;
+fn interval(components: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: bool) -> Estimate {
+    let seconds: f64 = components.iter().map(|it| it.ns).sum::<f64>() / 1e9;
     let (low, high) = errors(own, kind).map_or((-UNKNOWN.ln(), UNKNOWN.ln()), |it| (it.low, it.high));
     let power = if beyond { BEYOND } else { 1.0 };
     // A factor of e to the fiftieth says as little as any larger one.
@@ -249,7 +254,7 @@ fn interval(terms: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: 
 }
 
 /// How the interval came about, and whether the estimate is an end of it.
-fn said(own: &[PredictedCell], of: Kind) -> Vec<String> {
+fn described(own: &[PredictedCell], of: Kind) -> Vec<String> {
     let kind = match of.waits {
         Waits::Memory => "that stay in memory",
         Waits::PageCache => "that wait for the device",
@@ -345,7 +350,7 @@ mod tests {
     #[test]
     fn an_interval_holds_its_estimate_and_errors_on_one_side_are_named() {
         let kind = Kind { waits: Waits::PageCache, fill: None };
-        let terms = [CostComponent {
+        let components = [CostComponent {
             cause: schema::unit_cost::Cause::Device,
             what: schema::unit_cost::Quantity::Reads,
             request_bytes: None,
@@ -360,13 +365,13 @@ mod tests {
         ] {
             let own = measured.map(|it| cell("native/pread", State::Cold, it));
             assert_eq!(errors(&own, kind).and_then(|it| it.lean), lean, "{measured:?}");
-            let Estimate { median, ci_low, ci_high } = interval(&terms, &own, kind, false);
+            let Estimate { median, ci_low, ci_high } = interval(&components, &own, kind, false);
             assert!(ci_low <= median && median <= ci_high, "{measured:?}");
             assert_eq!(
                 (ci_low == median, ci_high == median),
                 (lean == Some(Lean::TooShort), lean == Some(Lean::TooLong))
             );
-            assert_eq!(said(&own, kind).len(), 1 + usize::from(lean.is_some()));
+            assert_eq!(described(&own, kind).len(), 1 + usize::from(lean.is_some()));
         }
     }
 

@@ -31,8 +31,8 @@ pub(crate) struct ModelledPass<'a> {
 /// How much read-ahead fetches at a time; where the file system does not say it, the most that any of the machine does, as
 /// for cold windows. Linux has 128 KiB where nothing else is set.
 pub(crate) fn read_ahead_bytes(target: &Target) -> f64 {
-    let said = target.device.value().and_then(|it| it.read_ahead_bytes.value().copied());
-    said.or(target.read_ahead_most_bytes).unwrap_or(128 << 10) as f64
+    let described = target.device.value().and_then(|it| it.read_ahead_bytes.value().copied());
+    described.or(target.read_ahead_most_bytes).unwrap_or(128 << 10) as f64
 }
 
 impl ModelledPass<'_> {
@@ -56,7 +56,7 @@ pub(crate) struct PassCounts {
 }
 
 /// The terms of a pass, or why there are none.
-pub(crate) fn terms(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
+pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
     if pass.condition.workload.writes() {
         return Err("writing is not in the model".into());
     }
@@ -79,7 +79,7 @@ pub(crate) fn terms(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostCo
     if condition.state == State::Locked && pass.capacity() < 1.0 {
         return Err("memory does not hold what would have to be locked in it".into());
     }
-    let mut sum = Adding { costs, pass, terms: Vec::new() };
+    let mut sum = Adding { costs, pass, components: Vec::new() };
     match pass.arm.method.as_str() {
         "read" | "pread" => sum.read()?,
         "mmap" => sum.mapping()?,
@@ -90,8 +90,8 @@ pub(crate) fn terms(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostCo
         }
         other => return Err(format!("{other} was not calibrated")),
     }
-    let finite = sum.terms.iter().all(|it| it.ns.is_finite() && it.ns >= 0.0);
-    if finite { Ok(sum.terms) } else { Err("its costs are no finite number".into()) }
+    let finite = sum.components.iter().all(|it| it.ns.is_finite() && it.ns >= 0.0);
+    if finite { Ok(sum.components) } else { Err("its costs are no finite number".into()) }
 }
 
 /// How many of `places` are met by `draws` at random.
@@ -122,7 +122,7 @@ fn misses(places: f64, draws: f64, resident: f64, capacity: f64) -> f64 {
 struct Adding<'a> {
     costs: &'a UnitCosts,
     pass: &'a ModelledPass<'a>,
-    terms: Vec<CostComponent>,
+    components: Vec<CostComponent>,
 }
 
 impl Adding<'_> {
@@ -169,14 +169,14 @@ impl Adding<'_> {
         };
         let ns = (ns * share).max(0.0);
         if count > 0.0 && ns > 0.0 {
-            self.terms.push(CostComponent { cause, what, request_bytes: None, count, unit_ns: ns / count, ns });
+            self.components.push(CostComponent { cause, what, request_bytes: None, count, unit_ns: ns / count, ns });
         }
     }
 
     fn add_requests(&mut self, bytes: f64, depth: u32, count: f64, blocks: f64) -> Result<(), String> {
         let each = self.device(depth, bytes)?;
         self.add(Cause::Device, Quantity::Requests, count, blocks * each);
-        if let Some(term) = self.terms.last_mut().filter(|it| it.what == Quantity::Requests) {
+        if let Some(term) = self.components.last_mut().filter(|it| it.what == Quantity::Requests) {
             term.request_bytes = Some(bytes);
         }
         Ok(())
@@ -426,7 +426,7 @@ impl Adding<'_> {
         // What was calibrated has the copying in it.
         let ceiling = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
         let byte = self.costs.stream_byte_ns.or(ceiling).ok_or("reading in ascending order was not calibrated")?;
-        let work = self.terms.iter().filter(|it| it.cause != Cause::Mapping).map(|it| it.ns).sum::<f64>();
+        let work = self.components.iter().filter(|it| it.cause != Cause::Mapping).map(|it| it.ns).sum::<f64>();
         let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { work * (bytes / all.max(1.0)).min(1.0) };
         let brought_in = self.pages(bytes) * self.costs.page_in_ns.unwrap_or(0.0) / self.pass.threads.at_once();
         let first = self.device(1, bytes.min(self.pass.read_ahead_bytes)).unwrap_or(0.0);

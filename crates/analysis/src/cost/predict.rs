@@ -27,8 +27,8 @@ pub(crate) fn own_cells(run: &Run, known: &Known) -> Predictions {
         .filter_map(|(index, cell)| {
             let measured_ns_per_op = breakdown::measured_ns(cell)? / Some(cell.own.ops).filter(|&ops| ops > 0)? as f64;
             let (costs, _) = known.under(cell.own).ok()?;
-            let terms = model::terms(costs, &breakdown::pass(run, cell, PassCounts::default())).ok()?;
-            let predicted_ns_per_op = terms.iter().map(|it| it.ns).sum::<f64>() / cell.own.ops as f64;
+            let components = model::components(costs, &breakdown::pass(run, cell, PassCounts::default())).ok()?;
+            let predicted_ns_per_op = components.iter().map(|it| it.ns).sum::<f64>() / cell.own.ops as f64;
             let error = predicted_ns_per_op / measured_ns_per_op - 1.0;
             let calibration = run.record.calibration.value();
             error.is_finite().then(|| {
@@ -86,7 +86,7 @@ fn is_calibrated(calibration: &Calibration, condition: &Condition) -> bool {
 /// At least this many cells are examined for what they have in common.
 const WORST: usize = 3;
 /// At most this many common properties are reported.
-const TOLD: usize = 3;
+const SHOWN: usize = 3;
 
 /// What most of the worst tenth have and others have not: of state, workload, arm, block and sign, those that are more than
 /// half again as frequent among them as among all, the most frequent first.
@@ -113,7 +113,7 @@ fn in_common(cells: &[PredictedCell]) -> Option<String> {
         .collect();
     common.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     common.dedup();
-    common.truncate(TOLD);
+    common.truncate(SHOWN);
     let words: Vec<String> = common.into_iter().map(|(_, it)| it).collect();
     (!words.is_empty()).then(|| words.join(", "))
 }

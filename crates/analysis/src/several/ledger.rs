@@ -45,13 +45,13 @@ enum Standing {
     /// It has something about the claim, and not enough to decide it.
     Incomplete,
     /// It could decide it, whether or not its intervals did, from a part of what the experiment asks.
-    Narrower,
+    Partial,
     /// It could decide it from all of that.
     Decisive,
 }
 
 fn standing(claim: &ClaimFinding, is_partial: bool, asks_all: bool) -> Standing {
-    let decisive = if claim.complete && asks_all { Standing::Decisive } else { Standing::Narrower };
+    let decisive = if claim.complete && asks_all { Standing::Decisive } else { Standing::Partial };
     match claim.verdict {
         ClaimVerdict::NotTestableHere => Standing::NotTestable,
         _ if is_partial => Standing::Incomplete,
@@ -171,11 +171,11 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
         answers.into_iter().filter(|it| it.entry.when > counts.when).map(|Entered { rank, entry: it, .. }| {
             let why = match rank.standing {
                 Standing::NotTestable | Standing::Incomplete => Later::Undecided,
-                _ if it.claim.verdict == counts.claim.verdict => Later::NarrowerAgrees,
-                Standing::Narrower | Standing::Decisive => Later::NarrowerContradicts,
+                _ if it.claim.verdict == counts.claim.verdict => Later::PartialAgrees,
+                Standing::Partial | Standing::Decisive => Later::PartialContradicts,
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reason: it.claim.reason, why }
         });
-    let later = later.max_by_key(|it| (it.why == Later::NarrowerContradicts, it.when.clone()));
+    let later = later.max_by_key(|it| (it.why == Later::PartialContradicts, it.when.clone()));
     Some(LedgerEntry { later, ..counts })
 }

@@ -211,9 +211,9 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
 /// Why what two cells of one question say is about two things.
 fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Vec<String> {
     let ((_, a), (_, b)) = (first, second);
-    let said = |words: String| if words.is_empty() { "none".to_string() } else { words };
+    let described = |words: String| if words.is_empty() { "none".to_string() } else { words };
     let differ = fields::differences(Role::Subject, own(a), own(b)).into_iter().map(|(field, ours, theirs)| {
-        format!("{} is not the same: {} in one run, {} in the other", field.name, said(ours), said(theirs))
+        format!("{} is not the same: {} in one run, {} in the other", field.name, described(ours), described(theirs))
     });
     let mut reasons: Vec<String> = differ.collect();
     let name = &a.arm.name;
@@ -270,14 +270,14 @@ fn only_checksum<'a>(all: &[&'a Tally]) -> Option<&'a str> {
 }
 
 fn environment(a: &Record, b: &Record) -> Vec<Differs> {
-    fn said<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
+    fn described<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
         match reading {
             Reading::Value(value) => words(value),
             Reading::Unavailable { unavailable } => format!("not known ({unavailable})"),
         }
     }
     fn text<T: Display>(reading: &Reading<T>) -> String {
-        said(reading, T::to_string)
+        described(reading, T::to_string)
     }
     // That none is set is known, too.
     let limit =
@@ -307,17 +307,17 @@ fn environment(a: &Record, b: &Record) -> Vec<Differs> {
             ("multi-generational LRU", text(&environment.lru_gen)),
             (
                 "schemes that push pages out",
-                said(&environment.reclaim_schemes, |it| list_or_none(it.iter().map(scheme))),
+                described(&environment.reclaim_schemes, |it| list_or_none(it.iter().map(scheme))),
             ),
             ("runtimes", list_or_none(it.runtimes.iter().map(|(name, facts)| format!("{name} ({})", pairs_of(facts))))),
             ("root", if environment.root { "yes" } else { "no" }.into()),
-            ("target", target.said()),
+            ("target", target.described()),
             ("target, bytes", target.bytes.to_string()),
             ("files", target.files.as_ref().map_or_else(|| "one".to_string(), files)),
             ("folder of the commands", it.folder.clone().unwrap_or_else(|| "not known".to_string())),
             ("file system", format!("{} ({})", target.file_system, target.mount_options)),
-            ("device", said(&target.device, |it| it.name.clone())),
-            ("read-ahead, bytes", said(&target.device, |it| text(&it.read_ahead_bytes))),
+            ("device", described(&target.device, |it| it.name.clone())),
+            ("read-ahead, bytes", described(&target.device, |it| text(&it.read_ahead_bytes))),
         ]
     };
     let differ = |((what, first), (_, second)): ((&str, String), (&str, String))| {

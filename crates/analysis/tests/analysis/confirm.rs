@@ -47,8 +47,12 @@ fn an_answer_that_does_not_hold_is_replaced_by_what_holds() {
     assert!((comparison.speedup.unwrap().median - 0.85).abs() < 1e-9);
     assert!(comparison.warnings.iter().any(|it| it.contains("size of the job")), "{:?}", comparison.warnings);
     assert_eq!((findings.map[0].winner.as_deref(), findings.map[0].answer_of), (Some("native/read"), AnswerOf::Job));
-    assert_eq!((&comparison.because, &findings.map[0].because), (&None, &None), "what was counted explains the rounds");
-    assert!(job(&[1.2, 1.3, 1.15, 1.25, 1.2]).analyze().comparisons[0].because.is_some());
+    assert_eq!(
+        (&comparison.explanation, &findings.map[0].explanation),
+        (&None, &None),
+        "what was counted explains the rounds"
+    );
+    assert!(job(&[1.2, 1.3, 1.15, 1.25, 1.2]).analyze().comparisons[0].explanation.is_some());
 }
 
 #[test]

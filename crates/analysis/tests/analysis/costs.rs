@@ -338,7 +338,7 @@ fn a_pass_that_waited_for_a_processor_costs_what_it_ran() {
 #[test]
 fn a_fill_that_was_not_calibrated_has_no_prediction_and_no_account() {
     let mut lab = lab(&[Condition { fill: Some(Fill::Random), ..scan("4 KiB", State::Cached) }], |_, ns| ns);
-    let accounts = |lab: &Lab| lab.analyze().costs.unwrap().accounts.len();
+    let accounts = |lab: &Lab| lab.analyze().costs.unwrap().breakdowns.len();
     let answer = |lab: &Lab, fill| {
         let asked = analysis::ForecastQuestion { fill: Some(fill), ..asked(RANGE, GIB) };
         analysis::forecast(&lab.record, &asked).unwrap().arms.remove(1).seconds
@@ -417,12 +417,16 @@ fn an_account_explains_what_its_costs_made() {
     let conditions: Vec<Condition> = ["256 B", "4 KiB", "64 KiB"].iter().flat_map(|block| both_states(block)).collect();
     let findings = lab(&conditions, |_, ns| ns).analyze();
     let costs = findings.costs.as_ref().unwrap();
-    assert_eq!(costs.accounts.len(), 12);
+    assert_eq!(costs.breakdowns.len(), 12);
     for comparison in &findings.comparisons {
         let share = comparison.explained_share.unwrap();
         assert!(share > 0.9, "{share} of {}", comparison.condition.label());
-        let because = comparison.because.as_deref().unwrap();
-        assert!(because.contains("pread:") && because.contains("copied") && because.contains("measured difference"));
+        let explanation = comparison.explanation.as_deref().unwrap();
+        assert!(
+            explanation.contains("pread:")
+                && explanation.contains("copied")
+                && explanation.contains("measured difference")
+        );
     }
     assert!(costs.explained_median.unwrap() > 0.9);
 }
@@ -452,33 +456,33 @@ fn what_is_not_explained_is_said_and_so_is_what_is_too_much() {
     };
     let missing = of(2.0);
     assert!(missing.explained_share.unwrap() < 0.6);
-    assert!(missing.because.unwrap().contains("of it, not explained "));
+    assert!(missing.explanation.unwrap().contains("of it, not explained "));
     let too_much = of(0.8);
     assert!(too_much.explained_share.unwrap() < 0.9);
-    assert!(too_much.because.unwrap().contains(" too much"));
+    assert!(too_much.explanation.unwrap().contains(" too much"));
     let reversed = of(0.1);
     assert_eq!(reversed.explained_share, Some(0.0));
-    assert!(reversed.because.unwrap().ends_with("not explained"));
+    assert!(reversed.explanation.unwrap().ends_with("not explained"));
 }
 
 #[test]
 fn an_account_of_the_rounds_does_not_explain_another_answer_at_the_size_of_the_job() {
     let mut lab = lab(&[scan("4 KiB", State::Mapped)], |_, ns| ns);
-    let said = lab.analyze().comparisons.remove(0);
-    let turned = if said.verdict == Verdict::Faster { 0.5 } else { 2.0 };
+    let described = lab.analyze().comparisons.remove(0);
+    let turned = if described.verdict == Verdict::Faster { 0.5 } else { 2.0 };
     lab.record.confirmations.push(Confirmation {
         condition: 0,
-        baseline_cell: said.baseline_cell,
-        arm_cell: said.id.cell,
-        range: said.condition.range,
-        ops: 8 * said.condition.ops,
+        baseline_cell: described.baseline_cell,
+        arm_cell: described.id.cell,
+        range: described.condition.range,
+        ops: 8 * described.condition.ops,
         pairs: vec![[1e9 * turned, 1e9]; 5],
         invalid: vec![],
     });
     let comparison = lab.analyze().comparisons.remove(0);
     assert!(comparison.has_turned());
-    assert_eq!((comparison.because, comparison.explained_share), (None, None));
-    assert!(said.because.is_some() && said.explained_share.is_some());
+    assert_eq!((comparison.explanation, comparison.explained_share), (None, None));
+    assert!(described.explanation.is_some() && described.explained_share.is_some());
 }
 
 #[test]
@@ -487,7 +491,7 @@ fn arms_that_are_the_same_have_no_difference_to_explain() {
     let findings = lab(&[scan("4 KiB", State::Mapped)], |_, _| mapped).analyze();
     assert_eq!(findings.comparisons[0].verdict, Verdict::Same);
     assert_eq!(findings.comparisons[0].explained_share, None);
-    assert!(findings.comparisons[0].because.as_deref().unwrap().contains("accounted"));
+    assert!(findings.comparisons[0].explanation.as_deref().unwrap().contains("accounted"));
 }
 
 #[test]
@@ -504,8 +508,8 @@ fn what_was_not_calibrated_has_no_account_and_keeps_its_counted_facts() {
         change(&mut condition);
         let findings = lab(&[condition], |_, _| 500.0).analyze();
         assert_eq!(findings.comparisons[0].explained_share, None);
-        assert!(findings.costs.unwrap().accounts.is_empty());
-        assert!(findings.comparisons[0].because.as_deref().is_none_or(|it| !it.contains("accounted")));
+        assert!(findings.costs.unwrap().breakdowns.is_empty());
+        assert!(findings.comparisons[0].explanation.as_deref().is_none_or(|it| !it.contains("accounted")));
     }
 }
 
@@ -558,7 +562,7 @@ fn a_forecast_waits_for_the_device_where_memory_ends_and_not_before() {
     let larger = analysis::forecast(&record, &asked(2 * RANGE, RANGE)).unwrap();
     assert_eq!((fits.resident_share, larger.resident_share), (1.0, 0.5));
     let of_device = |forecast: &schema::unit_cost::Forecast| {
-        forecast.arms[0].terms.iter().any(|it| it.cause == schema::unit_cost::Cause::Device)
+        forecast.arms[0].components.iter().any(|it| it.cause == schema::unit_cost::Cause::Device)
     };
     assert!(!of_device(&fits) && of_device(&larger));
     let seconds = |forecast: &schema::unit_cost::Forecast| forecast.arms[0].seconds.value().unwrap().median;
@@ -597,7 +601,7 @@ fn cold_lab(jobs: &[u64], slower: f64) -> Lab {
         let arms = analysis::forecast(&lab.record, &asked).unwrap().arms;
         for (at, (arm, factor)) in [("pread", 1.0), ("mmap", slower)].into_iter().enumerate() {
             let cell = lab.cell(index, arm);
-            let seconds: f64 = arms[at].terms.iter().map(|it| it.ns / 1e9).sum();
+            let seconds: f64 = arms[at].components.iter().map(|it| it.ns / 1e9).sum();
             lab.measure(cell, 8, seconds * 1e9 / ops as f64 * factor, |_, _| {});
         }
     }
@@ -665,7 +669,7 @@ fn of_a_measured_run_the_account_explains_most_and_its_cells_are_predicted() {
     let record: schema::Record = serde_json::from_str(MEASURED).unwrap();
     let findings = analysis::analyze(&record);
     let costs = findings.costs.unwrap();
-    assert_eq!(costs.accounts.len(), 88, "pread and mmap under 44 conditions");
+    assert_eq!(costs.breakdowns.len(), 88, "pread and mmap under 44 conditions");
     assert!(costs.explained_median.unwrap() > 0.85, "{:?}", costs.explained_median);
     let predictions = &costs.predictions;
     assert_eq!((predictions.cells.len(), predictions.cells.iter().filter(|it| it.held_out).count()), (88, 8));
@@ -811,7 +815,7 @@ fn pages_that_come_in_cost_what_was_planted_beside_the_device() {
     let lab = lab(&[random("1 MiB", State::Cold)], |_, ns| ns);
     let asked = analysis::ForecastQuestion { block_bytes: MIB, ops: 16, state: State::Cold, ..asked(RANGE, RANGE) };
     let pread = analysis::forecast(&lab.record, &asked).unwrap().arms.remove(0);
-    let term = pread.terms.iter().find(|it| it.what == Quantity::PagesBroughtIn).unwrap();
+    let term = pread.components.iter().find(|it| it.what == Quantity::PagesBroughtIn).unwrap();
     close_to(Some(term.unit_ns), WORLD.paged_in);
     // Of sixteen draws from 64 places some meet again, and then the page is there.
     assert!((13.0..16.0).contains(&(term.count / 256.0)), "{term:?}");
@@ -883,8 +887,8 @@ fn random_places_miss_by_the_share_that_memory_lacks_and_a_cold_start_fills_memo
     let misses = |state, memory: u64, ops: u64| {
         let asked =
             analysis::ForecastQuestion { ops, memory_bytes: memory, ..question("pread", Workload::Random, state) };
-        let terms = analysis::forecast(&record, &asked).unwrap().arms.remove(0).terms;
-        terms.iter().find(|it| it.what == Quantity::Requests).map_or(0.0, |it| it.count) / ops as f64
+        let components = analysis::forecast(&record, &asked).unwrap().arms.remove(0).components;
+        components.iter().find(|it| it.what == Quantity::Requests).map_or(0.0, |it| it.count) / ops as f64
     };
     let pages = GIB / 4096;
     for state in [State::Cached, State::Mapped] {
@@ -903,8 +907,8 @@ fn one_byte_costs_one_fault_and_what_cannot_be_locked_has_no_number() {
     let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
     let mut asked = question("mmap", Workload::Scan, State::Cached);
     (asked.block_bytes, asked.ops, asked.file_bytes) = (1, 1, 1);
-    let terms = analysis::forecast(&record, &asked).unwrap().arms.remove(0).terms;
-    let faults = terms.iter().find(|it| it.what == Quantity::Faults).unwrap();
+    let components = analysis::forecast(&record, &asked).unwrap().arms.remove(0).components;
+    let faults = components.iter().find(|it| it.what == Quantity::Faults).unwrap();
     assert!((faults.count - 1.0).abs() < 1e-9, "{faults:?}");
     close_to(Some(faults.ns), WORLD.fault);
     // A measured pass over one byte took 15.6 µs.
@@ -988,7 +992,7 @@ fn requests_cost_what_that_many_in_flight_do_and_not_what_as_many_as_were_asked_
         let mut lab = lab(&[random("64 KiB", State::Cold)], |_, ns| ns);
         let ring = lab.cell(0, "uring+direct");
         lab.measure(ring, 8, 100_000.0, |_, pass| pass.tally.queue_depth = in_flight);
-        lab.analyze().costs.unwrap().accounts.iter().any(|it| it.id.cell == ring)
+        lab.analyze().costs.unwrap().breakdowns.iter().any(|it| it.id.cell == ring)
     };
     assert!(is_accounted(1), "a pass of one block, at the calibrated depth");
     assert!(!is_accounted(32), "a depth that was not calibrated");

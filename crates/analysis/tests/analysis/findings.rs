@@ -16,8 +16,8 @@ fn nothing(_: u32, _: &mut Pass) {}
 #[track_caller]
 fn check_map(lab: &Lab, expected: Expect) {
     let line = |line: &schema::findings::MapLine| {
-        let because = line.because.as_deref().unwrap_or("no reason");
-        format!("{} ({}): {}\n  {because}\n", line.condition.label(), line.verdict.words(), line.says)
+        let explanation = line.explanation.as_deref().unwrap_or("no reason");
+        format!("{} ({}): {}\n  {explanation}\n", line.condition.label(), line.verdict.words(), line.says)
     };
     expected.assert_eq(&lab.analyze().map.iter().map(line).collect::<String>());
 }
@@ -127,19 +127,22 @@ fn what_did_not_come_from_the_device_is_no_share_of_its_ceiling() {
 
 #[test]
 fn what_a_fault_brought_is_said_where_faults_go_through_the_file_in_order() {
-    let because = |condition: schema::Condition, arm: &str| {
+    let explanation = |condition: schema::Condition, arm: &str| {
         let calls = |calls: f64, faults: f64| {
             move |_: u32, pass: &mut Pass| {
                 pass.reads("read_calls", calls).reads("minor_faults", faults);
             }
         };
         let lab = Lab::duel_with(condition, ("read", 1000.0), calls(1024.0, 0.0), (arm, 500.0), calls(0.0, 1024.0));
-        lab.analyze().comparisons[0].because.clone().unwrap()
+        lab.analyze().comparisons[0].explanation.clone().unwrap()
     };
-    assert!(because(scan("64 KiB", State::Cached), "mmap").contains("1,024 minor faults of 64 KiB"));
+    assert!(explanation(scan("64 KiB", State::Cached), "mmap").contains("1,024 minor faults of 64 KiB"));
     for (condition, arm) in [(scan("64 KiB", State::Cached), "uring"), (random("4 KiB", State::Cached), "mmap")] {
-        let because = because(condition, arm);
-        assert!(because.contains("1,024 minor faults") && !because.contains("minor faults of"), "{because}");
+        let explanation = explanation(condition, arm);
+        assert!(
+            explanation.contains("1,024 minor faults") && !explanation.contains("minor faults of"),
+            "{explanation}"
+        );
     }
 }
 
@@ -189,9 +192,10 @@ fn a_cell_without_a_number_says_why() {
         lab.failed(failed, round, if round == 1 { "signal 9" } else { "O_DIRECT is not supported here" });
     }
     let cells = lab.analyze().cells;
-    let said: Vec<(Status, &str)> = cells.iter().map(|it| (it.status, it.reason.as_deref().unwrap_or(""))).collect();
+    let described: Vec<(Status, &str)> =
+        cells.iter().map(|it| (it.status, it.reason.as_deref().unwrap_or(""))).collect();
     assert_eq!(
-        said,
+        described,
         [
             (Status::Ok, "2 of 11 passes: 3 pages resident"),
             (Status::Skipped, "no such system call"),

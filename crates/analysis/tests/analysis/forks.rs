@@ -32,7 +32,7 @@ fn forks_that_agree_are_nothing_to_speak_of() {
 }
 
 #[test]
-fn one_fork_that_was_slow_over_its_twin_too_is_marked() {
+fn one_fork_that_was_slow_over_its_warm_up_file_too_is_marked() {
     let findings = run(|round, pass| {
         if round == 4 {
             pass.ns_per_op *= 14.0;
@@ -54,13 +54,13 @@ fn one_fork_that_was_slow_over_its_twin_too_is_marked() {
 }
 
 #[test]
-fn one_slow_pass_of_a_fork_that_was_fast_over_its_twin_is_a_hiccup() {
+fn one_slow_pass_of_a_fork_that_was_fast_over_its_warm_up_file_is_a_hiccup() {
     let findings = run(|round, pass| pass.ns_per_op *= if round == 4 { 14.0 } else { 1.0 });
     assert_eq!(findings.splits, []);
 }
 
 #[test]
-fn a_twin_that_was_a_little_slower_is_a_busy_machine() {
+fn a_warm_up_file_that_was_a_little_slower_is_a_busy_machine() {
     let findings = run(|round, pass| {
         if round == 4 {
             pass.ns_per_op *= 14.0;
@@ -71,7 +71,7 @@ fn a_twin_that_was_a_little_slower_is_a_busy_machine() {
 }
 
 #[test]
-fn several_slow_forks_are_marked_whatever_their_twins_said() {
+fn several_slow_forks_are_marked_whatever_their_warm_up_files_showed() {
     let findings = run(|round, pass| pass.ns_per_op *= if round % 3 == 0 { 3.0 } else { 1.0 });
     let [split] = &findings.splits[..] else { panic!("{:?}", findings.splits) };
     assert!(!split.in_code && split.says.contains("4 of 12"), "{}", split.says);

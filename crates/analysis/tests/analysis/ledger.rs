@@ -152,10 +152,10 @@ fn two_blocks(day: u32, mmap: f64) -> Record {
 /// The same with `--block "64 KiB"`.
 fn one_block_of_two(day: u32, mmap: f64) -> Record {
     let written = two_blocks(day, mmap).experiment;
-    let mut narrowed = run(day, 10, mmap);
-    narrowed.experiment.note_narrowed(&written);
-    assert_eq!(narrowed.experiment.narrowed, ["it"]);
-    narrowed
+    let mut filtered = run(day, 10, mmap);
+    filtered.experiment.note_filtered(&written);
+    assert_eq!(filtered.experiment.filtered_claims, ["it"]);
+    filtered
 }
 
 fn why_later(runs: &[Record]) -> Option<Later> {
@@ -166,10 +166,10 @@ fn why_later(runs: &[Record]) -> Option<Later> {
 fn a_run_that_options_narrowed_replaces_none_that_measured_all_of_a_claim() {
     let contradicts = [two_blocks(1, 5_000.0), one_block_of_two(2, 20_000.0)];
     check(&contradicts, Holds, 1, Some(2));
-    assert_eq!(why_later(&contradicts), Some(Later::NarrowerContradicts));
+    assert_eq!(why_later(&contradicts), Some(Later::PartialContradicts));
     let agrees = [two_blocks(1, 5_000.0), one_block_of_two(2, 5_000.0)];
     check(&agrees, Holds, 1, Some(2));
-    assert_eq!(why_later(&agrees), Some(Later::NarrowerAgrees));
+    assert_eq!(why_later(&agrees), Some(Later::PartialAgrees));
     // One that contradicts is named before a newer one that does not.
     check(&[two_blocks(1, 5_000.0), one_block_of_two(2, 20_000.0), one_block_of_two(3, 5_000.0)], Holds, 1, Some(2));
     check(&[one_block_of_two(1, 5_000.0), two_blocks(2, 20_000.0)], Reversed, 2, None);
@@ -191,14 +191,14 @@ fn a_run_of_some_sizes_of_the_job_or_of_other_ones_replaces_none_of_all() {
     let all = || of(1, "ops = [100, 1000]", 5_000.0);
     let with = |ops: &str| {
         let mut run = of(2, ops, 20_000.0);
-        run.experiment.note_narrowed(&all().experiment);
+        run.experiment.note_filtered(&all().experiment);
         run
     };
     check(&[all(), with("ops = 100")], Holds, 1, Some(2));
     check(&[all(), with("ops = [100, 7]")], Holds, 1, Some(2));
     check(&[all(), with("ops = [1000, 100, 7]")], Reversed, 2, None);
     let mut sized = of(2, "ops = 100", 20_000.0);
-    sized.experiment.note_narrowed(&of(1, "", 5_000.0).experiment);
+    sized.experiment.note_filtered(&of(1, "", 5_000.0).experiment);
     check(&[of(1, "", 5_000.0), sized], Holds, 1, Some(2));
 }
 
@@ -216,9 +216,9 @@ fn a_run_that_lacks_a_condition_for_want_of_time_is_narrow_too() {
 fn an_option_that_leaves_out_nothing_of_a_claim_does_not_narrow_it() {
     let text = EXPERIMENT.replace("expect = \"lower\"", "expect = \"lower\"\nwhere = { state = [\"cached\"] }");
     let written = Lab::of_experiment(&text.replace("state = \"cached\"", "state = [\"cold\", \"cached\"]"));
-    let mut narrowed = Lab::of_experiment(&text).record.experiment;
-    narrowed.note_narrowed(&written.record.experiment);
-    assert!(narrowed.narrowed.is_empty());
+    let mut filtered = Lab::of_experiment(&text).record.experiment;
+    filtered.note_filtered(&written.record.experiment);
+    assert!(filtered.filtered_claims.is_empty());
 }
 
 #[test]

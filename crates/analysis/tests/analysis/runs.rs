@@ -83,13 +83,13 @@ fn what_differs_is_said_in_words_and_names_the_folder_of_the_commands() {
     first.record.environment.reclaim_schemes = Reading::Value(vec![]);
     second.record.environment.reclaim_schemes = Reading::Value(vec![scheme]);
     let versus = across(&first.record, &second.record);
-    let told = |what: &str| {
+    let differs_in = |what: &str| {
         let it = versus.differs.iter().find(|it| it.what == what).unwrap_or_else(|| panic!("{:?}", versus.differs));
         (it.first.as_str(), it.second.as_str())
     };
-    assert_eq!(told("folder of the commands"), ("/here", "/there"));
-    assert_eq!(told("runtimes"), ("none", "jvm 25 (vm: HotSpot)"));
-    assert_eq!(told("schemes that push pages out"), ("none", "pageout after 5 s (kdamond.0)"));
+    assert_eq!(differs_in("folder of the commands"), ("/here", "/there"));
+    assert_eq!(differs_in("runtimes"), ("none", "jvm 25 (vm: HotSpot)"));
+    assert_eq!(differs_in("schemes that push pages out"), ("none", "pageout after 5 s (kdamond.0)"));
 }
 
 #[test]
@@ -154,9 +154,9 @@ fn a_gate_calls_its_cells_what_tells_the_conditions_of_the_run_apart() {
     let (a, b) = (analysis::analyze(&first), analysis::analyze(&second));
     let gate = analysis::gate(&"mmap slower 10%".parse().unwrap(), &[(&first, &a)], &[vec![(&second, &b)]]).unwrap();
     let labels = Labels::of(&first);
-    let told: Vec<String> = gate.breaches.iter().map(|it| it.label.clone()).collect();
-    assert_eq!(told, [labels.label(0), labels.label(1)]);
-    assert_ne!(told[0], told[1]);
+    let breached: Vec<String> = gate.breaches.iter().map(|it| it.label.clone()).collect();
+    assert_eq!(breached, [labels.label(0), labels.label(1)]);
+    assert_ne!(breached[0], breached[1]);
 }
 
 /// One comparison of random reads, with these sizes of a pass.

@@ -44,7 +44,7 @@ pub fn run(args: &HistoryArgs) -> Result<Exit> {
     }
     // Filters that leave nothing are no answer.
     let nothing = if args.cell.is_empty() { history.runs.is_empty() } else { history.cells.is_empty() };
-    let said = [&args.target, &args.experiment, &args.since, &args.until].iter().any(|it| it.is_some());
-    let filtered = said || matches!(wanted.machine, Whose::Named(_)) || !args.cell.is_empty();
+    let described = [&args.target, &args.experiment, &args.since, &args.until].iter().any(|it| it.is_some());
+    let filtered = described || matches!(wanted.machine, Whose::Named(_)) || !args.cell.is_empty();
     Ok(if nothing && filtered { Exit::NothingDecided } else { Exit::Answered })
 }

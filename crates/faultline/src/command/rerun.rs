@@ -161,12 +161,12 @@ fn target(before: &Record, args: &RerunArgs) -> Result<(PathBuf, Option<u64>)> {
 
 /// Of a test file. A record may come from anywhere, and does not fill a disk by what it says.
 fn size(before: &Record, args: &RerunArgs, folder: &Path) -> Result<Option<u64>> {
-    let (said, free) = (Bytes(before.target.bytes), fixture::free_bytes(folder)?);
+    let (described, free) = (Bytes(before.target.bytes), fixture::free_bytes(folder)?);
     match args.size {
         Some(size) => Ok(Some(size.0)),
-        None if said.0 <= free / 2 => Ok(Some(said.0)),
+        None if described.0 <= free / 2 => Ok(Some(described.0)),
         None => Err(UsageError(format!(
-            "the run {} had a file of {said}, and {} are free in {}: more than half of that is written only when --size \
+            "the run {} had a file of {described}, and {} are free in {}: more than half of that is written only when --size \
              says so, or try another folder with --target",
             before.id,
             Bytes(free),

@@ -33,7 +33,7 @@ fn answers(mut command: Command, input: &[u8]) -> Vec<Reply> {
     lines.map(|line| serde_json::from_slice(line).expect("stdout carries nothing but replies")).collect()
 }
 
-fn said(request: &Request) -> String {
+fn described(request: &Request) -> String {
     serde_json::to_string(request).unwrap() + "\n"
 }
 
@@ -68,7 +68,7 @@ fn bye_and_the_end_of_the_input_end_quietly() {
     workers::each(|worker| {
         let arm = some_arm(worker);
         assert_eq!(answers(worker.command(&arm), b""), []);
-        let bye = [said(&Request::Bye {}), said(&Request::Hello { protocol: PROTOCOL })].concat();
+        let bye = [described(&Request::Bye {}), described(&Request::Hello { protocol: PROTOCOL })].concat();
         assert_eq!(answers(worker.command(&arm), bye.as_bytes()), []);
     });
 }

@@ -128,12 +128,12 @@ fn runs_of_this_machine_are_those_that_lie_in_its_own_folder_and_have_its_identi
         found
     };
     let here = || MadeOn::new(&ours.environment, Origin::Own);
-    assert_eq!(of(Whose::said(None, here)), ["older", "ours"]);
-    assert_eq!(of(Whose::said(Some(OURS), here)), ["older", "ours"]);
-    assert_eq!(of(Whose::said(Some("field"), here)), ["theirs"]);
-    assert_eq!(of(Whose::said(Some(&THEIRS[..8]), here)), ["copied", "theirs"]);
-    assert_eq!(of(Whose::said(Some("all"), here)), ["copied", "forged", "older", "ours", "plain", "theirs"]);
-    let wanted = Wanted { machine: Whose::said(None, here), ..Wanted::default() };
+    assert_eq!(of(Whose::selected(None, here)), ["older", "ours"]);
+    assert_eq!(of(Whose::selected(Some(OURS), here)), ["older", "ours"]);
+    assert_eq!(of(Whose::selected(Some("field"), here)), ["theirs"]);
+    assert_eq!(of(Whose::selected(Some(&THEIRS[..8]), here)), ["copied", "theirs"]);
+    assert_eq!(of(Whose::selected(Some("all"), here)), ["copied", "forged", "older", "ours", "plain", "theirs"]);
+    let wanted = Wanted { machine: Whose::selected(None, here), ..Wanted::default() };
     assert_eq!(index.runs(&wanted).unwrap().1, 4);
 }
 

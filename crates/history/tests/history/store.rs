@@ -38,7 +38,7 @@ pub(crate) fn record(id: &str) -> Record {
             comparisons: vec![],
             claims: vec![],
             figures: vec![],
-            narrowed: vec![],
+            filtered_claims: vec![],
         },
         environment: Environment {
             host: "lab".into(),

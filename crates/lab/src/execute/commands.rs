@@ -44,9 +44,9 @@ impl Bench<'_> {
                 Err(_) => return,
             };
             let change = self.target.unchanged().err();
-            let said = change.map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()));
-            self.stop.changed = said.clone();
-            let refusal = said.or_else(|| observe::refusal(&observed));
+            let described = change.map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()));
+            self.stop.changed = described.clone();
+            let refusal = described.or_else(|| observe::refusal(&observed));
             for cell in self.record.cells.iter_mut().filter(|it| refusal.is_some() && it.arm == arm) {
                 cell.skipped = cell.skipped.take().or_else(|| refusal.clone().map(Skip::Failed));
             }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How many of the files that were opened instead of the named ones are listed.
-const TOLD: usize = 5;
+const SHOWN: usize = 5;
 
 /// One traced execution of a command, by the first means that sees all calls; or why it could not be prepared.
 ///
@@ -69,12 +69,12 @@ pub(crate) fn refusal(observed: &Observed) -> Option<String> {
     if seen.named_opened > 0 || seen.rings > 0 || !seen.incomplete.is_empty() {
         return None;
     }
-    let told: Vec<&str> = seen.files.iter().take(TOLD).map(|FileAccess { path, .. }| path.as_str()).collect();
-    let others = seen.files.len() as u64 + seen.files_left_out - told.len() as u64;
+    let shown: Vec<&str> = seen.files.iter().take(SHOWN).map(|FileAccess { path, .. }| path.as_str()).collect();
+    let others = seen.files.len() as u64 + seen.files_left_out - shown.len() as u64;
     let others = if others > 0 { format!(" and {others} more") } else { String::new() };
-    Some(match told.is_empty() {
+    Some(match shown.is_empty() {
         true => "it never opened what was named, or any other file".into(),
-        false => format!("it never opened what was named; it opened {}{others}", told.join(", ")),
+        false => format!("it never opened what was named; it opened {}{others}", shown.join(", ")),
     })
 }
 

@@ -29,14 +29,14 @@ pub(super) fn of_threads(
     pick: impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
     let folder = format!("/proc/{pid}/task");
-    let said = |error: std::io::Error| match error.kind() {
+    let described = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("{folder}/*/{file}: {error}; it takes a kernel with {needs}"),
         _ => format!("{folder}/*/{file}: {error}"),
     };
     let mut all = String::new();
-    for entry in fs::read_dir(&folder).map_err(said)? {
-        let entry = entry.map_err(said)?;
-        let text = fs::read_to_string(entry.path().join(file)).map_err(said)?;
+    for entry in fs::read_dir(&folder).map_err(described)? {
+        let entry = entry.map_err(described)?;
+        let text = fs::read_to_string(entry.path().join(file)).map_err(described)?;
         let numbers = pick(&text).ok_or_else(|| format!("{folder}/*/{file} has another format in this kernel"))?;
         all.extend([&*entry.file_name().to_string_lossy(), " ", &numbers, "\n"]);
     }

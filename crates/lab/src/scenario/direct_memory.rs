@@ -29,7 +29,7 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     let by_buffer = attempt(scene, "jvm/channel-direct", &scratch);
     let by_mapping = attempt(scene, "jvm/mapped", &scratch);
     let (limit, block) = (Bytes(LIMIT_BYTES), Bytes(BLOCK_BYTES));
-    let said = |outcome: Result<Done, Trouble>| match outcome {
+    let described = |outcome: Result<Done, Trouble>| match outcome {
         Ok(done) => Ok((true, format!("{} were read", Bytes(done.tally.bytes)))),
         Err(Trouble::Failed(reason)) => match reason.find("OutOfMemoryError") {
             Some(at) => Ok((false, reason[at..].lines().next().unwrap_or_default().to_string())),
@@ -38,7 +38,7 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
         Err(Trouble::Unavailable(reason)) => Err(reason),
         Err(Trouble::Interrupted) => Err("interrupted".to_string()),
     };
-    let (buffer, mapping) = (said(by_buffer)?, said(by_mapping)?);
+    let (buffer, mapping) = (described(by_buffer)?, described(by_mapping)?);
     Ok(ScenarioResult {
         holds: mapping.0 && !buffer.0,
         evidence: format!(

@@ -32,10 +32,10 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     };
     let free = waits("free")?;
     mount.sync().map_err(|error| format!("syncfs(2): {error}"))?;
-    let account = format!("/sys/fs/btrfs/{id}/bdi");
+    let limits_folder = format!("/sys/fs/btrfs/{id}/bdi");
     for (name, value) in [("strict_limit", 1), ("max_bytes", LIMIT_BYTES)] {
-        fs::write(format!("{account}/{name}"), value.to_string())
-            .map_err(|error| format!("{account}/{name} (Linux 6.2): {error}"))?;
+        fs::write(format!("{limits_folder}/{name}"), value.to_string())
+            .map_err(|error| format!("{limits_folder}/{name} (Linux 6.2): {error}"))?;
     }
     let limited = waits("limited")?;
     Ok(ScenarioResult {

@@ -64,27 +64,29 @@ struct WrittenBack {
 
 impl Lab {
     fn per_store(&self, name: &str, request_bytes: u64, mapped: bool) -> Result<WrittenBack, String> {
-        let said = |error: std::io::Error| format!("{name} on the disk in memory: {error}");
-        let file = self.mount.create(name).map_err(said)?;
+        let described = |error: std::io::Error| format!("{name} on the disk in memory: {error}");
+        let file = self.mount.create(name).map_err(described)?;
         let bytes = STORES * APART;
         let chunk = vec![b'o'; 1 << 20];
         (0..bytes / chunk.len() as u64)
             .try_for_each(|index| file.write_all_at(&chunk, index * chunk.len() as u64))
-            .map_err(said)?;
-        sys::cache::evict(&file, 0, bytes).map_err(said)?;
-        fill(&file, bytes, request_bytes).map_err(said)?;
+            .map_err(described)?;
+        sys::cache::evict(&file, 0, bytes).map_err(described)?;
+        fill(&file, bytes, request_bytes).map_err(described)?;
         let folio = usual_folio(&file, bytes);
-        let mut mapping = Pages::map(&file, bytes, Sharing::Shared).map_err(said)?;
-        self.mount.sync().map_err(said)?;
-        let before = self.disk.counters().map_err(said)?.write_bytes;
+        let mut mapping = Pages::map(&file, bytes, Sharing::Shared).map_err(described)?;
+        self.mount.sync().map_err(described)?;
+        let before = self.disk.counters().map_err(described)?.write_bytes;
         for offset in (0..STORES).map(|index| index * APART) {
             match mapped {
-                true => (0..).zip(STORED).try_for_each(|(at, byte)| mapping.store(offset + at, byte)).map_err(said)?,
-                false => file.write_all_at(&STORED, offset).map_err(said)?,
+                true => {
+                    (0..).zip(STORED).try_for_each(|(at, byte)| mapping.store(offset + at, byte)).map_err(described)?
+                }
+                false => file.write_all_at(&STORED, offset).map_err(described)?,
             }
         }
-        file.sync_data().map_err(said)?;
-        let after = self.disk.counters().map_err(said)?.write_bytes;
+        file.sync_data().map_err(described)?;
+        let after = self.disk.counters().map_err(described)?.write_bytes;
         Ok(WrittenBack { bytes: (after - before) / STORES, folio })
     }
 }

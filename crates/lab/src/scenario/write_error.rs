@@ -27,7 +27,7 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
         mapping.store(0, b'n').map_err(|error| format!("the store: {error}"))?;
         Ok((Ok(()), mapping.sync()))
     })?;
-    let said = |result: &std::io::Result<()>| match result {
+    let described = |result: &std::io::Result<()>| match result {
         Ok(()) => "succeeded".to_string(),
         Err(error) => format!("said {error}"),
     };
@@ -36,9 +36,9 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
         evidence: format!(
             "on a disk that refuses every write: write(2) {}, fsync(2) {}; a store into a mapping went through, \
              msync(2) {}",
-            said(&written),
-            said(&synced),
-            said(&msynced)
+            described(&written),
+            described(&synced),
+            described(&msynced)
         ),
     })
 }

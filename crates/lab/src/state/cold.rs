@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_file_needs_no_fence() {
+    fn a_whole_file_needs_no_guard() {
         assert_eq!(guard(span(0, 10_000), 10_000, 8 * MIB), []);
     }
 
     #[test]
-    fn a_window_in_the_middle_is_fenced_on_both_sides_and_never_beyond_the_file() {
+    fn a_window_in_the_middle_has_a_guard_on_both_sides_and_never_beyond_the_file() {
         assert_eq!(
             guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB),
             [span(24 * MIB, 8 * MIB), span(48 * MIB, 16 * MIB)]
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn everything_but_the_fence_is_evicted() {
+    fn everything_but_the_guard_is_evicted() {
         let guard = guard(span(32 * MIB, 16 * MIB), 256 * MIB, 8 * MIB);
         assert_eq!(gaps(&guard, 256 * MIB), [span(0, 24 * MIB), span(32 * MIB, 16 * MIB), span(64 * MIB, 192 * MIB)]);
         assert_eq!(gaps(&[], 7), [span(0, 7)]);
     }
 
     #[test]
-    fn a_fenced_window_is_cold_and_the_pages_beside_it_are_not() {
+    fn a_guarded_window_is_cold_and_the_pages_beside_it_are_not() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file, &vec![3u8; 8 << 20]).unwrap();
         file.as_file().sync_all().unwrap();

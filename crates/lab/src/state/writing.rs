@@ -126,8 +126,11 @@ mod tests {
     #[test]
     fn a_sigbus_is_for_lack_of_space_only_where_space_is_lacking() {
         let killed = || format!("{NO_PAGE}: a mapped page could not be read");
-        let said = no_space(killed(), 8 << 20, 4096);
-        assert!(said.starts_with("no space: ") && said.contains("8 MiB") && said.contains("4 KiB"), "{said}");
+        let described = no_space(killed(), 8 << 20, 4096);
+        assert!(
+            described.starts_with("no space: ") && described.contains("8 MiB") && described.contains("4 KiB"),
+            "{described}"
+        );
         assert_eq!(no_space(killed(), 8 << 20, 16 << 20), killed());
         assert_eq!(no_space(killed(), 0, 0), killed());
         assert_eq!(no_space("status 3".into(), 8 << 20, 0), "status 3");

@@ -31,7 +31,7 @@ use crate::link::Trouble;
 const FILES_MAX: usize = 250_000;
 /// Names that the record keeps, and that sentences list.
 const NAMES_KEPT: usize = 20;
-const NAMES_SAID: usize = 3;
+const NAMES_SHOWN: usize = 3;
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(4);
 
@@ -340,15 +340,15 @@ fn drop_pages(file: &File, entry: &Entry) -> Result<(), String> {
 
 /// `a (mapped by process 7 (cat)), b and 3 more`
 fn blame(stay: &[&Entry]) -> String {
-    let said = stay.iter().take(NAMES_SAID).map(|entry| match holders(&entry.path) {
+    let described = stay.iter().take(NAMES_SHOWN).map(|entry| match holders(&entry.path) {
         who if who.is_empty() => format!("{} (no process seen here has it mapped)", entry.path.display()),
         who => format!("{} ({who})", entry.path.display()),
     });
-    let mut said: Vec<String> = said.collect();
-    if stay.len() > NAMES_SAID {
-        said.push(format!("and {} more files", stay.len() - NAMES_SAID));
+    let mut described: Vec<String> = described.collect();
+    if stay.len() > NAMES_SHOWN {
+        described.push(format!("and {} more files", stay.len() - NAMES_SHOWN));
     }
-    said.join(", ")
+    described.join(", ")
 }
 
 fn holders(path: &Path) -> String {
@@ -468,18 +468,18 @@ impl Gathering<'_> {
     fn leave_out(&mut self, why: &'static str, path: &Path) {
         let (count, names) = self.left_out.entry(why).or_default();
         *count += 1;
-        if names.len() < NAMES_SAID {
+        if names.len() < NAMES_SHOWN {
             names.push(path.display().to_string());
         }
     }
 
     /// `2 symbolic links were not followed (…): a, b`
     fn notes(&self) -> Vec<String> {
-        let said = self.left_out.iter().map(|(why, (count, names))| {
+        let described = self.left_out.iter().map(|(why, (count, names))| {
             let more = if *count > names.len() { ", …" } else { "" };
             format!("{count} {why}: {}{more}", names.join(", "))
         });
-        said.collect()
+        described.collect()
     }
 }
 
@@ -544,8 +544,8 @@ mod tests {
         assert_eq!((named.files.len(), named.folders.len(), named.bytes()), (3, 2, 6));
         assert!(named.holds(&at("same")) && !named.holds(&at("pipe")));
         assert!(named.largest().ends_with("one"));
-        let said = named.notes.join("\n");
-        assert!(said.contains("1 symbolic links were not followed") && said.contains("pipe"), "{said}");
+        let described = named.notes.join("\n");
+        assert!(described.contains("1 symbolic links were not followed") && described.contains("pipe"), "{described}");
     }
 
     #[test]
@@ -554,8 +554,8 @@ mod tests {
         assert!(refusal(folder.path()).contains("holds no file with anything in it"));
         fs::write(folder.path().join("empty"), "").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
-        let said = refusal(folder.path());
-        assert!(said.contains("holds no file") && said.contains("not followed"), "{said}");
+        let described = refusal(folder.path());
+        assert!(described.contains("holds no file") && described.contains("not followed"), "{described}");
         assert!(refusal(Path::new("/no/such/folder")).contains("No such file"));
         assert!(refusal(Path::new("/proc/self/attr")).contains("holds no file"));
     }
@@ -588,8 +588,8 @@ mod tests {
             let named = of(folder.path()).unwrap();
             assert_eq!(named.unchanged(), Ok(()));
             change(folder.path());
-            let said = named.unchanged().unwrap_err();
-            assert!(said.contains(word), "{word}: {said}");
+            let described = named.unchanged().unwrap_err();
+            assert!(described.contains(word), "{word}: {described}");
         }
     }
 
@@ -626,7 +626,10 @@ mod tests {
             )
         };
         assert_ne!(address, libc::MAP_FAILED);
-        let said = named.evict(&GO_ON).unwrap_err();
-        assert!(matches!(&said, Trouble::Failed(it) if it.contains("/7 (it is mapped by process")), "{said:?}");
+        let described = named.evict(&GO_ON).unwrap_err();
+        assert!(
+            matches!(&described, Trouble::Failed(it) if it.contains("/7 (it is mapped by process")),
+            "{described:?}"
+        );
     }
 }

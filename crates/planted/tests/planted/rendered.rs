@@ -152,9 +152,9 @@ fn page(planted: &Planted, findings: &Findings) -> (String, Vec<Cells>) {
             let mut cells: Vec<String> = tagged(row, "td").into_iter().map(plain).collect();
             (cells.remove(0), cells)
         });
-        let said = tagged(after, "p").into_iter().map(plain).find(|it| it.starts_with(ALIKE));
+        let described = tagged(after, "p").into_iter().map(plain).find(|it| it.starts_with(ALIKE));
         assert!(at > 0);
-        tables.push(Cells { columns, rows: rows.collect(), alike: alike(&said.unwrap_or_default()) });
+        tables.push(Cells { columns, rows: rows.collect(), alike: alike(&described.unwrap_or_default()) });
     }
     (html, tables)
 }

@@ -204,12 +204,12 @@ fn pairs_only_equals(first: &Planted, second: &Planted) -> schema::across::RunCo
     let [a, b] = [first, second].map(|it| analysis::analyze(&it.record));
     let versus = analysis::across((&first.record, &a), (&second.record, &b));
     for pair in &versus.cells {
-        let said = |of: &Planted, id: schema::CellId| {
+        let described = |of: &Planted, id: schema::CellId| {
             let comparison = &of.record.experiment.comparisons[id.condition.comparison_index.unwrap()];
             let condition = &of.record.conditions[id.condition.condition_index];
             (of.record.cells[id.cell].arm.name.clone(), condition.layout, comparison.variant)
         };
-        assert_eq!(said(first, pair.first_id), said(second, pair.second_id));
+        assert_eq!(described(first, pair.first_id), described(second, pair.second_id));
         let ns = |of: &Planted, id: schema::CellId| of.truth[id.cell].ns_per_op;
         near(pair.speedup.unwrap().median, ns(first, pair.first_id) / ns(second, pair.second_id));
     }

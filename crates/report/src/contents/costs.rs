@@ -159,10 +159,10 @@ pub(crate) fn facts(record: &Record, findings: &Findings) -> Result<Vec<(String,
 }
 
 fn sizes(curve: &Curve) -> Option<String> {
-    let said = curve.points.iter().filter(|it| it.0 >= 64.0);
-    let said: Vec<String> =
-        said.map(|&(size, ns)| format!("{} {}", Bytes(size as u64), number::duration_glued(ns))).collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    let described = curve.points.iter().filter(|it| it.0 >= 64.0);
+    let described: Vec<String> =
+        described.map(|&(size, ns)| format!("{} {}", Bytes(size as u64), number::duration_glued(ns))).collect();
+    (!described.is_empty()).then(|| described.join(", "))
 }
 
 fn per_page(cost: PerPage) -> String {
@@ -201,7 +201,7 @@ pub fn forecast(forecast: &Forecast, style: Style) -> String {
             number::seconds(it.median),
             format!("{} to {}", number::seconds(it.ci_low), number::seconds(it.ci_high)),
             number::duration(it.median * 1e9 / (arm.condition.ops.max(1) as f64)),
-            parts(&arm.terms),
+            parts(&arm.components),
         ]
         .map(Cell::plain)
         .to_vec(),
@@ -244,9 +244,9 @@ fn question(forecast: &Forecast, arm: &ForecastArm) -> String {
 }
 
 /// The causes by their share, the largest first; what is less than a fiftieth is left out.
-fn parts(terms: &[CostComponent]) -> String {
-    let all: f64 = terms.iter().map(|it| it.ns).sum();
-    let of = |cause: Cause| terms.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum::<f64>() / all;
+fn parts(components: &[CostComponent]) -> String {
+    let all: f64 = components.iter().map(|it| it.ns).sum();
+    let of = |cause: Cause| components.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum::<f64>() / all;
     let mut parts: Vec<(Cause, f64)> = Cause::ALL.iter().map(|&cause| (cause, of(cause))).collect();
     parts.retain(|it| it.1 >= 0.02);
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));

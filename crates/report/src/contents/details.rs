@@ -228,7 +228,7 @@ const THROUGHPUT: usize = 3;
 
 /// Takes out the columns after the throughput in which all measured rows agree, and says them in words.
 fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
-    let mut said = Vec::new();
+    let mut described = Vec::new();
     for column in (THROUGHPUT + 1..table.columns.len()).rev() {
         let mut texts: Vec<&str> = table
             .rows
@@ -242,22 +242,22 @@ fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
         }
         texts.dedup();
         if let [only] = texts[..] {
-            said.insert(0, format!("{} {only}", table.columns[column].title));
+            described.insert(0, format!("{} {only}", table.columns[column].title));
             table.columns.remove(column);
             for row in &mut table.rows {
                 row.remove(column);
             }
         }
     }
-    (!said.is_empty()).then(|| format!("Alike for every arm: {}", said.join(", ")))
+    (!described.is_empty()).then(|| format!("Alike for every arm: {}", described.join(", ")))
 }
 
 /// The line of the map in words; its reason only where no note gives it already.
 fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> {
     let line = findings.map.iter().find(|line| line.id == id)?;
-    let new = |because: &&String| !notes.iter().any(|note| note.text.contains(because.as_str()));
-    match line.because.as_ref().filter(new) {
-        Some(because) => Some(format!("{}: {because}", line.says)),
+    let new = |explanation: &&String| !notes.iter().any(|note| note.text.contains(explanation.as_str()));
+    match line.explanation.as_ref().filter(new) {
+        Some(explanation) => Some(format!("{}: {explanation}", line.says)),
         None => Some(line.says.clone()),
     }
 }
@@ -315,8 +315,8 @@ fn entries<'a>(id: ConditionId, findings: &'a Findings, names: &Names, baseline:
     let mut entries: Vec<ArmEntry> = Vec::new();
     for cell in findings.cells.iter().filter(|cell| cell.id.condition == id) {
         let short = names.short(&cell.arm.name);
-        let twins = entries.iter().filter(|it| !it.cell.control && it.cell.arm.name == cell.arm.name).count();
-        let name = if cell.control { format!("{short} (A/A)") } else { numbered(short, twins) };
+        let repeats = entries.iter().filter(|it| !it.cell.control && it.cell.arm.name == cell.arm.name).count();
+        let name = if cell.control { format!("{short} (A/A)") } else { numbered(short, repeats) };
         let comparison = findings.comparisons.iter().find(|it| it.id == cell.id);
         entries.push(ArmEntry { name, cell, is_baseline: Some(cell.id.cell) == baseline, comparison });
     }
@@ -415,11 +415,11 @@ fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
     if let Some(reason) = &comparison.reason {
         note(format!("{}: {reason}", comparison.verdict.words()));
     }
-    if let Some(because) = &comparison.because {
+    if let Some(explanation) = &comparison.explanation {
         let explained = comparison.explained_share.map_or(String::new(), |share| {
             format!(" (counted causes explain {} of the difference)", number::percent(share))
         });
-        note(format!("{because}{explained}"));
+        note(format!("{explanation}{explained}"));
     }
     for warning in &comparison.warnings {
         note(format!("warning: {warning}"));
@@ -437,9 +437,9 @@ fn differences(id: ConditionId, condition: &Condition, record: &Record, names: &
         let roles = [Role::Asked, Role::Subject, Role::Size].into_iter();
         let differ = roles.flat_map(|role| fields::differences(role, own, condition));
         let words: Vec<String> = differ
-            .map(|(_, own, said)| {
+            .map(|(_, own, described)| {
                 let or_none = |words: String| if words.is_empty() { "none".to_string() } else { words };
-                format!("{} instead of {}", or_none(own), or_none(said))
+                format!("{} instead of {}", or_none(own), or_none(described))
             })
             .collect();
         if !words.is_empty() {

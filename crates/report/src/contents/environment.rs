@@ -23,9 +23,9 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("budget", format!("{}; {} used", number::seconds(record.budget_s), number::seconds(record.elapsed_s))),
         ("host", environment.host.clone()),
         ("kernel", format!("{}, {}", environment.kernel, environment.architecture)),
-        ("CPU", format!("{}; {} CPUs", said(&environment.cpu), environment.cpus)),
+        ("CPU", format!("{}; {} CPUs", described(&environment.cpu), environment.cpus)),
         ("CPU caches", read(&environment.cpu_caches, |caches| caches.iter().map(cache).collect::<Vec<_>>().join(", "))),
-        ("virtualisation", said(&environment.virtualisation)),
+        ("virtualisation", described(&environment.virtualisation)),
         (
             "memory",
             format!(
@@ -61,27 +61,27 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
                 "{}, read-ahead {}, scheduler {}, rotational {}",
                 device.name,
                 read(&device.read_ahead_bytes, |&ahead| Bytes(ahead).to_string()),
-                said(&device.scheduler),
+                described(&device.scheduler),
                 read(&device.rotational, |&rotational| if rotational { "yes" } else { "no" }.to_string())
             ),
         )),
         Reading::Unavailable { unavailable } => facts.push(("device", format!("not known: {unavailable}"))),
     }
     facts.extend([
-        ("residency verified by", said(&target.residency)),
+        ("residency verified by", described(&target.residency)),
         ("page size", Bytes(environment.page_bytes).to_string()),
-        ("transparent huge pages", said(&environment.transparent_hugepage)),
+        ("transparent huge pages", described(&environment.transparent_hugepage)),
         ("fault-around", read(&environment.fault_around_bytes, |&around| Bytes(around).to_string())),
-        ("lru_gen", said(&environment.lru_gen)),
-        ("clock source", said(&environment.clocksource)),
+        ("lru_gen", described(&environment.lru_gen)),
+        ("clock source", described(&environment.clocksource)),
         (
             "timer tick",
             read(&environment.tick_ns, |&ns| {
                 format!("{} ms ({:.0} Hz)", number::count(ns as f64 / 1e6), 1e9 / ns as f64)
             }),
         ),
-        ("governor", said(&environment.governor)),
-        ("C library", said(&environment.c_library)),
+        ("governor", described(&environment.governor)),
+        ("C library", described(&environment.c_library)),
         ("root", if environment.root { "yes" } else { "no" }.to_string()),
         ("stolen CPU time", read(&environment.steal_share, |&share| number::plain(&number::percent(share)))),
         ("load at the start", format!("{:.2}", environment.load)),
@@ -130,7 +130,7 @@ fn limit(reading: &Reading<u64>) -> String {
     }
 }
 
-fn said(reading: &Reading<String>) -> String {
+fn described(reading: &Reading<String>) -> String {
     read(reading, String::clone)
 }
 

@@ -99,7 +99,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         format!("{arm} beats {baseline} from {} reads on", number::rough(&it.reads))
     }));
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
-    why.extend(line.because.clone());
+    why.extend(line.explanation.clone());
     MapRow {
         condition: line.id.condition_index,
         workload: line.condition.workload.to_string(),

@@ -171,8 +171,8 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     for comparison in &done {
         let unequal = (comparison.verdict == Verdict::NotComparable).then_some(comparison.reason.as_deref()).flatten();
         let unequal = unequal.map(|reason| format!("not comparable: {reason}"));
-        let said = unequal.into_iter().chain(comparison.warnings.iter().cloned());
-        for sentence in said {
+        let described = unequal.into_iter().chain(comparison.warnings.iter().cloned());
+        for sentence in described {
             let key = without_names(&sentence, comparison, names);
             match found.iter_mut().find(|it| it.key == key) {
                 Some(known) => known.of.push(comparison),

@@ -5,9 +5,9 @@ use schema::across::{Across, RunComparison};
 
 use super::{
     chart::speedup::{ForestRow, forest_plot},
-    document,
+    described, document,
     figure::{Figure, Looks},
-    part, said, shown,
+    part, shown,
 };
 use crate::{
     across::{SAME_PLACE, answered, changed, counted, heading, sizes, table},
@@ -24,25 +24,25 @@ pub fn across_html(across: &Across) -> String {
     };
     let first = across.versus.first().map_or("", |it| it.first.as_str());
     let footer = html! { "The numbers follow from the records of the runs alone." };
-    document(&said(&format!("Runs against {first}")), &html! {}, &main, &footer)
+    document(&described(&format!("Runs against {first}")), &html! {}, &main, &footer)
 }
 
 fn one(versus: &RunComparison) -> Markup {
     html! {
-        h2 { (said(&heading(versus))) }
+        h2 { (described(&heading(versus))) }
         @if versus.differs.is_empty() {
             p { (SAME_PLACE) }
         } @else {
             div.scroll { table {
                 thead { tr { th { "what differs" } th { "first" } th { "second" } } }
-                tbody { @for it in &versus.differs { tr { td { (said(&it.what)) } td { (said(&it.first)) } td { (said(&it.second)) } } } }
+                tbody { @for it in &versus.differs { tr { td { (described(&it.what)) } td { (described(&it.first)) } td { (described(&it.second)) } } } }
             } }
         }
-        @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (said(reason)) } }
-        p { (said(&counted(versus))) }
-        @if let Some(sizes) = sizes(versus) { p { (said(&sizes)) } }
-        p { (said(&answered(versus))) }
-        ul { @for changed in changed(versus) { li { (said(&changed)) } } }
+        @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (described(reason)) } }
+        p { (described(&counted(versus))) }
+        @if let Some(sizes) = sizes(versus) { p { (described(&sizes)) } }
+        p { (described(&answered(versus))) }
+        ul { @for changed in changed(versus) { li { (described(&changed)) } } }
         @if versus.cells.is_empty() { (part::table(&table(versus))) }
     }
 }

@@ -31,11 +31,11 @@ const STYLE: &str = include_str!("page.css");
 /// The whole report as one HTML document.
 pub fn html(record: &Record, findings: &Findings) -> String {
     let drawn: Vec<(&Chart, Drawn)> = CHARTS.iter().map(|chart| (chart, (chart.draw)(record, findings))).collect();
-    let title = said(&record.experiment.title);
+    let title = described(&record.experiment.title);
     let header = html! {
-        p.where { (said(&summary::title(record))) }
-        p.where { (said(&summary::passes(record))) }
-        @for (label, text) in study::about(record) { p { b { (label) } " " (said(&text)) } }
+        p.where { (described(&summary::title(record))) }
+        p.where { (described(&summary::passes(record))) }
+        @for (label, text) in study::about(record) { p { b { (label) } " " (described(&text)) } }
     };
     let main = html! {
         (part::answer(record, findings))
@@ -52,7 +52,7 @@ pub fn html(record: &Record, findings: &Findings) -> String {
         (part::again(record))
     };
     let footer = html! {
-        "Measured by faultline " (said(&record.tool_version)) ". The numbers follow from the record " code { (said(&record.id)) } " alone."
+        "Measured by faultline " (described(&record.tool_version)) ". The numbers follow from the record " code { (described(&record.id)) } " alone."
     };
     document(&title, &header, &main, &footer)
 }
@@ -92,7 +92,7 @@ fn section(chart: &Chart, drawn: &Drawn) -> Markup {
             h2 { (chart.title) }
             p.about { (chart.about) }
             @match drawn {
-                Err(reason) => p.missing { (said(reason)) },
+                Err(reason) => p.missing { (described(reason)) },
                 Ok(figures) => @for figure in figures { (shown(chart.title, figure)) },
             }
         }
@@ -101,16 +101,16 @@ fn section(chart: &Chart, drawn: &Drawn) -> Markup {
 
 /// One figure and its numbers.
 fn shown(chart: &str, figure: &Figure) -> Markup {
-    let says = said(&format!("{chart}: {}; the numbers are in the table below", figure.title));
+    let says = described(&format!("{chart}: {}; the numbers are in the table below", figure.title));
     html! {
-        @if !figure.title.is_empty() { h3 { (said(&figure.title)) } }
-        @for note in &figure.notes { p.about { (said(note)) } }
+        @if !figure.title.is_empty() { h3 { (described(&figure.title)) } }
+        @for note in &figure.notes { p.about { (described(note)) } }
         div.chart { @for plot in &figure.plots { (svg::legend(plot)) (svg::drawn(plot, &says)) } }
         details { summary { "The numbers" } (part::table(&figure.table)) }
     }
 }
 
 /// Text of a record, shortened, with nothing in it that hides or reorders; maud makes it text.
-fn said(text: &str) -> String {
+fn described(text: &str) -> String {
     number::plain(&visible(text))
 }

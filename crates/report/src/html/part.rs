@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use schema::{Condition, Findings, Labels, Record, findings::Status};
 
-use super::said;
+use super::described;
 use crate::{
     contents::{
         answer::{self, Answer, Field, Standing},
@@ -19,10 +19,10 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="answer" {
             @for text in summary::interrupted(record).into_iter().chain(summary::undecided(record, findings).map(|it| it.1)) {
-                p.warning { (said(&text)) }
+                p.warning { (described(&text)) }
             }
             @for text in summary::confounders(record, findings) {
-                p.warning { b { "Not only reading: " } (said(&text)) }
+                p.warning { b { "Not only reading: " } (described(&text)) }
             }
             @if study::is_one(record) {
                 h2 { "Published, and measured here" }
@@ -36,9 +36,9 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
             }
             @for entry in summary::entries(record, findings) {
                 @if entry.lines.len() == 1 || !entry.warning {
-                    div.entry.warns[entry.warning] { b { (entry.label) ": " } @for line in &entry.lines { span.line { (said(line)) } " " } }
+                    div.entry.warns[entry.warning] { b { (entry.label) ": " } @for line in &entry.lines { span.line { (described(line)) } " " } }
                 } @else {
-                    details.entry.warns { summary { (entry.label) " (" (entry.lines.len()) ")" } ul { @for line in &entry.lines { li { (said(line)) } } } }
+                    details.entry.warns { summary { (entry.label) " (" (entry.lines.len()) ")" } ul { @for line in &entry.lines { li { (described(line)) } } } }
                 }
             }
         }
@@ -99,10 +99,10 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
             @for section in &sections { tbody {
                 @for row in &section.rows { tr id={ "condition-" (row.condition) } {
                     th scope="row" title=[section.noise.as_deref()] { (section.state.word()) }
-                    td { (said(&row.workload)) " " (said(&row.block)) @if !row.also.is_empty() { ", " (said(&row.also)) } }
-                    td class=(class(row.paint)) { b { (said(&row.fastest)) } }
-                    td { (said(&row.margin)) @if !row.versus.is_empty() { " " (said(&row.versus)) } }
-                    td.why { (said(&row.why)) }
+                    td { (described(&row.workload)) " " (described(&row.block)) @if !row.also.is_empty() { ", " (described(&row.also)) } }
+                    td class=(class(row.paint)) { b { (described(&row.fastest)) } }
+                    td { (described(&row.margin)) @if !row.versus.is_empty() { " " (described(&row.versus)) } }
+                    td.why { (described(&row.why)) }
                 } }
             } }
         } }
@@ -114,7 +114,7 @@ fn figures(findings: &Findings) -> Markup {
     html! {
         @if findings.figures.is_empty() { p.missing { "The study gives no published number to hold against ours." } }
         @else { (table(&figures.table)) }
-        @for note in &figures.footnotes { p.about { (said(&note.mark)) " " (said(&note.reason)) } }
+        @for note in &figures.footnotes { p.about { (described(&note.mark)) " " (described(&note.reason)) } }
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn safepoints(record: &Record, findings: &Findings) -> Markup {
             h2 { (safepoints::TITLE) }
             p.about { (safepoints::ABOUT) }
             (table(&delays))
-            @for line in says { p { (said(line)) } }
+            @for line in says { p { (described(line)) } }
         } }
     }
 }
@@ -138,9 +138,9 @@ pub(super) fn claims(findings: &Findings) -> Markup {
                 div.scroll { table {
                     thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
                     tbody { @for claim in &findings.claims { tr {
-                        td { b { (said(&claim.id)) } " " (said(&claim::says(claim))) }
+                        td { b { (described(&claim.id)) } " " (described(&claim::says(claim))) }
                         td { b { (claim.verdict.words()) } }
-                        td { (said(claim::reason(claim))) }
+                        td { (described(claim::reason(claim))) }
                     } } }
                 } }
             }
@@ -155,8 +155,8 @@ pub(super) fn equal_work(record: &Record, findings: &Findings) -> Markup {
             h2 { "What the equal-work check found" }
             @for form in checked {
                 h3 { (claim::variant(form.variant)) }
-                p { (said(&form.summary)) }
-                ul { @for (sentence, about) in form.found { li { (said(&sentence)) " (" (said(&about)) ")" } } }
+                p { (described(&form.summary)) }
+                ul { @for (sentence, about) in form.found { li { (described(&sentence)) " (" (described(&about)) ")" } } }
             }
         } }
     }
@@ -177,12 +177,12 @@ pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
                 div.scroll { table {
                     thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "passes that count" } th.right { "lost" } th { "reason" } } }
                     tbody { @for cell in lost { tr {
-                        td { (said(&labels.label(cell.id.condition.condition_index))) }
-                        td { (said(&cell.arm.name)) @if cell.control { " (A/A)" } }
+                        td { (described(&labels.label(cell.id.condition.condition_index))) }
+                        td { (described(&cell.arm.name)) @if cell.control { " (A/A)" } }
                         td { (status(cell.status)) }
                         td.right { (cell.samples) }
                         td.right { (cell.invalid_samples + cell.failed_samples) }
-                        td { (said(cell.reason.as_deref().unwrap_or("no reason was recorded"))) }
+                        td { (described(cell.reason.as_deref().unwrap_or("no reason was recorded"))) }
                     } } }
                 } }
             }
@@ -205,25 +205,25 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="arms" {
             h2 { "Every arm" }
-            p.about { (said(details::legend(record))) }
+            p.about { (described(details::legend(record))) }
             @for section in &sections { details {
-                summary { b { (said(&section.title)) } " (" (said(&section.about)) ")" }
-                @if let Some(says) = &section.says { p { (said(says)) } }
+                summary { b { (described(&section.title)) } " (" (described(&section.about)) ")" }
+                @if let Some(says) = &section.says { p { (described(says)) } }
                 (table(&section.table))
-                @if let Some(alike) = &section.alike { p { (said(alike)) } }
-                ul { @for note in &section.notes { li { b { (said(&note.about)) } ": " (said(&note.text)) } } }
+                @if let Some(alike) = &section.alike { p { (described(alike)) } }
+                ul { @for note in &section.notes { li { b { (described(&note.about)) } ": " (described(&note.text)) } } }
             } }
             @if let Some(fills) = fills::table(record, findings) { details open {
                 summary { b { (fills::TITLE) } }
                 p.about { (fills::ABOUT) }
                 (table(&fills))
-                @for says in fills::advice(record, findings) { p { (said(&says)) } }
+                @for says in fills::advice(record, findings) { p { (described(&says)) } }
             } }
             @if let Some(tables) = runtimes::tables(findings) { details open[!tables.splits.is_empty()] {
                 summary { b { (runtimes::TITLE) } }
                 p.about { (runtimes::ABOUT) }
                 (table(&tables.arms))
-                @for (says, forks) in &tables.splits { p { (said(says)) } (table(forks)) }
+                @for (says, forks) in &tables.splits { p { (described(says)) } (table(forks)) }
             } }
             @if let Some(counts) = counted::table(record, findings) { details {
                 summary { b { (counted::TITLE) } }
@@ -236,23 +236,23 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
                 (table(&cells))
             } }
             @let without = summary::without_crossover(record, findings);
-            @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (said(line)) } } } } }
+            @if !without.is_empty() { details { summary { "No crossover" } ul { @for line in &without { li { (described(line)) } } } } }
             @if !missing.is_empty() { details { summary { "Readings that are missing (–)" } ul {
-                @for it in &missing { li { (it.reading) ": " (said(&it.reason)) " (" (it.cells) " cell" (plural(it.cells)) ")" } }
+                @for it in &missing { li { (it.reading) ": " (described(&it.reason)) " (" (it.cells) " cell" (plural(it.cells)) ")" } }
             } } }
         }
     }
 }
 
 pub(super) fn facts(facts: &[(&'static str, String)]) -> Markup {
-    html! { div.scroll { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (said(value)) } } } } } } }
+    html! { div.scroll { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (described(value)) } } } } } } }
 }
 
 /// The experiment, in full, and the command that runs it again.
 pub(super) fn again(record: &Record) -> Markup {
     let experiment = serde_json::to_string_pretty(&record.experiment).unwrap_or_default();
     // An experiment is text of the record too, and may be of any size.
-    let experiment: String = experiment.lines().take(2000).map(|line| said(line) + "\n").collect();
+    let experiment: String = experiment.lines().take(2000).map(|line| described(line) + "\n").collect();
     html! {
         section id="again" {
             h2 { "The experiment, and how to run it again" }
@@ -269,9 +269,9 @@ pub(super) fn again(record: &Record) -> Markup {
 pub(super) fn table(table: &Table) -> Markup {
     html! {
         div.scroll { table {
-            thead { tr { @for column in &table.columns { th.right[column.right] { (said(&column.title)) } } } }
+            thead { tr { @for column in &table.columns { th.right[column.right] { (described(&column.title)) } } } }
             tbody { @for row in &table.rows { tr {
-                @for (cell, column) in row.iter().zip(&table.columns) { td.right[column.right] class=(class(cell.paint)) { (said(&cell.text)) } }
+                @for (cell, column) in row.iter().zip(&table.columns) { td.right[column.right] class=(class(cell.paint)) { (described(&cell.text)) } }
             } } }
         } }
     }

@@ -25,11 +25,11 @@ fn with_costs() -> Run {
     let cell = run.findings.cells.iter().find(|it| it.ns_per_op.is_some() && !it.control).unwrap();
     let (id, arm, condition) = (cell.id, cell.arm.name.clone(), cell.condition.clone());
     let measured_ns = cell.ns_per_op.unwrap().median * condition.ops as f64;
-    let terms = vec![
+    let components = vec![
         term(Cause::SystemCalls, Quantity::Reads, condition.ops as f64, 0.25 * measured_ns / condition.ops as f64),
         term(Cause::Copies, Quantity::BytesCopied, 1e9, 0.5 * measured_ns / 1e9),
     ];
-    let accounted_ns = terms.iter().map(|it| it.ns).sum();
+    let components_ns = components.iter().map(|it| it.ns).sum();
     let predicted = |error: f64, held_out| PredictedCell {
         id,
         arm: arm.clone(),
@@ -56,7 +56,7 @@ fn with_costs() -> Run {
         }],
         unit_costs,
         fills: Vec::new(),
-        accounts: vec![CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }],
+        breakdowns: vec![CostBreakdown { id, arm, condition, components, components_ns, measured_ns }],
         predictions: Predictions {
             cells,
             held_out_median: Some(0.3),
@@ -129,7 +129,7 @@ fn forecast(pread: [f64; 3], mmap: Reading<Estimate>) -> Forecast {
         arm: format!("native/{name}"),
         condition: condition.clone(),
         seconds,
-        terms: vec![
+        components: vec![
             term(Cause::Device, Quantity::Requests, 6e6, 9e4),
             term(Cause::SystemCalls, Quantity::Reads, 1e7, 3e3),
         ],
@@ -147,15 +147,15 @@ fn forecast(pread: [f64; 3], mmap: Reading<Estimate>) -> Forecast {
 
 #[test]
 fn a_forecast_is_a_question_a_table_and_a_sentence() {
-    let said = |forecast: &Forecast| squeezed(&report::forecast(forecast, Style::default()));
+    let described = |forecast: &Forecast| squeezed(&report::forecast(forecast, Style::default()));
     let mmap = Estimate { median: 3000.0, ci_low: 2500.0, ci_high: 3600.0 };
-    let text = said(&forecast([600.0, 500.0, 700.0], Reading::Value(mmap)));
+    let text = described(&forecast([600.0, 500.0, 700.0], Reading::Value(mmap)));
     assert!(text.contains("random blocks of 200 B"), "{text}");
     assert!(text.contains("10 min") && text.contains("device 95 %") && text.contains("system calls 5.3 %"), "{text}");
     assert!(text.contains("pread is expected to be 5.0 times as fast as mmap, the next."), "{text}");
-    let close = said(&forecast([600.0, 500.0, 2600.0], Reading::Value(mmap)));
+    let close = described(&forecast([600.0, 500.0, 2600.0], Reading::Value(mmap)));
     assert!(close.contains("the intervals overlap: only a measurement decides"), "{close}");
-    let one = said(&forecast([600.0, 500.0, 700.0], Reading::unavailable("uring was not calibrated")));
+    let one = described(&forecast([600.0, 500.0, 700.0], Reading::unavailable("uring was not calibrated")));
     assert!(one.contains("uring was not calibrated") && one.contains("pread is expected to take 10 min."), "{one}");
 }
 

@@ -224,8 +224,8 @@ fn look(browser: &str, run: &Run, dark: bool) -> [PageAtWidth; 2] {
     let output = command.arg(address(&folder.path().join("frames.html"))).output().unwrap();
     let (dom, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     // A request that the page's own policy refuses is told there too.
-    let told: Vec<&str> = log.lines().filter(|line| line.contains(":CONSOLE")).collect();
-    assert!(told.is_empty(), "{told:?}");
+    let messages: Vec<&str> = log.lines().filter(|line| line.contains(":CONSOLE")).collect();
+    assert!(messages.is_empty(), "{messages:?}");
     let seen = dom.split("<p>looked ").skip(1).map(|line| {
         let numbers = line[..line.find('<').unwrap()].split(' ').map(|it| it.parse::<i64>().unwrap());
         let numbers: [i64; 7] = numbers.collect::<Vec<i64>>().try_into().unwrap();

@@ -110,7 +110,7 @@ impl Run {
             verdict,
             reason: None,
             warnings: vec![],
-            because: None,
+            explanation: None,
             explained_share: None,
             answer_of: schema::findings::AnswerOf::Rounds,
             confirmed: None,
@@ -159,7 +159,7 @@ impl Run {
         margin: Option<Estimate>,
         verdict: Verdict,
         says: &str,
-        because: Option<&str>,
+        explanation: Option<&str>,
     ) {
         let cell_of = |name: &str| {
             let of_arm = |it: &Cell| it.condition == index && !it.control && it.arm.name == arm(name).name;
@@ -179,7 +179,7 @@ impl Run {
             margin,
             verdict,
             says: says.into(),
-            because: because.map(str::to_string),
+            explanation: explanation.map(str::to_string),
             answer_of: schema::findings::AnswerOf::Rounds,
         });
     }
@@ -202,10 +202,10 @@ pub(crate) fn run() -> Run {
         "io_uring is switched off (kernel.io_uring_disabled = 2)",
     );
     let slower = run.compare(cold_scan, "mmap", Some(estimate(0.553, 0.03)), Verdict::Slower);
-    slower.because = Some("512 major faults waited for the device one after the other".into());
+    slower.explanation = Some("512 major faults waited for the device one after the other".into());
     slower.explained_share = Some(0.87);
     run.compare(cold_scan, "mmap+populate-read", Some(estimate(0.982, 0.02)), Verdict::Same);
-    run.compare(cold_scan, "direct", Some(estimate(1.52, 0.021)), Verdict::Faster).because =
+    run.compare(cold_scan, "direct", Some(estimate(1.52, 0.021)), Verdict::Faster).explanation =
         Some("no copy through the page cache: 0.8 µs instead of 14.1 µs of system time per 64 KiB".into());
     run.line(
         cold_scan,
@@ -246,7 +246,7 @@ pub(crate) fn run() -> Run {
         Status::Invalid,
         "37 of 262144 pages were not in the page cache before the pass",
     );
-    run.compare(cached_scan, "mmap", Some(estimate(0.504, 0.02)), Verdict::Slower).because =
+    run.compare(cached_scan, "mmap", Some(estimate(0.504, 0.02)), Verdict::Slower).explanation =
         Some("16,402 faults of 1.0 µs each against 262,144 system calls of 0.2 µs".into());
     run.compare(cached_scan, "mmap+populate-read", Some(estimate(0.66, 0.015)), Verdict::Slower).warnings =
         vec!["both arms reach only 50 % of the file".into()];
@@ -495,7 +495,7 @@ fn record() -> Record {
             comparisons: vec![],
             claims: vec![],
             figures: vec![],
-            narrowed: vec![],
+            filtered_claims: vec![],
         },
         environment: Environment {
             host: "lab".into(),

@@ -148,16 +148,16 @@ impl Where {
 
     /// Whether it selects any condition of a comparison, at the published size too.
     fn selects_some(&self, of: &Compare) -> bool {
-        fn meet<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
+        fn overlaps<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
             wanted.is_empty() || there.any(|it| wanted.contains(&it))
         }
-        meet(&self.state, of.state.iter().copied())
-            && meet(&self.block, of.block.iter().chain(&of.full_block).copied())
-            && meet(&self.workload, of.workload.iter().copied())
-            && meet(&self.consume, of.consume.iter().copied())
-            && meet(&self.read_bps, of.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
-            && meet(&self.aligned, of.aligned.iter().copied())
-            && meet(&self.durability, of.durability.iter().copied())
+        overlaps(&self.state, of.state.iter().copied())
+            && overlaps(&self.block, of.block.iter().chain(&of.full_block).copied())
+            && overlaps(&self.workload, of.workload.iter().copied())
+            && overlaps(&self.consume, of.consume.iter().copied())
+            && overlaps(&self.read_bps, of.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
+            && overlaps(&self.aligned, of.aligned.iter().copied())
+            && overlaps(&self.durability, of.durability.iter().copied())
     }
 
     /// A size of this selection that an earlier version rounded when it saved the record, and the condition's own size.
@@ -220,10 +220,10 @@ fn selected<'a, T: PartialEq>(list: &'a [T], only: &'a [T]) -> impl Iterator<Ite
 
 impl Experiment {
     /// Takes note of the claims that are asked less than in the experiment as it was written.
-    pub fn note_narrowed(&mut self, written: &Experiment) {
+    pub fn note_filtered(&mut self, written: &Experiment) {
         let less: Vec<String> =
             self.claims.iter().filter(|it| !self.asks_all(written, it)).map(|it| it.id.clone()).collect();
-        self.narrowed = less;
+        self.filtered_claims = less;
     }
 
     /// Whether a claim is asked under everything that another form of the experiment asks it under.
@@ -268,8 +268,8 @@ impl Experiment {
         if claim.arm.is_some() && !asked.any(|it| claim.only.selects_some(it)) {
             return Err(format!("claim {id:?}: no condition of its comparisons is one of those in \"where\""));
         }
-        let told = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];
-        if told.iter().filter(|&&it| it).count() != 1 {
+        let given = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];
+        if given.iter().filter(|&&it| it).count() != 1 {
             return Err(format!("claim {id:?} needs one of arm (with expect), scenario, or not_testable"));
         }
         match (claim.expect, &claim.than) {

@@ -33,8 +33,8 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// Ids of claims for which options left out something that the experiment as written asks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub narrowed: Vec<String>,
+    #[serde(rename = "narrowed", default, skip_serializing_if = "Vec::is_empty")]
+    pub filtered_claims: Vec<String>,
 }
 
 /// What a study needs, and at which scale it runs.

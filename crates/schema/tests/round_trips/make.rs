@@ -26,7 +26,7 @@ use schema::{
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     machine::{KeySource, Machine, Origin},
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
-    plan::{PlannedRun, PlannedCell, PlannedCondition},
+    plan::{PlannedCell, PlannedCondition, PlannedRun},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
@@ -232,7 +232,7 @@ makes! {
         Storage { read_bytes_per_s, read_ops_per_s }
         ConditionId { condition_index, comparison_index }
         CellId { condition, cell }
-        Experiment { name, title, question, source, study, comparisons, claims, figures, narrowed }
+        Experiment { name, title, question, source, study, comparisons, claims, figures, filtered_claims }
         Study { file_bytes, full_file_bytes, needs }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
@@ -300,15 +300,15 @@ makes! {
         FillCosts { fill, calibrated_bytes, costs }
         FaultCost { pages, ns }
         CostComponent { cause, what, request_bytes, count, unit_ns, ns }
-        CostBreakdown { id, arm, condition, terms, accounted_ns, measured_ns }
+        CostBreakdown { id, arm, condition, components, components_ns, measured_ns }
         PredictedCell { id, arm, condition, predicted_ns_per_op, measured_ns_per_op, error, held_out, not_counted }
         Predictions { cells, held_out_median, held_out_worst, median, worst, worst_have }
-        Costs { unit_costs, fills, accounts, predictions, explained_median, break_evens }
+        Costs { unit_costs, fills, breakdowns, predictions, explained_median, break_evens }
         BreakEven { id, baseline, arm, file_bytes, block_bytes, reads, points, measured }
         BreakEvenMeasured { reads, speedup, expected }
         BreakEvenPoint { reads, baseline_s, arm_s }
         Forecast { schema_version, run, target, memory_bytes, resident_share, arms, remarks }
-        ForecastArm { arm, condition, seconds, terms }
+        ForecastArm { arm, condition, seconds, components }
         Document { schema_version, record, findings, across }
         Findings {
             cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints,
@@ -331,7 +331,7 @@ makes! {
             own_work_of,
         }
         Comparison {
-            id, baseline_cell, condition, baseline, arm, speedup, pairs, verdict, reason, warnings, because,
+            id, baseline_cell, condition, baseline, arm, speedup, pairs, verdict, reason, warnings, explanation,
             explained_share, answer_of, confirmed,
         }
         RuntimeFinding {
@@ -356,7 +356,7 @@ makes! {
         Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
-            same_work_cells, margin, verdict, answer_of, says, because,
+            same_work_cells, margin, verdict, answer_of, says, explanation,
         }
         schema::answer::Answer { choices, causes }
         schema::answer::Choice { arms, losses, known, conditions }
@@ -415,7 +415,7 @@ makes! {
     }
     enums {
         NotCounted { Calibrated, Repeated }
-        Later { Undecided, NarrowerAgrees, NarrowerContradicts }
+        Later { Undecided, PartialAgrees, PartialContradicts }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }
         Invalid { FoliosChanged { fill, share }, Seen(reason) }

@@ -9,9 +9,9 @@ use std::{
 use rustix::io::Errno;
 
 use super::{
-    Cgroup, Group, Limits, errno,
+    Cgroup, Group, Limits, described, errno,
     kernel::{Controller, Kernel},
-    name, said,
+    name,
     v2::Delegation,
 };
 use crate::mount;
@@ -217,7 +217,7 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 }
 
 pub(super) fn explain_making(error: io::Error, group: &Group) -> io::Error {
-    explain_permission(said(error, format_args!("cannot make {}", group.path.display())), group)
+    explain_permission(described(error, format_args!("cannot make {}", group.path.display())), group)
 }
 
 /// Adds to a refusal what would be allowed.

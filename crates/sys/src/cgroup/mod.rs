@@ -232,7 +232,7 @@ impl Cgroup {
                 }
             }
             if let Err(error) = remove_patiently(&group.path, self.kernel.remove) {
-                failed = Err(said(error, format_args!("{} cannot be removed", group.path.display())));
+                failed = Err(described(error, format_args!("{} cannot be removed", group.path.display())));
             }
         }
         failed
@@ -323,7 +323,7 @@ fn set(group: &Path, file: &str, value: &str) -> io::Result<()> {
 
 fn get(group: &Path, file: &str) -> io::Result<String> {
     let path = group.join(file);
-    fs::read_to_string(&path).map_err(|error| said(error, path.display()))
+    fs::read_to_string(&path).map_err(|error| described(error, path.display()))
 }
 
 /// A control file that did not accept a value, with the errno that says why.
@@ -354,7 +354,7 @@ fn errno(error: &io::Error) -> Option<i32> {
     refused.map_or(error.raw_os_error(), |it| it.error.raw_os_error())
 }
 
-fn said(error: io::Error, what: impl std::fmt::Display) -> io::Error {
+fn described(error: io::Error, what: impl std::fmt::Display) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 

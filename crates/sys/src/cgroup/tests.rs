@@ -61,7 +61,7 @@ fn in_v2_both_controllers_share_a_group_and_are_handed_down_as_long_as_they_are_
 }
 
 #[test]
-fn a_limit_on_memory_can_be_narrowed_and_nothing_else_changes() {
+fn a_limit_on_memory_can_be_lowered_and_nothing_else_changes() {
     let (v1, v2) = (Machine::v1(), Machine::v2());
     let cgroups = [&v1, &v2].map(|machine| Cgroup::new(&machine.hierarchy(), "faultline-77-0", both()).unwrap());
     cgroups.iter().for_each(|cgroup| cgroup.set_memory(16 << 20).unwrap());
@@ -98,7 +98,7 @@ fn without_a_note_nothing_is_made_or_handed_down_and_what_cannot_be_noted_is_not
 }
 
 #[test]
-fn a_cage_has_only_the_groups_that_its_limits_need() {
+fn a_limit_has_only_the_groups_that_its_limits_need() {
     let machine = Machine::v1();
     let memory = Limits { memory_bytes: Some(1 << 20), ..Limits::default() };
     let cgroup = Cgroup::new(&machine.hierarchy(), "faultline-77-0", memory).unwrap();
@@ -153,9 +153,9 @@ fn a_container_sees_its_own_part_of_the_tree_at_the_top() {
 fn what_is_missing_is_said_with_what_would_change_it() {
     let reason = |machine: &Machine| machine.hierarchy().can_limit_memory(Some(&|_| Ok(()))).unwrap_err();
     let undelegated = Machine::v2().with(&format!("{V2_OWN}/cgroup.controllers"), "cpu pids\n");
-    let said = reason(&undelegated);
-    assert!(said.contains("memory controller is not delegated to /sys/fs/cgroup/user.slice"), "{said}");
-    assert!(said.contains("systemd-run --scope -p Delegate=yes"), "{said}");
+    let described = reason(&undelegated);
+    assert!(described.contains("memory controller is not delegated to /sys/fs/cgroup/user.slice"), "{described}");
+    assert!(described.contains("systemd-run --scope -p Delegate=yes"), "{described}");
 
     let switched_off = Machine::v2()
         .with("sys/fs/cgroup/cgroup.controllers", "cpu io pids\n")
@@ -267,7 +267,7 @@ fn names_are_different_each_time() {
 }
 
 /// The rest asks the real kernel.
-fn caged(limits: &Limits) -> Option<(Hierarchy, Cgroup)> {
+fn limited(limits: &Limits) -> Option<(Hierarchy, Cgroup)> {
     let hierarchy = Hierarchy::detect();
     match Cgroup::new(&hierarchy, &name(), limits.clone()) {
         Ok(cgroup) => Some((hierarchy, cgroup)),
@@ -301,10 +301,10 @@ fn evicted_file() -> Option<(tempfile::NamedTempFile, String)> {
 }
 
 #[test]
-fn a_caged_process_reads_the_file_anew_because_it_does_not_fit() {
+fn a_limited_process_reads_the_file_anew_because_it_does_not_fit() {
     let Some((file, _)) = evicted_file() else { return };
     let limits = Limits { memory_bytes: Some(FILE_BYTES / 2), ..Limits::default() };
-    let Some((_hierarchy, cgroup)) = caged(&limits) else { return };
+    let Some((_hierarchy, cgroup)) = limited(&limits) else { return };
     let shown = file.path().display();
     let mut child = gated(&format!("cat {shown} {shown}"));
     cgroup.admit(child.id()).unwrap();
@@ -323,7 +323,7 @@ fn a_caged_process_reads_the_file_anew_because_it_does_not_fit() {
 fn a_throttled_process_has_its_reads_counted_and_its_group_taken_away_when_it_is_killed() {
     let Some((file, device)) = evicted_file() else { return };
     let limits = Limits { read_bytes_per_s: Some(1 << 30), device: Some(device), ..Limits::default() };
-    let Some((_hierarchy, cgroup)) = caged(&limits) else { return };
+    let Some((_hierarchy, cgroup)) = limited(&limits) else { return };
     let mut child = gated(&format!("cat {}; read forever", file.path().display()));
     cgroup.admit(child.id()).unwrap();
     let mut gate = child.stdin.take().unwrap();

@@ -10,9 +10,9 @@ use std::{
 use rustix::{fs::FlockOperation, io::Errno};
 
 use super::{
-    Limits, Memory, PREFIX, errno, field, get,
+    Limits, Memory, PREFIX, described, errno, field, get,
     kernel::{Controller, Kernel},
-    not_in_force, number, remove_patiently, said, set,
+    not_in_force, number, remove_patiently, set,
 };
 use crate::page_bytes;
 
@@ -139,7 +139,8 @@ impl Done {
     fn step_aside(&mut self) -> io::Result<()> {
         alone(&get(&self.group, PROCESSES)?, self.kernel.pid, &self.group)?;
         let aside = Delegation::aside(&self.kernel, &self.group);
-        (self.kernel.make)(&aside).map_err(|error| said(error, format_args!("cannot make {}", aside.display())))?;
+        (self.kernel.make)(&aside)
+            .map_err(|error| described(error, format_args!("cannot make {}", aside.display())))?;
         self.aside = Some(aside.clone());
         set(&aside, PROCESSES, &self.kernel.pid.to_string())
     }
@@ -235,7 +236,7 @@ mod tests {
     /// The rule is the kernel's, so this tests it on the kernel, with whatever controller the tree has to give: a child
     /// stands in for this process.
     #[test]
-    fn a_process_steps_aside_for_its_cages_and_comes_back() {
+    fn a_process_steps_aside_for_its_cgroups_and_comes_back() {
         let Some((tree, controller)) = tests_of_the_machine::tree_with_a_controller() else { return };
         let group = tree.join(format!("{PREFIX}{}-steps", std::process::id()));
         fs::create_dir(&group).unwrap();

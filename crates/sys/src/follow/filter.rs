@@ -37,8 +37,8 @@ fn load(offset: usize) -> sock_filter {
     statement(BPF_LD | BPF_W | BPF_ABS, offset as u32)
 }
 
-fn trace(said: u16) -> sock_filter {
-    statement(BPF_RET | BPF_K, SECCOMP_RET_TRACE | u32::from(said))
+fn trace(described: u16) -> sock_filter {
+    statement(BPF_RET | BPF_K, SECCOMP_RET_TRACE | u32::from(described))
 }
 
 /// The lower half of an argument.

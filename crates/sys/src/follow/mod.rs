@@ -84,10 +84,10 @@ pub struct Called {
 
 /// Receives the events of a followed command.
 pub trait Listener {
-    fn hear(&mut self, event: Event);
+    fn receive(&mut self, event: Event);
 
     /// Whether it is known what a descriptor is; if not, it is looked up.
-    fn knows(&self, thread: i32, descriptor: i32) -> bool;
+    fn has_descriptor(&self, thread: i32, descriptor: i32) -> bool;
 }
 
 /// How the command ended.
@@ -170,11 +170,11 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
         }
     };
     let (recorded, mut stops) = recording.unzip();
-    let heard: &mut dyn Listener = match &mut stops {
+    let received: &mut dyn Listener = match &mut stops {
         Some(stops) => stops,
         None => &mut *listener,
     };
-    let mut follower = Follower { calls, listener: heard, recorded, tasks: BTreeMap::new(), early: BTreeSet::new() };
+    let mut follower = Follower { calls, listener: received, recorded, tasks: BTreeMap::new(), early: BTreeSet::new() };
     follower.begin(process, process, None, false);
     let (expired, all_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, is_over) = mpsc::channel::<()>();
@@ -198,7 +198,7 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
         all_ended.store(true, Ordering::Release);
         (status, took, left, recording.map(|it| it.join().expect("it does not panic")))
     });
-    match said(word) {
+    match described(word) {
         Some(Word::Exec(error)) => return Err(FollowError::Unstartable(error)),
         Some(Word::Filter(error)) => {
             return Err(FollowError::Refused(format!("a seccomp filter cannot be set: {error}")));
@@ -211,7 +211,7 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
         if lost + tape.lost > 0 {
             return Err(FollowError::Lost(lost + tape.lost));
         }
-        tape.replay(stops.heard(), listener);
+        tape.replay(stops.received(), listener);
     }
     Ok(Followed { status, took, expired, left })
 }
@@ -283,7 +283,7 @@ fn fork(mut command: Command, program: Vec<libc::sock_filter>) -> Result<Started
 }
 
 /// What the child said, if it did not get to its program.
-fn said(mut word: io::PipeReader) -> Option<Word> {
+fn described(mut word: io::PipeReader) -> Option<Word> {
     let mut number = [0; 4];
     word.read_exact(&mut number).ok()?;
     let number = i32::from_ne_bytes(number);
@@ -382,17 +382,23 @@ impl Follower<'_> {
     }
 
     fn enter(&mut self, thread: i32) {
-        if let Ok((arguments, said)) = ptrace::asked(thread) {
-            match self.calls.get(usize::from(said)) {
+        if let Ok((arguments, described)) = ptrace::asked(thread) {
+            match self.calls.get(usize::from(described)) {
                 Some(call) if call.known_at_entry() => {
-                    self.listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
+                    self.listener.receive(Event::Called(Called {
+                        thread,
+                        call,
+                        arguments,
+                        result: None,
+                        opened: None,
+                    }));
                 }
                 Some(call) => {
                     if let Some(task) = self.tasks.get_mut(&thread) {
                         task.inside = Some((call, arguments));
                     }
                 }
-                None => self.listener.hear(Event::Foreign { thread }),
+                None => self.listener.receive(Event::Foreign { thread }),
             }
         }
         self.resume(thread, 0);
@@ -406,10 +412,10 @@ impl Follower<'_> {
             // The position is the one after the call; what it was before follows from the result.
             _ => call
                 .descriptor(&arguments)
-                .filter(|&descriptor| descriptor >= 0 && !self.listener.knows(thread, descriptor))
+                .filter(|&descriptor| descriptor >= 0 && !self.listener.has_descriptor(thread, descriptor))
                 .and_then(|descriptor| Opened::of(thread, descriptor)),
         };
-        self.listener.hear(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
+        self.listener.receive(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
     }
 
     fn tell_of_child(&mut self, parent: i32, is_process: bool) {
@@ -431,7 +437,7 @@ impl Follower<'_> {
             recorded.admit(process);
         }
         self.tasks.insert(thread, Task { process, inside: None });
-        self.listener.hear(Event::Began { thread, process, parent, shares_files });
+        self.listener.receive(Event::Began { thread, process, parent, shares_files });
     }
 
     /// All other threads of the process are gone, and the one that did it has the process's number from now on.
@@ -453,7 +459,7 @@ impl Follower<'_> {
         let runs_as_other = fs::metadata(format!("/proc/{thread}/exe")).is_ok_and(|it| it.mode() & 0o6000 != 0);
         let files = Opened::all(thread);
         let path = path.unwrap_or_default();
-        self.listener.hear(Event::Executed { thread, path, runs_as_other, files });
+        self.listener.receive(Event::Executed { thread, path, runs_as_other, files });
     }
 
     fn forget(&mut self, thread: i32) {
@@ -462,7 +468,7 @@ impl Follower<'_> {
             if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == task.process) {
                 recorded.dismiss(thread);
             }
-            self.listener.hear(Event::Ended { thread });
+            self.listener.receive(Event::Ended { thread });
         }
     }
 }

@@ -159,7 +159,7 @@ impl Recorder {
         let (processes, ring) = (Processes::new()?, Ring::new(RING_BYTES)?);
         let wanted: Vec<i32> = CALLS.iter().filter(|it| it.is_frequent()).map(|it| it.number as i32).collect();
         let program = Attached::at(c"sys_enter", &program(&wanted, &processes, &ring))?;
-        let stops = Stops { mark: ring.mark()?, heard: Vec::new() };
+        let stops = Stops { mark: ring.mark()?, received: Vec::new() };
         Ok((Recorder { ring, _program: program }, (processes, stops)))
     }
 
@@ -207,33 +207,33 @@ impl Tape {
         let mut stops = stops.into_iter().peekable();
         for RecordedCall { place, thread, call, arguments } in self.seen {
             while let Some((_, event)) = stops.next_if(|(at, _)| *at <= place) {
-                listener.hear(event);
+                listener.receive(event);
             }
-            listener.hear(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
+            listener.receive(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
         }
-        stops.for_each(|(_, event)| listener.hear(event));
+        stops.for_each(|(_, event)| listener.receive(event));
     }
 }
 
 /// What was heard at stops, and how far the recording was then.
 pub(super) struct Stops {
     mark: Mark,
-    heard: Vec<(u64, Event)>,
+    received: Vec<(u64, Event)>,
 }
 
 impl Stops {
-    pub(super) fn heard(self) -> Vec<(u64, Event)> {
-        self.heard
+    pub(super) fn received(self) -> Vec<(u64, Event)> {
+        self.received
     }
 }
 
 impl Listener for Stops {
-    fn hear(&mut self, event: Event) {
-        self.heard.push((self.mark.now(), event));
+    fn receive(&mut self, event: Event) {
+        self.received.push((self.mark.now(), event));
     }
 
     /// It is worked out afterwards; nothing is looked up but what was opened.
-    fn knows(&self, _thread: i32, _descriptor: i32) -> bool {
+    fn has_descriptor(&self, _thread: i32, _descriptor: i32) -> bool {
         true
     }
 }
@@ -249,14 +249,14 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Heard(Vec<Event>);
+    struct Received(Vec<Event>);
 
-    impl Listener for Heard {
-        fn hear(&mut self, event: Event) {
+    impl Listener for Received {
+        fn receive(&mut self, event: Event) {
             self.0.push(event);
         }
 
-        fn knows(&self, _thread: i32, _descriptor: i32) -> bool {
+        fn has_descriptor(&self, _thread: i32, _descriptor: i32) -> bool {
             true
         }
     }
@@ -266,14 +266,15 @@ mod tests {
         let seen = |place, thread, number| RecordedCall { place, thread, call: call("read"), arguments: [number; 6] };
         let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], lost: 0 };
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
-        let mut heard = Heard::default();
-        tape.replay(stops, &mut heard);
-        let told = |thread, number| {
+        let mut received = Received::default();
+        tape.replay(stops, &mut received);
+        let called = |thread, number| {
             let arguments = [number; 6];
             Event::Called(Called { thread, call: call("read"), arguments, result: None, opened: None })
         };
-        let expected = [Event::Foreign { thread: 1 }, told(2, 7), told(1, 5), Event::Ended { thread: 1 }, told(2, 6)];
-        assert_eq!(heard.0, expected);
+        let expected =
+            [Event::Foreign { thread: 1 }, called(2, 7), called(1, 5), Event::Ended { thread: 1 }, called(2, 6)];
+        assert_eq!(received.0, expected);
     }
 
     fn record(thread: u32, number: u64, arguments: [u64; 6]) -> Vec<u8> {

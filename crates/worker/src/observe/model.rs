@@ -25,7 +25,7 @@ pub(super) struct Model<S> {
 }
 
 impl<S: Sink> Listener for Model<S> {
-    fn hear(&mut self, event: Event) {
+    fn receive(&mut self, event: Event) {
         match event {
             Event::Began { thread, process, parent, shares_files } => {
                 self.begin(thread, process, parent, shares_files);
@@ -37,7 +37,7 @@ impl<S: Sink> Listener for Model<S> {
         }
     }
 
-    fn knows(&self, thread: i32, descriptor: i32) -> bool {
+    fn has_descriptor(&self, thread: i32, descriptor: i32) -> bool {
         self.tasks.table(thread).is_none_or(|it| it.contains_key(&descriptor))
     }
 }

@@ -124,8 +124,8 @@ pub(super) fn sources() -> impl Iterator<Item = &'static str> {
 
 /// Whether the jar is the one that was made: a crash, or a full disk, can leave a part of it.
 fn is_whole(ready: &Path) -> bool {
-    let said = fs::read_to_string(ready.join("worker.sum")).ok();
-    said.is_some() && said == sum(&ready.join("worker.jar")).ok()
+    let described = fs::read_to_string(ready.join("worker.sum")).ok();
+    described.is_some() && described == sum(&ready.join("worker.jar")).ok()
 }
 
 fn sum(jar: &Path) -> io::Result<String> {
@@ -157,7 +157,7 @@ fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
     }
     let mut jar = Command::new(jdk.home.join("bin/jar"));
     jar.arg("--create").arg("--file").arg(work.join("ready/worker.jar")).arg("-C").arg(&classes).arg(".");
-    said(jdk, "jar", output_within(jar, LIMIT).map_err(at)?)?;
+    described(jdk, "jar", output_within(jar, LIMIT).map_err(at)?)?;
     seal(&work.join("ready")).map_err(at)
 }
 
@@ -175,15 +175,19 @@ fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes
         fs::write(&path, text).map_err(at)?;
         command.arg(path);
     }
-    said(jdk, "javac", output_within(command, LIMIT).map_err(at)?)
+    described(jdk, "javac", output_within(command, LIMIT).map_err(at)?)
 }
 
-fn said(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(), String> {
+fn described(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let why = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it did not say why");
+    let described = String::from_utf8_lossy(&output.stderr);
+    let why = described
+        .lines()
+        .find(|line| line.contains("error"))
+        .or(described.lines().next())
+        .unwrap_or("it did not say why");
     Err(format!("{program} of Java {} could not make the JVM worker: {why}", jdk.version))
 }
 

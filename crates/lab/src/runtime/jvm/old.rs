@@ -97,13 +97,13 @@ fn half_made(folder: &Path, name: &str) -> Result<(), String> {
 
 /// Whether a folder that is no link has nothing in it but what is ours.
 fn only(folder: &Path, ours: impl Fn(&str, bool) -> bool) -> Result<(), String> {
-    let said = |error: io::Error| error.to_string();
-    if !fs::symlink_metadata(folder).map_err(said)?.is_dir() {
+    let described = |error: io::Error| error.to_string();
+    if !fs::symlink_metadata(folder).map_err(described)?.is_dir() {
         return Err("it is no folder".into());
     }
-    for entry in fs::read_dir(folder).map_err(said)? {
-        let entry = entry.map_err(said)?;
-        let (name, kind) = (entry.file_name(), entry.file_type().map_err(said)?);
+    for entry in fs::read_dir(folder).map_err(described)? {
+        let entry = entry.map_err(described)?;
+        let (name, kind) = (entry.file_name(), entry.file_type().map_err(described)?);
         let fits = !kind.is_symlink() && name.to_str().is_some_and(|it| ours(it, kind.is_file()));
         if !fits {
             return Err(format!("{} in it is not faultline's", name.display()));

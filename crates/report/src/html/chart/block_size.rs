@@ -44,7 +44,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         for point in &points {
             let Some(rate) = point.cell.bytes_per_s else { continue };
             let block = Bytes(point.cell.condition.block_bytes).to_string();
-            let said = format!(
+            let described = format!(
                 "{} [{}, {}]",
                 number::throughput(rate.median),
                 number::throughput(rate.ci_low),
@@ -54,10 +54,10 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
                 x: point.cell.condition.block_bytes as f64,
                 y: rate.median,
                 range: Some((rate.ci_low, rate.ci_high)),
-                says: format!("{}\n{block}: {said}", label(&name)),
+                says: format!("{}\n{block}: {described}", label(&name)),
             });
             let time = point.cell.ns_per_op.as_ref().map_or(number::MISSING.to_string(), number::duration_interval);
-            table.rows.push(vec![Cell::plain(&name), Cell::plain(block), Cell::plain(said), Cell::plain(time)]);
+            table.rows.push(vec![Cell::plain(&name), Cell::plain(block), Cell::plain(described), Cell::plain(time)]);
         }
         let arm = points[0].arm;
         series.push(Series { name: label(&name), look: view.looks.look(arm), kind: Kind::Line, points: drawn });

@@ -91,15 +91,15 @@ impl<'a> View<'a> {
                 groups.push((title.clone(), Vec::new()));
                 groups.len() - 1
             });
-            let twin = |it: &&Named| {
+            let is_repeat = |it: &&Named| {
                 it.cell.id.condition == cell.id.condition && it.cell.arm.name == cell.arm.name && !it.cell.control
             };
-            let twins = if cell.control { 0 } else { groups[at].1.iter().filter(twin).count() };
+            let repeats = if cell.control { 0 } else { groups[at].1.iter().filter(is_repeat).count() };
             let short = self.names.short(&cell.arm.name);
-            let name = match twins {
+            let name = match repeats {
                 _ if cell.control => format!("{short} (A/A)"),
                 0 => short.to_string(),
-                _ => format!("{short} #{}", twins + 1),
+                _ => format!("{short} #{}", repeats + 1),
             };
             groups[at].1.push(Named { cell, arm: &cell.arm.name, name });
         }

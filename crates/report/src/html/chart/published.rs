@@ -36,8 +36,8 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     let labels = Labels::of(record);
     let name = |it: &FigureFinding| {
         let id = it.corrected_id.or(it.as_published_id);
-        let twin = findings.figures.iter().filter(|other| other.says == it.says).count() > 1;
-        let condition = id.filter(|_| twin).map(|it| labels.label(it.condition.condition_index));
+        let is_repeated = findings.figures.iter().filter(|other| other.says == it.says).count() > 1;
+        let condition = id.filter(|_| is_repeated).map(|it| labels.label(it.condition.condition_index));
         condition.map_or_else(|| it.says.clone(), |condition| format!("{} ({condition})", it.says))
     };
     let names: Vec<String> = findings.figures.iter().map(|it| label(&name(it))).collect();

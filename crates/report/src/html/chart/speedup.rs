@@ -103,8 +103,8 @@ pub(in crate::html) struct ForestRow {
 /// Intervals beneath each other, one look for each arm, the margin shaded.
 pub(in crate::html) fn forest_plot(rows: &[ForestRow], looks: &Looks, axis: &str) -> Plot {
     // Rows of one name would be one row.
-    let twins = |at: usize| rows[..at].iter().filter(|it| it.name == rows[at].name).count();
-    let mark = |at: usize| if twins(at) == 0 { String::new() } else { format!(" #{}", twins(at) + 1) };
+    let repeats = |at: usize| rows[..at].iter().filter(|it| it.name == rows[at].name).count();
+    let mark = |at: usize| if repeats(at) == 0 { String::new() } else { format!(" #{}", repeats(at) + 1) };
     let names: Vec<String> = (0..rows.len()).map(|at| label(&rows[at].name) + &mark(at)).collect();
     let series = distinct(rows.iter().map(|row| row.arm.clone())).into_iter().map(|arm| {
         let own: Vec<(usize, &ForestRow)> = rows.iter().enumerate().filter(|(_, row)| row.arm == arm).collect();

@@ -56,9 +56,9 @@ struct CostBar {
 
 fn draw(record: &Record, findings: &Findings) -> Drawn {
     let view = View::of(record, findings);
-    let accounts: &[CostBreakdown] = findings.costs.as_ref().map_or(&[], |it| &it.accounts);
+    let breakdowns: &[CostBreakdown] = findings.costs.as_ref().map_or(&[], |it| &it.breakdowns);
     let groups = view.groups();
-    let figures: Vec<Figure> = groups.iter().filter_map(|(title, cells)| figure(title, cells, accounts)).collect();
+    let figures: Vec<Figure> = groups.iter().filter_map(|(title, cells)| figure(title, cells, breakdowns)).collect();
     if figures.is_empty() { Err(format!("No cell has CPU times: {}.", reason(findings))) } else { Ok(figures) }
 }
 
@@ -67,15 +67,15 @@ fn reason(findings: &Findings) -> String {
     reason.unwrap_or("nothing was measured").to_string()
 }
 
-fn by_account(cell: &CellFinding, total: f64, accounts: &[CostBreakdown]) -> Option<([f64; PARTS.len()], f64)> {
+fn by_breakdown(cell: &CellFinding, total: f64, breakdowns: &[CostBreakdown]) -> Option<([f64; PARTS.len()], f64)> {
     let of_cell = |it: &&CostBreakdown| it.id == cell.id;
-    let account = accounts.iter().find(of_cell).filter(|it| it.condition.ops > 0)?;
-    let ops = account.condition.ops as f64;
+    let breakdown = breakdowns.iter().find(of_cell).filter(|it| it.condition.ops > 0)?;
+    let ops = breakdown.condition.ops as f64;
     let mut parts = [0.0; PARTS.len()];
     for (place, cause) in Cause::ALL.iter().enumerate() {
-        parts[CAUSES + place] = account.terms.iter().filter(|it| it.cause == *cause).map(|it| it.ns / ops).sum();
+        parts[CAUSES + place] = breakdown.components.iter().filter(|it| it.cause == *cause).map(|it| it.ns / ops).sum();
     }
-    let rest = total - account.accounted_ns / ops;
+    let rest = total - breakdown.components_ns / ops;
     parts[UNEXPLAINED] = rest.max(0.0);
     Some((parts, (-rest).max(0.0)))
 }
@@ -90,12 +90,12 @@ fn by_ticks(cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String
     Ok(parts)
 }
 
-fn figure(title: &str, cells: &[Named], accounts: &[CostBreakdown]) -> Option<Figure> {
+fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<Figure> {
     let mut rows: Vec<CostBar> = Vec::new();
     let mut notes = Vec::new();
     for it in cells.iter().filter(|it| !it.cell.control) {
         let Some(total) = it.cell.ns_per_op.map(|it| it.median) else { continue };
-        let divided = match by_account(it.cell, total, accounts) {
+        let divided = match by_breakdown(it.cell, total, breakdowns) {
             Some(divided) => Ok(divided),
             None => by_ticks(it.cell, total).map(|parts| (parts, 0.0)),
         };

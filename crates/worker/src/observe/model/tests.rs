@@ -14,11 +14,11 @@ fn a_file(inode: u64) -> Opened {
 }
 
 /// One process that has executed its program; `/data/7` is named.
-struct Told<S>(Model<S>);
+struct TestModel<S>(Model<S>);
 
-impl Told<Counts> {
-    fn new() -> Told<Counts> {
-        Told::to(Counts::new([(1, 7)]))
+impl TestModel<Counts> {
+    fn new() -> TestModel<Counts> {
+        TestModel::to(Counts::new([(1, 7)]))
     }
 
     fn named(self) -> observation::Access {
@@ -26,12 +26,12 @@ impl Told<Counts> {
     }
 }
 
-impl<S: Sink> Told<S> {
-    fn to(sink: S) -> Told<S> {
+impl<S: Sink> TestModel<S> {
+    fn to(sink: S) -> TestModel<S> {
         let mut model = Model::new(sink);
-        model.hear(Event::Began { thread: 10, process: 10, parent: None, shares_files: false });
-        model.hear(Event::Executed { thread: 10, path: "/bin/p".into(), runs_as_other: false, files: Vec::new() });
-        Told(model)
+        model.receive(Event::Began { thread: 10, process: 10, parent: None, shares_files: false });
+        model.receive(Event::Executed { thread: 10, path: "/bin/p".into(), runs_as_other: false, files: Vec::new() });
+        TestModel(model)
     }
 
     fn call(&mut self, thread: i32, name: &str, arguments: &[u64], result: impl Into<Option<i64>>) {
@@ -49,7 +49,7 @@ impl<S: Sink> Told<S> {
         let result = result.into();
         let mut six = [0; 6];
         six[..arguments.len()].copy_from_slice(arguments);
-        self.0.hear(Event::Called(Called { thread, call: call(name), arguments: six, result, opened }));
+        self.0.receive(Event::Called(Called { thread, call: call(name), arguments: six, result, opened }));
     }
 
     fn open(&mut self, thread: i32, descriptor: i64, inode: u64) {
@@ -60,37 +60,37 @@ impl<S: Sink> Told<S> {
 #[test]
 fn processes_that_read_at_once_are_told_from_those_that_read_one_after_the_other() {
     let readers = |at_once: bool| {
-        let mut told = Told::new();
-        told.open(10, 3, 7);
-        told.open(10, 4, 8);
+        let mut model = TestModel::new();
+        model.open(10, 3, 7);
+        model.open(10, 4, 8);
         for child in 11..15 {
-            told.0.hear(Event::Began { thread: child, process: child, parent: Some(10), shares_files: false });
-            told.call(child, "pread64", &[3, 0, 100, 0], 100);
+            model.0.receive(Event::Began { thread: child, process: child, parent: Some(10), shares_files: false });
+            model.call(child, "pread64", &[3, 0, 100, 0], 100);
             // Of a file that is not named.
-            told.call(10, "read", &[4, 0, 100], 100);
+            model.call(10, "read", &[4, 0, 100], 100);
             if !at_once {
-                told.0.hear(Event::Ended { thread: child });
+                model.0.receive(Event::Ended { thread: child });
             }
         }
-        told.0.finish(Means::Ptrace).readers_at_once
+        model.0.finish(Means::Ptrace).readers_at_once
     };
     assert_eq!([readers(false), readers(true)], [Some(1), Some(4)]);
 }
 
 #[test]
 fn reads_follow_the_position_that_duplicates_and_children_share() {
-    let mut told = Told::new();
-    told.open(10, 3, 7);
-    told.call(10, "read", &[3, 0, 100], 100);
-    told.call(10, "dup", &[3], 4);
-    told.call(10, "read", &[4, 0, 100], 100);
-    told.0.hear(Event::Began { thread: 11, process: 11, parent: Some(10), shares_files: false });
-    told.call(11, "read", &[3, 0, 100], 100);
-    told.call(11, "close", &[3], 0);
-    told.call(10, "read", &[3, 0, 100], 100);
-    told.call(10, "lseek", &[3, 0, 0], 0);
-    told.call(10, "read", &[3, 0, 100], 100);
-    let named = told.named();
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.call(10, "dup", &[3], 4);
+    model.call(10, "read", &[4, 0, 100], 100);
+    model.0.receive(Event::Began { thread: 11, process: 11, parent: Some(10), shares_files: false });
+    model.call(11, "read", &[3, 0, 100], 100);
+    model.call(11, "close", &[3], 0);
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.call(10, "lseek", &[3, 0, 0], 0);
+    model.call(10, "read", &[3, 0, 100], 100);
+    let named = model.named();
     assert_eq!(named.opens, 1);
     let calls = &named.calls["read"];
     assert_eq!((calls.count, calls.bytes, calls.sequential), (5, 500, 4));
@@ -98,52 +98,52 @@ fn reads_follow_the_position_that_duplicates_and_children_share() {
 
 #[test]
 fn threads_share_a_table_and_children_have_their_own() {
-    let mut told = Told::new();
-    told.0.hear(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
-    told.0.hear(Event::Began { thread: 12, process: 12, parent: Some(10), shares_files: false });
-    told.open(11, 3, 7);
-    told.call(10, "pread64", &[3, 0, 50, 4096], 50);
-    told.call(12, "pread64", &[3, 0, 50, 4096], 50);
-    let observation = told.0.finish(Means::Ptrace);
+    let mut model = TestModel::new();
+    model.0.receive(Event::Began { thread: 11, process: 10, parent: Some(10), shares_files: true });
+    model.0.receive(Event::Began { thread: 12, process: 12, parent: Some(10), shares_files: false });
+    model.open(11, 3, 7);
+    model.call(10, "pread64", &[3, 0, 50, 4096], 50);
+    model.call(12, "pread64", &[3, 0, 50, 4096], 50);
+    let observation = model.0.finish(Means::Ptrace);
     assert_eq!((observation.processes, observation.threads), (2, 3));
     assert_eq!(observation.named.calls["pread64"].count, 1, "the child has no descriptor 3");
 }
 
 #[test]
 fn a_descriptor_that_comes_with_the_program_keeps_its_place() {
-    let mut told = Told::new();
-    told.open(10, 3, 7);
-    told.call(10, "read", &[3, 0, 100], 100);
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "read", &[3, 0, 100], 100);
     let files = vec![(3, Opened { position: 100, ..a_file(7) })];
-    told.0.hear(Event::Executed { thread: 10, path: "/bin/q".into(), runs_as_other: false, files });
-    told.call(10, "read", &[3, 0, 100], 100);
-    assert_eq!(told.named().calls["read"].sequential, 2);
+    model.0.receive(Event::Executed { thread: 10, path: "/bin/q".into(), runs_as_other: false, files });
+    model.call(10, "read", &[3, 0, 100], 100);
+    assert_eq!(model.named().calls["read"].sequential, 2);
 }
 
 #[test]
 fn a_descriptor_that_nobody_saw_being_opened_is_what_it_was_found_to_be() {
-    let mut told = Told::new();
-    told.call_with(10, "read", &[5, 0, 100], 40, Some(Opened { position: 540, ..a_file(7) }));
-    told.call(10, "read", &[5, 0, 100], 60);
-    let calls = &told.named().calls["read"];
+    let mut model = TestModel::new();
+    model.call_with(10, "read", &[5, 0, 100], 40, Some(Opened { position: 540, ..a_file(7) }));
+    model.call(10, "read", &[5, 0, 100], 60);
+    let calls = &model.named().calls["read"];
     assert_eq!((calls.count, calls.bytes, calls.sequential), (2, 100, 2));
 }
 
 #[test]
 fn what_a_recorded_read_delivers_follows_from_the_size_of_the_file() {
-    let mut told = Told::new();
-    told.open(10, 3, 7);
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
     for _ in 0..4 {
-        told.call(10, "read", &[3, 0, 400], None);
+        model.call(10, "read", &[3, 0, 400], None);
     }
-    told.call(10, "lseek", &[3, 0, libc::SEEK_SET as u64], None);
-    told.call(10, "lseek", &[3, 900, libc::SEEK_CUR as u64], None);
-    told.call(10, "read", &[3, 0, 400], None);
-    told.call(10, "lseek", &[3, -50i64 as u64, libc::SEEK_END as u64], None);
-    told.call(10, "read", &[3, 0, 400], None);
-    told.call(10, "pread64", &[3, 0, 400, 900], None);
-    told.call(10, "pread64", &[3, 0, 400, 5000], None);
-    let named = told.named();
+    model.call(10, "lseek", &[3, 0, libc::SEEK_SET as u64], None);
+    model.call(10, "lseek", &[3, 900, libc::SEEK_CUR as u64], None);
+    model.call(10, "read", &[3, 0, 400], None);
+    model.call(10, "lseek", &[3, -50i64 as u64, libc::SEEK_END as u64], None);
+    model.call(10, "read", &[3, 0, 400], None);
+    model.call(10, "pread64", &[3, 0, 400, 900], None);
+    model.call(10, "pread64", &[3, 0, 400, 5000], None);
+    let named = model.named();
     let calls = |name: &str| (named.calls[name].count, named.calls[name].bytes, named.calls[name].sequential);
     assert_eq!(calls("read"), (6, 1150, 4));
     assert_eq!(calls("pread64"), (2, 100, 0));
@@ -151,16 +151,16 @@ fn what_a_recorded_read_delivers_follows_from_the_size_of_the_file() {
 
 #[test]
 fn pipes_other_files_failed_calls_and_closed_descriptors_are_not_the_named_file() {
-    let mut told = Told::new();
-    told.call_with(10, "openat", &[], 3, Some(Opened { is_file: false, ..a_file(7) }));
-    told.call(10, "read", &[3, 0, 100], 100);
-    told.open(10, 4, 8);
-    told.call(10, "read", &[4, 0, 100], 100);
-    told.open(10, 5, 7);
-    told.call(10, "read", &[5, 0, 100], -11);
-    told.call(10, "close_range", &[3, u64::from(u32::MAX), 0], 0);
-    told.call(10, "read", &[5, 0, 100], 100);
-    let observation = told.0.finish(Means::Ptrace);
+    let mut model = TestModel::new();
+    model.call_with(10, "openat", &[], 3, Some(Opened { is_file: false, ..a_file(7) }));
+    model.call(10, "read", &[3, 0, 100], 100);
+    model.open(10, 4, 8);
+    model.call(10, "read", &[4, 0, 100], 100);
+    model.open(10, 5, 7);
+    model.call(10, "read", &[5, 0, 100], -11);
+    model.call(10, "close_range", &[3, u64::from(u32::MAX), 0], 0);
+    model.call(10, "read", &[5, 0, 100], 100);
+    let observation = model.0.finish(Means::Ptrace);
     assert_eq!(observation.named.read_calls(), 0);
     assert_eq!(observation.named_opened, 1);
     let others: Vec<&str> = observation.files.iter().filter(|it| !it.named).map(|it| it.path.as_str()).collect();
@@ -170,21 +170,21 @@ fn pipes_other_files_failed_calls_and_closed_descriptors_are_not_the_named_file(
 #[test]
 fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
     const SHARED: u64 = libc::MAP_SHARED as u64;
-    let mut told = Told::new();
-    told.open(10, 3, 7);
-    told.open(10, 4, 8);
-    told.call(10, "mmap", &[0, 0x3000, 1, SHARED | libc::MAP_POPULATE as u64, 3, 0], 0x10_000);
-    told.call(10, "mmap", &[0, 0x1000, 1, SHARED, 4, 0], 0x20_000);
-    told.call(10, "madvise", &[0x20_000, 0x1000, 1], 0);
-    told.call(10, "madvise", &[0x12_000, 0x1000, 2], 0);
-    told.call(10, "munmap", &[0x11_000, 0x1000], 0);
-    told.call(10, "madvise", &[0x11_000, 0x1000, 2], 0);
-    told.call(10, "mremap", &[0x10_000, 0x1000, 0x5000, 1], 0x40_000);
-    told.call(10, "madvise", &[0x44_000, 1, 14], 0);
-    told.call(10, "mmap", &[0, 0x5000, 1, SHARED | libc::MAP_ANONYMOUS as u64, u64::MAX, 0], 0x40_000);
-    told.call(10, "madvise", &[0x44_000, 1, 14], 0);
-    told.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
-    let named = told.named();
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.open(10, 4, 8);
+    model.call(10, "mmap", &[0, 0x3000, 1, SHARED | libc::MAP_POPULATE as u64, 3, 0], 0x10_000);
+    model.call(10, "mmap", &[0, 0x1000, 1, SHARED, 4, 0], 0x20_000);
+    model.call(10, "madvise", &[0x20_000, 0x1000, 1], 0);
+    model.call(10, "madvise", &[0x12_000, 0x1000, 2], 0);
+    model.call(10, "munmap", &[0x11_000, 0x1000], 0);
+    model.call(10, "madvise", &[0x11_000, 0x1000, 2], 0);
+    model.call(10, "mremap", &[0x10_000, 0x1000, 0x5000, 1], 0x40_000);
+    model.call(10, "madvise", &[0x44_000, 1, 14], 0);
+    model.call(10, "mmap", &[0, 0x5000, 1, SHARED | libc::MAP_ANONYMOUS as u64, u64::MAX, 0], 0x40_000);
+    model.call(10, "madvise", &[0x44_000, 1, 14], 0);
+    model.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
+    let named = model.named();
     let mapping = MappingCount { shared: true, populate: true, count: 1, bytes: 0x3000, ..MappingCount::default() };
     assert_eq!(named.mappings, [mapping]);
     let hints: Vec<(&str, u64)> = named.hints.iter().map(|(hint, times)| (hint.as_str(), *times)).collect();
@@ -195,14 +195,14 @@ fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
 
 #[test]
 fn going_around_the_cache_is_seen_at_open_and_later() {
-    let mut told = Told::new();
+    let mut model = TestModel::new();
     let direct = Opened { flags: libc::O_DIRECT | libc::O_RDWR, ..a_file(7) };
-    told.call_with(10, "openat", &[], 3, Some(direct));
-    told.call(10, "fcntl", &[3, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
-    told.open(10, 4, 7);
-    told.call(10, "fcntl", &[4, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
-    told.call(10, "io_uring_setup", &[], 9);
-    let observation = told.0.finish(Means::Ptrace);
+    model.call_with(10, "openat", &[], 3, Some(direct));
+    model.call(10, "fcntl", &[3, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
+    model.open(10, 4, 7);
+    model.call(10, "fcntl", &[4, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
+    model.call(10, "io_uring_setup", &[], 9);
+    let observation = model.0.finish(Means::Ptrace);
     let named = &observation.named;
     assert_eq!((named.opens, named.opens_direct, named.opens_for_writing, observation.rings), (2, 2, 1, 1));
 }
@@ -234,17 +234,17 @@ impl Sink for Kept {
 
 #[test]
 fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
-    let mut told = Told::to(Kept::default());
-    told.open(10, 3, 8);
-    told.open(10, 4, 7);
-    told.call(10, "read", &[4, 0, 400], 100);
-    told.call(10, "read", &[4, 0, 400], None);
-    told.call(10, "pread64", &[4, 0, 64, 512], 64);
-    told.call(10, "lseek", &[3, 900, libc::SEEK_SET as u64], None);
-    told.call(10, "readv", &[3, 0, 2], 30);
-    told.call(10, "mmap", &[0, 0x3000, 1, libc::MAP_SHARED as u64, 3, 0x2000], 0x10_000);
-    told.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
-    let Kept { paths, accesses, marks } = told.0.sink;
+    let mut model = TestModel::to(Kept::default());
+    model.open(10, 3, 8);
+    model.open(10, 4, 7);
+    model.call(10, "read", &[4, 0, 400], 100);
+    model.call(10, "read", &[4, 0, 400], None);
+    model.call(10, "pread64", &[4, 0, 64, 512], 64);
+    model.call(10, "lseek", &[3, 900, libc::SEEK_SET as u64], None);
+    model.call(10, "readv", &[3, 0, 2], 30);
+    model.call(10, "mmap", &[0, 0x3000, 1, libc::MAP_SHARED as u64, 3, 0x2000], 0x10_000);
+    model.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
+    let Kept { paths, accesses, marks } = model.0.sink;
     assert_eq!(paths, ["/data/8", "/data/7"]);
     let [of_8, of_7] = [FileId(0), FileId(1)];
     let call = |file, offset, bytes, name, asked_bytes, sequential| ObservedAccess {
@@ -273,25 +273,25 @@ proptest! {
             (0..CALLS.len(), 8i32..14, any::<[u64; 6]>(), any::<i64>(), 0u64..12, any::<bool>()), 0..60),
         small in any::<bool>(),
     ) {
-        let mut told = Told::new();
+        let mut model = TestModel::new();
         for (at, thread, mut arguments, result, number, odd) in calls {
             if small {
                 arguments = arguments.map(|it| it % 16);
             }
             let opened = odd.then(|| Opened { flags: result as i32, position: arguments[0], ..a_file(number) });
             let result = if small { result.rem_euclid(16) } else { result };
-            told.0.hear(Event::Called(Called { thread, call: &CALLS[at], arguments, result: odd.then_some(result), opened }));
+            model.0.receive(Event::Called(Called { thread, call: &CALLS[at], arguments, result: odd.then_some(result), opened }));
             match number {
-                0 => told.0.hear(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
-                1 => told.0.hear(Event::Began { thread, process: thread, parent: Some(10), shares_files: odd }),
-                2 if thread != 10 => told.0.hear(Event::Ended { thread }),
-                3 => told.0.hear(Event::Executed {
+                0 => model.0.receive(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
+                1 => model.0.receive(Event::Began { thread, process: thread, parent: Some(10), shares_files: odd }),
+                2 if thread != 10 => model.0.receive(Event::Ended { thread }),
+                3 => model.0.receive(Event::Executed {
                     thread, path: String::new(), runs_as_other: odd, files: vec![(result as i32, a_file(7))],
                 }),
                 _ => {}
             }
         }
-        let observation = told.0.finish(Means::Ptrace);
+        let observation = model.0.finish(Means::Ptrace);
         prop_assert!(observation.files.len() <= FILES_MAX);
     }
 }
