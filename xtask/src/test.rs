@@ -18,7 +18,7 @@ use xshell::{Shell, cmd};
 pub fn run() -> Result<()> {
     let shell = Shell::new()?;
     shell.change_dir(crate::root());
-    cmd!(shell, "cargo fmt --all --check").run().context("formatting; `cargo fmt --all` mends it")?;
+    cmd!(shell, "cargo fmt --all --check").run().context("formatting; run `cargo fmt --all`")?;
     cmd!(shell, "cargo clippy --workspace --all-targets --quiet -- -D warnings").run()?;
     let skipped = tests()?;
     smoke(&shell)?;

@@ -1,5 +1,5 @@
-//! Reads what `--json` printed, or a saved record, and prints how far the account and the predictions reach in it:
-//! `cargo run --release -p faultline-analysis --example costs -- FILE`.
+//! Reads what `--json` printed, or a saved record, and prints how much the cost breakdowns explain and how accurate the
+//! predictions are: `cargo run --release -p faultline-analysis --example costs -- FILE`.
 #![allow(clippy::disallowed_methods, reason = "an example is a program of its own, with files to read")]
 
 use schema::Record;

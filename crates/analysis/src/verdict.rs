@@ -32,7 +32,7 @@ impl Open {
         match self {
             Open::TooFewRounds { .. } => self.to_string(),
             Open::Across { rounds, .. } => {
-                format!("{self}; more than these {rounds} rounds would narrow it (--rounds)")
+                format!("{self}; more than {rounds} rounds would make the interval smaller (--rounds)")
             }
         }
     }
@@ -43,13 +43,13 @@ impl fmt::Display for Open {
         match *self {
             Open::TooFewRounds { rounds } => {
                 let rounds = if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") };
-                write!(f, "only {rounds}; {LEAST_PAIRS} are the least that decide anything")
+                write!(f, "only {rounds}; at least {LEAST_PAIRS} are needed to decide anything")
             }
             Open::Across { ci_low, ci_high, .. } => {
                 let reach = if ci_low > 1.0 {
-                    "surely above 1, perhaps by less than the margin of"
+                    "above 1, possibly by less than the margin of"
                 } else if ci_high < 1.0 {
-                    "surely below 1, perhaps by less than the margin of"
+                    "below 1, possibly by less than the margin of"
                 } else {
                     "across the margin of"
                 };
@@ -121,8 +121,7 @@ mod tests {
         assert_eq!(open, Open::Across { ci_low: 1.01, ci_high: 1.09, rounds: 8 });
         assert_eq!(
             open.with_advice(),
-            "the speedup lies between 1.01 and 1.09, surely above 1, perhaps by less than the margin of 5 %; more than \
-             these 8 rounds would narrow it (--rounds)"
+            "the speedup lies between 1.01 and 1.09, above 1, possibly by less than the margin of 5 %; more than 8 rounds would make the interval smaller (--rounds)"
         );
     }
 }

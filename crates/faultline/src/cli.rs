@@ -27,11 +27,11 @@ pub enum Command {
     Ab(Box<AbArgs>),
     /// Show every claim with its verdict on this machine, from its saved runs
     Claims(ClaimsArgs),
-    /// Compare saved runs side by side: of another machine, kernel, file system or version
+    /// Compare saved runs side by side, for example from two machines, kernels, file systems or versions
     Compare(CompareArgs),
     /// List the saved runs of this machine, or show one cell of them over time
     History(HistoryArgs),
-    /// Add records of other machines to the data folder; they answer for those machines, never for this one
+    /// Add records of other machines to the data folder; they are never used as measurements of this machine
     Import(ImportArgs),
     /// Repeat a saved run here with the same seed, and show both side by side
     Rerun(Box<RerunArgs>),
@@ -47,7 +47,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Remove what a killed run left behind, and compiled workers of other versions
     Clean(CleanArgs),
-    /// Measure on behalf of a controller (speaks the worker protocol on stdin and stdout)
+    /// Measure for a controller (uses the worker protocol on stdin and stdout)
     #[command(hide = true)]
     Worker,
 }
@@ -82,11 +82,11 @@ pub struct RunArgs {
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
     #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
     pub experiment: String,
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states, after the usual fill or those of --fill", State::ALL))]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Measure only these states, with the usual fill or with those of --fill", State::ALL))]
     pub state: Vec<State>,
     #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills())]
     pub fill: Vec<Fill>,
-    /// Only these arms, the first of them the baseline: read, mmap+sequential, uring+queue_depth=64 …
+    /// Measure only these arms; the first is the baseline: read, mmap+sequential, uring+queue_depth=64 …
     #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
     pub method: Vec<Arm>,
     /// Only these runtimes
@@ -289,7 +289,7 @@ pub struct PredictArgs {
     /// Memory available to the page cache [default: what was available when the run began]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// State of the pages that fit into memory: cached or mapped; or cold, with none in memory
+    /// State of the pages before the reads: cached or mapped, as far as they fit into memory, or cold
     #[arg(long, default_value = "cached")]
     pub state: State,
     #[arg(long, value_name = "FILL", default_value = "sequential", help = fills())]
@@ -303,13 +303,14 @@ pub struct PredictArgs {
     /// Arms to predict
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
     pub method: Vec<Arm>,
-    /// Saved run whose unit costs are used [default: of the newest 50 of the machine the one that says most about the question]
+    /// Saved run whose unit costs are used [default: of the machine's newest 50 runs, the one that fits the question
+    /// best]
     #[arg(long, value_name = "RUN", conflicts_with = "machine")]
     pub run: Option<String>,
     /// Unit costs of another machine: its host name, the beginning of its key, or `all` [default: this machine]
     #[arg(long, value_name = "MACHINE")]
     pub machine: Option<String>,
-    /// Folder for a test file, removed afterwards, if no such run exists yet
+    /// Folder for the test file that is measured, and then removed, if no saved run has unit costs
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     pub dir: PathBuf,
     /// Print one JSON document instead of text
@@ -345,9 +346,10 @@ pub struct CompareArgs {
     /// Compare even when the runs' conditions differ
     #[arg(long)]
     pub anyway: bool,
-    /// Exit with 5 when the whole interval of one of these cells is slower (or faster) than this, or when one of them
-    /// cannot be compared: 'native/mmap scan cached slower 10%'. Arms are held against the baseline of their own run;
-    /// the baseline is judged with three runs or more on each side, and with fewer the exit code is 3
+    /// Exit with code 5 when one of these cells is slower (or faster) by more than this over its whole interval, or
+    /// when one of them cannot be compared: 'native/mmap scan cached slower 10%'. An arm is compared with the baseline
+    /// of its own run. The baseline itself is judged only with three or more runs on each side; with fewer the exit
+    /// code is 3
     #[arg(long, value_name = "CELLS slower N%")]
     pub fail_if: Vec<schema::gate::Threshold>,
     /// Print one JSON document instead of the tables
@@ -391,7 +393,7 @@ pub struct HistoryArgs {
 
 #[derive(Args)]
 pub struct ImportArgs {
-    /// Records, or what `--json` printed
+    /// Files with a record, or with the output of `--json`
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -472,7 +474,7 @@ fn date(text: &str) -> Result<String, String> {
     let second = format!("{text}{}", &"0000-01-01T00:00:00Z"[text.len()..]);
     match humantime::parse_rfc3339(&second) {
         Ok(_) => Ok(text.to_string()),
-        Err(_) => Err("there is no such day or time (from 1970 on)".into()),
+        Err(_) => Err("this day or time does not exist, or lies before 1970".into()),
     }
 }
 
@@ -497,14 +499,15 @@ fn budget(text: &str) -> Result<Duration, String> {
 
 fn fills() -> String {
     let words: Vec<String> = Fill::all().map(|(word, _)| word).collect();
-    format!("How the page cache is filled, in states that live there: {}", words.join(", "))
+    format!("How the page cache is filled, for states that begin with the pages in it: {}", words.join(", "))
 }
 
 fn state_of_a_file(text: &str) -> Result<State, String> {
     let state: State = text.parse()?;
     match state {
         State::Mapped | State::Locked => Err(format!(
-            "state {state} is one of a mapping, and a command makes its own; expected cold, cached, limited or as-is"
+            "state {state} needs a mapping that faultline holds, and a command makes its own; expected cold, cached, \
+             limited or as-is"
         )),
         _ => Ok(state),
     }

@@ -51,7 +51,7 @@ impl Exit {
     fn says(self) -> Option<&'static str> {
         match self {
             Exit::Answered | Exit::Breached => None,
-            Exit::EveryPassFailed => Some("every pass failed, or what was measured changed; the report has the reason"),
+            Exit::EveryPassFailed => Some("every pass failed, or the measured file changed; the report has the reason"),
             Exit::NothingDecided => Some("nothing was decided or found; the report has the reason"),
             Exit::Unavailable => {
                 Some("an arm that was requested by name is unavailable here; the report has the reason")

@@ -42,7 +42,7 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("there are {}, or all", names().collect::<Vec<_>>().join(", ")),
         };
-        return Err(UsageError(format!("{unknown:?} is no study; {hint}")).into());
+        return Err(UsageError(format!("there is no study {unknown:?}; {hint}")).into());
     }
     let all = args.studies.iter().any(|it| it == "all");
     let mut studies: Vec<Experiment> = if all {
@@ -73,7 +73,7 @@ fn keep_states(study: &mut Experiment, wanted: &[State]) -> Result<()> {
     let mut states: Vec<&str> = study.comparisons.iter().flat_map(|it| &it.state).map(|it| it.word()).collect();
     states.sort_unstable();
     states.dedup();
-    let none = format!("study {:?} has no such state; it has {}", study.name, states.join(", "));
+    let none = format!("study {:?} has none of these states; it has {}", study.name, states.join(", "));
     for compare in &mut study.comparisons {
         compare.state.retain(|state| wanted.contains(state));
     }
@@ -116,7 +116,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         replace(&mut compare.ops, &args.ops);
         replace(&mut compare.threads, &args.threads);
         if let Some(twice) = first_twice(&args.method) {
-            return Err(format!("{} is entered twice; the A/A control comes by itself", twice.short_name()));
+            return Err(format!("{} is listed twice; faultline adds the A/A control itself", twice.short_name()));
         }
         if !args.method.is_empty() {
             compare.arms = args
@@ -146,7 +146,7 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     let lacking: Vec<&str> = args.state.iter().filter(|it| !has(it)).map(|it| it.word()).collect();
     if !experiment.comparisons.is_empty() && !lacking.is_empty() {
         return Err(format!(
-            "experiment {:?} compares ways of filling the page cache, and --state {} is not filled",
+            "experiment {:?} compares fills of the page cache, and --state {} has no fill",
             experiment.name,
             lacking.join(",")
         ));
@@ -156,7 +156,8 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
         let writing = args.workload.iter().any(|it| it.writes());
         let hint = match writing {
             true => {
-                "; a workload that writes needs methods that write: name an experiment that has it, such as -e write-back"
+                "; a workload that writes needs methods that write: name an experiment that has it, such as -e \
+                 write-back"
             }
             false => "",
         };
@@ -223,8 +224,8 @@ fn leave_out_repeated(comparisons: &mut Vec<Compare>, written: &[Compare]) {
     comparisons.retain(|_| !at.next().is_some_and(repeats));
 }
 
-/// Fills are for the comparisons with a state that lives in the page cache. Those that an experiment writes fills for go,
-/// where others have none: the same cells would be measured twice.
+/// Fills apply to the comparisons with a state that begins in the page cache. Those for which an experiment has fills
+/// are removed, where others have none: the same cells would be measured twice.
 fn set_fills(experiment: &mut Experiment, wanted: &[Fill]) -> Result<(), String> {
     if wanted.is_empty() {
         return Ok(());
@@ -235,7 +236,9 @@ fn set_fills(experiment: &mut Experiment, wanted: &[Fill]) -> Result<(), String>
         experiment.comparisons.retain(|it| is_open(it) || !is_filled(it));
     }
     if !experiment.comparisons.iter().any(is_filled) {
-        return Err("--fill is for states that live in the page cache, and none of these does".into());
+        return Err("--fill applies to states that begin with the pages in the page cache, and none of these states \
+                    does"
+            .into());
     }
     for compare in experiment.comparisons.iter_mut().filter(|it| is_filled(it)) {
         replace(&mut compare.fill, wanted);

@@ -68,7 +68,7 @@ pub fn bounds(budget: Option<Duration>, rounds: Option<u32>, default: Duration) 
     (budget.unwrap_or(default), budget.is_some() || rounds.is_none())
 }
 
-/// What came of it.
+/// The result.
 pub struct RunResult {
     pub record: Record,
     pub findings: Findings,
@@ -157,7 +157,7 @@ pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
         // A second signal ends the process at once; `faultline clean` removes what that leaves.
         signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&flag))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("cannot watch for Ctrl-C")?;
+            .context("cannot install the handler for Ctrl-C")?;
     }
     Ok(flag)
 }

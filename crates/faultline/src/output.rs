@@ -142,7 +142,7 @@ fn is_same_place(one: &Path, other: &Path) -> bool {
 pub fn store(args: &OutputArgs) -> Option<history::Store> {
     history::Store::open(None)
         .inspect_err(|error| {
-            let advice = if args.json.is_some() { "" } else { "; --json=FILE keeps it all the same" };
+            let advice = if args.json.is_some() { "" } else { "; use --json=FILE to keep it" };
             warn(&format!("this run will not be saved: {error:#}{advice}"));
         })
         .ok()

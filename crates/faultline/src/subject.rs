@@ -60,14 +60,14 @@ impl Subject {
             return Ok(Subject { target: Target::open(path, keep_cache)?, _made: None });
         }
         let bytes = size.map_or_else(|| fixture::default_bytes(path), Ok)?;
-        let folder = Folder::open(path).with_context(|| format!("cannot look at {}", path.display()))?;
+        let folder = Folder::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         let name = fixture::Fixture::new_name();
         // Absolute, so that `faultline clean` finds it from anywhere.
         let whole = folder.path().join(&name);
         let entry =
             history::CleanupJournal::open(None).and_then(|journal| journal.enter(LeftoverKind::File, &whole))?;
         let mut made = Made { fixture: None, entry: Some(entry) };
-        // Without the note `faultline clean` still goes by the file's name.
+        // Without the identity `faultline clean` still checks the file's name.
         let note = |identity: Identity| drop(made.entry.as_mut().map(|entry| entry.created(identity)));
         let fixture = fixture::Fixture::make(folder, name, bytes, seed, interrupted, note, |written| {
             let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
@@ -84,7 +84,7 @@ impl Subject {
 }
 
 impl Subject {
-    /// Everything that commands are said to read.
+    /// All files and folders that the user named for commands.
     ///
     /// # Errors
     /// As `open`.
@@ -120,8 +120,8 @@ pub fn spare(experiment: &Experiment, path: &Path) -> Result<()> {
         ))
         .into()),
         Some(workload) => Err(UsageError(format!(
-            "workload {workload} writes, and {} is a file: files of yours are never written. Name a folder instead, and \
-             faultline makes a file of its own there, which it removes again",
+            "workload {workload} writes, and {} is a file: faultline never writes to a file of yours. Name a folder \
+             instead, and faultline makes a file of its own there, which it removes again",
             path.display()
         ))
         .into()),

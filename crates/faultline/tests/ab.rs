@@ -109,7 +109,7 @@ fn a_command_that_fails_says_how() {
 
 #[test]
 fn a_command_that_hangs_is_killed_with_all_it_started() {
-    unavailable("sleep 3117 & sleep 3118", &["--timeout=1s"], &["did not end within 1 s"]);
+    unavailable("sleep 3117 & sleep 3118", &["--timeout=1s"], &["did not exit within 1 s"]);
     assert!(!anybody_runs("3117") && !anybody_runs("3118"));
 }
 
@@ -161,7 +161,7 @@ fn nothing_runs_on_when_the_run_and_its_worker_are_killed_at_once() {
 
 #[test]
 fn a_preparation_that_hangs_is_ended_too() {
-    unavailable("true", &["--prepare=sleep 3123 | cat", "--timeout=1s"], &["--prepare", "did not end within 1 s"]);
+    unavailable("true", &["--prepare=sleep 3123 | cat", "--timeout=1s"], &["--prepare", "did not exit within 1 s"]);
     assert!(!anybody_runs("3123"));
 }
 
@@ -302,7 +302,7 @@ fn what_a_command_used_is_its_own_and_its_childrens_and_bounds_what_reading_can_
     for command in commands {
         let time = command.time.value().unwrap();
         assert!(time.user_share > 0.1 && (0.0..1.0).contains(&time.reading_at_most), "{time:?}");
-        assert!(command.says.contains("reading is at most"), "{}", command.says);
+        assert!(command.says.contains("reading takes at most"), "{}", command.says);
     }
 }
 
@@ -491,7 +491,7 @@ fn a_file_that_a_process_has_mapped_is_named_with_that_process() {
 fn folders_in_which_there_is_nothing_to_read_are_refused() {
     let sandbox = Sandbox::new();
     let folder = format!("--dir={}", sandbox.folder("tree"));
-    sandbox.run(&["ab", "true", "true", &folder]).refused(1, &["no file with anything in it"]);
+    sandbox.run(&["ab", "true", "true", &folder]).refused(1, &["contains no file with content"]);
     sandbox.run(&["ab", "true", "true", "--dir=/no/such"]).refused(1, &["No such file"]);
 }
 
@@ -526,7 +526,7 @@ fn a_command_that_never_reads_the_file_counts_for_nothing_when_it_starts_cold() 
         return;
     }
     let never = |it: &schema::record::Sample| match &it.outcome {
-        Outcome::Invalid { reason } => reason.to_string().contains("never read a named file"),
+        Outcome::Invalid { reason } => reason.to_string().contains("did not read the named files"),
         _ => false,
     };
     assert!(record.samples.iter().all(never), "{:?}", record.samples);

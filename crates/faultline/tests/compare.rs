@@ -40,7 +40,7 @@ fn a_run_of_the_first_schema_version_opens_as_a_page() {
     let output = sandbox.run(&["report", &saved, "--html", &page]);
     assert_eq!(output.code(), Some(0), "{output:#?}");
     assert!(fs::read_to_string(&page).unwrap().contains("The answer"));
-    assert_eq!(sandbox.run(&["report", &saved, "--html", &page]).code(), Some(2), "it is there already");
+    assert_eq!(sandbox.run(&["report", &saved, "--html", &page]).code(), Some(2), "already in the data folder");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn runs_beside_each_other_make_a_page_and_overwrite_none() {
     assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(0));
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.contains("20261122T000000Z-aaaa against") && text.contains("native/mmap") && text.len() < 6_000_000);
-    assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(2), "it is there already");
+    assert_eq!(sandbox.run(&["compare", &first, &slow, "--html", &page]).code(), Some(2), "already in the data folder");
 }
 
 /// The rule of docs/FORMATS.md: the middle one, or the geometric mean of the middle two.

@@ -41,7 +41,7 @@ fn a_pipe_is_refused_without_waiting_for_its_writer() {
 
 #[test]
 fn a_character_device_is_refused() {
-    refused("/dev/null", &["is a device", "Try a file on it"]);
+    refused("/dev/null", &["is a device", "Try a file on that device"]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_block_device_is_refused_before_it_is_opened() {
 
 #[test]
 fn a_file_that_the_kernel_makes_up_is_refused() {
-    refused("/proc/cpuinfo", &["makes it up"]);
+    refused("/proc/cpuinfo", &["generates its content"]);
     refused("/sys/kernel/mm/transparent_hugepage/enabled", &["sysfs"]);
 }
 

@@ -182,7 +182,7 @@ fn an_imported_record_is_found_by_its_id_and_answers_for_its_own_machine_alone()
     let id = "20261121T000000Z-beef";
     let file = stranger(&sandbox, id, |it| made_on(it, "field", THEIRS));
     sandbox.run(&["import", &file]).expect(0).shows(&[id, "imported"]);
-    sandbox.run(&["import", &file]).expect(0).shows(&[id, "there already"]);
+    sandbox.run(&["import", &file]).expect(0).shows(&[id, "already in the data folder"]);
     assert!(sandbox.data().join(format!("imported/{id}.json")).is_file());
     sandbox.run(&["report", id]).expect(0);
     let ids = |more: &[&str]| history(&sandbox, more).runs.into_iter().map(|it| it.id).collect::<Vec<_>>();
@@ -225,7 +225,7 @@ fn what_is_to_be_imported_is_a_record_in_a_file_and_the_others_are_imported_all_
     output.shows(&[id]);
     output.says(&["bad.json", "no record of faultline", "/no/such/file", "2 of 3 files"]);
     let outside = stranger(&sandbox, "../../outside", |_| {});
-    sandbox.run(&["import", &outside]).expect(1).says(&["no id for a run"]);
+    sandbox.run(&["import", &outside]).expect(1).says(&["not a run id"]);
     assert_eq!(fs::read_dir(sandbox.data().join("imported")).unwrap().count(), 1);
     sandbox.run(&["import"]).expect(2);
 }

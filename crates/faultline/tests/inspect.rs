@@ -35,7 +35,7 @@ fn what_is_not_there_is_named() {
     let sandbox = Sandbox::new();
     sandbox.run(&["inspect", "/no/such/file"]).refused(1, &["/no/such/file", "No such file"]);
     sandbox.run(&["inspect", "4194305"]).refused(1, &["there is no process 4194305"]);
-    sandbox.run(&["inspect", "/"]).refused(1, &["no regular file"]);
+    sandbox.run(&["inspect", "/"]).refused(1, &["not a regular file"]);
 }
 
 #[test]

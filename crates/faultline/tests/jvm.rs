@@ -112,7 +112,7 @@ fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
     for (java, words) in [
         (&old, "Java 11.0.2 is too old; install a JDK of version 17 or later"),
         (&jre, "Java 21.0.1 has no compiler (javac); install a JDK"),
-        (&nothing, "is no Java; name the folder of a JDK"),
+        (&nothing, "is not a Java installation; name the folder of a JDK"),
     ] {
         let (document, output) = run("read,mmap,jvm/mapped", &["--java", java]);
         assert_eq!(output.code(), Some(4), "an arm that was asked for is unavailable");
@@ -174,12 +174,12 @@ const HELLO: &str = r#"read request; echo '{"hello":{"protocol":1,"runtime":"jvm
 fn a_jvm_that_prints_to_stdout_is_quoted_and_the_run_goes_on() {
     runs_on(
         "read request; echo '[0.004s][info][class,load] java.lang.Object'; read more",
-        &["no reply", "java.lang.Object"],
+        &["not a reply", "java.lang.Object"],
     );
     // A crash: its first line alone would say nothing.
     runs_on(
         &format!("{HELLO}; read request; echo '#'; echo '#  SIGSEGV (0xb) at pc=0x00007f'; exit 134"),
-        &["no reply", "SIGSEGV (0xb)"],
+        &["not a reply", "SIGSEGV (0xb)"],
     );
 }
 

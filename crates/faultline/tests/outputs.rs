@@ -50,7 +50,7 @@ fn without_a_place_for_notes_no_test_file_is_made() {
     let mut command = sandbox.command(&short(&folder, &["--size=1MiB"]));
     command.env("FAULTLINE_DATA_DIR", format!("{file}/below"));
     let output = Running::new(command).end().expect(1);
-    output.says(&["nothing was made", "FAULTLINE_DATA_DIR"]);
+    output.says(&["nothing was created", "FAULTLINE_DATA_DIR"]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 

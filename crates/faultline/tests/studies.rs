@@ -59,7 +59,7 @@ fn a_document_is_of_one_study_and_a_state_is_one_that_the_study_has() {
     let sandbox = Sandbox::new();
     sandbox.run(&["reproduce", "all", "--json"]).refused(2, &["--json takes one study"]);
     sandbox.run(&["reproduce", "dillon-2001", "random-4k-2021", "--csv=x"]).refused(2, &["--csv takes one study"]);
-    sandbox.run(&["reproduce", "random-4k-2021", "--state=locked"]).refused(2, &["no such state", "cached"]);
+    sandbox.run(&["reproduce", "random-4k-2021", "--state=locked"]).refused(2, &["none of these states", "cached"]);
     sandbox.run(&["reproduce", "dillon-2001", "--dir=/no/such/folder"]).refused(2, &["/no/such/folder is no folder"]);
     assert_eq!(sandbox.left(), [""; 0]);
 }
@@ -169,7 +169,7 @@ fn the_ledger_has_every_claim_once_from_the_newest_run_and_names_studies_never_r
     let other = sandbox.write("other.toml", MINE.replace("My claims", "Other claims"));
     let run = |experiment: &str| sandbox.run(&["run", &file, "-e", experiment, "--rounds=1", "--budget=20s"]).sane();
     let empty = sandbox.run(&["claims"]).expect(0);
-    assert!(empty.stdout.contains("no saved run has claims"), "{}", empty.stdout);
+    assert!(empty.stdout.contains("no saved run has a claim"), "{}", empty.stdout);
     run(&mine);
     // Ids and starting times are counted in seconds.
     std::thread::sleep(std::time::Duration::from_millis(1100));

@@ -1,4 +1,4 @@
-//! Rules of the source that no compiler knows.
+//! Rules of the source that no compiler checks.
 
 use std::{
     fs,

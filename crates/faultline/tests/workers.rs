@@ -48,14 +48,14 @@ fn a_worker_that_dies_with_last_words() {
 
 #[test]
 fn a_worker_that_speaks_garbage() {
-    fails("read request; echo 'Segmentation fault'", &["no reply", "Segmentation fault"]);
+    fails("read request; echo 'Segmentation fault'", &["not a reply", "Segmentation fault"]);
 }
 
 #[test]
 fn a_worker_of_another_version() {
     fails(
         r#"read request; echo '{"hello":{"protocol":99,"runtime":"script","methods":[]}}'; read request"#,
-        &["protocol 99", "this controller 1"],
+        &["protocol version 99", "this controller 1"],
     );
 }
 

@@ -95,7 +95,7 @@ impl Index {
         let files: Vec<(String, PathBuf)> = store.list()?.into_iter().chain(imported).collect();
         let path = place(store);
         let context =
-            || format!("{} cannot be brought up to date; it may be deleted, the records are untouched", path.display());
+            || format!("{} cannot be updated; it may be deleted, the records are not affected", path.display());
         let refreshed = match self.bring_up_to_date(store, &files, version, digest) {
             Err(error) if is(&error, ErrorCode::DatabaseBusy) && self.only_in_memory.is_none() => {
                 *self = Index::in_memory(format!("{} is busy: another process writes to it", path.display()))?;
@@ -357,7 +357,7 @@ fn put_aside(path: &Path) -> io::Result<()> {
             other => return Ok(other?),
         }
     }
-    Err(io::Error::other("a hundred damaged ones lie there already"))
+    Err(io::Error::other("there are a hundred damaged ones already"))
 }
 
 /// The modification time and size of a file when it was read.

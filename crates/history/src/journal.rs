@@ -88,7 +88,8 @@ impl CleanupJournal {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let parent = fs::canonicalize(parent).with_context(|| format!("{} is no usable folder", parent.display()))?;
+        let parent =
+            fs::canonicalize(parent).with_context(|| format!("{} is not a usable folder", parent.display()))?;
         let absolute = parent.join(name);
         let shown = absolute.to_string_lossy().into_owned();
         let mut leftover = Leftover {
@@ -107,7 +108,7 @@ impl CleanupJournal {
         let name = format!("{boot}-{}-{}-{number}.json", owner.pid, owner.started_ticks);
         let advice = || {
             format!(
-                "nothing was made: what would have to be cleaned up after a crash cannot be noted in {}; set {} to a folder that can be written to",
+                "nothing was created: the cleanup journal in {} cannot be written; set {} to a writable folder",
                 self.folder.display(),
                 places::VARIABLE
             )
@@ -173,7 +174,7 @@ impl CleanupJournal {
             Ok(file) => file,
         };
         if owner(&file, leftover) != Owner::Gone || leftover.locked && !matches!(lock::take(&file), Ok(true)) {
-            return Ok(Removal::Refused("its process is not known to be gone".into()));
+            return Ok(Removal::Refused("its process may still be running".into()));
         }
         let path = path_of(leftover);
         let removal = match leftover.kind {
@@ -230,8 +231,8 @@ fn write(folder: &Path, name: &str, leftover: &mut Leftover, taken: Taken) -> Re
     unreachable!("an entry without a lock is always written")
 }
 
-/// Whether the process of an entry lives. A lock that is held says so wherever it is held; one that is not held says that it
-/// is gone where this kernel would show it.
+/// Whether the process of an entry is running. A lock that is held shows that it is, wherever it is held; one that is
+/// not held shows that it is gone where this kernel would show it.
 fn owner(file: &File, leftover: &Leftover) -> Owner {
     if !leftover.locked {
         return process::owner(&leftover.owner);
@@ -240,7 +241,7 @@ fn owner(file: &File, leftover: &Leftover) -> Owner {
         Ok(true) => Owner::Running,
         Ok(false) if leftover.owner.boot_id == process::this().boot_id => Owner::Gone,
         Ok(false) => process::owner(&leftover.owner),
-        Err(error) => Owner::Unknown(format!("whether its process lives cannot be seen: {error}")),
+        Err(error) => Owner::Unknown(format!("it cannot be checked whether its process is running: {error}")),
     }
 }
 
@@ -275,7 +276,7 @@ fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
     let parent = path.parent().unwrap_or(Path::new("/"));
     let folder = match Folder::open(parent) {
         Ok(folder) if folder.path() == parent => folder,
-        Ok(folder) => return refused(format!("its folder is {} now", folder.path().display())),
+        Ok(folder) => return refused(format!("its folder is now {}", folder.path().display())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Removal::WasGone),
         Err(error) => return refused(error.to_string()),
     };

@@ -28,7 +28,7 @@ fn folder(
         return Ok(folder);
     }
     let home = etcetera::base_strategy::Xdg::new()
-        .with_context(|| format!("no home directory to keep runs in; set HOME, or {VARIABLE} to a folder"))?;
+        .with_context(|| format!("no home directory to save runs in; set HOME, or set {VARIABLE} to a folder"))?;
     Ok(default(&home).join("faultline"))
 }
 

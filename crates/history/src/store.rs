@@ -64,11 +64,12 @@ impl Store {
     /// What happened, to which file, and what to try. What was saved before is untouched.
     pub fn save(&self, record: &Record) -> Result<PathBuf> {
         if !is_id(&record.id) {
-            bail!("{:?} is no id for a run: 1 to 100 letters, digits, - or _", record.id);
+            bail!("{:?} is not a run id: 1 to 100 letters, digits, - or _", record.id);
         }
         let advice = || {
             format!(
-                "the run {} was not saved in {}; try `--json=FILE` to keep it elsewhere, or set {} to a folder with room",
+                "the run {} was not saved in {}; use `--json=FILE` to keep it elsewhere, or set {} to a folder with \
+                 free space",
                 record.id,
                 self.folder.display(),
                 places::VARIABLE
@@ -181,7 +182,7 @@ impl Store {
     pub fn import(&self, file: &Path) -> Result<Imported> {
         // Opening a pipe blocks until its other end is opened for writing (fifo(7)).
         if fs::metadata(file).is_ok_and(|it| !it.is_file()) {
-            bail!("{} is no regular file; a record is one JSON file", file.display());
+            bail!("{} is not a regular file; a record is one JSON file", file.display());
         }
         let record = read(file)?;
         let own = self.path_of(&record.id);
@@ -267,7 +268,7 @@ impl Store {
     }
 }
 
-/// What came of a file that was to be imported; each with the run's id.
+/// The result of importing a file; each with the run's id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Imported {
     New(String),
@@ -289,7 +290,7 @@ fn goes_on(earlier: &Record, later: &Record) -> bool {
 
 fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let files = atomic::files(folder).with_context(|| {
-        format!("the saved runs in {} cannot be listed; is {} set as it should be?", folder.display(), places::VARIABLE)
+        format!("the saved runs in {} cannot be listed; check the value of {}", folder.display(), places::VARIABLE)
     })?;
     let mut runs: Vec<(String, PathBuf)> = files
         .into_iter()
@@ -325,14 +326,14 @@ fn parse(path: &Path) -> Result<Record> {
     // One byte more shows that there are more. The size that the system gives may be wrong: of a pipe it is 0.
     file.take(LARGEST_BYTES + 1).read_to_end(&mut content)?;
     if content.len() as u64 > LARGEST_BYTES {
-        bail!("it has more than {}, and no record is that large", Bytes(LARGEST_BYTES));
+        bail!("it is larger than {}, which no record is", Bytes(LARGEST_BYTES));
     }
     if content.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty");
     }
     // Every value but the first of a list or an object follows a comma.
     if content.iter().filter(|&&byte| byte == b',').count() > VALUES_MAX {
-        bail!("it has more than {VALUES_MAX} values, and no record has that many");
+        bail!("it has more than {VALUES_MAX} values, which no record has");
     }
     let record: Record = match serde_json::from_slice(&content) {
         Ok(record) => record,
@@ -351,10 +352,11 @@ fn held(content: &[u8], error: serde_json::Error) -> Result<Record> {
             check_version(versions.schema_version)?;
             let Some(record) = versions.record else { return Err(error).context("it is no record of faultline") };
             check_version(record.schema_version)?;
-            let holder: Holder = serde_json::from_slice(content).context("its record is none that faultline writes")?;
+            let holder: Holder =
+                serde_json::from_slice(content).context("its record is not in a form that faultline writes")?;
             Ok(*holder.record)
         }
-        Err(error) if error.is_eof() => Err(error).context("it ends too early: half a copy, or a disk that was full"),
+        Err(error) if error.is_eof() => Err(error).context("it is truncated: an incomplete copy, or a full disk"),
         Err(error) if error.is_data() => Err(error).context("it is no record of faultline"),
         Err(error) => Err(error).context("it is not JSON"),
     }
@@ -363,7 +365,8 @@ fn held(content: &[u8], error: serde_json::Error) -> Result<Record> {
 fn check_version(version: Option<u64>) -> Result<()> {
     match version {
         Some(version) if version > u64::from(SCHEMA_VERSION) => bail!(
-            "it has schema version {version} and this faultline reads versions up to {SCHEMA_VERSION}; use the newer faultline that wrote it"
+            "it has schema version {version} and this faultline reads versions up to {SCHEMA_VERSION}; use the newer \
+             faultline that wrote it"
         ),
         _ => Ok(()),
     }

@@ -39,7 +39,7 @@ impl<'a> Cgroups<'a> {
     pub fn possible(&self, condition: &Condition, target: &Target) -> Result<(), String> {
         if condition.state == State::Limited {
             if target.file_system.is_memory() {
-                return Err(format!("files on {} cannot leave memory", target.file_system.kind));
+                return Err(format!("files on {} are always in memory", target.file_system.kind));
             }
             self.hierarchy.can_limit_memory(self.note)?;
         }
@@ -65,7 +65,7 @@ impl<'a> Cgroups<'a> {
             // The old one goes first; its pages belong to the parent then.
             self.current = None;
             let name = cgroup::name();
-            let note = self.note.ok_or_else(|| Trouble::Failed("limits are not made where nothing may be".into()))?;
+            let note = self.note.ok_or_else(|| Trouble::Failed("no cgroup may be created here".into()))?;
             self.hierarchy
                 .paths(&name, &limits)
                 .iter()
@@ -148,6 +148,6 @@ fn limits(condition: &Condition, target: &Target) -> Result<Limits, String> {
 }
 
 fn device(target: &Target) -> Result<String, String> {
-    let disk = target.disk.as_ref().map_err(|reason| format!("reads cannot be held back: {reason}"))?;
+    let disk = target.disk.as_ref().map_err(|reason| format!("reads cannot be throttled: {reason}"))?;
     disk.number().map_err(|error| format!("{} has no device number: {error}", disk.name))
 }

@@ -150,7 +150,7 @@ impl Kit {
     pub fn watch(&self, pid: u32) -> PassCounters {
         let tracepoint = |group, event| match self.tracepoints.get(&(group, event)) {
             Some(found) => found.clone(),
-            None => Err(format!("{group}:{event} was not looked for")),
+            None => Err(format!("{group}:{event} was not checked")),
         };
         let software = EVENTS.iter().map(|&(name, event)| (name, Counter::of(event, pid)));
         let traced = TRACEPOINTS.iter().map(|&(name, group, event)| {

@@ -76,7 +76,7 @@ impl<'a> Link<'a> {
         Link::start_within(PATIENCE, command, interrupted)
     }
 
-    /// As `start`, for a caller that knows how long a greeting may take.
+    /// As `start`, with a time limit for the reply to `hello`.
     ///
     /// # Errors
     /// As `start`.
@@ -91,7 +91,7 @@ impl<'a> Link<'a> {
             command.spawn().map_err(|error| Trouble::Failed(format!("the worker cannot be started: {error}")))?;
         let input = child.stdin.take();
         if let Some(input) = &input {
-            let unready = |error: Errno| Trouble::Failed(format!("the worker's input cannot be made ready: {error}"));
+            let unready = |error: Errno| Trouble::Failed(format!("the pipe to the worker cannot be prepared: {error}"));
             rustix::fs::fcntl_setfl(input, OFlags::NONBLOCK).map_err(unready)?;
         }
         let mut link = Link {
@@ -106,7 +106,7 @@ impl<'a> Link<'a> {
         match link.exchange(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
             Reply::Hello(hello) => Err(Trouble::Failed(format!(
-                "the worker speaks protocol {}, this controller {PROTOCOL}",
+                "the worker has protocol version {}, and this controller {PROTOCOL}",
                 hello.protocol
             ))),
             other => Err(link.nonsense(&other)),
@@ -177,7 +177,7 @@ impl<'a> Link<'a> {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(_)) | Err(_) => return Err(self.exit_report()),
                 Ok(None) if Instant::now() > deadline => {
-                    return Err(Trouble::Failed("the worker did not end after its work; it was killed".into()));
+                    return Err(Trouble::Failed("the worker did not exit after its work and was killed".into()));
                 }
                 // The process is tearing down its mappings; the pipe's end would come before that.
                 Ok(None) => {
@@ -208,7 +208,7 @@ impl<'a> Link<'a> {
             Ok(reply) => Ok(reply),
             Err(_) => {
                 let shown = self.stray_output(line);
-                Err(Trouble::Failed(format!("the worker wrote a line that is no reply: {shown:?}")))
+                Err(Trouble::Failed(format!("the worker wrote a line that is not a reply: {shown:?}")))
             }
         }
     }
@@ -227,7 +227,7 @@ impl<'a> Link<'a> {
 
     /// A pipe is full when the worker does not read, and a write to it would wait for as long as that takes.
     fn send(&mut self, request: &Request, limit: Duration) -> Result<(), Trouble> {
-        let failed = |what: String| Trouble::Failed(format!("the worker could not be asked: {what}"));
+        let failed = |what: String| Trouble::Failed(format!("a request could not be sent to the worker: {what}"));
         let mut line = serde_json::to_vec(request).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
         let (deadline, mut rest) = (Instant::now() + limit, &line[..]);
@@ -332,7 +332,7 @@ impl<'a> Link<'a> {
             Reply::Done(_) => "done",
             Reply::Failed(_) => "failed",
         };
-        Trouble::Failed(format!("the worker answered {kind:?} to another question"))
+        Trouble::Failed(format!("the worker sent the reply {kind:?} to a different request"))
     }
 
     /// What the end of the process says.
@@ -352,7 +352,7 @@ impl<'a> Link<'a> {
             left = left.saturating_sub(self.take_complaints());
         }
         let death = match status {
-            None => "the worker closed its output and did not end; it was killed".to_string(),
+            None => "the worker closed its output without exiting and was killed".to_string(),
             Some(status) => match status.signal() {
                 Some(libc::SIGBUS) => format!(
                     "{NO_PAGE}: a mapped page could not be read (the file was truncated, or a read from the device \
@@ -366,7 +366,7 @@ impl<'a> Link<'a> {
             },
         };
         let last_words = String::from_utf8_lossy(&self.stderr).trim().to_string();
-        Trouble::Failed(if last_words.is_empty() { death } else { format!("{death}; its last words: {last_words}") })
+        Trouble::Failed(if last_words.is_empty() { death } else { format!("{death}; its last output: {last_words}") })
     }
 }
 

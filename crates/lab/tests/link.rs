@@ -105,10 +105,10 @@ fn a_worker_that_closes_its_output_and_stays_is_killed() {
 
 #[test]
 fn a_worker_that_speaks_garbage_is_quoted_and_no_more_than_needed() {
-    fails(&format!("{HELLO}; read request; echo 'Hello, world'"), &["no reply", "Hello, world"]);
-    fails(r"read request; printf '\377\376\000garbage\n'", &["no reply", "garbage"]);
-    fails("read request; echo '{}'", &["no reply"]);
-    fails("read request; echo", &["no reply"]);
+    fails(&format!("{HELLO}; read request; echo 'Hello, world'"), &["not a reply", "Hello, world"]);
+    fails(r"read request; printf '\377\376\000garbage\n'", &["not a reply", "garbage"]);
+    fails("read request; echo '{}'", &["not a reply"]);
+    fails("read request; echo", &["not a reply"]);
     let long = talk("read request; head -c 100000 /dev/zero | tr '\\0' x; echo").unwrap_err();
     let Trouble::Failed(reason) = long else { panic!("{long:?}") };
     assert!(reason.len() < 300, "{} bytes", reason.len());
@@ -118,7 +118,7 @@ fn a_worker_that_speaks_garbage_is_quoted_and_no_more_than_needed() {
 fn a_worker_that_speaks_another_protocol_is_not_used() {
     fails(
         r#"read request; echo '{"hello":{"protocol":99,"runtime":"script","methods":[]}}'; read request"#,
-        &["protocol 99", "this controller 1"],
+        &["protocol version 99", "this controller 1"],
     );
 }
 
@@ -153,10 +153,13 @@ fn a_worker_that_reads_nothing_is_given_up() {
 
 #[test]
 fn an_answer_to_another_question_is_not_taken() {
-    fails(&format!("{HELLO}; read request; echo '{{\"prepared\":{{\"pass\":2,\"pid\":1}}}}'"), &["another question"]);
-    fails(&format!("{HELLO}; {PREPARED}; {}", done(7)), &["\"done\"", "another question"]);
-    fails(&format!("{HELLO}; {}", done(1)), &["\"done\"", "another question"]);
-    fails(PREPARED, &["\"prepared\"", "another question"]);
+    fails(
+        &format!("{HELLO}; read request; echo '{{\"prepared\":{{\"pass\":2,\"pid\":1}}}}'"),
+        &["a different request"],
+    );
+    fails(&format!("{HELLO}; {PREPARED}; {}", done(7)), &["\"done\"", "a different request"]);
+    fails(&format!("{HELLO}; {}", done(1)), &["\"done\"", "a different request"]);
+    fails(PREPARED, &["\"prepared\"", "a different request"]);
 }
 
 #[test]

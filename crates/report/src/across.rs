@@ -109,7 +109,7 @@ pub fn across_markdown(across: &Across) -> String {
 pub fn gate_checked(gate: &Gate) -> String {
     let mut text = format!("{:?}: {} cell{} checked", gate.threshold, gate.checked, plural(gate.checked as usize));
     let relative = gate.checked - gate.absolute;
-    let by = [(relative, "against the baseline of the own run"), (gate.absolute, "by time over several runs a side")];
+    let by = [(relative, "against the baseline of its own run"), (gate.absolute, "by time over several runs a side")];
     let by: Vec<String> =
         by.iter().filter(|(count, _)| *count > 0).map(|(count, by)| format!("{count} {by}")).collect();
     if !by.is_empty() {
@@ -127,7 +127,7 @@ pub fn gate_checked(gate: &Gate) -> String {
         );
     }
     if gate.unsure > 0 {
-        let _ = write!(text, "; of {} the interval lies on both sides of the limit", gate.unsure);
+        let _ = write!(text, "; the interval of {} contains the limit", gate.unsure);
     }
     let lacking = gate.breaches.iter().filter(|it| matches!(it.cause, BreachCause::NotCompared { .. })).count();
     if lacking > 0 {
@@ -149,10 +149,10 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
     let line = |it: &schema::gate::NotJudged| {
         let why = match &it.cause {
             NotJudgedCause::TooFewRuns { first, second, least } => format!(
-                "it has no baseline to be held against, and its time needs {least} runs on each side; these are {first} and \
-                 {second}"
+                "it has no baseline to be compared with, and its time needs {least} runs on each side; there are \
+                 {first} and {second}"
             ),
-            NotJudgedCause::TooSmall { reason } => format!("of one side alone, {reason}"),
+            NotJudgedCause::TooSmall { reason } => format!("on one side only, {reason}"),
         };
         format!("{} {} in run {} is not judged: {why}", it.label, it.arm, it.run)
     };
@@ -204,15 +204,15 @@ fn presence(presence: &Presence) -> String {
         Presence::Measured => "was measured".into(),
         Presence::TooFewPasses { passes, least } => {
             format!(
-                "has {passes} valid pass{}, and {least} are the least that decide anything",
+                "has {passes} valid pass{}, and at least {least} are needed to decide anything",
                 if *passes == 1 { "" } else { "es" }
             )
         }
         Presence::Skipped { reason } => format!("was skipped: {reason}"),
         Presence::Invalid { reason } => format!("has no valid pass: {reason}"),
         Presence::Failed { reason } => format!("failed: {reason}"),
-        Presence::NoBaseline { reason } => format!("has no baseline to be held against: {reason}"),
-        Presence::Absent => "is not there".into(),
+        Presence::NoBaseline { reason } => format!("has no baseline to be compared with: {reason}"),
+        Presence::Absent => "does not exist".into(),
     }
 }
 
@@ -302,13 +302,13 @@ pub(crate) fn answered(versus: &RunComparison) -> String {
     let apart = match of_two_sizes {
         0 => String::new(),
         count => format!(
-            "Left out {}: decided by passes at the size of the job in one run and by smaller ones in the other. ",
+            "Left out {}: decided by passes at the size of the job in one run and by smaller passes in the other. ",
             number::count(count as f64)
         ),
     };
     let is_one_sided = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
     let drift = versus.drift.filter(|_| versus.drift_ends.is_some_and(is_one_sided)).map_or(String::new(), |it| {
-        format!("On the whole the second run was {} (median of the shared cells). ", number::times_faster(it))
+        format!("Overall the second run was {} (median of the shared cells). ", number::times_faster(it))
     });
     let changed = changed(versus).len();
     let same = decided - changed;

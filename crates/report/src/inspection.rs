@@ -70,7 +70,7 @@ fn file(page: &mut Page, view: &FileView) {
         page.item(0, LABEL, "", Paint::Heading, &text);
     }
     let mapped = if view.mapped_by.is_empty() {
-        "no process that is visible from here".to_string()
+        "no process that this user can see".to_string()
     } else {
         view.mapped_by.join(", ")
     };
@@ -89,15 +89,16 @@ fn sentence(faults: &FaultView) -> String {
     let per_page = |it: &FaultCost| it.ns / it.pages.max(1.0);
     let better = if per_page(here) > WORSE * per_page(in_order) {
         format!(
-            ". After one read in order a fault would map {} for {}: evict the file and read it once in order before mapping it",
+            ". After one sequential read a fault would map {} for {}: evict the file and read it once sequentially \
+             before mapping it",
             number::count(in_order.pages.round()),
             number::duration(in_order.ns)
         )
     } else {
-        ", and no read in order makes that cheaper".into()
+        ", and no sequential read makes that cheaper".into()
     };
     format!(
-        "A fault maps {} here and costs {} with its unmapping (as after fill {like} in run {run}){better}.",
+        "A fault maps {} here and costs {}, including unmapping (measured after fill {like} in run {run}){better}.",
         pages_of(here.pages),
         number::duration(here.ns)
     )
@@ -124,7 +125,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
             &[Piece::padded(String::new(), LABEL + 2, Paint::Plain), Piece::of(format!("|{bar}|"), Paint::Plain)],
         );
         let legend = format!(
-            "a mark: {}; empty, up to a third, two thirds, less than all, all",
+            "one character: {}; empty, up to a third, up to two thirds, less than all, all",
             Bytes(stretch_bytes(view, stretches.len()))
         );
         page.item(0, LABEL, "", Paint::Plain, &legend);
@@ -134,7 +135,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
         Reading::Unavailable { unavailable } => (Paint::Unsure, unavailable.clone()),
     };
     let recent = residency.recently_evicted.value().map_or(String::new(), |pages| {
-        format!(" that the kernel remembers, {} of them recent", number::count(*pages as f64))
+        format!(" with a shadow entry in the kernel, {} of them recent", number::count(*pages as f64))
     });
     for (label, reading, of) in [
         ("Dirty", &residency.dirty, ""),
@@ -257,20 +258,20 @@ mod tests {
             File        /data/a\u{1b}[31m.log · 40 MiB on ext4
             Resident    5,130 of 10,240 pages (50 %), says cachestat
                         |█▓▒░ |
-                        a mark: 8 MiB; empty, up to a third, two thirds,
-                        less than all, all
+                        one character: 8 MiB; empty, up to a third, up
+                        to two thirds, less than all, all
             Dirty       12 pages
             Write-back  0 pages
-            Evicted     7 pages that the kernel remembers, 3 of them
-                        recent
+            Evicted     7 pages with a shadow entry in the kernel, 3 of
+                        them recent
             Folios      10 pages in folios of 4 KiB, 5,120 pages in
                         folios of 2 MiB
             Mapped by   4711 (mongod)
-            Mapping it  A fault maps 16 pages here and costs 9.90 µs
-                        with its unmapping (as after fill random in run
-                        a1). After one read in order a fault would map
-                        420 for 1.70 µs: evict the file and read it once
-                        in order before mapping it.
+            Mapping it  A fault maps 16 pages here and costs 9.90 µs,
+                        including unmapping (measured after fill random
+                        in run a1). After one sequential read a fault
+                        would map 420 for 1.70 µs: evict the file and
+                        read it once sequentially before mapping it.
         "#]]
         .assert_eq(&text(&Inspection::File(Box::new(seen()))));
     }

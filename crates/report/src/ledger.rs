@@ -27,12 +27,10 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
                 Later::Undecided => {
                     (format!("the later run {run} did not decide it: {}", described(verdict, reason)), Paint::Quiet)
                 }
-                Later::PartialAgrees => {
-                    (format!("the later run {run} measured a part of it, and agrees"), Paint::Quiet)
-                }
+                Later::PartialAgrees => (format!("the later run {run} measured a part of it and agrees"), Paint::Quiet),
                 Later::PartialContradicts => (
                     format!(
-                        "the later run {run} measured a part of it, and contradicts: {}",
+                        "the later run {run} measured a part of it and contradicts it: {}",
                         described(verdict, reason)
                     ),
                     Paint::Unsure,
@@ -82,7 +80,7 @@ fn counts(ledger: &Ledger) -> String {
         some => format!("; {some} stud{} not run yet", if some == 1 { "y" } else { "ies" }),
     };
     match entries.len() {
-        0 => format!("no saved run has claims{not_run}"),
+        0 => format!("no saved run has a claim{not_run}"),
         count => {
             let counted = claim::counted(entries.iter().map(|entry| &entry.claim));
             format!("{count} claim{}: {counted}{not_run}", plural(count))

@@ -30,7 +30,7 @@ pub fn plan(plan: &PlannedRun, style: Style) -> String {
         &format!(
             "{} · {}",
             match plan.made_here {
-                true => format!("a test file in {}, removed again", plan.target),
+                true => format!("a test file in {}, removed at the end", plan.target),
                 false => plan.target.clone(),
             },
             glued(Bytes(plan.file_bytes).to_string())
@@ -51,7 +51,7 @@ pub fn plan(plan: &PlannedRun, style: Style) -> String {
         (Some(seconds), _) => format!("about {}", glued(number::seconds(seconds))),
         (None, rounds) => {
             let rounds = number::count(f64::from(rounds.unwrap_or(0)));
-            format!("as long as {rounds} rounds take, which no --budget ends")
+            format!("as long as {rounds} rounds take; no --budget limits them")
         }
     };
     page.labelled(

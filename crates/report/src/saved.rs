@@ -110,7 +110,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
         it.comparison.iter().cloned().chain(command).chain(place).collect()
     };
-    // Each stands beneath its arm: only those of one arm are to be told apart.
+    // Each stands beneath its arm: only those of one arm must be distinguished.
     let label = |of: &[&SavedCell]| {
         let of_arm: Vec<&SavedCell> = series.iter().map(|it| it[0]).filter(|it| it.arm == of[0].arm).collect();
         let items: Vec<(&Condition, Vec<String>)> = of_arm.iter().map(|it| (&it.under, further(it))).collect();

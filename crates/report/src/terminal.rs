@@ -1,4 +1,4 @@
-//! The report for a terminal or a pipe: the map first, then what to know about it, then the details.
+//! The report for a terminal or a pipe: the map first, then the summary, then the details.
 
 use schema::{Findings, Record};
 

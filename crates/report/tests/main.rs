@@ -123,8 +123,8 @@ fn a_run_that_was_interrupted_says_so_at_the_top() {
         Survey: which way to reach this file, from which start? 60 passes in 58.2 s,
         run 20261120T225104Z-3f9a
 
-        Interrupted:  interrupted by the user (SIGINT). What follows rests on the 60
-                      passes made until then."#]]
+        Interrupted:  interrupted by the user (SIGINT). The results use the 60 passes
+                      made until then."#]]
     .assert_eq(&top.join("\n"));
     assert!(report::markdown(&run.record, &run.findings).contains("> **Interrupted:** interrupted by the user"));
     check_widths(&run);
@@ -289,12 +289,12 @@ fn a_run_that_decided_nothing_says_why_and_what_to_try() {
         sample.outcome = Outcome::Failed { reason: "the worker died of SIGKILL".into() };
     }
     let text = squeezed(&overview(&lost));
-    assert!(text.contains("Nothing decided: none of 60 passes was valid; the reasons stand below."), "{text}");
+    assert!(text.contains("Nothing decided: none of 60 passes was valid; the reasons are listed below."), "{text}");
 
     let mut empty = run();
     empty.record.samples.clear();
     (empty.findings.comparisons, empty.findings.map, empty.findings.cells) = (vec![], vec![], vec![]);
-    assert!(squeezed(&overview(&empty)).contains("Nothing decided: no pass was made. Try `faultline doctor`"));
+    assert!(squeezed(&overview(&empty)).contains("Nothing decided: no pass was made. `faultline doctor`"));
     check_widths(&empty);
 }
 
@@ -604,7 +604,7 @@ fn the_ledger_says_claim_verdict_when_and_on_what_machine() {
         assert!(report::claims(&ledger(), style(width)).lines().all(|line| line.width() <= width));
     }
     let none = report::claims(&Ledger::default(), style(80));
-    assert_eq!(none, "no saved run has claims\n");
+    assert_eq!(none, "no saved run has a claim\n");
     let json: Value = serde_json::from_str(&report::claims_json(&ledger())).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 3);
     for key in
@@ -624,7 +624,7 @@ fn one_reason_for_several_states_is_said_once() {
     let text = squeezed(&terminal(&run, 80));
     assert!(
         text.contains(
-            "(read, mmap): no permission; state cold cannot be verified. Try as-is; so too for states cached, mapped"
+            "(read, mmap): no permission; state cold cannot be verified. Try as-is; the same for states cached, mapped"
         ),
         "{text}"
     );
@@ -641,7 +641,7 @@ fn a_run_in_which_everything_was_skipped_is_not_advised_to_take_longer() {
     judge(&mut run, Verdict::Undecided);
     run.findings.comparisons.iter_mut().for_each(|it| it.pairs = 0);
     let text = squeezed(&overview(&run));
-    assert!(text.contains("Nothing decided: every arm was skipped; the reasons stand below."), "{text}");
+    assert!(text.contains("Nothing decided: every arm was skipped; the reasons are listed below."), "{text}");
     assert!(!text.contains("--budget"), "{text}");
 }
 
@@ -798,7 +798,7 @@ fn a_plan_says_what_is_written_where_and_how_long_it_takes() {
     let style = |width| Style { width, ..Style::default() };
     expect![[r#"
         Survey: which way to reach this file, from which start?
-        Reads:   a test file in /tmp/x, removed again · 1 GiB
+        Reads:   a test file in /tmp/x, removed at the end · 1 GiB
         Writes:  1 GiB to /tmp/x, where 4.77 GiB are free; removed at the end
         Takes:   about 61 s, for 8 cells under 2 conditions (seed 7)
 

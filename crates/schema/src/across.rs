@@ -32,7 +32,8 @@ pub struct RunComparison {
     /// machines are other machines; what the arms are to each other (`answers`) does not move with it.
     #[serde(default)]
     pub drift: Option<f64>,
-    /// The same of the lower and of the upper ends of the cells' intervals: with 1 between them there is no drift to speak of.
+    /// The same of the lower and of the upper ends of the cells' intervals: with 1 between them there is no significant
+    /// drift.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift_ends: Option<[f64; 2]>,
     /// Comparisons between arms that both runs made.

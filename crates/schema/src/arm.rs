@@ -97,7 +97,7 @@ impl Arm {
             Some(option) => {
                 let kind = if workload.writes() { "reading" } else { "writing" };
                 Err(format!(
-                    "option {} of {} is about {kind}; workload {workload} has no use for it",
+                    "option {} of {} is for {kind}, and workload {workload} does not use it",
                     option.name, self.name
                 ))
             }

@@ -60,7 +60,7 @@ impl Spec {
             Some(Setting::Number(seconds)) => *seconds,
             _ => return Err("a command needs a time limit".into()),
         };
-        let line = text("line").ok_or("a command needs its line")?;
+        let line = text("line").ok_or("a command needs a command line")?;
         Ok(Spec {
             name: line.clone(),
             line,
@@ -87,7 +87,7 @@ impl Arm {
         }
         let arm = Spec::of(&self.options)?.arm();
         match self.options.keys().find(|key| arm.options.get(*key) != self.options.get(*key)) {
-            Some(key) => Err(format!("{key:?} is no option of a command, or has a value that it does not accept")),
+            Some(key) => Err(format!("{key:?} is not an option of a command, or its value is not accepted")),
             // What a command is called is the user's choice.
             None => Ok(Arm { name: self.name.clone(), ..arm }),
         }

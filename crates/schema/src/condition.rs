@@ -50,8 +50,8 @@ words! {
     Workload {
         Scan = "scan": "blocks in ascending order, each once",
         Random = "random": "blocks at random offsets, with repetition",
-        Overwrite = "overwrite": "blocks are written in ascending order, over what is there",
-        OverwriteRandom = "overwrite-random": "blocks are written at random offsets, over what is there",
+        Overwrite = "overwrite": "blocks are overwritten in ascending order",
+        OverwriteRandom = "overwrite-random": "blocks are overwritten at random offsets",
         Append = "append": "blocks are written one after the other at the end of an empty file",
         Update = "update": "each block in ascending order is read, changed in every byte and written back",
         Command = "command": "a command of the user's, executed once (`faultline ab`)",
@@ -103,7 +103,7 @@ words! {
     Consume {
         Touch = "touch": "one byte every 4096 bytes of a block, from its first",
         Sum = "sum": "all bytes, as wrapping 64-bit little-endian words",
-        Copy = "copy": "all bytes end in a private buffer",
+        Copy = "copy": "all bytes are copied into a private buffer",
         Lines = "lines": "newlines are counted",
         SumBytes = "sum-bytes": "all bytes, one at a time",
         DecodeLines = "decode-lines": "UTF-8 is decoded, and every line becomes a string of its own; newlines are counted",
@@ -121,11 +121,11 @@ words! {
     /// Where the pages are when the pass starts.
     State {
         Cold = "cold": "no page of the file in the page cache (cold for this kernel; a guest's host may still hold it)",
-        Cached = "cached": "every page in the page cache, none in the page table: each pass maps afresh",
+        Cached = "cached": "every page in the page cache, none in the page table: each pass creates a new mapping",
         Mapped = "mapped": "in the page cache and in the page table: an untimed pass over the same mapping came first",
         Locked = "locked": "as mapped, and the mapping is mlocked",
         Limited = "limited": "partly in the page cache: the worker's memory is limited to less than the range; measured in steady state",
-        AsIs = "as-is": "whatever is there; the residency is recorded",
+        AsIs = "as-is": "the residency is left as it is and recorded",
     }
 }
 

@@ -37,8 +37,8 @@ pub struct Environment {
     #[serde(default = "not_looked_at")]
     pub reclaim_schemes: Reading<Vec<ReclaimScheme>>,
     pub clocksource: Reading<String>,
-    /// Between two timer ticks (1 s / CONFIG_HZ), in nanoseconds: user and system time are told apart at ticks, so that is
-    /// the grain of either.
+    /// Between two timer ticks (1 s / CONFIG_HZ), in nanoseconds: the kernel separates user and system time at ticks,
+    /// so that is the grain of either.
     #[serde(default = "not_looked_at")]
     pub tick_ns: Reading<u64>,
     pub governor: Reading<String>,

@@ -21,7 +21,7 @@ pub enum Role {
 pub struct Field {
     pub name: &'static str,
     pub role: Role,
-    /// Which conditions have it: those of commands have no blocks, threads or offsets, and only what lives in the page
+    /// Which conditions have it: those of commands have no blocks, threads or offsets, and only what starts in the page
     /// cache was filled.
     pub of: fn(&Condition) -> bool,
     pub same: fn(&Condition, &Condition) -> bool,

@@ -69,7 +69,7 @@ pub struct Findings {
     /// Conditions so small that the processor's caches may have answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within_cpu_cache: Vec<WithinCpuCache>,
-    /// Things about the whole run that a reader must know before believing it.
+    /// Warnings about the whole run, to be read before its results.
     pub warnings: Vec<String>,
 }
 
@@ -519,7 +519,7 @@ pub struct MapLine {
     pub not_told_apart: Vec<String>,
     #[serde(default)]
     pub not_told_apart_cells: Vec<usize>,
-    /// Arms whose timed work is the winner's: for all of them its passes speak.
+    /// Arms whose timed work is the winner's: its passes are the result for all of them.
     #[serde(default)]
     pub same_work: Vec<String>,
     #[serde(default)]

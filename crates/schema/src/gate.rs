@@ -1,4 +1,4 @@
-//! `compare --fail-if`: a limit on how much cells may change from one run to the next, and what came of it.
+//! `compare --fail-if`: a limit on how much cells may change from one run to the next, and its result.
 
 use std::{collections::BTreeMap, str::FromStr};
 

@@ -29,7 +29,7 @@ pub struct FileView {
     pub stretches: Reading<Vec<f64>>,
     /// Resident pages by folio size, with root.
     pub folio_orders: Reading<Vec<FolioOrder>>,
-    /// Pages that one fault maps, in the middle of some places; for any user who is told the residency.
+    /// Pages that one fault maps, as the median of some places; for any user to whom the kernel reports the residency.
     pub pages_per_fault: Reading<f64>,
     /// What that means for mappings of it here, by the unit costs of a saved run.
     pub faults: Reading<FaultView>,
@@ -65,7 +65,7 @@ pub struct Residency {
     /// The rest is reported only by cachestat(2) (Linux 6.5).
     pub dirty: Reading<u64>,
     pub under_writeback: Reading<u64>,
-    /// Were resident once, and the kernel remembers it.
+    /// Were resident before, and still have a shadow entry in the kernel.
     pub evicted: Reading<u64>,
     /// … so recently that reading them now would count as a refault of the working set.
     pub recently_evicted: Reading<u64>,

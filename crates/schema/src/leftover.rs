@@ -14,8 +14,8 @@ pub struct Leftover {
     /// Seconds since 1970.
     pub made_unix_s: u64,
     pub owner: LeftoverOwner,
-    /// Its process holds a lock on the entry as long as it lives, or needs it. Absent where the folder has no locks; then
-    /// only `owner` tells.
+    /// Its process holds a lock on the entry as long as it runs, or needs it. Absent where the folder has no locks;
+    /// then only `owner` shows whether the process runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locked: bool,
     /// Which file or directory it is, once it is there; absent when the run died in between.

@@ -47,7 +47,7 @@ impl Record {
     /// What cannot be, in a sentence.
     pub fn check(&self) -> Result<(), String> {
         if !is_id(&self.id) {
-            return Err(format!("{:?} is no id for a run: it has letters, digits, - and _", shortened(&self.id)));
+            return Err(format!("{:?} is not a run id: it has letters, digits, - and _", shortened(&self.id)));
         }
         for (what, count) in [("cells", self.cells.len()), ("conditions", self.conditions.len())] {
             if count > CELLS_MAX {

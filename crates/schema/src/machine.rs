@@ -16,7 +16,7 @@ pub enum Origin {
     Imported,
 }
 
-/// What tells the machines of two records apart.
+/// What distinguishes the machines of two records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeOn {
     pub origin: Origin,

@@ -115,7 +115,7 @@ pub struct Access {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
     pub count: u64,
-    /// Asked for (delivered, where a vector hides that).
+    /// Requested; for vectors, whose sizes are not seen, delivered.
     pub asked_bytes: u64,
     /// Delivered.
     pub bytes: u64,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
-/// A value, or the reason why there is none. Never 0 for want of something better.
+/// A value, or the reason why there is none. A missing value is never 0.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Reading<T> {
@@ -39,7 +39,7 @@ impl<T: Value> Serialize for Reading<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let unavailable = match self {
             Reading::Value(value) if value.is_finite() => return value.serialize(serializer),
-            Reading::Value(_) => "it came to no finite number",
+            Reading::Value(_) => "the result is not a finite number",
             Reading::Unavailable { unavailable } => unavailable,
         };
         let mut reason = serializer.serialize_struct("Reading", 1)?;

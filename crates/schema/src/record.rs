@@ -216,11 +216,9 @@ pub enum Invalid {
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Invalid::FoliosChanged { fill, share } => write!(
-                f,
-                "the folios of fill {fill} did not stay: when they were looked at again, {:.0} % had changed",
-                100.0 * share
-            ),
+            Invalid::FoliosChanged { fill, share } => {
+                write!(f, "the folios of fill {fill} changed: after the passes, {:.0} % were different", 100.0 * share)
+            }
             Invalid::Seen(reason) => f.write_str(reason),
         }
     }
@@ -281,7 +279,7 @@ impl Target {
     }
 }
 
-/// Files that commands are said to read.
+/// The files that the user named for commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Files {
     /// As on the command line, with full paths; the first twenty.

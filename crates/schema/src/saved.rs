@@ -211,8 +211,8 @@ impl std::str::FromStr for CellPattern {
             [arm, word, ..] => {
                 let word = if arm.parse::<crate::Arm>().is_ok() { word } else { arm };
                 return Err(format!(
-                    "{word:?} is no workload, state, consume, block size or other part of a condition, or is there \
-                     twice; {FORM}"
+                    "{word:?} is not a workload, state, consume, block size or other part of a condition, or is \
+                     repeated; {FORM}"
                 ));
             }
         };

@@ -118,23 +118,23 @@ impl fmt::Display for Skip {
                 )
             }
             Skip::NothingToCompare => {
-                f.write_str("nothing is left to compare it with: every other arm is left out here")
+                f.write_str("every other arm is left out here, so there is nothing to compare it with")
             }
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {
                 write!(f, "the range begins at or beyond the end of the file, which has {}", Bytes(*file_bytes))
             }
-            Skip::EmptyRange { .. } => f.write_str("the range has no byte in it"),
+            Skip::EmptyRange { .. } => f.write_str("the range is empty"),
             Skip::NoRoom { block_bytes, blocks, range_bytes } => {
                 let (block, range) = (Bytes(*block_bytes), Bytes(*range_bytes));
                 match blocks {
                     1 => {
-                        write!(f, "a block of {block} is larger than the {range} that are read; try a smaller --block")
+                        write!(f, "a block of {block} is larger than the range of {range}; try a smaller --block")
                     }
                     _ => write!(
                         f,
-                        "random places need room for {blocks} blocks of {block} at least, and the range has {range}; try a \
-                         smaller --block"
+                        "random reads need a range of at least {blocks} blocks of {block}, and the range has {range}; \
+                         try a smaller --block"
                     ),
                 }
             }

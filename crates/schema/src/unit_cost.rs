@@ -127,7 +127,7 @@ impl UnitCosts {
 pub enum Cause {
     SystemCalls,
     Copies,
-    /// Places that neither the caches nor the TLB know.
+    /// Places that are neither in the CPU caches nor in the TLB.
     Misses,
     /// What the consume does with the bytes.
     Bytes,

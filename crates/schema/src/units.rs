@@ -22,7 +22,7 @@ impl FromStr for Bytes {
         let size = size.strip_suffix("/s").unwrap_or(size);
         parse(size)
             .map(Bytes)
-            .ok_or_else(|| format!("{text:?} is no size; write it as \"64 KiB\", \"1 GiB\", \"21.8 MB\" or 4096"))
+            .ok_or_else(|| format!("{text:?} is not a size; write it as \"64 KiB\", \"1 GiB\", \"21.8 MB\" or 4096"))
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn attempt<T>(addresses: &Range<usize>, access: impl FnOnce() -> T) -
     TRIED.set((0, 0));
     match MISSED.get() {
         true => Err(io::Error::other(
-            "a mapped page could not be had (SIGBUS): the disk is full or fails, or the file was cut",
+            "a mapped page could not be accessed (SIGBUS): the disk is full or failed, or the file was truncated",
         )),
         false => Ok(result),
     }

@@ -72,14 +72,14 @@ impl Way {
         rustix::io::pread(file, &mut byte, 0).map_err(|error| format!("the file cannot be read: {error}"))?;
         match self.resident_pages(file, 0, 1) {
             Err(error) => return Err(format!("{}: {error}", self.word())),
-            Ok(0) => return Err(format!("{} does not see a page that was just read", self.word())),
+            Ok(0) => return Err(format!("{} does not report a page as resident that was just read", self.word())),
             Ok(_) => {}
         }
         evict(file, 0, 0).map_err(|error| format!("the file cannot be evicted: {error}"))?;
         match self.resident_pages(file, 0, 1) {
             Err(error) => Err(format!("{}: {error}", self.word())),
             Ok(0) => Ok(()),
-            Ok(_) => Err(format!("{} says a page is resident that was just evicted", self.word())),
+            Ok(_) => Err(format!("{} reports a page as resident that was just evicted", self.word())),
         }
     }
 }

@@ -91,7 +91,7 @@ pub fn pages_per_fault(file: &File, offset: u64, bytes: u64, samples: usize) -> 
         if !mapping.resident()?.get(((at - start) / page) as usize).is_some_and(|it| *it) {
             continue;
         }
-        // No read-ahead, whatever mark the touch meets; pages around the fault are mapped all the same.
+        // No read-ahead, even at a read-ahead mark; pages around the fault are mapped nevertheless.
         mapping.advise(0, mapping.bytes, libc::MADV_RANDOM)?;
         mapping.advise((at - start) as usize, page as usize, libc::MADV_POPULATE_READ)?;
         let mut entries = vec![0u8; length.div_ceil(page) as usize * 8];

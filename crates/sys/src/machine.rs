@@ -1,4 +1,4 @@
-//! What tells this machine and this boot from others, and random bits.
+//! What distinguishes this machine and this boot from others, and random bits.
 
 use std::{fs, io};
 

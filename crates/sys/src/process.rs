@@ -46,7 +46,7 @@ pub(crate) fn parse_io(text: &str) -> io::Result<Io> {
 pub fn io_of_children() -> io::Result<Io> {
     if fs::read_dir("/proc/self/task")?.count() > 1 {
         return Err(io::Error::other(
-            "the reads of this process's threads and of its children cannot be counted apart",
+            "the reads of this process's threads and those of its children cannot be separated",
         ));
     }
     let own = parse_io(&fs::read_to_string("/proc/thread-self/io")?)?;
@@ -352,7 +352,7 @@ pub fn output_within(mut command: Command, limit: Duration) -> io::Result<Output
     if !within(limit, || !matches!(child.try_wait(), Ok(None))) {
         let _ = child.kill();
         within(KILLED, || !matches!(child.try_wait(), Ok(None)));
-        let what = format!("it did not end within {} s and was killed", limit.as_secs_f64());
+        let what = format!("it did not exit within {} s and was killed", limit.as_secs_f64());
         return Err(io::Error::new(io::ErrorKind::TimedOut, what));
     }
     let status = child.wait()?;

@@ -300,7 +300,7 @@ impl Execution {
                 let _ = child.wait();
                 self.end_all();
                 return Err(Fault::new(format!(
-                    "{option} {line:?} did not end within {} s (--timeout)",
+                    "{option} {line:?} did not exit within {} s (--timeout)",
                     limit.as_secs()
                 )));
             }
@@ -362,7 +362,7 @@ fn tally(spec: &Spec, ended: &Ended) -> Tally {
 }
 
 fn too_long(limit_s: impl std::fmt::Display) -> Fault {
-    Fault::new(format!("it did not end within {limit_s} s (--timeout) and was killed with everything it had started"))
+    Fault::new(format!("it did not exit within {limit_s} s (--timeout) and was killed with all its child processes"))
 }
 
 struct Ended {
@@ -382,8 +382,8 @@ impl Ended {
     fn judge(&self, spec: &Spec, left: &[String]) -> Result<(), Fault> {
         if !left.is_empty() {
             return Err(Fault::new(format!(
-                "{:?} left processes behind when it ended ({}); they were ended too. A command must wait for what it \
-                 starts",
+                "{:?} left processes behind when it exited ({}); they were killed. A command must wait for the \
+                 processes that it starts",
                 spec.line,
                 left.join(", ")
             )));
@@ -403,7 +403,7 @@ impl Ended {
         let described = String::from_utf8_lossy(&self.stderr).trim().to_string();
         let wants_terminal = ["tty", "terminal", "TERM"].iter().any(|word| described.contains(word));
         let hint =
-            if wants_terminal { "; commands have no terminal here, and nothing on their standard input" } else { "" };
+            if wants_terminal { "; commands have no terminal here, and their standard input is empty" } else { "" };
         let described = if described.is_empty() { String::new() } else { format!(", saying: {described}{hint}") };
         Err(Fault::new(format!("{:?} {why}{described}", spec.line)))
     }

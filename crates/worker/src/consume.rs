@@ -80,7 +80,7 @@ fn sum_of_short(bytes: &[u8]) -> u64 {
     if rest.is_empty() { sum } else { sum.wrapping_add(sum_of_rest(rest)) }
 }
 
-/// Eight sums run side by side and meet at the end of the block: independent additions keep up with memory.
+/// Eight independent sums are added at the end of the block: independent additions are as fast as memory.
 #[inline(never)]
 fn sum_of_long(bytes: &[u8]) -> u64 {
     let mut lanes = [0u64; 8];

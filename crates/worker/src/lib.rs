@@ -138,7 +138,7 @@ fn prepare(job: Job) -> Result<Box<dyn Session>, Refusal> {
     if job.method == schema::command::COMMAND {
         return match job.permit.execute {
             true => command::session(&job),
-            false => Err(Fault::new("the job is a command, and has no permission to execute any").into()),
+            false => Err(Fault::new("the job is a command without the permission to execute it").into()),
         };
     }
     let task = Task::new(job)?;

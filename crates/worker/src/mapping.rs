@@ -90,7 +90,7 @@ impl Writable {
             .zip(end)
             .filter(|(_, end)| *end <= self.0.bytes)
             .map(|(start, end)| start..end)
-            .ok_or_else(|| io::Error::other("a span outside of what was mapped: a bug in faultline"))
+            .ok_or_else(|| io::Error::other("a span outside of the mapping: a bug in faultline"))
     }
 
     /// A part of it, for loads and stores.

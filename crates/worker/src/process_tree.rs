@@ -104,12 +104,12 @@ impl ProcessTree {
 
     pub(crate) fn readings(&self) -> BTreeMap<String, Reading<f64>> {
         let seen = |value: u64| match self.looks {
-            0 => Reading::unavailable("the command ended before it could be looked at"),
+            0 => Reading::unavailable("the command exited before it could be sampled"),
             _ => Reading::Value(value as f64),
         };
         // Two looks at a program that takes turns may miss one of its threads.
         let threads = match self.looks {
-            0..3 => Reading::unavailable("the command was too short to see how many of its threads work at once"),
+            0..3 => Reading::unavailable("the command was too short to count the threads that run at once"),
             _ => Reading::Value(f64::from(self.at_work.at_once())),
         };
         let peaks = [self.peak.all, self.peak.anonymous, self.peak.file];

@@ -159,9 +159,10 @@ impl<W: Way> Reading<W> {
             }
         }
         if task.job.hold != Hold::Open {
-            // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in use.
-            // Then a part of the range: otherwise the lines of exactly these blocks would lie in the CPU's caches, which
-            // flatters a mapping far more than it helps a system call. A scan of as much has swept them itself.
+            // First the job's own pass: its pages are mapped; the code, the ring and the C library's buffers are in
+            // use. Then a part of the range: otherwise the lines of exactly these blocks would lie in the CPU's caches,
+            // which makes a mapping appear faster, much more than a system call. A scan of as many bytes has replaced
+            // them itself.
             run(way, task, rooms, Some(&mut opened)).map_err(|(_, fault)| fault)?;
             if !sweeps(task) && !way.is_uncached() {
                 sweep(way, task, rooms, &mut opened[..different])?;
@@ -354,7 +355,7 @@ impl<W: Way> Team<'_, W> {
             let given = || self.common.lock().expect("no thread panics while it holds the lock").pop();
             match mine? {
                 Some(shared) => shared,
-                None => given().ok_or_else(|| Fault::new("the thread that opens the file for all could not"))?,
+                None => given().ok_or_else(|| Fault::new("the thread that opens the shared file failed"))?,
             }
         } else {
             Arc::new(self.way.open(self.task)?)

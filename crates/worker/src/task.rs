@@ -114,12 +114,12 @@ impl Task {
             () if !(1..=100).contains(&job.consumed_percent) => {
                 return wrong(format!("{} % of a block cannot be consumed; expected 1 to 100", job.consumed_percent));
             }
-            () if job.ops == 0 => return wrong("0 blocks are nothing to measure".into()),
+            () if job.ops == 0 => return wrong("a pass needs at least one block".into()),
             () if !(1..=MAX_THREADS).contains(&job.threads) => {
                 return wrong(format!("{} threads; expected 1 to {MAX_THREADS}", job.threads));
             }
             () if job.workload.writes() && job.threads > 1 => {
-                return wrong("workloads that write have one thread".into());
+                return wrong("workloads that write run with one thread".into());
             }
             () => {}
         }

@@ -133,7 +133,7 @@ fn files_that_cannot_be_read_are_refused_with_words() {
 fn jobs_that_make_no_sense_are_refused_with_words() {
     let (_folder, file) = file_of(100);
     refused(&file, &[("block_bytes", "0")], "block of 0 bytes");
-    refused(&file, &[("ops", "0")], "0 blocks");
+    refused(&file, &[("ops", "0")], "at least one block");
     refused(&file, &[("threads", "0")], "0 threads");
     refused(&file, &[("threads", "1000000")], "1000000 threads");
     refused(&file, &[("range", r#"{"offset":0,"bytes":0}"#)], "the range is empty");
@@ -151,7 +151,11 @@ fn a_command_is_executed_only_with_permission() {
     for key in ["line", "prepare", "cleanup"] {
         for permit in ["{}", r#"{"execute":false}"#, r#"{"write":{"device":1,"inode":1}}"#] {
             let line = options(key).replace(r#""line":"true","line""#, r#""line""#);
-            refused(&file, &[("method", r#""command""#), ("options", &line), ("permit", permit)], "no permission");
+            refused(
+                &file,
+                &[("method", r#""command""#), ("options", &line), ("permit", permit)],
+                "without the permission",
+            );
         }
     }
     assert!(!trace.exists());

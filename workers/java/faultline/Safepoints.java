@@ -66,7 +66,7 @@ final class Safepoints {
 
     /** From here on, until `stop`. */
     void start() throws IOException {
-        // Of a pass that failed nobody has read the log.
+        // After a pass that failed, the log was not read.
         ended();
         lines(unread);
         on = true;

@@ -92,7 +92,7 @@ final class Session {
 
     private String done(Team.Part all, long distinctBytes, String distinctPages) {
         Opened.Count count = all.count;
-        // What was written is read by somebody else, when this pass is over.
+        // The controller reads the written bytes after this pass.
         long checksum = job.writes() ? 0 : count.checksum;
         String digits = Long.toHexString(checksum);
         return "{\"done\":{\"pass\":" + job.pass

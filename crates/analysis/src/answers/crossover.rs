@@ -173,7 +173,7 @@ impl Curve<'_> {
             of_job: if of_two_sizes { of_job.iter().map(|it| it.id.cell).collect() } else { Vec::new() },
             statement: match of_two_sizes {
                 true => format!(
-                    "{statement}; at {} by passes at the size of the job, elsewhere by smaller ones",
+                    "{statement}; at {} measured at the size of the job, at other sizes by smaller passes",
                     list(&of_job.iter().map(|it| self.axis.words(it.at)).collect::<Vec<String>>())
                 ),
                 false => statement,
@@ -184,7 +184,7 @@ impl Curve<'_> {
         }
         let one_of_several = changes.len() > 1;
         let several = |statement: String| match one_of_several {
-            true => format!("{statement} (one of {} changes)", changes.len()),
+            true => format!("{statement} (one of {} crossovers)", changes.len()),
             false => statement,
         };
         changes.iter().map(|change| finding(change.at, several(self.says_change(change, one_of_several)))).collect()
@@ -271,7 +271,7 @@ impl Curve<'_> {
             [(Verdict::Same, _)] => format!("{first} and {second} are the same at every size measured ({everywhere})"),
             [(Verdict::NotComparable, _)] => format!("{first} and {second} cannot be compared at any size"),
             runs if runs.iter().all(|(verdict, _)| !verdict.is_decided()) => {
-                format!("no size is decided between {first} and {second} ({everywhere})")
+                format!("between {first} and {second} no size is decided ({everywhere})")
             }
             runs => {
                 let clauses: Vec<String> = runs

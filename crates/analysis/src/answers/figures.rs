@@ -38,7 +38,7 @@ fn cell<'a, 'r>(
     variant: Variant,
     arm: Option<&str>,
 ) -> Result<&'r Cell<'a>, String> {
-    let written = arm.ok_or("the experiment names no arm for it")?;
+    let written = arm.ok_or("the experiment names no arm for this figure")?;
     let name = run.record.experiment.arm_name(written);
     let name = name.ok_or_else(|| format!("the arm {written:?} was not part of this run"))?;
     let fits = run.cells.iter().filter(|cell| {
@@ -48,11 +48,11 @@ fn cell<'a, 'r>(
         of_variant && !cell.entry.control && cell.arm().name == name && figure.only.selects(cell.condition)
     });
     match &fits.collect::<Vec<&Cell>>()[..] {
-        [] => Err("no condition of this run fits".to_string()),
+        [] => Err("this run has no condition that the figure selects".to_string()),
         [cell] => Ok(*cell),
         several => {
             let number = thousands(several.len() as u64);
-            Err(format!("{number} conditions fit; the figure does not say which"))
+            Err(format!("the figure selects {number} conditions and must select one"))
         }
     }
 }
@@ -95,7 +95,7 @@ fn elapsed(figure: &Figure, cell: &Cell, unit: f64) -> Result<Estimate, String> 
 fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, String> {
     stats::median_of_positive(values).ok_or_else(|| match cell.passes.len() {
         1 => "a single pass has no interval".to_string(),
-        _ => "no pass did any work that took time".to_string(),
+        _ => "no pass has a measurable time".to_string(),
     })
 }
 
@@ -126,7 +126,7 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
 
 /// Of the arm over the baseline of its comparison. What was published is a ratio whatever the arms did.
 fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<Estimate, String> {
-    let baseline = run.baseline(cell.entry.condition).ok_or("no baseline was entered")?;
+    let baseline = run.baseline(cell.entry.condition).ok_or("the condition has no baseline")?;
     if std::ptr::eq(baseline, cell) {
         return Err("the arm is the baseline itself".to_string());
     }

@@ -15,7 +15,7 @@ use crate::{
     verdict::{LEAST_PAIRS, MARGIN},
 };
 
-/// Nothing where a run knows one fill alone.
+/// Empty where a run has only one fill.
 pub(crate) fn all(
     record: &Record,
     cells: &[CellFinding],

@@ -26,10 +26,10 @@ pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
 fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>, all: &[&Compared]) -> MapLine {
     let compared = &one_for_each_work(baseline, all)[..];
     let answer = match baseline {
-        None => MapAnswer::open(Verdict::Undecided, "nothing to compare with: no baseline was entered"),
+        None => MapAnswer::open(Verdict::Undecided, "nothing to compare with: the condition has no baseline"),
         Some(baseline) if all.is_empty() => {
             let name = run.name(baseline.arm());
-            MapAnswer::open(Verdict::Undecided, &format!("only {name} was entered: nothing to compare it with"))
+            MapAnswer::open(Verdict::Undecided, &format!("{name} is the only arm: there is nothing to compare it with"))
         }
         Some(baseline) => match fastest(run, compared) {
             Some(winner) => an_arm_wins(run, compared, winner),
@@ -43,7 +43,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
     let names: Vec<&str> = same_work.iter().map(|it| it.short(run)).collect();
     let also = match names.len() {
         0 => String::new(),
-        _ => format!("; also {}: the same work here", list(&names)),
+        _ => format!("; also {}: it does the same work here", list(&names)),
     };
     let (ties, tie_cells) = unzip(answer.ties);
     let (not_told_apart, not_told_apart_cells) = unzip(answer.not_told_apart);
@@ -67,8 +67,8 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
     }
 }
 
-/// Of arms whose timed work is the same code, the first that was measured speaks for all; the baseline for those that do
-/// what it does. Otherwise an arm that was measured three times over would look like three arms that tie.
+/// Of arms whose timed work is the same code, the first that was measured is the result for all; the baseline for those
+/// that do what it does. Otherwise an arm that was measured three times over would look like three arms that tie.
 pub(crate) fn one_for_each_work<'c, 'a, 'r>(
     baseline: Option<&Cell>,
     all: &[&'c Compared<'a, 'r>],
@@ -141,7 +141,7 @@ impl MapAnswer {
 
 /// Of the arms that are faster than the baseline beyond doubt, and than which no other one is faster beyond doubt, the
 /// plainest: no hint is worth naming that was not shown to do anything. Its margin is its own, so that the choice among
-/// arms that are not told apart does not flatter it.
+/// arms that are not told apart does not inflate it.
 pub(crate) fn fastest<'c, 'a, 'r>(run: &Run, compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
     let faster = || compared.iter().copied().filter(|it| it.finding.verdict == Verdict::Faster && counts(it, compared));
     let is_beaten = |it: &Compared| {
@@ -225,7 +225,7 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
 fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer {
     let name = run.name(baseline.arm());
     if compared.is_empty() && !baseline.passes.is_empty() {
-        let says = format!("nothing but {name} is at work here");
+        let says = format!("every arm does the same work as {name} here");
         return MapAnswer { winner: Some(Named::of(baseline)), ..MapAnswer::open(Verdict::Same, &says) };
     }
     let with = |verdict: Verdict| -> Vec<&Compared> {
@@ -234,7 +234,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     let (same, undecided, slower) = (with(Verdict::Same), with(Verdict::Undecided), with(Verdict::Slower));
     if same.is_empty() && undecided.is_empty() && slower.is_empty() {
         let reason = compared.first().and_then(|it| it.finding.reason.as_deref()).unwrap_or("different work");
-        return MapAnswer::open(Verdict::NotComparable, &format!("nothing can be compared with {name}: {reason}"));
+        return MapAnswer::open(Verdict::NotComparable, &format!("no arm can be compared with {name}: {reason}"));
     }
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
     let doubted = compared.iter().copied().find(|it| it.finding.answer_of == AnswerOf::Neither);
@@ -268,7 +268,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
             let subject = run.name(promising.arm.arm());
             let (low, high) = (direction(speedup.ci_low), direction(speedup.ci_high));
             let reason = promising.finding.reason.as_ref().filter(|_| is_noise(&promising.finding));
-            reason.map_or_else(|| format!(": {subject} is anything from {low} to {high}"), |it| format!(": {it}"))
+            reason.map_or_else(|| format!(": {subject} is between {low} and {high}"), |it| format!(": {it}"))
         });
         let mut says = format!("undecided between {name} and {}{range}", list(&arms));
         if let Some(known) = best(&same) {
@@ -290,11 +290,11 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         let (next, of_job) = (run.name(next.arm.arm()), of_job(next));
         let says = match compared.len() {
             1 => format!("{name} is {factor} faster than {next}{of_job}"),
-            _ => format!("nothing beats {name}; it is {factor} faster than {next}, the next{of_job}"),
+            _ => format!("no arm is faster than {name}; {name} is {factor} faster than {next}, the next arm{of_job}"),
         };
         (Verdict::Faster, says)
     } else {
-        let says = format!("nothing beats {name} by {} or more", percent(MARGIN));
+        let says = format!("no arm is faster than {name} by {} or more", percent(MARGIN));
         (Verdict::Same, says + &tie_words(run, &same, "") + &apart_words(run, &undecided))
     };
     MapAnswer {
@@ -309,7 +309,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     }
 }
 
-/// Arms that the line is otherwise silent about: their work was another, or none of their passes counts.
+/// Arms that the line would otherwise omit: they did different work, or have no valid pass.
 fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> String {
     let named = |of: &dyn Fn(&Compared) -> bool, what: &str| {
         let names: Vec<&str> = compared.iter().filter(|it| of(it)).map(|it| run.name(it.arm.arm())).collect();
@@ -334,7 +334,7 @@ fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> String {
     };
     let without_place = match compared.len() {
         0 | 1 => String::new(),
-        _ => named(&no_place, "not measured often enough to be compared"),
+        _ => named(&no_place, "measured too few times to be compared"),
     };
     unequal + &unmeasured + &without_place
 }

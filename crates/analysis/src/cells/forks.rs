@@ -70,8 +70,8 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
         return None;
     }
     let reason = match in_code {
-        true => "; the slow ones were as slow over the warm-up file, so the cause is how they were compiled",
-        false => "; over the warm-up file they did not differ like that",
+        true => "; the slow ones were as slow over the warm-up file, so the compiled code differs",
+        false => "; over the warm-up file they did not differ in this way",
     };
     let says = format!(
         "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{reason}",
@@ -121,7 +121,7 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Opt
             && side(fast) != side(slow)
         {
             undecided = Some(format!(
-                "it depends on the fork: {} is {} in those in which {} is fast, {} in the others",
+                "the result depends on the fork: {} is {} in forks where {} is fast, and {} in the others",
                 run.name(arm.arm()),
                 direction(fast),
                 run.name(cell.arm()),

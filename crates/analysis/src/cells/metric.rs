@@ -17,7 +17,7 @@ const FINE_TICKS: f64 = 10.0;
 
 /// A tally without pages: they do not follow from bytes, because a block of 64 bytes reaches a whole page.
 pub(crate) const PAGES_NOT_COUNTED: &str =
-    "the pages that its passes reached were not counted: the record is of an older version, or of commands";
+    "the pages that the passes reached were not counted: an older version wrote the record, or the arm is a command";
 
 /// The few faults of such an arm are on memory of its own.
 pub(crate) const MAPS_NOTHING: &str = "the arm reaches no page of the file by a fault";
@@ -147,7 +147,7 @@ fn counted(values: impl Iterator<Item = f64>) -> Option<Estimate> {
     Some(Estimate { ci_low: estimate.ci_low.max(0.0), ..estimate })
 }
 
-/// Time as the kernel's ticks tell it, in the mean of all passes: each pass as its time and what to divide it by.
+/// Time by the kernel's ticks, as the mean of all passes: each pass as its time and what to divide it by.
 pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)], cell: &Cell) -> MetricResult {
     let spent = passes.iter().map(|(ns, _)| ns).sum();
     by_sums(metric, passes, [spent, f64::INFINITY], passes.len(), grain_ns(metric, &[cell]))
@@ -277,7 +277,8 @@ fn by_sums(
         Some(estimate) => {
             let (of, rounds_taken) = (words(metric), count(rounds as u64, "round", "rounds"));
             let remark = format!(
-                "passes are short for the kernel's ticks, so the {of} of all {rounds_taken} together was taken"
+                "single passes are too short for the kernel's ticks, so the {of} of all {rounds_taken} together is \
+                 compared"
             );
             MetricResult::some(estimate, rounds, Some(remark))
         }
@@ -287,7 +288,7 @@ fn by_sums(
             MetricResult::none(
                 rounds,
                 format!(
-                    "too coarse: the kernel's ticks saw {least:.0} ms of {} in all {rounds} passes together",
+                    "too coarse: the kernel's ticks counted {least:.0} ms of {} in all {rounds} passes together",
                     words(metric)
                 ),
             )

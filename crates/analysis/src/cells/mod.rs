@@ -123,5 +123,5 @@ pub(crate) fn changed_bytes(cell: &Cell) -> Option<String> {
     let other =
         same_part.find(|tally| tally.checksum != first.checksum).filter(|_| cell.own.workload.is_ascending())?;
     let (all, a, b) = (cell.passes.len(), &first.checksum, &other.checksum);
-    Some(format!("its {all} passes did not all see the same bytes (checksums {a} and {b})"))
+    Some(format!("its {all} passes did not all read the same bytes (checksums {a} and {b})"))
 }

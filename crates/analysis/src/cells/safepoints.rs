@@ -103,8 +103,8 @@ impl Summary {
             list(&of.iter().map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect::<Vec<String>>())
         };
         let says = format!(
-            "{label}: 99 of 100 safepoints were reached within {} while a thread read through calls, and within {} while it \
-             read through a mapping; the longest took {} and {}",
+            "{label}: 99 of 100 safepoints were reached within {} while a thread read by system calls, and within {} \
+             while it read through a mapping; the longest took {} and {}",
             each(&calling),
             each(&faulting),
             time(longest_call),
@@ -118,10 +118,10 @@ impl Summary {
         let mut says = Vec::new();
         if !self.held_up.is_empty() {
             says.push(format!(
-                "What it means ({}): a thread that waits in a page fault is, to the JVM, in the middle of an instruction of \
-                 its own Java code, so whoever wants the world to stop (a collection, a thread dump) waits with it until \
-                 the page is there, and meanwhile every other thread stands still. A thread in read(2) has left the \
-                 Java code, and nobody waits for it",
+                "What it means ({}): a thread in a page fault is still executing Java code and cannot reach a \
+                 safepoint. An operation that needs one (a garbage collection, a thread dump) waits until the page is \
+                 in memory, and all other Java threads are stopped meanwhile. A thread in read(2) executes native \
+                 code, and the JVM does not wait for it",
                 list(&self.held_up)
             ));
         }
@@ -131,7 +131,8 @@ impl Summary {
                 false => ("the control: ", "the same mapping"),
             };
             says.push(format!(
-                "No such difference ({rest}{}): there {mapping} held safepoints up by no more than {APART:.0} times what calls did",
+                "No such difference ({rest}{}): there {mapping} delayed safepoints at most {APART:.0} times as long as \
+                 calls did",
                 list(&self.alike)
             ));
         }

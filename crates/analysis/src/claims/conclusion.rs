@@ -71,7 +71,7 @@ impl Question<'_> {
         let unmeasured = left_out("not measured", &unmeasured);
         let left_out = left_out("not testable here", &untestable);
         let published = (testable[0].variant == Some(Variant::AsPublished))
-            .then(|| "decided as published: nothing corrected was run".to_string());
+            .then(|| "decided by the published variant: no corrected variant was run".to_string());
         let remark =
             most_frequent(testable.iter().filter_map(|it| it.remark.as_deref())).map(|(remark, _)| remark.to_string());
         // Of several fills the folios of one would be said of all.
@@ -81,7 +81,7 @@ impl Question<'_> {
         let of_job: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
         let sizes = (!of_job.is_empty()).then(|| match of_job.len() == testable.len() {
             true => "by passes at the size of the job".to_string(),
-            false => format!("by passes at the size of the job in {}, by smaller ones elsewhere", named(&of_job)),
+            false => format!("by passes at the size of the job in {}, by smaller passes in the others", named(&of_job)),
         });
         let numbers = self.numbers(&testable, verdict);
         let parts = [spread, numbers, sizes, why(&open), unmeasured, left_out, published, remark, folios];

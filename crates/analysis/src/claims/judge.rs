@@ -32,7 +32,7 @@ pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVe
         _ => ClaimVerdict::Undecided,
     };
     let why = (claimed == ClaimVerdict::Undecided).then(|| match expect {
-        Expect::AtMost(_) | Expect::AtLeast(_) => "the interval lies on both sides of what was claimed".to_string(),
+        Expect::AtMost(_) | Expect::AtLeast(_) => "the interval contains the claimed value".to_string(),
         _ => format!("the interval crosses the margin of {}", percent(MARGIN)),
     });
     (claimed, why)
@@ -88,7 +88,7 @@ mod tests {
         for expect in [Expect::Lower, Expect::Higher, Expect::Same, Expect::AtMost(9.0), Expect::AtLeast(1.0)] {
             let (verdict, why) = judge(expect, estimate(2.0, 2.1), 4);
             assert_eq!(verdict, ClaimVerdict::Undecided);
-            assert_eq!(why.as_deref(), Some("only 4 rounds; 5 are the least that decide anything"));
+            assert_eq!(why.as_deref(), Some("only 4 rounds; at least 5 are needed to decide anything"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a claim asks, under which conditions, and what came of it in each.
+//! What a claim asks, under which conditions, and the result in each.
 
 use schema::{
     CellId, Condition, Labels,
@@ -35,7 +35,7 @@ pub(super) struct AskedCondition<'a, 'r> {
     pub(super) than: Option<&'r Cell<'a>>,
 }
 
-/// What came of it.
+/// The result in one condition.
 pub(super) struct ClaimOutcome<'a> {
     pub(super) id: CellId,
     pub(super) than_cell: Option<usize>,
@@ -66,12 +66,12 @@ impl<'a> Question<'a> {
             found.ok_or_else(|| format!("the arm {written:?} was not part of this run"))
         };
         let (Some(arm), Some(expect)) = (&claim.arm, claim.expect) else {
-            return Err("the claim names no arm, or does not say what it expects".to_string());
+            return Err("the claim names no arm, or no expectation".to_string());
         };
         let than = match (expect, &claim.than) {
             (Expect::AtMost(_) | Expect::AtLeast(_), _) => None,
             (_, Some(than)) => Some(name(than)?),
-            (_, None) => return Err("the claim expects a direction, and does not say than which arm".to_string()),
+            (_, None) => return Err("the claim expects a direction, and names no arm to compare with".to_string()),
         };
         Ok(Question { claim, expect, arm: name(arm)?, than })
     }
@@ -101,8 +101,8 @@ impl<'a> Question<'a> {
         let rounded = run.record.conditions.iter().find_map(|it| self.claim.only.rounded(it));
         if let Some((saved, exact)) = rounded {
             return format!(
-                "the record says {saved} where the run had {}: the version that saved it rounded sizes, so the claim cannot \
-                 find its condition; measured again, it can",
+                "the record has {saved} where the run had {}: the version that saved it rounded sizes, so the claim \
+                 cannot find its condition; run it again",
                 exact.exact()
             );
         }
@@ -111,7 +111,7 @@ impl<'a> Question<'a> {
             Some(name) => format!("the comparison {name:?}"),
             None => "this run".to_string(),
         };
-        format!("{under} has no condition that the claim is about with {} in it", list(&arms))
+        format!("{under} has no condition that the claim selects with {} in it", list(&arms))
     }
 
     pub(super) fn outcome(&self, run: &Run<'a>, asked: &AskedCondition<'a, '_>, decides: bool) -> ClaimOutcome<'a> {
@@ -215,7 +215,7 @@ impl<'a> Question<'a> {
             };
             (lies(fast) != lies(slow)).then(|| {
                 format!(
-                    "it depends on the fork: {} where {} is fast, {} where it is slow",
+                    "the verdict depends on the fork: {} where {} is fast, {} where it is slow",
                     show(fast),
                     run.name(cell.arm()),
                     show(slow)

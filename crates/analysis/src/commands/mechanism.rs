@@ -83,16 +83,16 @@ fn judge(names: [&str; 2], seen: [&Observation; 2]) -> (Likeness, String) {
         (true, Some(at)) => {
             let why = match seen[at].incomplete.first() {
                 Some(why) => why.as_str(),
-                None => "what goes through its ring cannot be assigned to a file",
+                None => "reads through its ring cannot be assigned to a file",
             };
             (Likeness::Unknown, format!("not known: `{}`: {why}", names[at]))
         }
         (true, None) if seen.iter().all(|it| is_idle(&it.named)) => {
-            (Likeness::Unknown, "not known: neither was seen to read or map a named file".to_string())
+            (Likeness::Unknown, "unknown: neither command was observed to read or map a named file".to_string())
         }
         (true, None) => (
             Likeness::Identical,
-            format!("identical in mechanism: each {}, whatever their times say", brief(&seen[0].named)),
+            format!("identical in mechanism: each {}; a difference in time has another cause", brief(&seen[0].named)),
         ),
     }
 }
@@ -223,7 +223,7 @@ fn describe(seen: &Observation) -> String {
         parts.push("sets up a ring (io_uring or AIO), whose reads cannot be assigned to a file".into());
     }
     if seen.named.opens_for_writing > 0 {
-        parts.push("opens for writing too".into());
+        parts.push("also opens it for writing".into());
     }
     parts.push(format!(
         "{}{}, {}; by {}",
@@ -246,7 +246,7 @@ fn brief(access: &Access) -> String {
         (true, true) => format!("{} and {}", of_mappings(access), of_calls(access)),
         (true, false) => of_mappings(access),
         (false, true) => of_calls(access),
-        (false, false) if access.read_calls() > 0 => "reads nothing that is there".into(),
+        (false, false) if access.read_calls() > 0 => "reads no bytes".into(),
         (false, false) => "neither reads nor maps it".into(),
     }
 }
@@ -370,7 +370,7 @@ mod tests {
     fn the_same_reads_are_identical_although_their_number_differs_a_little() {
         let (likeness, says) = judged(reading("read", 65_536, 1000, true), reading("read", 65_536, 1020, true));
         assert_eq!(likeness, Likeness::Identical);
-        assert!(says.contains("whatever their times say") && says.contains("read of 64 KiB"), "{says}");
+        assert!(says.contains("identical in mechanism") && says.contains("read of 64 KiB"), "{says}");
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! being descheduled are in it too, which makes it an upper bound and never an estimate. It says nothing of a switch
 //! that also changes what the program does with the bytes.
 //!
-//! One cost of reading hides in the user time: through a mapping the processor's caches miss while the program works,
-//! and with a system call while the kernel copies. So the least user time among the arms of a condition is taken for
-//! the work of each.
+//! One cost of reading is part of the user time: through a mapping the cache misses happen while the program works, and
+//! with a system call while the kernel copies. So the least user time among the arms of a condition is taken for the
+//! work of each.
 //!
 //! With several threads at work, the time that passed is theirs together: were reading free, the user time would still take
 //! what it takes on so many processors.
@@ -80,7 +80,7 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
     let median = |name: &str| cell.reading(name, SortedValues::median);
     let amplification = match (median("device_read_bytes"), cell.own.state) {
         (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
-        _ => Reading::unavailable("it is known only for states cold and limited"),
+        _ => Reading::unavailable("known only for states cold and limited"),
     };
     CommandFinding {
         id: cell.id,
@@ -174,12 +174,12 @@ fn says(run: &Run, cell: &Cell, time: &Reading<CommandTime>, amplification: &Rea
         ALL.. => "; all of it may be reading".to_string(),
         // Only where both ways were measured is it known what user time either of them has.
         _ if mechanism::both_ways(run, cell) => format!(
-            "; reading is at most {} of what it takes{by}: among ways of reading with this user time, another one makes \
-             it at most {} faster",
+            "; reading takes at most {} of its time{by}: with the same user time, another way of reading makes it at \
+             most {} faster",
             percent(most),
             times(1.0 / (1.0 - most))
         ),
-        _ => format!("; reading is at most {} of what it takes{by}, among ways of reading with this user time", percent(most)),
+        _ => format!("; reading takes at most {} of its time{by}, if the user time stays the same", percent(most)),
     });
     says
 }
@@ -192,7 +192,7 @@ fn in_group(name: &str, cell: &Cell) -> Option<String> {
         cell.count("cgroup_file_bytes").map_or(String::new(), |it| format!(", {} of it pages of files", size(it)));
     let peak = peak.map_or(String::new(), |it| format!(" at most {},", size(it)));
     Some(format!(
-        "{name}, {}: of {} that its processes and their page cache may have they used{peak} {} when it ended{files}",
+        "{name}, {}: {} were allowed for its processes and their page cache; they used{peak} {} when it ended{files}",
         cell.own.state,
         size(limit?),
         size(after?)

@@ -35,7 +35,7 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
     match finding.answer_of {
         AnswerOf::Job => {
             finding.warnings.push(format!(
-                "passes of {passes} said {described}; at the size of the job, {blocks} blocks, it is {now}"
+                "passes of {passes} gave {described}; passes at the size of the job, {blocks} blocks, give {now}"
             ));
             (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
             // The counts are of the rounds, whose answer this is not.
@@ -44,12 +44,13 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
         AnswerOf::Neither => {
             finding.verdict = Verdict::Undecided;
             let why = match pairs < Confirmation::PAIRS {
-                true => format!("too few to decide anything ({} are the least)", Confirmation::PAIRS),
+                true => format!("too few to decide anything (at least {} are needed)", Confirmation::PAIRS),
                 false => format!("between {:.2} and {:.2}, which decides nothing", speedup.ci_low, speedup.ci_high),
             };
             let pairs = count(pairs.into(), "pair", "pairs");
             finding.reason = Some(format!(
-                "passes of {passes} said {described}, and at the size of the job, {blocks} blocks, {pairs} said {now}: {why}"
+                "passes of {passes} gave {described}; at the size of the job, {blocks} blocks, {pairs} gave {now}: \
+                 {why}"
             ));
         }
         AnswerOf::Rounds | AnswerOf::RoundsAndJob => {}
@@ -103,8 +104,8 @@ pub(crate) fn too_small(record: &Record, finding: &Comparison, covered: u64) -> 
         && covered < WINDOWS_LEAST * window;
     (is_planned && is_small).then(|| {
         format!(
-            "a pass covered {}, and read-ahead fetches {} at a time: fewer than {WINDOWS_LEAST} windows do not answer for the \
-             whole file (--budget)",
+            "a pass covered {}, and a read-ahead window is {}: fewer than {WINDOWS_LEAST} windows do not represent the \
+             whole file (try a larger --budget)",
             amount(covered),
             amount(window)
         )

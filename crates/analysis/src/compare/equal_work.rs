@@ -93,12 +93,9 @@ impl Both<'_, '_> {
         differ(a.consume == b.consume, self.per_byte());
         differ(
             a.state == b.state,
-            format!("different starts: the {first} arm starts {}, the {second} arm {}", a.state, b.state),
+            format!("different states: the {first} arm starts {}, the {second} arm {}", a.state, b.state),
         );
-        differ(
-            a.durability == b.durability,
-            format!("a write counts as done at different points: {}", each(&a.durability, &b.durability)),
-        );
+        differ(a.durability == b.durability, format!("the durability differs: {}", each(&a.durability, &b.durability)));
         differ(
             a.block_bytes == b.block_bytes,
             format!("different blocks: {}", each(&schema::Bytes(a.block_bytes), &schema::Bytes(b.block_bytes))),
@@ -109,14 +106,14 @@ impl Both<'_, '_> {
         );
         let (file_a, file_b) = (schema::Bytes(a.file_bytes), schema::Bytes(b.file_bytes));
         differ(a.file_bytes == b.file_bytes, format!("files of different sizes: {}", each(&file_a, &file_b)));
-        differ(a.storage == b.storage, "the arms read from storage with different limits".to_string());
+        differ(a.storage == b.storage, "the arms read from differently limited storage".to_string());
         let memory = |of: &Condition| match of.memory_bytes {
             Some(bytes) => schema::Bytes(bytes).to_string(),
             None => "no limit".to_string(),
         };
         differ(a.memory_bytes == b.memory_bytes, format!("different memory: {}", each(&memory(a), &memory(b))));
         if a.descriptor != b.descriptor {
-            let sentence = format!("threads share the file differently: {}", each(&a.descriptor, &b.descriptor));
+            let sentence = format!("the threads divide the file differently: {}", each(&a.descriptor, &b.descriptor));
             work.warnings.push(sentence);
         }
     }
@@ -186,9 +183,12 @@ impl Both<'_, '_> {
             let is_command = self.arm.own.is_of_commands();
             work.unequal.push(if is_command {
                 format!("{first} and {second} differ in exit code or standard output{rounds}; --anyway compares them")
-            } else { format!(
-                "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was {was}{rounds}"
-            ) });
+            } else {
+                format!(
+                    "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was \
+                 {was}{rounds}"
+                )
+            });
         }
         if let Some((a, b, rounds)) = differing(&|a, b| a.threads == b.threads) {
             let [a, b] = [a.threads, b.threads].map(|threads| count(threads.into(), "thread", "threads"));
@@ -198,7 +198,7 @@ impl Both<'_, '_> {
             && self.baseline.own.state == self.arm.own.state
         {
             let opener = if a.opened { first } else { second };
-            work.unequal.push(format!("only the {opener} arm opened the file within its passes"));
+            work.unequal.push(format!("only the {opener} arm opened the file during its passes"));
         }
     }
 
@@ -223,13 +223,13 @@ impl Both<'_, '_> {
                 work.warnings.push(if share < 0.01 {
                     let none = if a.0 + b.0 == 0.0 { "no byte" } else { "next to nothing" };
                     format!(
-                        "cold, but {none} came from the device for either arm: the file is a hole, or another cache \
-                         below answered"
+                        "cold, but {none} came from the device for either arm: the file is a hole, or a cache below \
+                         the page cache held it"
                     )
                 } else {
                     format!(
-                        "cold, but at most {} of what the arms covered came from the device: the rest is a hole, is \
-                         compressed, or another cache below answered",
+                        "cold, but at most {} of the covered bytes came from the device: the rest is a hole, is \
+                         compressed, or was in a cache below the page cache",
                         percent(share)
                     )
                 });
@@ -241,17 +241,16 @@ impl Both<'_, '_> {
                     ((self.names[1], b), (self.names[0], a))
                 };
                 let never = if less.0 == 0.0 {
-                    format!("the {name} arm never reached the device, although it covered {}", size(less.1))
+                    format!("the {name} arm read nothing from the device, although it covered {}", size(less.1))
                 } else {
                     sentence(name, less)
                 };
-                work.unequal
-                    .push(format!("both should start cold: {never}; for the {other} arm it was {}", size(more.0)));
+                work.unequal.push(format!("both should start cold: {never}; the {other} arm had {}", size(more.0)));
             }
             [Some(_), None] | [None, Some(_)] if self.baseline.own.state == self.arm.own.state => {
                 let unseen = if cells[0].is_none() { self.names[0] } else { self.names[1] };
                 work.warnings
-                    .push(format!("cold, but whether the {unseen} arm's bytes came from the device is unknown"));
+                    .push(format!("cold, but it is unknown how many bytes of the {unseen} arm came from the device"));
             }
             _ => {}
         }
@@ -262,8 +261,8 @@ impl Both<'_, '_> {
         };
         if let (Some(why), Some(_)) = (unseen(self.baseline), unseen(self.arm)) {
             work.warnings.push(format!(
-                "cold, but whether the bytes of either arm came from the device is unknown, and so whether their work was \
-                 equal there: {why}"
+                "cold, but it is unknown how many bytes of either arm came from the device, so equal work cannot be \
+                 checked there: {why}"
             ));
         }
         for (name, seen) in self.names.iter().zip(cells) {
@@ -316,19 +315,19 @@ impl Both<'_, '_> {
         // The last block of a file may be short, and so may every one that a random offset cuts off there.
         if bytes + (says.block_bytes as f64) < 0.99 * expected {
             let [bytes, expected] = amounts(bytes as u64, expected as u64);
-            work.warnings.push(format!("both arms consumed {bytes} of the {expected} that the experiment says"));
+            work.warnings.push(format!("both arms consumed {bytes} instead of the {expected} of the experiment"));
         }
         if says.workload.is_ascending() {
             return;
         }
-        let window = self.said_window(says);
+        let window = self.intended_window(says);
         let ops = median(|tally| tally.ops);
         let [reachable, would] = [own.range.bytes, window].map(|span| uniform_coverage(span, own.block_bytes, ops));
         let whole = if window >= says.file_bytes { "file" } else { "range" };
         if (own.range.bytes as f64) < COVERAGE_SHARE * window as f64 {
             let share = own.range.bytes as f64 / window as f64;
             work.warnings.push(format!(
-                "both arms reach only {} of the {whole} ({} of {}): as many offsets over all of it would have reached \
+                "both arms reach only {} of the {whole} ({} of {}): as many offsets over the whole would have reached \
                  {}, these reached {}",
                 percent(share),
                 size(own.range.bytes as f64),
@@ -348,10 +347,10 @@ impl Both<'_, '_> {
         }
     }
 
-    /// What random offsets are said to spread over. An experiment that names a share of the file speaks of the file, and
-    /// its reader must see the part beside the whole; one that names a number of bytes, or leaves the window to the
-    /// planner, speaks of a working set, and the run says once how large that was.
-    fn said_window(&self, says: &Condition) -> u64 {
+    /// The range that random offsets should cover. An experiment that names a share of the file means the file, and its
+    /// reader must see the part beside the whole; one that names a number of bytes, or leaves the window to the
+    /// planner, means a working set, and the run reports its size once.
+    fn intended_window(&self, says: &Condition) -> u64 {
         let share = match self.run.origin(self.baseline.entry.condition) {
             Some(compare) => compare.range.is_some_and(|range| range.share.is_some()),
             // A record that does not say where its conditions come from.
@@ -419,7 +418,7 @@ fn left_its_state(run: &Run, cell: &Cell) -> Option<String> {
     let faults = cell.count("minor_faults").filter(|_| cell.own.state.is_held() && !cell.own.workload.writes())?;
     (faults > MAPPED_FLOOR.max(MAPPED_SHARE * pages)).then(|| {
         format!(
-            "{} in passes over {} that start {}: pages left the page table during the pass, or were never in it",
+            "{} in passes over {} that start {}: pages left the page table during the pass, or were not in it before",
             count(faults.round() as u64, "minor fault", "minor faults"),
             count(pages.round() as u64, "page", "pages"),
             cell.own.state

@@ -141,7 +141,7 @@ const FACTS: &[Fact] = &[
     },
     Fact {
         of_device: false,
-        // A share from 30 to 60 % weighs as much as a count that doubles, if ticks can tell the two apart.
+        // A share from 30 to 60 % weighs as much as a count that doubles, if the ticks can resolve the difference.
         contrast: |a, b| {
             let difference = (a.system_share? - b.system_share?).abs();
             let error = (0.25 / a.ticks + 0.25 / b.ticks).sqrt();
@@ -173,7 +173,7 @@ fn says_calls(counts: &ArmCounts) -> Option<String> {
 fn says_minor_faults(counts: &ArmCounts) -> Option<String> {
     let faults = counts.minor_faults?;
     let took = whole(faults, "minor fault", "minor faults");
-    // Where faults, not calls, are how bytes were reached, what each one brought is the number to know.
+    // Where bytes were reached by faults and not by calls, the bytes per fault explain the time.
     let by_faults = counts.in_order_by_faults && faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults);
     // Pages that came from the device were major faults.
     let all = faults + counts.major_faults.unwrap_or(0.0);

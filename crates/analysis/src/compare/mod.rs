@@ -94,7 +94,7 @@ fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: u32, timed: u32) 
             let finding = cells::finding(run, cell);
             format!("{} has no valid pass: {}", run.name(cell.arm()), finding.reason.unwrap_or_default())
         }
-        None if pairs > 0 => "no pass did any work that took time".to_string(),
+        None if pairs > 0 => "no pass has a measurable time".to_string(),
         None => "both were measured, but never in the same round".to_string(),
     })
 }

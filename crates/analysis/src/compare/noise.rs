@@ -41,7 +41,8 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
     if !is_beyond {
         finding.verdict = Verdict::Undecided;
         finding.reason = Some(format!(
-            "the speedup lies between {:.2} and {:.2}, and in state {state} the same arm, measured twice, differs by up to {}",
+            "the speedup lies between {:.2} and {:.2}, not wholly beyond the noise floor: in state {state} one arm \
+             measured twice differs by up to {}",
             speedup.ci_low,
             speedup.ci_high,
             times(1.0 + width)

@@ -17,7 +17,7 @@ use super::{
     threads::Threads,
 };
 
-/// What is a smaller share of the larger account is not worth a clause.
+/// Components with a smaller share of the larger breakdown are not listed.
 const SHOWN: f64 = 0.02;
 
 pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreakdown, String> {
@@ -60,7 +60,7 @@ pub(super) fn measured_ns(cell: &Cell) -> Option<f64> {
     Some(per_op * cell.median_of(|tally| tally.ops)?)
 }
 
-/// Puts the account of both arms in the place of the counted facts, where both have one.
+/// Replaces the counted facts by the cost breakdowns of both arms, where both have one.
 pub(crate) fn explain(
     run: &Run,
     compared: &mut Compared,
@@ -78,8 +78,8 @@ pub(crate) fn explain(
     compared.finding.explanation = Some(sentence([baseline, arm], &names, decided));
 }
 
-/// Of the difference between two measured times, the share that the accounts come to: 1 when their difference is the
-/// measured one, less by what is missing, and less by what is too much.
+/// Of the difference between two measured times, the share that the cost breakdowns explain: 1 when their difference is
+/// the measured one, less by what is missing, and less by what is too much.
 pub(super) fn explained_share([(a, measured_a), (b, measured_b)]: [(f64, f64); 2]) -> Option<f64> {
     let measured = measured_a - measured_b;
     let share = 1.0 - ((a - b) - measured).abs() / measured.abs();

@@ -36,7 +36,8 @@ impl Known {
             Some(fill) => match self.fills.iter().find(|it| it.fill == fill) {
                 Some(it) => Ok((&it.costs, it.calibrated_bytes)),
                 None => Err(format!(
-                    "the folios of fill {fill} were not calibrated; `faultline run FILE -e calibrate --fill {}` does it",
+                    "the folios of fill {fill} were not calibrated; `faultline run FILE -e calibrate --fill {}` \
+                     calibrates them",
                     fill.to_string().replace(' ', "")
                 )),
             },
@@ -157,7 +158,7 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let (like, here) = dearest.ok_or_else(|| {
         let bytes = folio_bytes.unwrap_or((pages_per_fault * page_bytes as f64) as u64);
         format!(
-            "folios of {0} were not calibrated; `faultline run FILE -e calibrate --fill written={1}` does it",
+            "folios of {0} were not calibrated; `faultline run FILE -e calibrate --fill written={1}` calibrates them",
             Bytes(bytes),
             Bytes(bytes).exact().replace(' ', "")
         )

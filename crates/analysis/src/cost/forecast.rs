@@ -214,9 +214,9 @@ fn kin(own: &[PredictedCell], kind: Kind) -> Option<(SortedValues, bool)> {
     of_fill.map(|it| (it, true)).or_else(|| Some((of(None)?, false)))
 }
 
-/// Where 90 % of the errors lie that the costs have for the run's own cells, as logarithms of measured over predicted. The
-/// estimate is the sum of the terms, which is not corrected: where nearly all errors lie on one side of it, it is an end of
-/// its interval.
+/// Where 90 % of the errors lie that the costs have for the run's own cells, as logarithms of measured over predicted.
+/// The estimate is the sum of the components, which is not corrected: where nearly all errors lie on one side of it, it
+/// is an end of its interval.
 fn errors(own: &[PredictedCell], kind: Kind) -> Option<Errors> {
     let (sample, alike) = kin(own, kind)?;
     let (low, high) = (sample.quantile(0.05), sample.quantile(0.95));
@@ -262,22 +262,25 @@ fn described(own: &[PredictedCell], of: Kind) -> Vec<String> {
     };
     let Some(Errors { cells, alike, lean, .. }) = errors(own, of) else {
         return vec![format!(
-            "The run has too few cells {kind} to show how far off the costs are, so the interval is a factor of {UNKNOWN} either \
-             way, before it is widened for anything else"
+            "The run has too few cells {kind} to show the error of the unit costs, so the interval is a factor of \
+             {UNKNOWN} in each direction, before other causes widen it"
         )];
     };
     let fill = of.fill.filter(|_| alike).map_or_else(String::new, |fill| format!(" after fill {fill}"));
     let from = format!(
-        "The interval holds the estimate, and is where 90 % of the run's own {} cells {kind}{fill} lay around what the same \
-         costs predict for them; cells whose block was calibrated are none of them",
+        "The interval contains the estimate and spans the middle 90 % of the prediction errors of the run's own {} \
+         cells {kind}{fill}; cells whose block size was calibrated are not among them",
         thousands(cells as u64)
     );
     let lean = lean.map(|lean| {
         let (measured, end) = match lean {
-            Lean::TooShort => ("longer", "shortest"),
-            Lean::TooLong => ("shorter", "longest"),
+            Lean::TooShort => ("longer", "lower"),
+            Lean::TooLong => ("shorter", "upper"),
         };
-        format!("Nearly all of these cells took {measured} than predicted, so the estimate is the {end} time of its interval")
+        format!(
+            "Nearly all of these cells took {measured} than predicted, so the estimate is the {end} end of the \
+             interval"
+        )
     });
     std::iter::once(from).chain(lean).collect()
 }
@@ -296,34 +299,34 @@ fn remarks(
         let hold = percent(resident_share);
         remarks.push(match asked.workload {
             Workload::Random => format!(
-                "{memory} of memory hold {hold} of a file of {file}; {} of the places are expected to come from the device",
+                "{memory} of memory hold {hold} of a file of {file}; {} of the random reads are expected to come from \
+                 the device",
                 percent(1.0 - resident_share)
             ),
             _ => format!(
-                "{memory} of memory hold {hold} of a file of {file}; in ascending order each page is evicted before it is \
-                 read again, so all of it is expected to come from the device in each pass"
+                "{memory} of memory hold {hold} of a file of {file}; in a repeated scan each page is evicted before it \
+                 is read again, so each pass is expected to read the whole file from the device"
             ),
         });
     }
     if asked.file_bytes > reached && asked.workload == Workload::Random && answered {
         remarks.push(format!(
-            "the calibration reached over {}; a file of {file} misses the TLB and the caches more often, so the interval \
-             is widened",
+            "the calibration covered {}; a file of {file} has more TLB and cache misses, so the interval is widened",
             Bytes(reached)
         ));
     }
     if asked.threads > 1 && answered {
         let cpus = record.environment.cpus;
         remarks.push(format!(
-            "unit costs are of one thread: {} are expected to share the work on {cpus} CPUs without getting in each other's \
-             way, which is the least it takes; the interval is widened",
+            "unit costs are of one thread: {} are assumed to share the work on {cpus} CPUs without contention, which \
+             gives the shortest possible time; the interval is widened",
             thousands(u64::from(asked.threads))
         ));
     }
     if resident_share < 1.0
         && let Some(device) = record.target.device.value()
     {
-        remarks.push(format!("the device is the {} of that run", device.name));
+        remarks.push(format!("the device is assumed to be the {} of that run", device.name));
     }
     remarks
 }

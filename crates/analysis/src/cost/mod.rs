@@ -22,7 +22,8 @@ pub use fills::{faults_on, fit_fills};
 pub use fit::fit;
 pub use forecast::{ForecastQuestion, forecast};
 
-/// All that follows from the record's calibration, if it has one; and the comparisons with their accounts in words.
+/// All that follows from the record's calibration, if it has one; and the comparisons with their cost breakdowns in
+/// words.
 pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     let calibration = run.record.calibration.value()?;
     let known = Known::of(calibration, run.page_bytes());

@@ -55,10 +55,10 @@ pub(crate) struct PassCounts {
     pub(crate) device_requests: Option<f64>,
 }
 
-/// The terms of a pass, or why there are none.
+/// The components of a pass, or why there are none.
 pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
     if pass.condition.workload.writes() {
-        return Err("writing is not in the model".into());
+        return Err("the model does not include writing".into());
     }
     let condition = pass.condition;
     if pass.arm.runtime != "native" {
@@ -71,13 +71,13 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
         return Err("the device is throttled, and was calibrated as it is".into());
     }
     if !matches!(condition.consume, Consume::Sum | Consume::Touch) || condition.consumed_percent != 100 {
-        return Err(format!("what {} does with bytes was not calibrated", condition.consume));
+        return Err(format!("consume {} was not calibrated", condition.consume));
     }
     if !matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked) {
-        return Err(format!("in state {} it is not known where pages are", condition.state));
+        return Err(format!("in state {} it is unknown where the pages are", condition.state));
     }
     if condition.state == State::Locked && pass.capacity() < 1.0 {
-        return Err("memory does not hold what would have to be locked in it".into());
+        return Err("memory is too small to lock the range".into());
     }
     let mut sum = Adding { costs, pass, components: Vec::new() };
     match pass.arm.method.as_str() {
@@ -91,10 +91,10 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
         other => return Err(format!("{other} was not calibrated")),
     }
     let finite = sum.components.iter().all(|it| it.ns.is_finite() && it.ns >= 0.0);
-    if finite { Ok(sum.components) } else { Err("its costs are no finite number".into()) }
+    if finite { Ok(sum.components) } else { Err("the costs are not finite".into()) }
 }
 
-/// How many of `places` are met by `draws` at random.
+/// How many of `places` are reached by `draws` at random.
 fn met(places: f64, draws: f64) -> f64 {
     if places <= 1.0 { places.min(draws) } else { places * -(draws * (-1.0 / places).ln_1p()).exp_m1() }
 }
@@ -212,7 +212,7 @@ impl Adding<'_> {
     fn mapping(&mut self) -> Result<(), String> {
         let advice = self.pass.arm.word("advice");
         if !matches!(advice, "normal" | "random" | "sequential" | "") {
-            return Err(format!("what advice {advice} does was not calibrated"));
+            return Err(format!("advice {advice} was not calibrated"));
         }
         self.in_place()?;
         let costs = self.costs;

@@ -127,7 +127,7 @@ impl CellOfRun {
         let usable = |it: &Comparison| of_rounds(it).filter(|_| it.pairs >= LEAST_PAIRS);
         let speedup = comparison.and_then(usable).ok_or_else(|| {
             let reason = comparison.and_then(|it| it.reason.clone());
-            reason.unwrap_or_else(|| "nothing was compared with it".to_string())
+            reason.unwrap_or_else(|| "no arm was compared with it".to_string())
         });
         CellOfRun {
             presence: presence(cell),

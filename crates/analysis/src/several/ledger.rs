@@ -68,7 +68,7 @@ impl Claims {
     }
 
     /// Whether a run asks a claim under all that its study asks it under. Older records do not say what was left out;
-    /// for other experiments the record's own word is all there is.
+    /// for other experiments there is only the record's own statement.
     fn asks_all(&self, experiment: &Experiment, id: &str) -> bool {
         let written = self.built_in.iter().find(|it| it.name == experiment.name);
         let claim = experiment.claims.iter().find(|it| it.id == id);
@@ -85,7 +85,7 @@ impl Claims {
     /// Takes in a run, in whatever order they come. `run` is what the record is loaded by.
     pub fn add(&mut self, run: &str, record: &Record, answers_for: &MadeOn) {
         let experiment = &record.experiment;
-        let settled = |claim: &Claim| {
+        let decided = |claim: &Claim| {
             self.entries.iter().any(|Entered { rank, asked, entry }| {
                 (&entry.claim.study, &entry.title) == (&experiment.name, &experiment.title)
                     && asked == claim
@@ -95,7 +95,7 @@ impl Claims {
             })
         };
         // An older run adds nothing to what a newer one decided.
-        if experiment.claims.iter().all(settled) {
+        if experiment.claims.iter().all(decided) {
             return;
         }
         for (claim, asked) in crate::analyze(record).claims.into_iter().zip(&experiment.claims) {
@@ -153,9 +153,9 @@ impl Claims {
     }
 }
 
-/// Whether two runs speak of one claim. Two files of experiments may have one name, and claims of one id and wording: their
-/// titles, and what they ask, tell them apart. What the runs measured does not, because options change that. A study that is
-/// built in is one, however it was worded.
+/// Whether two runs have the same claim. Two files of experiments may have one name, and claims of one id and wording:
+/// their titles, and what they ask, distinguish them. What the runs measured does not, because options change that. A
+/// study that is built in is one, however it was worded.
 fn is_same(built_in: &[Experiment], one: &Entered, other: &Entered) -> bool {
     let (claim, same) = (&one.entry.claim, &other.entry.claim);
     (&claim.study, &claim.id) == (&same.study, &same.id)

@@ -41,10 +41,10 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
         }
     }
     if cells.is_empty() {
-        not_comparable.push("they have no measured cell in common".into());
+        not_comparable.push("the runs have no measured cell in common".into());
     }
     if first.0 == second.0 {
-        not_comparable.push(format!("both are the run {}", first.0.id));
+        not_comparable.push(format!("both sides are the run {}", first.0.id));
     }
     RunComparison {
         first: first.0.id.clone(),
@@ -240,7 +240,7 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     let (ours, theirs) = (per_op(&a), per_op(&b));
     if (ours - theirs).abs() > ALIKE * ours.max(theirs) {
         let [ours, theirs] = [ours, theirs].map(size);
-        return Some(format!("{name} consumed {ours} of each block in one run, {theirs} in the other"));
+        return Some(format!("{name} consumed {ours} of each block in one run and {theirs} in the other"));
     }
     let workload = own(first.1).workload;
     // Files of faultline's own hold random bytes, of another seed other ones; random offsets are of a seed too.
@@ -250,8 +250,8 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     }
     let (ours, theirs) = (only_checksum(&a)?, only_checksum(&b)?);
     (ours != theirs).then(|| match workload {
-        Workload::Command => format!("{name} did not print and exit in one run as it did in the other"),
-        _ => format!("{name} found other bytes in one run than in the other: checksums {ours} and {theirs}"),
+        Workload::Command => format!("{name} differs in output or exit code between the runs"),
+        _ => format!("{name} read different bytes in the two runs: checksums {ours} and {theirs}"),
     })
 }
 

@@ -8,8 +8,8 @@
 //!   at most one rank.
 //! * *Few rounds.* Ranks alone cannot give 95 % with fewer than six values; up to there the interval is stretched to
 //!   what Student's t gives, if that is wider. One value has no interval at all.
-//! * *The estimator flatters itself.* `cargo run --release -p faultline-analysis --example coverage` counts how often
-//!   each candidate's interval holds the truth; `docs/METHODOLOGY.md` has the table and the decision.
+//! * *The estimator's intervals are too narrow.* `cargo run --release -p faultline-analysis --example coverage` counts
+//!   how often each candidate's interval holds the truth; `docs/METHODOLOGY.md` has the table and the decision.
 //!
 //! What remains: noise that depends on the arm and comes in spells longer than a round looks like a difference. The A/A
 //! control shows its size.

@@ -52,8 +52,8 @@ fn foreign(run: &Run) -> Option<String> {
     (foreign > FOREIGN_BYTES && foreign > FOREIGN * own).then(|| {
         let device = run.record.target.device.value().map_or("the disk", |it| it.name.as_str());
         format!(
-            "others used {device} during the {} passes that wait for it: {} read and {} written, beside the passes' own {}; \
-             their times have that in them",
+            "other processes used {device} during the {} passes that use it: {} read and {} written, besides the \
+             passes' own {}; this is part of the measured times",
             thousands(passes),
             size(read),
             size(written),
@@ -75,8 +75,8 @@ fn at_the_ceiling(run: &Run) -> Option<String> {
     let &(most, first) = reached.first()?;
     let more = if reached.len() > 1 { format!(" and {} more", reached.len() - 1) } else { String::new() };
     Some(format!(
-        "at the device's ceiling: {} with {} of it ({}){more}; there the device was measured, and a faster way to reach the \
-         bytes would not show",
+        "at the device's ceiling: {} with {} of it ({}){more}; such cells measure the device, and a faster method \
+         would show no difference",
         run.name(first.arm()),
         percent(most),
         run.label(first)
@@ -103,8 +103,8 @@ fn moved(record: &Record) -> Option<String> {
     }
     (lost > 0).then(|| {
         format!(
-            "pages of the file left the page cache during {} of {} passes that should have kept them (up to {}); those passes \
-             do not count, and who pushes pages out is still there: memory pressure, another program, or a reclaim scheme",
+            "pages of the file left the page cache during {} of {} passes that need them there (up to {}); those \
+             passes do not count. The cause may persist: memory pressure, another program, or a reclaim scheme",
             thousands(lost),
             thousands(all),
             thousands(most)
@@ -120,8 +120,8 @@ fn uneven_starts(record: &Record) -> Option<String> {
     let (least, most) = pages(u64::min).zip(pages(u64::max))?;
     (changed > 0 && least != most).then(|| {
         format!(
-            "in state as-is the residency changed during {} of {} passes, which began with {} to {} resident pages: they did \
-             not all start alike",
+            "in state as-is the residency changed during {} of {} passes, which began with {} to {} resident pages: \
+             their starting states differ",
             thousands(changed as u64),
             thousands(as_is.len() as u64),
             thousands(least),
@@ -135,8 +135,8 @@ fn reclaimed(record: &Record) -> Option<String> {
     let scheme = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action))?;
     let quota = scheme.quota_bytes_per_s.map(|rate| format!(", up to {}/s", rough_size(rate))).unwrap_or_default();
     Some(format!(
-        "the kernel pushes out by itself what nobody touched for {:.0} s{quota} (DAMON scheme {:?} of kdamond.{}): pages of the \
-         file can leave the cache between passes, and memory that was idle comes back slower",
+        "the kernel reclaims memory that was not accessed for {:.0} s{quota} (DAMON scheme {:?} of kdamond.{}): pages \
+         of the file can leave the page cache between passes, and idle memory becomes slower to access",
         scheme.idle_s, scheme.action, scheme.kdamond
     ))
 }

@@ -32,8 +32,8 @@ pub(crate) fn warning(within: &[WithinCpuCache]) -> Option<String> {
     let widest = within.iter().max_by_key(|it| it.range_bytes)?;
     let conditions = count(within.len() as u64, "condition reads", "conditions read");
     Some(format!(
-        "{conditions} at most {} of the file, which fits into the processor's last-level cache of {}: it may have answered \
-         instead of memory. All arms are alike in that; a larger range answers for memory",
+        "{conditions} at most {} of the file, which fits into the CPU's last-level cache of {}: reads may have hit \
+         this cache instead of memory. This holds for all arms; use a larger range to measure memory",
         size(widest.range_bytes as f64),
         size(widest.cache_bytes as f64)
     ))

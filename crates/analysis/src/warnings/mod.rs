@@ -1,4 +1,4 @@
-//! What a reader must know of the whole run before believing any of it.
+//! Warnings about the whole run, to be read before its results.
 
 pub(crate) mod around;
 pub(crate) mod cpu_cache;
@@ -50,7 +50,7 @@ fn wide_noise(floors: &[StateNoise]) -> Option<String> {
         wide.filter_map(|it| Some(format!("{} in state {}", it.floor.width()?, it.state))).collect();
     (!wide.is_empty()).then(|| {
         format!(
-            "the noise floor is {}: the same arm, measured twice, differed by more than the margin of {}",
+            "the noise floor is {}: one arm measured twice differed by more than the margin of {}",
             wide.join(", "),
             percent(MARGIN)
         )
@@ -61,7 +61,7 @@ fn wide_noise(floors: &[StateNoise]) -> Option<String> {
 fn rejected_controls(floor: &NoiseFloor) -> Option<String> {
     let (n, rejected) = (floor.pairs, floor.rejected);
     (rejected > 0 && chance_of_at_least(rejected, n, 0.05) < 0.01).then(|| {
-        format!("{rejected} of {n} A/A controls differ from themselves: intervals of this run are too narrow here")
+        format!("{rejected} of {n} A/A controls differ from their baseline, which is the same arm: the intervals of this run are too narrow")
     })
 }
 
@@ -81,7 +81,7 @@ fn stolen_time(record: &Record) -> Option<String> {
     Some(format!("{} of the CPU time was stolen by the hypervisor during the run", percent(*share)))
 }
 
-/// Of what was skipped, a reader must know nothing but that.
+/// Skipped conditions cause no other warning.
 fn measured<'r, 'a>(run: &'r Run<'a>) -> impl Iterator<Item = &'r Cell<'a>> {
     run.cells.iter().filter(|it| !it.passes.is_empty())
 }
@@ -101,7 +101,7 @@ fn sparse(record: &Record) -> Option<String> {
     let target = &record.target;
     (target.allocated_bytes < target.bytes).then(|| {
         format!(
-            "the file has holes, or is compressed: {} of {} are allocated, and holes never reach the device",
+            "the file has holes, or is compressed: {} of {} are allocated, and reads of holes do not reach the device",
             size(target.allocated_bytes as f64),
             size(target.bytes as f64)
         )
@@ -114,7 +114,7 @@ fn read_ahead(run: &Run) -> Option<String> {
     let usual = READ_AHEAD_BYTES / READ_AHEAD_FACTOR..=READ_AHEAD_BYTES * READ_AHEAD_FACTOR;
     (cold && !usual.contains(&bytes)).then(|| {
         format!(
-            "read-ahead is {} on this device (usually {}): cold reads depend on it, above all random ones through a \
+            "read-ahead is {} on this device (usually {}): cold reads depend on it, most of all random reads through a \
              mapping without advice",
             size(bytes as f64),
             size(READ_AHEAD_BYTES as f64)
@@ -128,8 +128,8 @@ fn small_window(run: &Run) -> Option<String> {
     let widest = measured(run).map(|it| it.own.range.bytes).chain(again).max()?;
     ((widest as f64) < 0.9 * file as f64).then(|| {
         format!(
-            "no pass touched more than {} of the file's {}: what fits a cache or a memory limit there need not fit \
-             for the whole file",
+            "no pass touched more than {} of the file's {}: this part may fit into a cache or a memory limit where the \
+             whole file does not",
             size(widest as f64),
             size(file as f64)
         )
@@ -142,7 +142,8 @@ fn half_calibrated(record: &Record) -> Option<String> {
     let (first, missing) = (calibration.missing.first()?, calibration.missing.len());
     let all = calibration.points.len() + missing;
     Some(format!(
-        "unit costs rest on {} of {all} things: {missing} could not be measured (the first: {first})",
+        "unit costs are based on {} of {all} calibrated operations: {missing} could not be measured (the first: \
+         {first})",
         all - missing
     ))
 }
@@ -160,7 +161,7 @@ fn loose_throttle(run: &Run) -> Option<String> {
     });
     let (cell, rate, allowed) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
     Some(format!(
-        "the I/O throttle of {:.1} MB/s was not kept: {} was given {:.1} MB/s ({})",
+        "the I/O throttle of {:.1} MB/s was exceeded: {} got {:.1} MB/s ({})",
         allowed / 1e6,
         run.name(cell.arm()),
         rate / 1e6,

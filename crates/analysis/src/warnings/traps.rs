@@ -33,7 +33,7 @@ fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     let cause =
         if is_read_ahead(run, worst.1.cell, worst.0) { ": read-ahead fetched bytes that were not used" } else { "" };
     Some(format!(
-        "{:.1} bytes came from the device for each byte that {} used ({label}){cause}",
+        "{:.1} bytes were read from the device for each byte that {} used ({label}){cause}",
         worst.0,
         run.name(&entry.arm)
     ))
@@ -78,7 +78,7 @@ fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     }
     let first = idle.first()?;
     Some(format!(
-        "an advice changed nothing that was counted (faults, bytes from the device): {first}{}",
+        "an advice changed none of the counts (faults, bytes from the device): {first}{}",
         match idle.len() {
             1 => String::new(),
             more => format!(" and {} more", more - 1),
@@ -118,7 +118,7 @@ fn other_folios(run: &Run, counted: &[CountedFinding]) -> Option<String> {
         (small < large).then(|| {
             format!(
                 "arms of one condition filled the cache with folios of different sizes: order {small} for {}, order \
-                 {large} for {} ({}); what they cost later differs with them",
+                 {large} for {} ({}); the cost of later passes depends on these sizes",
                 run.name(&small_entry.arm),
                 run.name(&large_entry.arm),
                 run.labels.label(condition)
@@ -131,8 +131,8 @@ fn lossy(run: &Run, counted: &[CountedFinding]) -> Option<String> {
     let worst = counted.iter().max_by_key(|it| it.lost_events).filter(|it| it.lost_events > 0)?;
     let passes = counted.iter().filter(|it| it.lost_events > 0).count();
     Some(format!(
-        "{} of {} counted passes had more events than their rings could hold: their histograms are a part of the truth (most \
-         in {}: {} lost); totals are exact all the same",
+        "{} of {} counted passes had more events than their rings could hold: their histograms are incomplete (most in \
+         {}: {} lost); totals are exact",
         passes,
         counted.len(),
         cell(run, worst).map_or("an unknown arm", |it| run.name(&it.arm)),

@@ -27,11 +27,15 @@ fn shared_disk(state: State, read_mib: f64, written_mib: f64) -> Lab {
 
 #[test]
 fn others_at_the_disk_are_named_with_what_they_moved() {
-    let says = warned(&shared_disk(State::Cold, 6.0, 2.0), "others used vda").unwrap();
+    let says = warned(&shared_disk(State::Cold, 6.0, 2.0), "other processes used vda").unwrap();
     assert!(says.contains("20 passes") && says.contains("120 MiB read and 40 MiB written"), "{says}");
     assert!(says.contains("own 1.25 GiB"), "{says}");
-    assert_eq!(warned(&shared_disk(State::Cold, 2.0, 1.0), "others used"), None, "below a twentieth");
-    assert_eq!(warned(&shared_disk(State::Cached, 60.0, 60.0), "others used"), None, "nobody waits for the disk");
+    assert_eq!(warned(&shared_disk(State::Cold, 2.0, 1.0), "other processes used"), None, "below a twentieth");
+    assert_eq!(
+        warned(&shared_disk(State::Cached, 60.0, 60.0), "other processes used"),
+        None,
+        "nobody waits for the disk"
+    );
 }
 
 #[test]
@@ -40,7 +44,7 @@ fn a_disk_whose_counters_are_missing_accuses_nobody() {
     for sample in &mut lab.record.samples {
         sample.readings.insert("disk_write_bytes".into(), Reading::unavailable("no block device"));
     }
-    assert_eq!(warned(&lab, "others used"), None);
+    assert_eq!(warned(&lab, "other processes used"), None);
 }
 
 #[test]

@@ -159,11 +159,11 @@ fn an_interval_across_an_edge_and_few_rounds_decide_nothing() {
     lab.record.samples.retain(|sample| sample.round < 4);
     let mut once = timed(FASTER, 20_000.0, 10_000.0);
     once.record.samples.retain(|sample| sample.round < 1);
-    assert_eq!(only(&once).reason, "only 1 round; 5 are the least that decide anything");
+    assert_eq!(only(&once).reason, "only 1 round; at least 5 are needed to decide anything");
     check(
         &lab,
         expect![[r#"
-        it undecided: mmap faster than read: here 2.00x [2.00, 2.00]; only 4 rounds; 5 are the least that decide anything
+        it undecided: mmap faster than read: here 2.00x [2.00, 2.00]; only 4 rounds; at least 5 are needed to decide anything
           scan 64 KiB cached: 2.00 undecided (decides)
     "#]],
     );
@@ -236,9 +236,9 @@ fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
     check(
         &duel(&cpu("user"), spends(80.0, 9.0), spends(39.9, 9.0)),
         expect![[r#"
-        it holds: less user time with mmap than with read: here 2.01x [1.52, 2.65]; passes are short for the kernel's ticks, so the user time of all 10 rounds together was taken
-          scan 64 KiB cached: 2.01 holds (decides)
-    "#]],
+            it holds: less user time with mmap than with read: here 2.01x [1.52, 2.65]; single passes are too short for the kernel's ticks, so the user time of all 10 rounds together is compared
+              scan 64 KiB cached: 2.01 holds (decides)
+        "#]],
     );
     // A tick in every third pass: the sums tell.
     let ticks = |every: u32| {
@@ -249,22 +249,22 @@ fn cpu_time_is_compared_round_by_round_and_coarse_time_by_its_sum() {
     check(
         &duel(&cpu("system"), spends(0.0, 40.0), ticks(3)),
         expect![[r#"
-        it holds: less system time with mmap than with read: here 25.0x [7.89, 79.2]; passes are short for the kernel's ticks, so the system time of all 10 rounds together was taken
-          scan 64 KiB cached: 25.00 holds (decides)
-    "#]],
+            it holds: less system time with mmap than with read: here 25.0x [7.89, 79.2]; single passes are too short for the kernel's ticks, so the system time of all 10 rounds together is compared
+              scan 64 KiB cached: 25.00 holds (decides)
+        "#]],
     );
     check(
         &duel(&cpu("system"), ticks(2), ticks(3)),
         expect![[r#"
-        it undecided: less system time with mmap than with read: here 1.25x [0.27, 5.70]; the interval crosses the margin of 5 %; passes are short for the kernel's ticks, so the system time of all 10 rounds together was taken
-          scan 64 KiB cached: 1.25 undecided (decides)
-    "#]],
+            it undecided: less system time with mmap than with read: here 1.25x [0.27, 5.70]; the interval crosses the margin of 5 %; single passes are too short for the kernel's ticks, so the system time of all 10 rounds together is compared
+              scan 64 KiB cached: 1.25 undecided (decides)
+        "#]],
     );
     check(
         &duel(&cpu("system"), spends(0.0, 40.0), spends(1.0, 0.0)),
         expect![[r#"
-        it undecided: too coarse: the kernel's ticks saw 0 ms of system time in all 10 passes together
-    "#]],
+            it undecided: too coarse: the kernel's ticks counted 0 ms of system time in all 10 passes together
+        "#]],
     );
 }
 
@@ -343,9 +343,9 @@ fn pages_per_fault_are_held_against_a_number() {
     check(
         &duel(&claim("at-most = 16.0"), nothing, wavering),
         expect![[r#"
-        it undecided: pages per fault of mmap: claimed at most 16.0, here 16.0 [15.6, 16.4]; the interval lies on both sides of what was claimed
-          scan 64 KiB cached: 15.99 undecided (decides)
-    "#]],
+            it undecided: pages per fault of mmap: claimed at most 16.0, here 16.0 [15.6, 16.4]; the interval contains the claimed value
+              scan 64 KiB cached: 15.99 undecided (decides)
+        "#]],
     );
     check(
         &duel("arm = \"mmap\"\nexpect = { at-most = 20000.0 }", nothing, nothing),
@@ -468,24 +468,24 @@ fn conditions_that_could_not_be_run_are_named_and_decide_nothing() {
     let mut lab = sizes([(2.0, 0.0); 4]);
     lab.record.samples.retain(|sample| sample.cell >= 4);
     for cell in 0..4 {
-        lab.record.cells[cell].skipped = Some("reads cannot be held back: the disk is unknown".into());
+        lab.record.cells[cell].skipped = Some("reads cannot be throttled: the disk is unknown".into());
     }
     check(
         &lab,
         expect![[r#"
-            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (scan 1 KiB cached, scan 4 KiB cached): reads cannot be held back: the disk is unknown
+            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (scan 1 KiB cached, scan 4 KiB cached): reads cannot be throttled: the disk is unknown
               scan 16 KiB cached: 2.00 holds (decides)
               scan 64 KiB cached: 2.00 holds (decides)
         "#]],
     );
     lab.record.samples.clear();
     for cell in 4..8 {
-        lab.record.cells[cell].skipped = Some("reads cannot be held back: the disk is unknown".into());
+        lab.record.cells[cell].skipped = Some("reads cannot be throttled: the disk is unknown".into());
     }
     check(
         &lab,
         expect![[r#"
-        it not testable here: reads cannot be held back: the disk is unknown
+        it not testable here: reads cannot be throttled: the disk is unknown
     "#]],
     );
     // One arm of two: the reason is its own.
@@ -612,9 +612,9 @@ fn unequal_work_decides_nothing() {
     check(
         &lab,
         expect![[r#"
-        faster undecided: mmap faster than read (quarter): published 1.35x, here 0.80x [0.80, 0.80]; what happens to each byte differs: read (quarter) sum-bytes (all bytes, one at a time), mmap sum (all bytes, as wrapping 64-bit little-endian words); they spend 0.48 and 0.12 ns of user time on a byte; the read (quarter) arm consumed 8.39 MB of 34 MB; decided as published: nothing corrected was run
-          scan 32 KiB cached, as published: 0.80 undecided (decides)
-    "#]],
+            faster undecided: mmap faster than read (quarter): published 1.35x, here 0.80x [0.80, 0.80]; what happens to each byte differs: read (quarter) sum-bytes (all bytes, one at a time), mmap sum (all bytes, as wrapping 64-bit little-endian words); they spend 0.48 and 0.12 ns of user time on a byte; the read (quarter) arm consumed 8.39 MB of 34 MB; decided by the published variant: no corrected variant was run
+              scan 32 KiB cached, as published: 0.80 undecided (decides)
+        "#]],
     );
     // In the corrected form the ratio is no number either.
     let mut lab = study(STUDIED);
@@ -656,7 +656,7 @@ fn what_was_not_part_of_the_run_is_not_testable_here() {
     check(
         &lab,
         expect![[r#"
-            faster not testable here: the comparison "cached" has no condition that the claim is about with mmap and read in it
+            faster not testable here: the comparison "cached" has no condition that the claim selects with mmap and read in it
         "#]],
     );
     let mut lab = study(STUDIED);
@@ -787,9 +787,9 @@ fn a_figure_without_a_number_says_why() {
     };
     assert_eq!(
         why(&figure("s", "quarter", "read", "")),
-        ["a number", "2 conditions fit; the figure does not say which"]
+        ["a number", "the figure selects 2 conditions and must select one"]
     );
-    assert_eq!(why(&figure("s", "read", "quarter", CACHED)), ["no condition of this run fits"; 2]);
+    assert_eq!(why(&figure("s", "read", "quarter", CACHED)), ["this run has no condition that the figure selects"; 2]);
     assert_eq!(why(&figure("times faster", "quarter", "read", CACHED)), ["the arm is the baseline itself"; 2]);
     let with = |unit: &str, change: &dyn Fn(&mut Lab)| {
         let mut lab = study(&format!(
@@ -799,7 +799,7 @@ fn a_figure_without_a_number_says_why() {
         change(&mut lab);
         why(&lab.analyze().figures[0])
     };
-    let unnamed = "the experiment names no arm for it";
+    let unnamed = "the experiment names no arm for this figure";
     assert_eq!(with("s", &|_| ()), [unnamed, "a number"]);
     let skip = |lab: &mut Lab| {
         lab.record.samples.clear();
@@ -818,7 +818,7 @@ fn a_figure_without_a_number_says_why() {
     };
     assert_eq!(
         with("user s", &idle),
-        [unnamed, "too coarse: the kernel's ticks saw 0 ms of user time in all 10 passes together"]
+        [unnamed, "too coarse: the kernel's ticks counted 0 ms of user time in all 10 passes together"]
     );
     let one = |lab: &mut Lab| lab.record.samples.retain(|sample| sample.round == 0);
     assert_eq!(with("s", &one), [unnamed, "a single pass has no interval"]);

@@ -1,4 +1,5 @@
-//! Unit costs, accounts, predictions and forecasts: worlds whose costs are known, and records that were measured.
+//! Unit costs, cost breakdowns, predictions and forecasts: worlds whose costs are known, and records that were
+//! measured.
 
 use proptest::{collection::vec, prelude::*};
 use schema::{
@@ -239,7 +240,7 @@ impl Folios {
         1.0 + 0.3 / self.pages
     }
 
-    /// A place that the TLB does not know takes longer where pages are small.
+    /// A place that misses the TLB takes longer where pages are small.
     fn random_place(self) -> f64 {
         WORLD.random_place + 60.0
     }
@@ -836,8 +837,8 @@ fn threads_share_the_work_and_the_answer_says_that_this_is_the_least() {
     }
     assert!(four.arms.iter().all(|it| it.condition.threads == 4));
     assert_eq!(four.arms.iter().filter(|it| it.seconds.value().is_some()).count(), 2);
-    assert!(four.remarks.iter().any(|it| it.contains("the least it takes")), "{:?}", four.remarks);
-    assert!(!one.remarks.iter().any(|it| it.contains("the least it takes")));
+    assert!(four.remarks.iter().any(|it| it.contains("the shortest possible time")), "{:?}", four.remarks);
+    assert!(!one.remarks.iter().any(|it| it.contains("the shortest possible time")));
 }
 
 /// What the first arm of a question takes in the planted world, in seconds; `None` where it has no answer.

@@ -46,7 +46,7 @@ fn an_arm_that_sums_a_quarter_of_the_bytes_is_found() {
     not_comparable(&lab, "the read arm consumed 268 MB of 1,074 MB");
     let line = &lab.analyze().map[0];
     assert_eq!(line.verdict, Verdict::NotComparable);
-    assert_eq!(line.says, "nothing can be compared with read: the read arm consumed 268 MB of 1,074 MB");
+    assert_eq!(line.says, "no arm can be compared with read: the read arm consumed 268 MB of 1,074 MB");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn arms_that_start_from_different_places_are_not_compared() {
     lab.own(mmap, |own| own.state = State::Mapped);
     lab.measure(read, 10, 100.0, from_device(64.0 * MIB as f64));
     lab.measure(mmap, 10, 10.0, nothing);
-    not_comparable(&lab, "different starts: the read arm starts cold, the mmap arm mapped");
+    not_comparable(&lab, "different states: the read arm starts cold, the mmap arm mapped");
 }
 
 #[test]
@@ -215,9 +215,9 @@ fn random_offsets_that_end_half_way_are_found_by_what_they_reach() {
 
 #[test]
 fn a_range_of_half_the_file_is_said_whether_the_arms_or_the_experiment_set_it() {
-    let warning =
-        ["both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over all of it would have \
-                    reached 40.46 MiB, these reached 27.67 MiB"];
+    let warning = [
+        "both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over the whole would have reached 40.46 MiB, these reached 27.67 MiB",
+    ];
     let half = |_: u32, pass: &mut Pass| pass.tally.distinct_bytes = (27.67 * MIB as f64) as u64;
     let mut lab = Lab::new();
     let condition = lab.condition(random("4 KiB", State::Cached));
@@ -258,8 +258,7 @@ fn a_mapped_file_that_was_never_evicted_is_found_by_its_device_bytes() {
     );
     not_comparable(
         &lab,
-        "both should start cold: the mmap arm never reached the device, although it covered 64 MiB; for the read arm it \
-         was 64 MiB",
+        "both should start cold: the mmap arm read nothing from the device, although it covered 64 MiB; the read arm had 64 MiB",
     );
 }
 
@@ -277,8 +276,7 @@ fn cold_arms_may_fall_short_of_the_device_by_a_tenth_and_no_more() {
     comparable_with(&with(0.901), &[]);
     not_comparable(
         &with(0.899),
-        "both should start cold: only 57.54 MiB of the 64 MiB that the mmap arm covered came from the device; for the \
-         read arm it was 64 MiB",
+        "both should start cold: only 57.54 MiB of the 64 MiB that the mmap arm covered came from the device; the read arm had 64 MiB",
     );
 }
 
@@ -294,7 +292,9 @@ fn a_hole_is_found_by_device_bytes_that_stay_at_zero_for_both() {
     lab.record.target.allocated_bytes = 0;
     comparable_with(
         &lab,
-        &["cold, but no byte came from the device for either arm: the file is a hole, or another cache below answered"],
+        &[
+            "cold, but no byte came from the device for either arm: the file is a hole, or a cache below the page cache held it",
+        ],
     );
     assert!(lab.analyze().warnings[0].starts_with("the file has holes, or is compressed: 0 B of 64 MiB are allocated"));
     assert_eq!(lab.analyze().cells[0].ceiling_share, None);
@@ -336,8 +336,7 @@ fn pages_that_left_the_page_table_are_seen_by_their_faults() {
     comparable_with(
         &duel(State::Mapped, 165.0),
         &[
-            "mmap: 165 minor faults in passes over 16,384 pages that start mapped: pages left the page table during the \
-           pass, or were never in it",
+            "mmap: 165 minor faults in passes over 16,384 pages that start mapped: pages left the page table during the pass, or were not in it before",
         ],
     );
     comparable_with(&duel(State::Cached, 1024.0), &[]);
@@ -351,7 +350,7 @@ fn a_file_that_is_held_open_did_not_start_from_the_page_cache_alone() {
         "the file was held open in passes that start cached, so its pages may have been in the page table already";
     comparable_with(&lab, &[&format!("read: {warning}"), &format!("mmap: {warning}")]);
     let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 8e3), nothing, ("mmap", 9e3), held);
-    not_comparable(&lab, "only the read arm opened the file within its passes");
+    not_comparable(&lab, "only the read arm opened the file during its passes");
 }
 
 #[test]
@@ -372,7 +371,7 @@ fn a_file_that_changes_between_passes_is_a_reason() {
         }
     };
     let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), changed, ("mmap", 9e3), changed);
-    let reason = "its 10 passes did not all see the same bytes (checksums 00000000c0ffee00 and 00000000deadbeef)";
+    let reason = "its 10 passes did not all read the same bytes (checksums 00000000c0ffee00 and 00000000deadbeef)";
     assert_eq!(lab.analyze().cells[0].reason.as_deref(), Some(reason));
     not_comparable(&lab, &format!("read: {reason}"));
 }
@@ -385,7 +384,7 @@ fn both_arms_doing_less_than_they_say_is_a_warning() {
         pass.tally.distinct_bytes /= 2;
     };
     let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), half, ("mmap", 9e3), half);
-    comparable_with(&lab, &["both arms consumed 34 MB of the 67 MB that the experiment says"]);
+    comparable_with(&lab, &["both arms consumed 34 MB instead of the 67 MB of the experiment"]);
 }
 
 #[test]
@@ -405,7 +404,7 @@ fn an_arm_that_is_told_to_look_at_a_quarter_of_each_block_is_found_by_its_tally(
     for cell in [read, mmap] {
         lab.measure(cell, 10, 100.0, nothing);
     }
-    comparable_with(&lab, &["both arms consumed 268 MB of the 1,074 MB that the experiment says"]);
+    comparable_with(&lab, &["both arms consumed 268 MB instead of the 1,074 MB of the experiment"]);
 }
 
 #[test]
@@ -466,8 +465,7 @@ fn half_of_a_file_is_said_of_the_comparison_that_asks_for_it_and_of_no_other() {
     assert_eq!(
         comparisons[0].warnings,
         [
-            "both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over all of it would have reached \
-          25.18 MiB, these reached 20.22 MiB"
+            "both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over the whole would have reached 25.18 MiB, these reached 20.22 MiB"
         ]
     );
     assert!(comparisons[1].warnings.is_empty(), "{:?}", comparisons[1].warnings);
@@ -495,8 +493,9 @@ fn cold_arms_of_which_nobody_knows_what_the_device_gave_are_said_to_be_of_unknow
     let duel = |state| Lab::duel_with(scan("64 KiB", state), ("read", 8e3), unknown, ("mmap", 5e3), unknown);
     comparable_with(
         &duel(State::Cold),
-        &["cold, but whether the bytes of either arm came from the device is unknown, and so whether their work was \
-           equal there: no task I/O accounting"],
+        &[
+            "cold, but it is unknown how many bytes of either arm came from the device, so equal work cannot be checked there: no task I/O accounting",
+        ],
     );
     comparable_with(&duel(State::Cached), &[]);
 }

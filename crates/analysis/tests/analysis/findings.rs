@@ -174,7 +174,7 @@ fn a_throttled_cell_is_held_against_its_throttle_and_not_against_the_device() {
 #[test]
 fn a_throttle_that_lets_more_through_is_named() {
     let warnings = throttled(900_000_000).analyze().warnings;
-    assert!(warnings[0].starts_with("the I/O throttle of 900.0 MB/s was not kept: read was given 1"), "{warnings:?}");
+    assert!(warnings[0].starts_with("the I/O throttle of 900.0 MB/s was exceeded: read got 1"), "{warnings:?}");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn few_rounds_are_undecided_however_clear_they_look() {
     }
     let findings = lab.analyze();
     assert_eq!(findings.comparisons[0].verdict, Verdict::Undecided);
-    let reason = "only 3 rounds; 5 are the least that decide anything";
+    let reason = "only 3 rounds; at least 5 are needed to decide anything";
     assert_eq!(findings.comparisons[0].reason.as_deref(), Some(reason));
     assert!(findings.comparisons[0].speedup.is_some());
     assert_eq!(findings.map[0].says, format!("undecided: {reason}"));
@@ -434,8 +434,8 @@ fn without_a_change_the_sizes_are_said() {
     check_crossovers(
         &curve(&[1.05, 1.05, 1.05]),
         expect![[r#"
-        null: no size is decided between pread and mmap (1 KiB to 16 KiB)
-    "#]],
+            null: between pread and mmap no size is decided (1 KiB to 16 KiB)
+        "#]],
     );
     // Wavering around 1 inside the margin crosses nothing.
     check_crossovers(
@@ -472,8 +472,8 @@ fn two_changes_are_two_crossovers_and_two_sizes_are_none() {
     check_crossovers(
         &curve(&[2.0, 0.5, 2.0]),
         expect![[r#"
-            2046 [2033, 2063]: mmap is faster up to 1 KiB, pread from 4 KiB; they cross near 2 KiB [2 KiB, 2 KiB] (one of 2 changes)
-            8200 [8151, 8227]: pread is faster up to 4 KiB, mmap from 16 KiB; they cross near 8 KiB [8 KiB, 8 KiB] (one of 2 changes)
+            2046 [2033, 2063]: mmap is faster up to 1 KiB, pread from 4 KiB; they cross near 2 KiB [2 KiB, 2 KiB] (one of 2 crossovers)
+            8200 [8151, 8227]: pread is faster up to 4 KiB, mmap from 16 KiB; they cross near 8 KiB [8 KiB, 8 KiB] (one of 2 crossovers)
         "#]],
     );
     assert!(curve(&[2.0, 0.5]).analyze().crossovers.is_empty());
@@ -527,9 +527,9 @@ fn a_baseline_that_nothing_beats_is_the_winner() {
     check_map(
         &Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 1005.0)),
         expect![[r#"
-        scan 64 KiB cached (same): nothing beats read by 5 % or more; mmap ties
-          no reason
-    "#]],
+            scan 64 KiB cached (same): no arm is faster than read by 5 % or more; mmap ties
+              no reason
+        "#]],
     );
     check_map(
         &Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 1300.0)),
@@ -547,7 +547,7 @@ fn an_open_question_is_said_to_be_open() {
     check_map(
         &lab,
         expect![[r#"
-            scan 64 KiB cached (undecided): undecided between read and mmap: mmap is anything from 1.2x slower to 1.1x faster
+            scan 64 KiB cached (undecided): undecided between read and mmap: mmap is between 1.2x slower and 1.1x faster
               no reason
         "#]],
     );
@@ -558,11 +558,11 @@ fn an_open_question_is_said_to_be_open() {
     check_map(
         &lab,
         expect![[r#"
-        scan 64 KiB cached (undecided): nothing to compare with: no baseline was entered
-          no reason
-        scan 4 KiB cached (undecided): only read was entered: nothing to compare it with
-          no reason
-    "#]],
+            scan 64 KiB cached (undecided): nothing to compare with: the condition has no baseline
+              no reason
+            scan 4 KiB cached (undecided): read is the only arm: there is nothing to compare it with
+              no reason
+        "#]],
     );
 }
 
@@ -677,7 +677,7 @@ fn cold_reasons_are_about_the_device() {
     check_map(
         &alike,
         expect![[r#"
-            scan 64 KiB cold (same): nothing beats read by 5 % or more; mmap ties
+            scan 64 KiB cold (same): no arm is faster than read by 5 % or more; mmap ties
               read: 64 MiB from the device (at 82 % of the ceiling); mmap: 64 MiB from the device (at 82 % of the ceiling)
         "#]],
     );
@@ -710,8 +710,8 @@ fn what_disturbs_the_whole_run_is_said_once() {
         7 % of the CPU time was stolen by the hypervisor during the run
         4 threads took turns on 2 CPUs
         the machine was busy when the run began: load 1.9 on 2 CPUs
-        read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, above all random ones through a mapping without advice
-        unit costs rest on 0 of 1 things: 1 could not be measured (the first: native/direct random 4 KiB: no O_DIRECT here)"#]]
+        read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, most of all random reads through a mapping without advice
+        unit costs are based on 0 of 1 calibrated operations: 1 could not be measured (the first: native/direct random 4 KiB: no O_DIRECT here)"#]]
     .assert_eq(&lab.analyze().warnings.join("\n"));
     let quiet = Lab::duel(random("4 KiB", State::Cached), ("pread", 1000.0), ("mmap", 500.0));
     assert!(quiet.analyze().warnings.is_empty());

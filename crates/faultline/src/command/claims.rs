@@ -1,4 +1,4 @@
-//! `faultline claims`: what people have claimed, and what came of it in the runs so far.
+//! `faultline claims`: published claims, with their verdicts in the runs so far.
 
 use analysis::Claims;
 use anyhow::Result;

@@ -8,7 +8,7 @@ use crate::{cli::CleanArgs, exit::Exit, output};
 
 pub fn run(args: &CleanArgs) -> Result<Exit> {
     let journal = history::CleanupJournal::open(None)?;
-    // What was removed is said at once: a failure further on must not hide it.
+    // Each removal is printed at once: a later failure must not hide it.
     let say = |text: String| output::print(&format!("{text}\n"));
     let stale = journal.stale()?;
     let store = history::Store::open(None)?;
@@ -54,7 +54,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
         }
     }
     failed += old_workers(args, &say)?;
-    anyhow::ensure!(failed == 0, "{failed} of what was left behind could not be removed");
+    anyhow::ensure!(failed == 0, "{failed} leftovers could not be removed");
     Ok(Exit::Answered)
 }
 
@@ -64,7 +64,7 @@ fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<u
     let old = match jvm::old() {
         Ok(old) => old,
         Err(reason) => {
-            say(format!("compiled workers were not looked at: {}", report::visible(&reason)))?;
+            say(format!("compiled workers were not checked: {}", report::visible(&reason)))?;
             return Ok(0);
         }
     };

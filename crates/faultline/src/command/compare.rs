@@ -47,7 +47,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     let refused: Vec<String> = refused.chain(of_two_subjects(first, &together)).collect();
     if !args.anyway && !refused.is_empty() {
         return Err(UsageError(format!(
-            "these runs are not comparable: {}; --anyway compares them all the same",
+            "these runs are not comparable: {}; use --anyway to compare them",
             refused.join("; ")
         ))
         .into());

@@ -12,9 +12,13 @@ pub fn run(args: &ImportArgs) -> Result<Exit> {
         // The others are records as well.
         match store.import(file) {
             Ok(Imported::New(id)) => output::print(&format!("{id}: imported\n"))?,
-            Ok(Imported::Longer(id)) => output::print(&format!("{id}: it has more than before\n"))?,
-            Ok(Imported::Known(id)) => output::print(&format!("{id}: it is there already\n"))?,
-            Ok(Imported::Own(id)) => output::print(&format!("{id}: it was made here\n"))?,
+            Ok(Imported::Longer(id)) => {
+                output::print(&format!("{id}: imported; it is longer than the version that was there\n"))?
+            }
+            Ok(Imported::Known(id)) => output::print(&format!("{id}: already in the data folder\n"))?,
+            Ok(Imported::Own(id)) => {
+                output::print(&format!("{id}: already in the data folder; this machine made it\n"))?
+            }
             Err(error) => {
                 failed += 1;
                 output::warn(&format!("{error:#}"));

@@ -35,7 +35,7 @@ fn look(args: &InspectArgs) -> Result<Inspection> {
 /// Of the newest saved runs, so many are looked at.
 const LOOKED_AT: usize = 20;
 
-/// What the file's folios mean for mappings, by the newest saved run of this machine that knows such folios.
+/// What the file's folios mean for mappings, by the newest saved run of this machine that calibrated such folios.
 fn faults(view: &FileView) -> Result<FaultView, String> {
     let pages = match &view.pages_per_fault {
         Reading::Value(pages) => *pages,

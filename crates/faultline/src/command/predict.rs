@@ -131,7 +131,7 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<ForecastQuestion> {
     let (file_bytes, block_bytes) = (args.file_size.0, args.block.0);
     if args.fill != Fill::Sequential && !args.state.is_filled() {
         return Err(UsageError(format!(
-            "--fill is for states that live in the page cache, and {} does not",
+            "--fill applies to states that begin with the pages in the page cache, and {} does not",
             args.state
         ))
         .into());

@@ -205,7 +205,7 @@ fn a_damaged_record_is_named_and_the_others_are_listed() {
     assert_eq!(ids(&index, &Wanted::default()).len(), 2);
     let damaged = index.damaged().unwrap();
     assert_eq!(damaged.len(), 1);
-    assert!(damaged[0].reason.contains("cccc.json") && damaged[0].reason.contains("ends too early"), "{damaged:?}");
+    assert!(damaged[0].reason.contains("cccc.json") && damaged[0].reason.contains("it is truncated"), "{damaged:?}");
 }
 
 #[test]

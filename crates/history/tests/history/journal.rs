@@ -251,7 +251,7 @@ fn what_cannot_be_noted_must_not_be_made() {
     fs::write(&file, "").unwrap();
     let journal = CleanupJournal::open(Some(file)).unwrap();
     let error = journal.enter(LeftoverKind::File, &scene.place.join(".faultline-1.data")).unwrap_err();
-    assert!(error.to_string().contains("nothing was made") && error.to_string().contains("FAULTLINE_DATA_DIR"));
+    assert!(error.to_string().contains("nothing was created") && error.to_string().contains("FAULTLINE_DATA_DIR"));
     assert!(scene.journal.enter(LeftoverKind::File, Path::new("/no/such/.faultline-1.data")).is_err());
 }
 

@@ -230,7 +230,7 @@ fn a_damaged_file_is_named_and_does_not_hide_the_others() {
     let good = store.save(&record("20261120T225104Z-3f9a")).unwrap();
     let whole = fs::read(&good).unwrap();
     let cases: [(&str, &[u8], &str); 7] = [
-        ("20261120T225105Z-half", &whole[..whole.len() / 2], "it ends too early"),
+        ("20261120T225105Z-half", &whole[..whole.len() / 2], "it is truncated"),
         ("20261120T225106Z-none", b"", "it is empty"),
         ("20261120T225107Z-bits", b"\x00\xff\x1b[2J", "it is not JSON"),
         ("20261120T225108Z-else", b"{\"name\":\"something else\"}", "it is no record of faultline"),
@@ -298,7 +298,7 @@ fn a_record_that_no_run_can_have_measured_is_refused_in_words() {
     let json = |record: &Record| serde_json::to_vec(record).unwrap();
     refused(&[b"{\"limits\":[0".as_slice(), &b",0".repeat((1 << 25) + 1), b"]}"].concat(), "values");
     for id in ["../x", "x; y", "-x", "--run-commands", "last", ""] {
-        refused(&json(&Record { id: id.into(), ..plain.clone() }), "is no id for a run");
+        refused(&json(&Record { id: id.into(), ..plain.clone() }), "is not a run id");
     }
     let condition = Condition::plain(1 << 20);
     for hostile in [
@@ -322,7 +322,7 @@ fn an_id_cannot_lead_out_of_the_folder() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path());
     for id in ["", "last", "../x", "a/b", ".hidden", "a\nb", &"x".repeat(101)] {
-        assert!(error_of(store.save(&record(id))).contains("is no id for a run"), "{id:?}");
+        assert!(error_of(store.save(&record(id))).contains("is not a run id"), "{id:?}");
     }
     assert!(!folder.path().join("runs").exists());
 }
@@ -461,11 +461,11 @@ fn what_is_no_record_or_no_file_is_not_imported() {
         assert!(error_of(store.import(&file)).contains(words), "{content}");
     }
     let outside = Record { id: "../../outside".into(), ..record("x") };
-    assert!(error_of(store.import(&file_of(folder.path(), &outside))).contains("is no id for a run"));
+    assert!(error_of(store.import(&file_of(folder.path(), &outside))).contains("is not a run id"));
     let pipe = folder.path().join("pipe.json");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
     for path in [&pipe, folder.path()] {
-        assert!(error_of(store.import(path)).contains("no regular file"));
+        assert!(error_of(store.import(path)).contains("not a regular file"));
     }
     assert!(error_of(store.import(Path::new("/no/such/file"))).contains("/no/such/file cannot be used"));
     assert!(!store.imported_folder().exists());

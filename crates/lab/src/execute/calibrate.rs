@@ -29,7 +29,7 @@ const SHARE: f64 = 0.12;
 const SHARE_MOST: f64 = 0.3;
 /// Of that, for the usual fill and the device: what is left is for other fills, which come later and have fewer points.
 const SHARE_OF_USUAL: f64 = 0.75;
-/// Fewer passes of a point tell little, and more are not worth their time.
+/// Fewer passes of a point are not precise, and more are not worth their time.
 const PASSES: std::ops::Range<usize> = 2..4;
 /// Of the points, after each round of the run: the costs see the same drift and the same neighbours as the cells.
 const PER_ROUND: f64 = 0.5;
@@ -193,7 +193,7 @@ fn points_of(fill: Fill, range_bytes: u64) -> Vec<CalibrationPoint> {
 pub fn begin(offset: u64, budget: Duration) -> Reading<Calibration> {
     if budget < BUDGET_MIN {
         return Reading::unavailable(format!(
-            "a budget of {} s leaves no time for it; --budget {}s does",
+            "a budget of {} s leaves no time for it; use --budget {}s",
             budget.as_secs(),
             BUDGET_MIN.as_secs()
         ));
@@ -231,8 +231,8 @@ fn evicts(point: &CalibrationPoint) -> bool {
     point.state == State::Cold
 }
 
-/// Some more passes, of the points that have fewest: between the rounds of a stage that lives in the page cache of the points
-/// of its fill and of the device, between others of the device alone.
+/// Some more passes, of the points that have fewest: between the rounds of a stage in the page cache of the points of
+/// its fill and of the device, between others of the device alone.
 pub fn between_rounds(bench: &mut Bench, calibration: &mut Calibration, fill: Option<Fill>, budget: Duration) {
     let time_s = budget.as_secs_f64() * SHARE;
     let wanted = |it: &CalibrationPoint| match fill {

@@ -7,7 +7,7 @@ use crate::plan::Stage;
 
 /// What is left of the budget after this share has gone is for the last round to end in.
 const SOFT_SHARE: f64 = 0.94;
-/// How far the whole run may exceed its budget, for the fewest rounds that tell anything.
+/// How far the whole run may exceed its budget, for the fewest rounds that can decide anything.
 const OVERTIME: f64 = 1.15;
 
 /// No pass takes longer than this within the usual budget; a disk that hangs does.
@@ -22,7 +22,7 @@ const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 3600);
 pub(super) struct Clock {
     pub(super) started: Instant,
     pub(super) budget: Duration,
-    /// Whether the budget ends the run; otherwise it only shares out what sizes are settled by.
+    /// Whether the budget ends the run; otherwise it only determines the sizes of passes.
     pub(super) binds: bool,
 }
 

@@ -176,7 +176,7 @@ fn equal_work(ops: u64, baseline: &Tally, arm: &Tally) -> Result<(), String> {
             Err(format!("the two arms read {} and {} bytes", baseline.bytes, arm.bytes))
         }
         () if baseline.checksum != arm.checksum => {
-            Err(format!("the two arms found other bytes: checksums {} and {}", baseline.checksum, arm.checksum))
+            Err(format!("the two arms read different bytes: checksums {} and {}", baseline.checksum, arm.checksum))
         }
         () if numbers(baseline) != numbers(arm) || pages.is_some_and(|(a, b)| a != b) => {
             Err("the two arms did not read the same places".into())

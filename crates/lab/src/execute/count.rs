@@ -30,7 +30,7 @@ impl Bench<'_> {
             .partition(|&cell| self.condition_of(cell).fill() == Some(Fill::Found));
         if !found.is_empty() {
             let reason =
-                "the file is not in the page cache any more as it was found: passes from there are not counted";
+                "the file is no longer in the page cache as it was found: there are no counted passes for fill found";
             self.record.limits.push(reason.into());
         }
         cells.sort_by_key(|&cell| Stage::of(&self.record.conditions[self.record.cells[cell].condition]));

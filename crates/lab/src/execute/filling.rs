@@ -1,4 +1,4 @@
-//! What the page cache holds between passes: one fill of one window, for all conditions that want it.
+//! What the page cache holds between passes: one fill of one window, for all conditions that need it.
 
 use std::{rc::Rc, time::Instant};
 
@@ -41,7 +41,7 @@ impl Bench<'_> {
             return Ok(filled.copy.clone());
         }
         if fill == Fill::Found {
-            return Err(Trouble::Unavailable("the file is not in the page cache any more as it was found".into()));
+            return Err(Trouble::Unavailable("the file is no longer in the page cache as it was found".into()));
         }
         self.look_again();
         // An old copy goes before a new one takes its room.
@@ -140,7 +140,7 @@ impl Bench<'_> {
         let entry = &mut self.record.fills[filled.noted.entry];
         entry.looked_again = Some(match (look, changed) {
             (Err(reason), _) => Reading::unavailable(reason),
-            (Ok(_), None) => Reading::unavailable("folios are not seen by this user"),
+            (Ok(_), None) => Reading::unavailable("this user cannot see folio sizes"),
             (Ok(look), Some((changed_share, most))) => Reading::Value(LookedAgain {
                 folio_orders: look.orders(),
                 pages_per_fault: look.pages_per_fault(),

@@ -22,7 +22,7 @@ const SHOWN: usize = 5;
 /// One traced execution of a command, by the first means that sees all calls; or why it could not be prepared.
 ///
 /// # Errors
-/// The user wants to stop.
+/// The user stopped the run.
 pub(crate) fn observe(
     by: &[Means],
     arm: &schema::Arm,
@@ -62,7 +62,7 @@ fn watched(
     done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker did not trace the command".into()))
 }
 
-/// Why a command is not worth measuring: it never opened what it is said to read.
+/// Why a command is not measured: it opened none of the named files.
 pub(crate) fn refusal(observed: &Observed) -> Option<String> {
     let seen = observed.seen.value()?;
     // What goes through a ring may be opened there too.
@@ -73,8 +73,8 @@ pub(crate) fn refusal(observed: &Observed) -> Option<String> {
     let others = seen.files.len() as u64 + seen.files_left_out - shown.len() as u64;
     let others = if others > 0 { format!(" and {others} more") } else { String::new() };
     Some(match shown.is_empty() {
-        true => "it never opened what was named, or any other file".into(),
-        false => format!("it never opened what was named; it opened {}{others}", shown.join(", ")),
+        true => "it opened neither a named file nor any other".into(),
+        false => format!("it opened no named file; it opened {}{others}", shown.join(", ")),
     })
 }
 
@@ -106,7 +106,7 @@ mod tests {
     fn a_command_that_never_opened_the_named_file_is_told_what_it_opened() {
         let reason = refusal(&observed(0, &["/a", "/b", "/c", "/d", "/e", "/f", "/g"], 0)).unwrap();
         assert!(reason.contains("/a, /b, /c, /d, /e and 2 more"), "{reason}");
-        assert!(refusal(&observed(0, &[], 0)).unwrap().contains("or any other file"));
+        assert!(refusal(&observed(0, &[], 0)).unwrap().contains("nor any other"));
         assert_eq!(refusal(&observed(1, &["/a"], 0)), None);
         assert_eq!(refusal(&observed(0, &["/a"], 1)), None, "a ring may have opened it");
         assert_eq!(refusal(&Observed { arm: String::new(), seen: Reading::unavailable("no") }), None);

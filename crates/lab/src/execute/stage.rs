@@ -39,7 +39,7 @@ const LOOKS: [u32; 4] = [8, 12, 20, 30];
 const ROUNDS_MAX: u32 = 50;
 /// Of a stage's time, after trials and fills.
 const SHARE_OF_ROUNDS: f64 = 0.8;
-/// Of a stage's time, for trials: where they take long, some conditions with rounds tell more than all without.
+/// Of a stage's time, for trials: where they take long, some conditions with rounds are better than all without.
 const SHARE_OF_TRIALS: f64 = 0.5;
 /// Of a stage's time, for its answers at the size of the job.
 const SHARE_OF_CONFIRMATION: f64 = 0.2;
@@ -55,7 +55,7 @@ const AROUND_PASS_S: f64 = 0.01;
 const TRIAL_GROWTH: u64 = 8;
 const LONGEST_TRIAL: u32 = 64;
 const SHORT_PASS: u32 = 16;
-/// How far a stage may exceed its time for the fewest rounds that tell anything.
+/// How far a stage may exceed its time for the fewest rounds that can decide anything.
 const OVERTIME: f64 = 1.3;
 
 /// One stage's conditions and the time they have.
@@ -258,14 +258,14 @@ impl Bench<'_> {
         }
         let touched = beside.iter().filter(|it| !Stage::of(it).is_as_found());
         let widest = touched.map(|it| it.range).max_by_key(|it| it.bytes);
-        let widest = widest.ok_or("what is measured as it was found is neither evicted nor filled")?;
+        let widest = widest.ok_or("a file that is measured as found is neither evicted nor filled")?;
         Ok(Span { bytes: widest.bytes.min(calibrate::RANGE_BYTES_MAX), ..widest })
     }
 
     /// Goes on with a calibration, if there is one.
     fn calibrate(&mut self, hooks: &mut Hooks, go_on: &dyn Fn(&mut Self, &mut Calibration)) {
         if let Some(mut calibration) = self.record.calibration.value().cloned() {
-            (hooks.progress)(&self.clock.progress("what single calls, faults and copies cost here".into()));
+            (hooks.progress)(&self.clock.progress("calibrating the costs of calls, faults and copies".into()));
             calibrate::forget(&mut calibration, &std::mem::take(&mut self.changed));
             go_on(self, &mut calibration);
             self.record.calibration = Reading::Value(calibration);
@@ -432,12 +432,12 @@ impl Bench<'_> {
     /// Sets the blocks of a condition, and of the arms that say no other.
     fn cover(&mut self, condition: usize, ops: u64) {
         plan::cover(&mut self.record.conditions[condition], ops);
-        let settled = self.record.conditions[condition].ops;
+        let ops = self.record.conditions[condition].ops;
         for cell in self.cells_of(condition) {
             if let Some(own) = &mut self.record.cells[cell].own_condition
                 && own.ops == 0
             {
-                plan::cover(own, settled);
+                plan::cover(own, ops);
             }
         }
     }
@@ -493,7 +493,7 @@ impl Bench<'_> {
                 saved = Instant::now();
             }
             if self.settings.rounds.is_none() && LOOKS.contains(&(round + 1)) {
-                let open = self.unsettled(active.clone(), hooks);
+                let open = self.imprecise_cells(active.clone(), hooks);
                 let condition = |&cell: &usize| self.record.cells[cell].condition;
                 let goes_on = |cell: &usize| open.iter().any(|it| condition(it) == condition(cell));
                 let ended: Vec<usize> = active.iter().copied().filter(|cell| !goes_on(cell)).collect();
@@ -528,8 +528,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether there is no time for one more round. Fewer rounds than the least tell nothing, so for those a stage may exceed
-    /// its time; the last one until the whole run is over.
+    /// Whether there is no time for one more round. Fewer rounds decide nothing, so for the least number a stage may
+    /// exceed its time; the last one until the whole run is over.
     fn is_out_of_time(&self, slot: &Slot, round: u32, active: &[usize]) -> bool {
         if !self.clock.binds {
             return false;
@@ -557,8 +557,8 @@ impl Bench<'_> {
         if let Some(asked) = self.settings.rounds {
             self.record.ending = Some(Ending::BudgetSpent);
             self.record.limits.push(format!(
-                "the budget ended the rounds from state {} in number {} of {asked}; a larger --budget lasts longer, and \
-                 --rounds without --budget makes them all",
+                "the budget ended the rounds in state {}, in round {} of {asked}; try a larger --budget, or --rounds \
+                 without --budget for all rounds",
                 slot.stage.name(),
                 round + 1
             ));
@@ -566,7 +566,7 @@ impl Bench<'_> {
     }
 
     /// Cells that still need rounds. A baseline stays as long as another cell is compared with it.
-    fn unsettled(&self, active: Vec<usize>, hooks: &Hooks) -> Vec<usize> {
+    fn imprecise_cells(&self, active: Vec<usize>, hooks: &Hooks) -> Vec<usize> {
         let open: Vec<usize> = active
             .iter()
             .copied()

@@ -35,7 +35,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
         for method in spec.methods {
             let found = match method.can {
                 // A look writes nothing.
-                Can::Write => Ok("tried by the runs that write, on files of faultline's own".into()),
+                Can::Write => Ok("checked by runs that write, on faultline's own files".into()),
                 Can::Read | Can::Both => supports(target, &spec.short(method.name), interrupted),
             };
             check(&format!("method {}", spec.short(method.name)), found);
@@ -51,13 +51,13 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
     let way = target.way().map(|way| format!("with {}", way.word()));
     // A look evicts nothing, so it cannot prove what a run would use.
     let also =
-        target.is_unproved().then(|| format!("; a run that may evict the file tries {} too", Way::Nowait.word()));
+        target.is_unproved().then(|| format!("; a run that may evict the file also tries {}", Way::Nowait.word()));
     check("verifying residency", way.map_err(|reason| format!("{reason}{}", also.unwrap_or_default())));
     check(
         "folio sizes in the cache",
         sys::folio::orders(&target.file, 0, target.bytes.min(1 << 20))
             .map(|_| "yes".into())
-            .map_err(|error| format!("{error}; run as root to have them in the record")),
+            .map_err(|error| format!("{error}; run as root to record them")),
     );
     let environment = host::detect(&|| None);
     check("memory", Ok(format!("{} available", schema::Bytes(environment.memory_available_bytes >> 20 << 20))));
@@ -83,7 +83,7 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
         "fault-around",
         match environment.fault_around_bytes.value() {
             Some(bytes) => Ok(schema::Bytes(*bytes).to_string()),
-            None => Err("not readable; as root, mount debugfs to have it in the record".into()),
+            None => Err("not readable; as root, mount debugfs to record it".into()),
         },
     );
     check(
@@ -92,10 +92,9 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             load if load < 0.5 * f64::from(environment.cpus) => {
                 Ok(format!("load {load:.1} on {} CPUs", environment.cpus))
             }
-            load => Err(format!(
-                "load {load:.1} on {} CPUs: intervals will be wide; stop what else is running",
-                environment.cpus
-            )),
+            load => {
+                Err(format!("load {load:.1} on {} CPUs: intervals will be wide; stop other programs", environment.cpus))
+            }
         },
     );
     checks
@@ -108,7 +107,7 @@ fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<Stri
         Ok(()) => Ok("yes".into()),
         // A method that makes lines does nothing else with bytes.
         Err(skip) => match tried(Consume::Lines) {
-            Ok(()) => Ok(format!("yes, to consume {}", Consume::Lines)),
+            Ok(()) => Ok(format!("yes, with consume {}", Consume::Lines)),
             Err(_) => Err(skip.to_string()),
         },
     }
@@ -125,13 +124,13 @@ fn state(state: State, target: &Target, cgroups: &Cgroups) -> Result<String, Str
 fn quiet_memory(schemes: Result<Vec<sys::damon::Scheme>, String>) -> Result<String, String> {
     let schemes = schemes.map_err(|reason| format!("{reason}; run as root to see whether DAMON evicts idle memory"))?;
     let Some(it) = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action)) else {
-        return Ok("none at work".into());
+        return Ok("none active".into());
     };
     let quota =
         it.quota_bytes_per_s.map(|rate| format!(", up to {}/s", schema::Bytes(rate as u64))).unwrap_or_default();
     Err(format!(
-        "DAMON (kdamond.{}, action {}) pushes out what nobody touched for {:.0} s{quota}: pages can leave the cache between \
-         passes, which then do not count; who set {} up can switch it off there",
+        "DAMON (kdamond.{}, action {}) evicts memory that was not accessed for {:.0} s{quota}: pages can leave the \
+         cache between passes, which are then invalid; it can be switched off in {}",
         it.kdamond, it.action, it.idle_s, it.folder
     ))
 }
@@ -187,7 +186,7 @@ mod tests {
         };
         let reason = quiet_memory(Ok(vec![scheme("stat"), scheme("pageout")])).unwrap_err();
         assert!(reason.contains("for 60 s, up to 128 MiB/s") && reason.contains("kdamonds/0"), "{reason}");
-        assert_eq!(quiet_memory(Ok(vec![scheme("stat")])), Ok("none at work".into()));
+        assert_eq!(quiet_memory(Ok(vec![scheme("stat")])), Ok("none active".into()));
         assert!(quiet_memory(Err("denied".into())).unwrap_err().contains("as root"));
     }
 }

@@ -39,11 +39,11 @@ pub fn file(path: &Path) -> Result<FileView> {
             .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
             .into(),
         pages_per_fault: match residency.reason() {
-            // Who is not told what is resident cannot keep from reading in the rest.
+            // A user who cannot see the residency cannot avoid reading in the other pages.
             Some(reason) => Reading::unavailable(reason),
             None => pages_per_fault(&target).into(),
         },
-        faults: Reading::unavailable("no unit costs were asked for"),
+        faults: Reading::unavailable("unit costs were not requested"),
         mapped_by: sys::process::mappers(&target.identity()),
         residency,
     })
@@ -52,7 +52,7 @@ pub fn file(path: &Path) -> Result<FileView> {
 /// The mean over some places, as it is recorded of fills.
 fn pages_per_fault(target: &Target) -> Result<f64, String> {
     let counts = sys::folio::pages_per_fault(&target.file, 0, target.bytes, fill::SAMPLES);
-    let counts = counts.map_err(|error| format!("what a fault maps cannot be seen: {error}"))?;
+    let counts = counts.map_err(|error| format!("the pages that a fault maps cannot be seen: {error}"))?;
     sys::folio::mean(&counts).ok_or_else(|| "no page of it is resident".into())
 }
 
@@ -61,7 +61,7 @@ fn residency(target: &Target) -> Reading<Residency> {
     let only = |name: &str| Reading::unavailable(format!("only cachestat(2) reports {name} (Linux 6.5)"));
     // On overlayfs the cache belongs to the inode below, which cachestat(2) does not look at.
     let stat = match target.file_system.kind.as_str() {
-        "overlay" => Err("cachestat(2) does not see through overlayfs".to_string()),
+        "overlay" => Err("cachestat(2) does not work on overlayfs".to_string()),
         _ => cache::cachestat(&target.file, 0, target.bytes).map_err(|error| error.to_string()),
     };
     match stat {
@@ -120,15 +120,15 @@ fn stretches(target: &Target, way: Way) -> std::io::Result<Vec<f64>> {
 /// What a process has mapped.
 ///
 /// # Errors
-/// There is no such process, or it belongs to somebody else.
+/// There is no such process, or it belongs to another user.
 pub fn process(pid: u32) -> Result<ProcessView> {
     let command = match fs::read_to_string(format!("/proc/{pid}/comm")) {
         Ok(command) => command.trim_end().to_string(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no process {pid}"),
-        Err(error) => return Err(error).with_context(|| format!("cannot look at process {pid}")),
+        Err(error) => return Err(error).with_context(|| format!("cannot read the data of process {pid}")),
     };
     let mappings = sys::process::mappings(pid).with_context(|| {
-        format!("cannot look at what process {pid} ({command}) has mapped; only its owner and root can")
+        format!("cannot read the mappings of process {pid} ({command}); only its owner and root can")
     })?;
     let view = |it: sys::process::ProcessMapping| MappingView {
         is_file: it.inode != 0,

@@ -1,5 +1,6 @@
 //! The plan: which cells there are, which are skipped and why, in which order states are visited. Pure, but for looking
-//! at the target. How many blocks a pass reads is settled later, by trial (`sizing.rs`), unless the experiment says it.
+//! at the target. How many blocks a pass reads is determined later, by trial (`sizing.rs`), unless the experiment sets
+//! it.
 
 pub mod possible;
 pub mod sizing;
@@ -33,7 +34,7 @@ pub struct Plan {
 pub enum Given {
     /// How many blocks it has.
     Ops,
-    /// The range alone: how many blocks of it are read is settled by trial.
+    /// The range alone: how many blocks of it are read is determined by trial.
     Range,
     /// The answer may be asked again at the size of the job.
     Nothing,
@@ -58,7 +59,7 @@ impl Stage {
         conditions.iter().map(Stage::of).chain(calibrated).collect()
     }
 
-    /// Of a stage that lives in the page cache.
+    /// Of a stage whose states begin in the page cache.
     pub fn fill(self) -> Option<Fill> {
         match self {
             Stage::Warm(fill) => Some(fill),

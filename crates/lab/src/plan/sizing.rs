@@ -1,9 +1,9 @@
 //! How much of the file a pass covers, so that every arm of a condition does the same work and all rounds fit into the
 //! time there is. Pure: trials in, numbers out.
 //!
-//! A pass must be long enough to tell (a scan of a few pages measures the processor's caches, not the page cache) and
-//! short enough to be repeated. An arm so slow that a pass of the least useful size does not fit is left out, with what
-//! its trial showed; all other arms would have to shrink to its size otherwise.
+//! A pass must be long enough to be meaningful (a scan of a few pages measures the processor's caches, not the page
+//! cache) and short enough to be repeated. An arm so slow that a pass of the least useful size does not fit is left
+//! out, with what its trial showed; all other arms would have to shrink to its size otherwise.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use schema::{Condition, Durability, Skip, State, Workload};
 
 use super::blocks_in;
 
-/// Rounds the budget is shared out for. More are made while the time lasts and precision wants them; on a machine that
-/// gets busier after the trials fewer, and there should be some to lose.
+/// Rounds the budget is shared out for. More are made while there is time and the intervals are not precise; on a
+/// machine that gets busier after the trials fewer, and there should be some to lose.
 pub const ROUNDS_WANTED: u32 = 14;
 /// Fewer rounds than this do not give a 95 % interval: with six pairs the exact signed-rank interval first has one.
 pub const ROUNDS_MIN: u32 = 6;
@@ -26,7 +26,7 @@ const COLD_PASS_LEAST_NS: f64 = 6e6;
 /// An arm whose pass takes up to this many times as long as the baseline's has rounds in any budget.
 const SLOWER_MOST: f64 = 8.0;
 
-/// A short pass that was made to learn how long one takes.
+/// A short pass that measures how long a pass takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub cell: usize,

@@ -33,7 +33,7 @@ impl DiskProbe {
 
 fn flushes(before: &Result<DiskCounters, String>, after: &Result<DiskCounters, String>) -> Reading<f64> {
     let counted = |it: &Result<DiskCounters, String>| match it {
-        Ok(counters) => counters.flush_requests.ok_or_else(|| "the kernel counts flushes since Linux 5.5".to_string()),
+        Ok(counters) => counters.flush_requests.ok_or_else(|| "flushes are counted since Linux 5.5".to_string()),
         Err(reason) => Err(reason.clone()),
     };
     difference(&counted(before), &counted(after))

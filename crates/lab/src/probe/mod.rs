@@ -1,4 +1,4 @@
-//! Probes observe a pass from outside, around `go`. The worker does not know which ones are watching.
+//! Probes observe a pass from outside, around `go`. The worker does not depend on which probes are active.
 //!
 //! A new probe is one file here and one line in `PROBES`.
 

@@ -27,14 +27,14 @@ fn look() -> Result<String, String> {
     let mut all = String::new();
     for resource in ["io", "memory", "cpu"] {
         let lines = text(&format!("/proc/pressure/{resource}"))
-            .map_err(|reason| format!("{reason}; it takes a kernel with CONFIG_PSI, booted with psi=1"))?;
+            .map_err(|reason| format!("{reason}; it needs a kernel with CONFIG_PSI, booted with psi=1"))?;
         lines.lines().for_each(|line| all.extend([resource, " ", line, "\n"]));
     }
     Ok(all)
 }
 
 fn between(before: &str, after: &str, reading: &str) -> Result<f64, String> {
-    let total = |text| total_us(text, reading).ok_or_else(|| "the kernel does not tell it here".to_string());
+    let total = |text| total_us(text, reading).ok_or_else(|| "the kernel does not report it here".to_string());
     Ok(rise(total(before)?, total(after)?)? * 1e3)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn of_threads(
 ) -> Result<String, String> {
     let folder = format!("/proc/{pid}/task");
     let described = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => format!("{folder}/*/{file}: {error}; it takes a kernel with {needs}"),
+        std::io::ErrorKind::NotFound => format!("{folder}/*/{file}: {error}; it needs a kernel with {needs}"),
         _ => format!("{folder}/*/{file}: {error}"),
     };
     let mut all = String::new();
@@ -53,7 +53,7 @@ pub(super) fn sum(before: &str, after: &str, at: usize) -> Result<f64, String> {
     let threads = |text| threads(text).ok_or_else(|| "its format is unknown".to_string());
     let (before, after) = (threads(before)?, threads(after)?);
     if !before.keys().eq(after.keys()) {
-        return Err("threads came or went meanwhile, and took their times with them".into());
+        return Err("threads started or ended meanwhile, so their times are missing".into());
     }
     let number = |of: &[u64]| of.get(at).copied().ok_or_else(|| "its format is unknown".to_string());
     after.iter().map(|(thread, now)| rise(number(&before[thread])?, number(now)?)).sum()

@@ -1,5 +1,5 @@
 //! CPU time that the hypervisor gave to other guests during the pass, all processors together. The kernel counts it in
-//! hundredths of a second, so that a short pass sees none or a whole one; sums over passes are what to believe.
+//! hundredths of a second, so that a short pass sees none or a whole one; only sums over passes are meaningful.
 
 use super::{
     ProbeKind,

@@ -45,7 +45,7 @@ pub(super) fn text(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// By how much a counter went up. One that went down began anew, and tells nothing.
+/// By how much a counter increased. A counter that decreased was reset, and has no difference.
 pub(super) fn rise(before: u64, after: u64) -> Result<f64, String> {
-    after.checked_sub(before).map(|it| it as f64).ok_or_else(|| "the counter went back".into())
+    after.checked_sub(before).map(|it| it as f64).ok_or_else(|| "the counter decreased".into())
 }

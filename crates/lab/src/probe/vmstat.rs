@@ -56,7 +56,7 @@ mod tests {
             ("pgfault_old 9\npgfault 100\nnr_written 7\n", "pgfault_old 9\npgfault 164\nnr_written 7\n");
         assert_eq!(between(before, after, "vmstat_pgfault"), Ok(64.0));
         assert_eq!(between(before, after, "vmstat_nr_written"), Ok(0.0));
-        assert_eq!(between(after, before, "vmstat_pgfault"), Err("the counter went back".into()));
+        assert_eq!(between(after, before, "vmstat_pgfault"), Err("the counter decreased".into()));
         assert!(between(before, after, "vmstat_pgmajfault").unwrap_err().contains("pgmajfault"));
     }
 

@@ -1,4 +1,4 @@
-//! What executes methods. A runtime starts a worker that speaks the protocol, and does nothing else.
+//! What executes methods. A runtime starts a worker that implements the protocol, and does nothing else.
 
 use std::process::Command;
 

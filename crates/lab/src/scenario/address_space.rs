@@ -1,6 +1,6 @@
 //! Whether mapping a file uses up the address space until things fail, while reading goes on. First the smallest limit
-//! (RLIMIT_AS) is found under which a worker reads the file with all its threads; then as many threads map it under that
-//! limit. So what fails for want of address space fails because of the mappings, whatever the threads themselves need.
+//! (RLIMIT_AS) is found under which a worker reads the file with all its threads; then as many threads map it under
+//! that limit. So a failure for lack of address space is caused by the mappings, whatever the threads themselves need.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "address-space",
-    about: "mappings exhaust a limited address space, and reads go on under the same limit",
+    about: "mappings exhaust a limited address space; reads still work under the same limit",
     observe,
 };
 
@@ -44,7 +44,8 @@ fn decide(window: u64, mut attempt: impl FnMut(Way, u64) -> Result<(), Trouble>)
     let mapped = window * u64::from(THREADS);
     if mapped < MAPPED_LEAST {
         return Err(format!(
-            "{THREADS} mappings of {} are too small beside what the threads themselves need; try a target of {} or more",
+            "{THREADS} mappings of {} are too small compared to the memory of the threads themselves; try a target of \
+             {} or more",
             Bytes(window),
             Bytes(MAPPED_LEAST / u64::from(THREADS))
         ));

@@ -20,10 +20,10 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     // Without a volatile cache nothing is flushed; a device that takes FUA gets that instead, which no counter shows.
     let cache = disk.queue("write_cache").map_err(|error| format!("the device's write cache is unknown: {error}"))?;
     if cache != "write back" {
-        return Err(format!("{} has no volatile write cache ({cache}), so nothing would be flushed", disk.name));
+        return Err(format!("{} has no volatile write cache ({cache}), so there are no flushes", disk.name));
     }
     if disk.queue("fua").is_ok_and(|it| it == "1") {
-        return Err(format!("{} takes writes with FUA, which are not counted as flushes", disk.name));
+        return Err(format!("{} supports FUA writes, which are not counted as flushes", disk.name));
     }
     let scratch = Scratch::beside(scene.target, WRITES)?;
     let plain = flushes(disk, &scratch, OFlags::empty())?;

@@ -9,7 +9,8 @@ use super::Scene;
 pub(super) fn bare(scene: &Scene, bytes: u64) -> Result<MemoryDisk, String> {
     if !scene.may_set_up {
         return Err(
-            "it needs a disk in memory, which goes with this process; allow it with --allow-setup, as root".into()
+            "it needs a disk in memory, which is removed when this process ends; allow it with --allow-setup, as root"
+                .into(),
         );
     }
     MemoryDisk::new(bytes)

@@ -26,7 +26,7 @@ fn observe(_: &Scene) -> Result<ScenarioResult, String> {
     Ok(ScenarioResult {
         holds: found == WORDS && after == Some(std::io::ErrorKind::NotFound),
         evidence: format!(
-            "this process read {:?} after the writer had exited; after unlinking, opening the object says {}",
+            "this process read {:?} after the writer had exited; after unlinking, opening the object returned {}",
             String::from_utf8_lossy(&found),
             after.map_or("nothing: it is still there".to_string(), |kind| kind.to_string())
         ),

@@ -17,13 +17,13 @@ pub(super) const SCENARIO: Scenario =
 
 const PAGES: u64 = 4096;
 
-/// So many stores of each kind must have met their page under write-back.
+/// So many stores of each kind must have been to a page under write-back.
 const ENOUGH: u64 = 8;
 
 /// Stores of one kind.
 #[derive(Default)]
 struct StoreCounts {
-    /// That met their page under write-back.
+    /// To a page under write-back.
     met: u64,
     /// Of those, that returned before it was written back.
     passed: u64,
@@ -48,8 +48,8 @@ fn holds(mapped: &StoreCounts, written: &StoreCounts) -> Result<bool, String> {
     if !passed && mapped.met.min(written.met) < ENOUGH {
         let (mapped, written) = (mapped.met, written.met);
         return Err(format!(
-            "the device had written back all but {mapped} and {written} pages before they could be stored to; try a target on \
-             a slower one"
+            "write-back had ended for all but {mapped} and {written} pages before the stores; try a target on a slower \
+             device"
         ));
     }
     Ok(!passed)

@@ -19,7 +19,7 @@ pub(super) const XFS: Scenario =
 pub(super) const BTRFS: Scenario =
     Scenario { name: "write-back-btrfs", about: ABOUT, observe: |scene| observe(scene, "btrfs", &["-q", "-f"]) };
 
-const ABOUT: &str = "a store through a mapping has more written back than the same bytes by pwrite(2)";
+const ABOUT: &str = "a store through a mapping causes more write-back than the same bytes by pwrite(2)";
 
 const STORES: u64 = 64;
 const APART: u64 = 256 << 10;

@@ -1,5 +1,5 @@
-//! Where a program learns that the device refused its bytes: not at the store or at write(2), which only reach the page
-//! cache, but at msync(2) and fsync(2).
+//! Where a program gets the error of a device that refused its bytes: not at the store or at write(2), which only reach
+//! the page cache, but at msync(2) and fsync(2).
 
 use std::os::unix::fs::FileExt;
 
@@ -34,8 +34,8 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
     Ok(ScenarioResult {
         holds: written.is_ok() && synced.is_err() && unmapped.is_ok() && msynced.is_err(),
         evidence: format!(
-            "on a disk that refuses every write: write(2) {}, fsync(2) {}; a store into a mapping went through, \
-             msync(2) {}",
+            "on a disk that refuses every write: write(2) {}, fsync(2) {}; a store into a mapping succeeded, msync(2) \
+             {}",
             described(&written),
             described(&synced),
             described(&msynced)

@@ -85,7 +85,8 @@ fn starts_nothing(
     Ok(ScenarioResult {
         holds: after.dirty == PAGES && after.writeback == 0 && synced == 0,
         evidence: format!(
-            "of {PAGES} pages {} were dirty and {} under write-back after {name}, and {synced} were either after MS_SYNC",
+            "of {PAGES} pages {} were dirty and {} under write-back after {name}, and {synced} were dirty or under \
+             write-back after MS_SYNC",
             after.dirty, after.writeback
         ),
     })

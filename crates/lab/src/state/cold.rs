@@ -64,7 +64,7 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
 fn verified(window: &Reading<Resident>) -> Result<(), String> {
     match known(window)?.pages {
         0 => Ok(()),
-        pages => Err(format!("{pages} pages of the window came with the pages beside it")),
+        pages => Err(format!("{pages} pages of the window were read in together with the read-ahead guard beside it")),
     }
 }
 
@@ -131,7 +131,8 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
     let holders = sys::process::mappers(&target.identity());
     Err(match holders.as_slice() {
         [] => format!(
-            "{stayed} pages of the file stay in the page cache after eviction, and no process seen here has it mapped"
+            "{stayed} pages of the file stay in the page cache after eviction, and no process visible to this user has \
+             it mapped"
         ),
         holders => {
             format!("{stayed} pages of the file stay in the page cache: it is mapped by process {}", holders.join(", "))

@@ -1,10 +1,10 @@
 //! How the page cache comes to hold a file before passes in states that live there.
 //!
 //! Threat: two files whose pages are all resident are not in the same state. The calls that brought the pages in decide
-//! how large the folios are (mm/readahead.c, `page_cache_ra_order`; mm/filemap.c, `__filemap_get_folio` for writes), and
-//! these decide how much a fault maps: the same comparison was seen to turn around by a factor of ten. Defence: the fill
-//! is a word of the condition, made anew from an evicted file by the calls it names, and looked at afterwards. What
-//! remains: without root, folio sizes are not seen.
+//! how large the folios are (mm/readahead.c, `page_cache_ra_order`; mm/filemap.c, `__filemap_get_folio` for writes),
+//! and these decide how much a fault maps: the same comparison was reversed, by a factor of ten. Defence: the fill is a
+//! word of the condition, made anew from an evicted file by the calls it names, and looked at afterwards. What remains:
+//! without root, folio sizes are not seen.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ const SHARE_WANTED: f64 = 0.98;
 /// # Errors
 /// Why not, and what would help.
 pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), String> {
-    let only = |what: &str| format!("fill {fill} {what}; fill sequential is possible");
+    let only = |what: &str| format!("fill {fill} {what}; use fill sequential");
     match fill {
         Fill::Sequential => return Ok(()),
         Fill::Found => return as_found(target),
@@ -67,8 +67,8 @@ fn as_found(target: &Target) -> Result<(), String> {
         Reading::Value(Resident { pages, of }) => {
             // A share would be rounded, and read as all of it where only a few pages are missing.
             Err(format!(
-                "{pages} of its {of} pages were in the page cache when the run began; as found, a file is measured where all \
-                 of them were, because passes would bring in the rest"
+                "{pages} of its {of} pages were in the page cache when the run began; fill found needs all of them, \
+                 because the passes would read in the rest"
             ))
         }
         Reading::Unavailable { unavailable } => Err(unavailable.clone()),
@@ -255,8 +255,8 @@ fn unnamed(target: &Target, bytes: u64) -> Result<Target, String> {
     let folder = folder(target);
     Target::unnamed(folder, bytes).map_err(|error| {
         format!(
-            "a copy of the file cannot be made in {} ({error}): it needs a folder that you may write to, on a file system \
-             that has files without a name",
+            "a copy of the file cannot be made in {} ({error}): it needs a folder that you may write to, on a file \
+             system that supports O_TMPFILE",
             folder.display()
         )
     })
@@ -287,7 +287,7 @@ pub(crate) fn verify(fill: Fill, folios: &Folios) -> Result<(), String> {
             let sum = |wanted: &dyn Fn(u64) -> bool| -> u64 {
                 orders.iter().filter(|(order, _)| wanted(page << **order)).map(|(_, pages)| pages).sum()
             };
-            (sum(&|_| true), sum(&|size| size > largest), sum(&|size| size == largest), "pages lie in larger ones")
+            (sum(&|_| true), sum(&|size| size > largest), sum(&|size| size == largest), "pages are in larger folios")
         }
         Folios::PerFault(counts) => {
             // As many are mapped whatever the folios are.
@@ -295,12 +295,12 @@ pub(crate) fn verify(fill: Fill, folios: &Folios) -> Result<(), String> {
             let count = |wanted: &dyn Fn(u64) -> bool| counts.iter().filter(|&&it| wanted(it)).count() as u64;
             // Where mappings are not aligned, what is mapped around a fault lies across two folios.
             let most = mapped + if largest > page { largest / page } else { 0 };
-            (counts.len() as u64, count(&|it| it > most), count(&|it| it == mapped), "faults map more than that")
+            (counts.len() as u64, count(&|it| it > most), count(&|it| it == mapped), "faults map more pages")
         }
     };
     let size = schema::Bytes(largest);
     if larger as f64 > all as f64 * (1.0 - SHARE_WANTED) {
-        return Err(format!("fill {fill} should leave folios of at most {size}, and {larger} of {all} {what}"));
+        return Err(format!("fill {fill} should give folios of at most {size}, but {larger} of {all} {what}"));
     }
     if exactly && (just as f64) < all as f64 * SHARE_WANTED {
         return Err(format!("fill {fill} could not be made here: only {just} of {all} are of that size"));

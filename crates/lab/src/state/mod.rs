@@ -44,7 +44,7 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
         State::AsIs => Ok(()),
         _ if target.is_unproved() => Ok(()),
         State::Cold if target.file_system.is_memory() => Err(format!(
-            "files on {} live in the page cache and nowhere else, so they are never cold; use a file on a disk",
+            "files on {} exist only in the page cache, so they are never cold; use a file on a disk",
             target.file_system.kind
         )),
         _ => target.way().map(|_| ()).map_err(|reason| {
@@ -102,20 +102,24 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(
         },
         State::Cold if way == Some(Way::Nowait) => match seen.device_read_bytes {
             Some(bytes) if bytes < distinct_bytes as f64 => Err(format!(
-                "the pass reached {distinct_bytes} bytes and only {bytes} of them came from the device, so the file was not cold"
+                "the pass reached {distinct_bytes} bytes, of which only {bytes} came from the device, so the file was \
+                 not cold"
             )),
             Some(_) => Ok(()),
             None => {
-                Err("neither residency nor device bytes can be seen here, so nothing shows that the file was cold"
+                Err("neither residency nor device bytes can be read here, so the file cannot be verified as cold"
                     .into())
             }
         },
         // Less memory than file: if nothing came from the device, the limit did not bite.
         State::Limited => match seen.device_read_bytes {
             Some(bytes) if bytes > 0.0 => Ok(()),
-            Some(_) => Err("no byte came from the device: the limit did not hold the file out of memory".into()),
+            Some(_) => {
+                Err("no byte came from the device: the whole file fitted into memory in spite of the limit".into())
+            }
             None => {
-                Err("bytes from the device cannot be counted here, so nothing shows that the limit did anything".into())
+                Err("bytes from the device cannot be counted here, so the effect of the limit cannot be verified"
+                    .into())
             }
         },
         // What a cold pass leaves behind is the method's business: read-ahead, or nothing after O_DIRECT.
@@ -132,7 +136,7 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(
                 Some(Ok(mapped)) if mapped.mappings > 0 => mapped,
                 // Methods without a mapping of their own have nothing in the page table to verify.
                 _ if !seen.arm.maps() => return Ok(()),
-                Some(Err(reason)) => return Err(format!("the worker's mappings could not be looked at: {reason}")),
+                Some(Err(reason)) => return Err(format!("the worker's mappings could not be read: {reason}")),
                 _ => return Err("no mapping of the file was found in the worker before the pass".into()),
             };
             let reached = seen.done.tally.distinct_pages.map_or(distinct_bytes, |pages| pages * sys::page_bytes());
@@ -162,11 +166,11 @@ fn came(seen: &Evidence) -> Result<u64, String> {
 pub(crate) fn known(resident: &Reading<Resident>) -> Result<Resident, String> {
     match resident {
         Reading::Value(resident) => Ok(*resident),
-        Reading::Unavailable { unavailable } => Err(format!("the page cache could not be looked at: {unavailable}")),
+        Reading::Unavailable { unavailable } => Err(format!("the residency could not be read: {unavailable}")),
     }
 }
 
-/// Whether a command reached the file it was said to read, as far as a cold start shows it.
+/// Whether a command read a named file, as far as a cold start shows it.
 ///
 /// # Errors
 /// It did not.
@@ -176,8 +180,7 @@ pub fn verify_touched(seen: &Evidence) -> Result<(), String> {
     }
     match known(seen.resident_after)? {
         Resident { pages: 1.., .. } => Ok(()),
-        _ => Err("the command never read a named file: it started cold, no page of one is in the page cache \
-                  afterwards, and nothing came from the device"
+        _ => Err("the command did not read the named files: they were cold before, no page of them is in the page cache now, and nothing was read from the device"
             .into()),
     }
 }

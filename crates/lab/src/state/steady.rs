@@ -16,7 +16,7 @@ use schema::{Arm, Condition, Workload, protocol::Done, record::Reading};
 
 /// How far two passes that follow each other may lie apart: two points, or so much of a rate above 1.
 const APART: f64 = 0.02;
-/// More warm passes are a state that does not settle.
+/// After more warm passes the state counts as not steady.
 const PASSES_MAX: usize = 1000;
 /// Fewer compare nothing, however long they take.
 const PASSES_MIN: usize = 3;
@@ -103,7 +103,7 @@ impl WarmUp {
         self.passes.push(misses);
     }
 
-    /// What warm passes take, at least, before one that does not settle early, by the first of them.
+    /// The least time of the warm passes, if the state is not steady early, estimated from the first of them.
     pub fn least(first: Duration) -> Duration {
         first.saturating_mul(PASSES_MIN as u32)
     }
@@ -124,7 +124,7 @@ impl WarmUp {
     ///
     /// # Errors
     /// There were enough of them, or they took long enough.
-    pub fn settled(&self, took: Duration, limit: Duration) -> Option<Result<(), Unsteady>> {
+    pub fn steady(&self, took: Duration, limit: Duration) -> Option<Result<(), Unsteady>> {
         let [.., before, last] = &self.passes[..] else { return None };
         // Where nothing comes from the device any more, nothing will.
         let fits = before.device_bytes_per_byte + last.device_bytes_per_byte == 0.0;
@@ -149,7 +149,7 @@ impl fmt::Display for Unsteady {
             took.as_secs_f64()
         )?;
         match filling {
-            true => f.write_str(", and all together they read in less than the limit has room for"),
+            true => f.write_str(", and together they read in less than the limit allows to be cached"),
             false => Ok(()),
         }
     }
@@ -171,8 +171,8 @@ mod tests {
         Misses { device_bytes_per_byte: rate, misses_per_block: None }
     }
 
-    /// Warm passes of so many random blocks over a cache that keeps what it has room for, until they are settled.
-    fn passes_until_settled(reads: f64, pages: f64, room: f64) -> (usize, f64) {
+    /// Warm passes of so many random blocks over a cache of limited size, until they are steady.
+    fn passes_until_steady(reads: f64, pages: f64, room: f64) -> (usize, f64) {
         let (mut warm_up, mut resident) = (WarmUp::new((room * PAGE) as u64), 0.0f64);
         loop {
             // Each read misses with the share of pages that are not there.
@@ -180,9 +180,9 @@ mod tests {
             let missed = if filled < room { filled - resident } else { reads * (1.0 - room / pages) };
             resident = filled;
             warm_up.add(missed * PAGE, misses(missed / reads));
-            match warm_up.settled(Duration::ZERO, LONG) {
-                Some(settled) => {
-                    assert_eq!(settled, Ok(()));
+            match warm_up.steady(Duration::ZERO, LONG) {
+                Some(steady) => {
+                    assert_eq!(steady, Ok(()));
                     return (warm_up.passes.len(), warm_up.passes.last().unwrap().rate());
                 }
                 None => assert!(warm_up.passes.len() < 1000),
@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn passes_of_any_size_end_at_the_share_that_does_not_fit() {
         for reads in [256.0, 1024.0, 16_384.0, 65_536.0] {
-            let (passes, share) = passes_until_settled(reads, 65_536.0, 32_768.0);
+            let (passes, share) = passes_until_steady(reads, 65_536.0, 32_768.0);
             assert!((share - 0.5).abs() < 0.03, "{reads} reads: {share} after {passes}");
         }
-        assert!(passes_until_settled(256.0, 65_536.0, 32_768.0).0 > 100, "alike, but the cache was still filling");
+        assert!(passes_until_steady(256.0, 65_536.0, 32_768.0).0 > 100, "alike, but the cache was still filling");
     }
 
     fn of(shares: &[f64], device_bytes: f64) -> WarmUp {
@@ -207,13 +207,13 @@ mod tests {
 
     #[test]
     fn two_passes_that_follow_each_other_must_be_alike() {
-        let settled = |shares: &[f64]| of(shares, 1000.0).settled(Duration::ZERO, LONG);
-        assert_eq!(settled(&[0.5]), None, "one pass compares nothing");
-        assert_eq!(settled(&[0.54, 0.51]), None);
-        assert_eq!(settled(&[0.51, 0.89, 0.51]), None, "the same again, but not one after the other");
-        assert_eq!(settled(&[0.89, 0.515, 0.5]), Some(Ok(())));
-        assert_eq!(settled(&[40.0, 40.7]), Some(Ok(())), "two points in a hundred where the share is above 1");
-        assert_eq!(settled(&[40.0, 42.0]), None);
+        let steady = |shares: &[f64]| of(shares, 1000.0).steady(Duration::ZERO, LONG);
+        assert_eq!(steady(&[0.5]), None, "one pass compares nothing");
+        assert_eq!(steady(&[0.54, 0.51]), None);
+        assert_eq!(steady(&[0.51, 0.89, 0.51]), None, "the same again, but not one after the other");
+        assert_eq!(steady(&[0.89, 0.515, 0.5]), Some(Ok(())));
+        assert_eq!(steady(&[40.0, 40.7]), Some(Ok(())), "two points in a hundred where the share is above 1");
+        assert_eq!(steady(&[40.0, 42.0]), None);
     }
 
     #[test]
@@ -225,23 +225,23 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_fits_is_settled_at_once_when_nothing_comes_from_the_device() {
+    fn a_file_that_fits_is_steady_at_once_when_nothing_comes_from_the_device() {
         let mut warm_up = of(&[1.0], 10.0);
         warm_up.add(0.0, misses(0.0));
-        assert_eq!(warm_up.settled(Duration::ZERO, LONG), None);
+        assert_eq!(warm_up.steady(Duration::ZERO, LONG), None);
         warm_up.add(0.0, misses(0.0));
-        assert_eq!(warm_up.settled(Duration::ZERO, LONG), Some(Ok(())));
+        assert_eq!(warm_up.steady(Duration::ZERO, LONG), Some(Ok(())));
     }
 
     #[test]
-    fn what_does_not_settle_ends_by_time_and_by_number_and_says_which_shares_it_saw() {
+    fn what_does_not_become_steady_ends_by_time_and_by_number_and_says_which_shares_it_saw() {
         let (second, shares) = (Duration::from_secs(1), [0.9, 0.5, 0.9]);
-        assert_eq!(of(&shares[..2], 1000.0).settled(second, second), None, "however long two passes take");
+        assert_eq!(of(&shares[..2], 1000.0).steady(second, second), None, "however long two passes take");
         let unsteady = Unsteady { passes: 3, took: second, last: [0.5, 0.9], filling: false };
-        assert_eq!(of(&shares, 1000.0).settled(second, second), Some(Err(unsteady)));
+        assert_eq!(of(&shares, 1000.0).steady(second, second), Some(Err(unsteady)));
         let swings: Vec<f64> = (0..PASSES_MAX).map(|pass| (pass % 2) as f64).collect();
-        assert!(matches!(of(&swings, 1000.0).settled(second, LONG), Some(Err(Unsteady { passes: PASSES_MAX, .. }))));
-        let filling = of(&[1.0, 1.0, 1.0], 1.0).settled(second, second);
+        assert!(matches!(of(&swings, 1000.0).steady(second, LONG), Some(Err(Unsteady { passes: PASSES_MAX, .. }))));
+        let filling = of(&[1.0, 1.0, 1.0], 1.0).steady(second, second);
         assert!(matches!(filling, Some(Err(Unsteady { filling: true, .. }))), "{filling:?}");
     }
 
@@ -313,7 +313,7 @@ mod tests {
         for device_bytes_per_byte in [0.8, 1.0] {
             warm_up.add(1000.0, Misses { device_bytes_per_byte, misses_per_block: Some(0.47) });
         }
-        assert_eq!(warm_up.settled(Duration::ZERO, LONG), Some(Ok(())));
+        assert_eq!(warm_up.steady(Duration::ZERO, LONG), Some(Ok(())));
         let readings = warm_up.readings();
         assert_eq!(readings["warm_passes"], Reading::Value(2.0));
         assert_eq!(readings["warm_device_bytes_per_byte"], Reading::Value(1.0));

@@ -25,8 +25,8 @@ use crate::{
 pub(crate) fn possible(condition: &Condition, target: &Target) -> Result<(), String> {
     match condition.workload.writes() && target.made.is_none() {
         true => Err(format!(
-            "workload {} writes, and a file of yours is never written; name a folder, and faultline makes a file of its \
-             own there",
+            "workload {} writes, and faultline never writes to a file of yours; name a folder, in which it creates its \
+             own file",
             condition.workload
         )),
         false => Ok(()),
@@ -82,7 +82,7 @@ pub(crate) fn restore(target: &Target, seed: u64) -> Result<(), String> {
         fixture::write(file, Span { offset: 0, bytes: target.bytes }, seed, fixture::CHUNK, |_| Ok(()))?;
         file.sync_all()
     };
-    refill(own(target)?).map_err(|error| format!("the file could not be brought back to what it was: {error}"))
+    refill(own(target)?).map_err(|error| format!("the file's content could not be restored: {error}"))
 }
 
 /// Everything that was written is on the device afterwards.
@@ -116,7 +116,7 @@ fn no_space(reason: String, missing: u64, free: u64) -> String {
 
 /// The file for writing: the descriptor that it was made with, and never a name, which may lead elsewhere by now.
 fn own(target: &Target) -> Result<&File, String> {
-    target.made.as_ref().ok_or_else(|| format!("{} is not written: faultline did not make it", target.path))
+    target.made.as_ref().ok_or_else(|| format!("{} is not written: faultline did not create it", target.path))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub(crate) fn measurable(path: &Path) -> Result<()> {
     let shown = path.display();
     let kind = fs::metadata(path).with_context(|| format!("cannot look at {shown}"))?.file_type();
     if kind.is_block_device() || kind.is_char_device() {
-        bail!("{shown} is a device; faultline measures files, and never touches a device itself. Try a file on it")
+        bail!("{shown} is a device; faultline measures files only. Try a file on that device")
     }
     if kind.is_fifo() || kind.is_socket() {
         bail!("{shown} is a pipe or socket; it has no offsets to read at. Try a regular file")
@@ -78,14 +78,11 @@ pub(crate) fn measurable(path: &Path) -> Result<()> {
 
 /// A way that answers, where nothing may be evicted to prove it.
 pub(crate) fn believe(file: &File) -> Result<Way, String> {
-    Way::ALL
-        .into_iter()
-        .find(|way| *way != Way::Nowait && way.shows(file))
-        .ok_or_else(|| {
-            "what of this file is in the page cache is shown only to its owner and to users who may write to it (cachestat, \
+    Way::ALL.into_iter().find(|way| *way != Way::Nowait && way.shows(file)).ok_or_else(|| {
+        "the residency of this file is shown only to its owner and to users who may write to it (cachestat, \
              mincore)"
-                .to_string()
-        })
+            .to_string()
+    })
 }
 
 pub(crate) fn prove(file: &File) -> Result<Way, String> {
@@ -96,5 +93,5 @@ pub(crate) fn prove(file: &File) -> Result<Way, String> {
             Err(reason) => reasons.push(reason),
         }
     }
-    Err(format!("no way of verifying residency works for this file ({})", reasons.join("; ")))
+    Err(format!("the residency of this file cannot be verified ({})", reasons.join("; ")))
 }

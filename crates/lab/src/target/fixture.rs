@@ -22,8 +22,8 @@ pub fn default_bytes(folder: &Path) -> Result<u64> {
     let bytes = (free / 10).min(1 << 30) / 4096 * 4096;
     if bytes < 1 << 20 {
         bail!(
-            "{} has only {} free; a test file takes a tenth of that and would be too small to tell anything. \
-             Try another folder, or name a file of yours",
+            "{} has only {} free; a test file takes a tenth of that and would be too small to measure. Try another \
+             folder, or name a file of yours",
             folder.display(),
             Bytes(free)
         )

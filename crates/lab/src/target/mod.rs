@@ -65,29 +65,30 @@ impl Target {
     /// As `open`.
     pub fn of_made(fixture: &Fixture, keep_cache: bool) -> Result<Target> {
         let path = fixture.path();
-        let again = || fixture.file().try_clone().with_context(|| format!("cannot hold {} open", path.display()));
+        let again = || fixture.file().try_clone().with_context(|| format!("cannot keep {} open", path.display()));
         Target::checked(&path, again()?, Some(again()?), keep_cache)
     }
 
     fn checked(path: &Path, file: File, made: Option<File>, keep_cache: bool) -> Result<Target> {
         let shown = path.display();
         let Some(utf8) = path.to_str() else {
-            bail!("{shown} has a name that is not valid UTF-8; try a symbolic link with a plainer name")
+            bail!("{shown} has a name that is not valid UTF-8; try a symbolic link with a UTF-8 name")
         };
         let metadata = file.metadata().with_context(|| format!("cannot look at {shown}"))?;
         if !metadata.is_file() {
-            bail!("{shown} is no regular file")
+            bail!("{shown} is not a regular file")
         }
-        let file_system = sys::mount::file_system(path).with_context(|| format!("cannot tell what {shown} lies on"))?;
+        let file_system =
+            sys::mount::file_system(path).with_context(|| format!("cannot find the file system of {shown}"))?;
         if file_system.is_pseudo() {
             bail!(
-                "{shown} lies on {}: the kernel makes it up while it is read, so there is nothing to cache or to map. \
-                 Try a file on a disk",
+                "{shown} is on {}: the kernel generates its content on each read, so there is nothing to cache or to \
+                 map. Try a file on a disk",
                 file_system.kind
             )
         }
         if metadata.len() == 0 {
-            bail!("{shown} is empty; name a file that is not")
+            bail!("{shown} is empty; name a file with content")
         }
         let canonical = fs::canonicalize(path).ok().and_then(|it| it.to_str().map(str::to_string));
         let path = canonical.unwrap_or_else(|| utf8.to_string());
@@ -124,7 +125,7 @@ impl Target {
             inode: metadata.ino(),
             made,
             disk: disk(&file_system),
-            found: Reading::unavailable("nothing was asked"),
+            found: Reading::unavailable("residency was not checked"),
             believed: believe(&file),
             proved: OnceLock::new(),
             allocated_bytes: metadata.blocks() * 512,
@@ -180,7 +181,7 @@ impl Target {
         }
     }
 
-    /// What commands are said to read: the largest file stands for the others where one is enough.
+    /// The files named for commands: the largest one represents the others where one is enough.
     ///
     /// # Errors
     /// As `open`.
@@ -232,7 +233,7 @@ impl Target {
     /// It was deleted, moved or replaced.
     pub fn in_place(&self) -> Result<(), String> {
         let identity = |it: &fs::Metadata| (it.dev(), it.ino());
-        let opened = self.file.metadata().map_err(|error| format!("the file cannot be looked at any more: {error}"))?;
+        let opened = self.file.metadata().map_err(|error| format!("the file can no longer be examined: {error}"))?;
         match fs::metadata(&self.path) {
             Ok(named) if identity(&named) == identity(&opened) => Ok(()),
             Ok(_) => Err("another file took this one's name during the run".into()),
@@ -293,7 +294,7 @@ mod tests {
     fn what_cannot_be_measured_is_refused_in_words() {
         assert!(refusal("/no/such/file").contains("No such file"));
         assert!(refusal("/dev/null").contains("is a device"));
-        assert!(refusal("/proc/self/status").contains("makes it up"));
+        assert!(refusal("/proc/self/status").contains("generates its content"));
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

@@ -1,9 +1,9 @@
-//! The files that commands are said to read: named one by one, or by their folders. Each is evicted, filled, looked at
-//! and watched for changes by itself, and only one of them is open at a time, whatever their number.
+//! The files that the user named for commands: one by one, or by their folders. Each is evicted, filled, looked at and
+//! watched for changes by itself, and only one of them is open at a time, whatever their number.
 //!
-//! Threat: a command that writes to what it is said to read measures something else from then on. Defence: identity,
-//! size and the times of change of every file and folder, before the run and after every execution. The allocated blocks
-//! are not compared: some file systems move them without a write, and every write changes ctime too.
+//! Threat: a command that writes to a named file measures something else from then on. Defence: identity, size and the
+//! times of change of every file and folder, before the run and after every execution. The allocated blocks are not
+//! compared: some file systems move them without a write, and every write changes ctime too.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -109,7 +109,7 @@ impl Named {
             let file = open(path).with_context(|| format!("cannot open {} for reading", path.display()))?;
             let metadata = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
             if metadata.len() == 0 {
-                bail!("{} is empty; name a file that is not", path.display())
+                bail!("{} is empty; name a file with content", path.display())
             }
             let path = fs::canonicalize(path).with_context(|| format!("cannot look at {}", path.display()))?;
             gathering.enter(path, &file, &metadata)?;
@@ -120,7 +120,7 @@ impl Named {
             if gathering.seen_bytes == before {
                 let left_out = gathering.notes();
                 let but = if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
-                bail!("{} holds no file with anything in it{but}; name a folder with files in it", folder.display())
+                bail!("{} contains no file with content{but}; name another folder", folder.display())
             }
         }
         let named = |paths: &[PathBuf], folder| -> Vec<NamedPath> {
@@ -131,7 +131,7 @@ impl Named {
         paths.extend(named(folders, true));
         paths.truncate(NAMES_KEPT);
         let notes = gathering.notes();
-        let found = Reading::unavailable("nothing was asked");
+        let found = Reading::unavailable("residency was not checked");
         let Gathering { files, folders, classes, .. } = gathering;
         let mut named = Named { files, folders, classes, paths, notes, found };
         named.found = named.residency();
@@ -191,14 +191,14 @@ impl Named {
                 && let Some(name) = &class.in_memory
             {
                 return Err(format!(
-                    "{shown} lies on {name}: files there live in the page cache and nowhere else, so they are never \
-                     cold; use a file on a disk"
+                    "{shown} is on {name}: files there exist only in the page cache, so they are never cold; use a \
+                     file on a disk"
                 ));
             }
             let believed = match class.way() {
                 Ok(Way::Nowait) if state != State::Cached => Err(format!(
-                    "{shown} cannot be made cold for sure: whether its pages have left the page cache is told only to its \
-                     owner. Try a copy of your own, or root"
+                    "{shown} cannot be verified as cold: the kernel reports its residency only to its owner. Try a \
+                     copy of your own, or root"
                 )),
                 Ok(_) => Ok(()),
                 Err(reason) => Err(format!(
@@ -209,7 +209,7 @@ impl Named {
             // Who has a file mapped keeps its pages, and that is a better reason than what three system calls say.
             believed.map_err(|reason| match holders(&class.tried) {
                 who if who.is_empty() => reason,
-                who => format!("{shown} stays in the page cache: {who}. End that process, or try a copy"),
+                who => format!("{shown} cannot be evicted: {who}. End that process, or try a copy"),
             })?;
         }
         Ok(())
@@ -318,7 +318,7 @@ impl Entry {
         match file.metadata() {
             Ok(now) if Stamp::of(&now).is_same_file(&self.stamp) => Ok(file),
             Ok(_) => Err(format!("another file took the name of {} during the run", self.path.display())),
-            Err(error) => Err(format!("{} cannot be looked at: {error}", self.path.display())),
+            Err(error) => Err(format!("{} cannot be examined: {error}", self.path.display())),
         }
     }
 
@@ -341,7 +341,7 @@ fn drop_pages(file: &File, entry: &Entry) -> Result<(), String> {
 /// `a (mapped by process 7 (cat)), b and 3 more`
 fn blame(stay: &[&Entry]) -> String {
     let described = stay.iter().take(NAMES_SHOWN).map(|entry| match holders(&entry.path) {
-        who if who.is_empty() => format!("{} (no process seen here has it mapped)", entry.path.display()),
+        who if who.is_empty() => format!("{} (no process visible to this user has it mapped)", entry.path.display()),
         who => format!("{} ({who})", entry.path.display()),
     });
     let mut described: Vec<String> = described.collect();
@@ -366,7 +366,7 @@ struct Gathering<'a> {
     folders: Vec<Entry>,
     classes: Vec<FileClass>,
     known: HashSet<(u64, u64)>,
-    /// Of all files that were met, also of those that were named before.
+    /// Of all files that were found, also of those that were named before.
     seen_bytes: u64,
     /// What was left out: why, how often, and the first names.
     left_out: BTreeMap<&'static str, (usize, Vec<String>)>,
@@ -407,11 +407,12 @@ impl Gathering<'_> {
             return Ok(known);
         }
         let shown = path.display();
-        let file_system = sys::mount::file_system(path).with_context(|| format!("cannot tell what {shown} lies on"))?;
+        let file_system =
+            sys::mount::file_system(path).with_context(|| format!("cannot find the file system of {shown}"))?;
         if file_system.is_pseudo() {
             bail!(
-                "{shown} lies on {}: the kernel makes it up while it is read, so there is nothing to cache. Try a file \
-                 on a disk",
+                "{shown} is on {}: the kernel generates its content on each read, so there is nothing to cache. Try a \
+                 file on a disk",
                 file_system.kind
             )
         }
@@ -446,7 +447,7 @@ impl Gathering<'_> {
                     () if kind.is_dir() => open_folders.push(path),
                     () if kind.is_file() => self.found(path)?,
                     () if kind.is_symlink() => {
-                        self.leave_out("symbolic links were not followed (name what they lead to)", &path);
+                        self.leave_out("symbolic links were not followed (name their targets)", &path);
                     }
                     () => self.leave_out("pipes, sockets and devices were left out", &path),
                 }
@@ -459,7 +460,7 @@ impl Gathering<'_> {
         match open(&path).and_then(|file| Ok((file.metadata()?, file))) {
             Ok((metadata, file)) => self.enter(path, &file, &metadata),
             Err(_) => {
-                self.leave_out("files cannot be read, by the commands neither, and were left out", &path);
+                self.leave_out("files cannot be read, by the commands either, and were left out", &path);
                 Ok(())
             }
         }
@@ -551,13 +552,13 @@ mod tests {
     #[test]
     fn a_folder_without_anything_to_read_is_refused_in_words() {
         let folder = folder();
-        assert!(refusal(folder.path()).contains("holds no file with anything in it"));
+        assert!(refusal(folder.path()).contains("contains no file with content"));
         fs::write(folder.path().join("empty"), "").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
         let described = refusal(folder.path());
-        assert!(described.contains("holds no file") && described.contains("not followed"), "{described}");
+        assert!(described.contains("contains no file") && described.contains("not followed"), "{described}");
         assert!(refusal(Path::new("/no/such/folder")).contains("No such file"));
-        assert!(refusal(Path::new("/proc/self/attr")).contains("holds no file"));
+        assert!(refusal(Path::new("/proc/self/attr")).contains("contains no file"));
     }
 
     #[test]
@@ -583,7 +584,7 @@ mod tests {
             let folder = folder();
             fs::write(folder.path().join("a"), "aaaa").unwrap();
             fs::write(folder.path().join("b"), "bbbb").unwrap();
-            // The kernel's clock for file times goes by ticks of up to 10 ms.
+            // The kernel's clock for file times has ticks of up to 10 ms.
             std::thread::sleep(Duration::from_millis(30));
             let named = of(folder.path()).unwrap();
             assert_eq!(named.unchanged(), Ok(()));

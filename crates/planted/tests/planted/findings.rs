@@ -154,7 +154,7 @@ fn the_winner(planted: &Planted, findings: &Findings, index: usize) {
     let name = |at: usize| planted.record.cells[at].arm.name.clone();
     let arm = |at: usize| &planted.record.cells[at].arm;
     let at_work = |at: usize| arm(at).at_work(line.condition.state);
-    // The first that was measured speaks for all that do the same.
+    // The first that was measured is the result for all that do the same.
     let is_first = |at: &usize| measured.iter().find(|other| at_work(**other) == at_work(*at)) == Some(at);
     let entrants: Vec<usize> = measured.iter().copied().filter(is_first).collect();
     let names = |cells: &[usize]| cells.iter().map(|&at| name(at)).collect::<Vec<String>>();

@@ -66,7 +66,7 @@ struct Cells {
     alike: BTreeMap<String, String>,
 }
 
-const ALIKE: &str = "Alike for every arm: ";
+const ALIKE: &str = "The same for every arm: ";
 
 fn alike(text: &str) -> BTreeMap<String, String> {
     const TITLES: [&str; 7] =

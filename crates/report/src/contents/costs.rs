@@ -32,7 +32,7 @@ pub(crate) fn break_evens(record: &Record, findings: &Findings) -> Vec<String> {
             .map(|it| {
                 let [reads, speedup, expected] =
                     [number::count(it.reads as f64), number::ratio_glued(it.speedup), number::ratio_glued(it.expected)];
-                format!("{speedup} with {reads} ({expected} expected from the rest)")
+                format!("{speedup} with {reads} ({expected} expected from the other passes)")
             })
             .collect();
         let measured = if measured.is_empty() { String::new() } else { format!("; measured {}", measured.join(", ")) };
@@ -56,7 +56,8 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
         let decided = |it: &&schema::findings::Comparison| matches!(it.verdict, Verdict::Faster | Verdict::Slower);
         let all = findings.comparisons.iter().filter(decided).count();
         lines.push(format!(
-            "{} of the measured difference in the median of {explained} comparisons ({} decided ones have no account)",
+            "{} of the measured difference in the median of {explained} comparisons ({} decided ones have no cost \
+             breakdown)",
             number::percent(median),
             all.saturating_sub(explained)
         ));
@@ -101,8 +102,7 @@ fn worst_cell(record: &Record, cells: &[PredictedCell], of: impl Fn(&PredictedCe
 
 pub(crate) const HELD_OUT: &str = "Held-out cells";
 
-pub(crate) const ABOUT_HELD_OUT: &str = "A tenth of the run's cells, drawn by its seed, as unit costs predict them with \
-    nothing counted or timed of the cells themselves.";
+pub(crate) const ABOUT_HELD_OUT: &str = "A tenth of the run's cells, chosen by its seed. The predictions use unit costs only, and nothing counted or timed of these cells.";
 
 /// The cells that were held out, the worst first; nothing where there are none.
 pub(crate) fn held_out(record: &Record, findings: &Findings) -> Option<Table> {
@@ -260,7 +260,7 @@ fn verdict(forecast: &Forecast) -> String {
         forecast.arms.iter().filter_map(|arm| Some((short(&arm.arm), *arm.seconds.value()?))).collect();
     known.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
     match known[..] {
-        [] => "None of this can be predicted; the table has the reasons.".into(),
+        [] => "No arm can be predicted; the table has the reasons.".into(),
         [(arm, it)] => format!("{arm} is expected to take {}.", number::seconds(it.median)),
         [(first, a), (second, b), ..] => {
             let factor = b.median / a.median;
@@ -270,10 +270,10 @@ fn verdict(forecast: &Forecast) -> String {
                 return format!("{first} and {second} are expected to take about the same.");
             }
             match surely {
-                true => format!("{first} is expected to be {times} times as fast as {second}, the next."),
+                true => format!("{first} is expected to be {times} times as fast as {second}, the next fastest."),
                 false => format!(
-                    "{first} is expected to be {times} times as fast as {second}, the next, but the intervals overlap: \
-                     only a measurement decides."
+                    "{first} is expected to be {times} times as fast as {second}, the next fastest, but the intervals \
+                     overlap: only a measurement decides."
                 ),
             }
         }

@@ -13,10 +13,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Counted";
 
-pub(crate) const ABOUT: &str = "One more pass of every arm, under the kernel's tracepoints and without a clock. \
-    Pages/fault: pages that the pass reached, for each fault of a mapping; random reads reach few of those that a fault \
-    maps. Amplification: bytes from the device for each byte used. Folios: order × how many were added to the page cache. \
-    A + after a list: more events than the ring could hold.";
+pub(crate) const ABOUT: &str = "One more untimed pass of every arm, with the kernel's tracepoints enabled. Pages/fault: pages that the pass reached, per fault of a mapping; random reads reach few of the pages that a fault maps. Amplification: bytes read from the device per byte used. Folios: order × number added to the page cache. A + after a list: events were lost because the ring buffer was full.";
 
 /// Nothing when nothing was counted.
 pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {

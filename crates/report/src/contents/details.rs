@@ -74,15 +74,16 @@ const fn probe(title: &'static str, reading: fn(&CellFinding) -> &Reading<f64>, 
 pub(crate) fn legend(record: &Record) -> &'static str {
     match record.conditions.iter().any(Condition::is_of_commands) {
         false => {
-            "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster than \
-             the baseline; job: by passes at the size of the job, and not by those of the row. A share after the throughput is that of what the device, or its throttle, allows. CPU times are means, the columns \
-             after them medians per pass."
+            "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster \
+             than the baseline; job: by passes at the size of the job, and not by those of the row. A percentage after \
+             the throughput is the share of the device's ceiling or of its throttle. CPU times are means; the columns \
+             after them are medians per pass."
         }
         true => {
-            "Per execution, with every process that it started. Intervals are 95 %. A speedup above 1 means faster than \
-             the baseline. CPU times are means, the columns after them medians. Peaks of memory are the largest that was \
-             seen every few milliseconds, summed over processes: anonymous memory, and mapped pages of files. Which \
-             faults were on files, no counter of the kernel tells, only tracepoints."
+            "Per execution, with every process that it started. Intervals are 95 %. A speedup above 1 means faster \
+             than the baseline. CPU times are means; the columns after them are medians. Peaks of memory are the \
+             largest of samples taken every few milliseconds, summed over processes: anonymous memory, and mapped \
+             pages of files. The kernel's fault counters do not separate faults on files; only tracepoints do."
         }
     }
 }
@@ -249,7 +250,7 @@ fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
             }
         }
     }
-    (!described.is_empty()).then(|| format!("Alike for every arm: {}", described.join(", ")))
+    (!described.is_empty()).then(|| format!("The same for every arm: {}", described.join(", ")))
 }
 
 /// The line of the map in words; its reason only where no note gives it already.

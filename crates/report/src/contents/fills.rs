@@ -17,9 +17,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Fills";
 
-pub(crate) const ABOUT: &str = "Every page is in the page cache in every row; what differs is how it came there, and so the \
-    size of the folios. Ratios: the mapping against the baseline, above 1 the mapping is faster; = no difference, ? undecided, \
-    ! different work, job: by passes at the size of the job. Of overwrites: the time of one by the baseline.";
+pub(crate) const ABOUT: &str = "In every row all pages are in the page cache. The rows differ in the fill, and so in the size of the folios. Ratios: the mapping against the baseline; above 1 the mapping is faster. = no difference, ? undecided, ! different work, job: by passes at the size of the job. For overwrites: the baseline's time for one overwrite.";
 
 /// A folio size that holds less than this share of the pages is not named.
 const SHARE_SHOWN: f64 = 0.1;
@@ -73,9 +71,9 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
         let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
         Some(number::plain(&format!(
-            "{}, {}: evicting the file and filling the page cache anew ({fill}, {}) brings a read from {} by {} to {} by {}. \
-             In passes of {} reads that map the file anew it pays back after {}; through a mapping that stays it does not, \
-             because each place faults once.",
+            "{}, {}: evicting the file and filling the page cache again ({fill}, {}) changes the time of a read from \
+             {} by {} to {} by {}. In passes of {} reads that each create a new mapping it pays for itself after {}; \
+             with a permanent mapping it does not, because each place faults only once.",
             before(it.fill),
             labels.label(id.condition_index),
             number::duration_glued(*elapsed_ns as f64),
@@ -95,21 +93,21 @@ fn unjudged<'a>(record: &Record, findings: &'a Findings) -> impl Iterator<Item =
     let silent = move |it: &FillFinding, unjudged: &UnjudgedRefill| {
         let why = match unjudged.cause {
             UnjudgedCause::OtherPasses { now_ops, then_ops, now_bytes, then_bytes } if now_ops != then_ops => format!(
-                "its passes made {} reads over {}, and these {} over {}",
+                "its passes made {} reads over {}, and the others {} over {}",
                 number::count(then_ops as f64),
                 number::bytes_glued(then_bytes as f64),
                 number::count(now_ops as f64),
                 number::bytes_glued(now_bytes as f64)
             ),
             UnjudgedCause::OtherPasses { now_bytes, then_bytes, .. } => format!(
-                "its passes read in {}, and these in {}",
+                "its passes read in {}, and the others in {}",
                 number::bytes_glued(then_bytes as f64),
                 number::bytes_glued(now_bytes as f64)
             ),
             UnjudgedCause::UnequalWork => "the arms did different work".to_string(),
         };
         number::plain(&format!(
-            "{}, {}: whether filling the page cache anew ({}) pays back is not known: {why}.",
+            "{}, {}: it is unknown whether filling the page cache again ({}) pays for itself: {why}.",
             before(it.fill),
             labels.label(unjudged.id.condition_index),
             unjudged.fill
@@ -174,7 +172,7 @@ fn asks_the_same(a: &FilledComparison, b: &FilledComparison, compares: &[Compare
 
 const ROLES: [Role; 3] = [Role::Asked, Role::Subject, Role::Size];
 
-/// With what tells it from the other jobs.
+/// With what distinguishes it from the other jobs.
 fn name(job: FillJob, jobs: &[FillJob], compares: &[Compare]) -> String {
     let core = |it: &FilledComparison| format!("{} {}", it.condition.workload, Bytes(it.condition.block_bytes).exact());
     let others = || jobs.iter().filter(|it| core(it.asks) == core(job.asks) && !same_job(**it, job, compares));

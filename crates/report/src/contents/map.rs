@@ -1,4 +1,4 @@
-//! The map: state → fastest arm → margin → why. One row per condition; what tells the conditions apart beyond state,
+//! The map: state → fastest arm → margin → why. One row per condition; what distinguishes the conditions beyond state,
 //! workload and block is named only where it differs within the run.
 
 use schema::{
@@ -85,7 +85,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         _ => ("undecided".to_string(), Paint::Unsure),
     };
     if !line.same_work.is_empty() {
-        why.push(format!("also {}: the same work here", shorts(&line.same_work).join(", ")));
+        why.push(format!("also {}: it does the same work here", shorts(&line.same_work).join(", ")));
     }
     let named = matches!(line.verdict, Verdict::Faster | Verdict::Slower | Verdict::Same);
     if !(named && line.winner.is_some()) {
@@ -96,7 +96,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     let costs = findings.costs.iter().flat_map(|it| &it.break_evens).filter(|it| it.id.condition == line.id);
     why.extend(costs.map(|it| {
         let [arm, baseline] = [&it.arm, &it.baseline].map(|it| names.short(it));
-        format!("{arm} beats {baseline} from {} reads on", number::rough(&it.reads))
+        format!("{arm} is faster than {baseline} from {} reads on", number::rough(&it.reads))
     }));
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
     why.extend(line.explanation.clone());
@@ -158,7 +158,7 @@ pub(crate) fn threads(threads: u32) -> String {
 
 pub(crate) fn storage(condition: &Condition) -> String {
     let Some(storage) = condition.storage else {
-        return "the storage as it is".into();
+        return "storage not limited".into();
     };
     let rate = storage.read_bytes_per_s.map(|rate| number::throughput(rate as f64));
     let ops = storage.read_ops_per_s.map(|ops| format!("{} reads/s", number::count(ops as f64)));

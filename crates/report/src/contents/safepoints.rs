@@ -9,10 +9,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Safepoints";
 
-pub(crate) const ABOUT: &str = "While an arm was at work, a second thread of the same JVM stopped the world about every \
-    millisecond. The delay is the JVM's own account: from its wish until every thread stood still. Median and 99 of 100: of \
-    a pass, in the middle of the passes; longest: of all passes. Stopped: the share of the passes' time in which no \
-    Java thread ran at all.";
+pub(crate) const ABOUT: &str = "During each pass a second thread of the same JVM requested a safepoint about every millisecond. The delay is taken from the JVM's own log: from the request until every Java thread had stopped. Median and 99 of 100: of one pass, as the median over passes; longest: of all passes. Stopped: the share of the passes' time in which no Java thread ran.";
 
 /// What was seen and what it means; nothing where no arm has `+safepoints`.
 pub(crate) fn of_run<'a>(record: &Record, findings: &'a Findings) -> Option<(&'a [String], Table)> {

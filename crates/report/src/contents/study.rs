@@ -183,7 +183,7 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     let incomparable = done.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
     let unmeasured = all - count;
     let mut summary = match (count, incomparable) {
-        (0, _) => format!("no two arms were measured in {all} comparison{}", plural(all)),
+        (0, _) => format!("in {all} comparison{} fewer than two arms were measured", plural(all)),
         (_, 0) => format!("equal work in {}", all_of(count, "comparison", "comparisons")),
         (_, some) => format!("unequal work in {some} of {count} comparison{}", plural(count)),
     };

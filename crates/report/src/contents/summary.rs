@@ -1,4 +1,4 @@
-//! What a reader must know beside the map: noise floor, device ceiling, crossovers, what was lost and why, warnings.
+//! The summary beside the map: noise floor, device ceiling, crossovers, lost passes with reasons, warnings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,7 +71,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry>
 pub(crate) fn interrupted(record: &Record) -> Option<String> {
     let reason = record.partial.as_deref()?;
     let passes = counted(record.samples.len(), "pass", "passes");
-    let rests = format!("What follows rests on the {passes} made until then.");
+    let rests = format!("The results use the {passes} made until then.");
     // The label says that already.
     Some(if record.ending == Some(Ending::Interrupted) { rests } else { format!("{reason}. {rests}") })
 }
@@ -171,7 +171,7 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
     }
     if incomparable > 0 {
         sentences.push(format!(
-            "in {incomparable} comparison{} the arms did not do the same work; the reasons stand below",
+            "in {incomparable} comparison{} the arms did not do the same work; the reasons are listed below",
             plural(incomparable)
         ));
     }
@@ -208,12 +208,13 @@ fn no_valid_pass(record: &Record) -> String {
     let skipped = record.cells.iter().filter(|cell| cell.skipped.is_some()).count();
     match record.samples.len() {
         0 if skipped > 0 && skipped == record.cells.len() => {
-            "every arm was skipped; the reasons stand below. `faultline doctor` says what this machine can measure."
+            "every arm was skipped; the reasons are listed below. `faultline doctor` shows what this machine can \
+             measure."
                 .into()
         }
-        0 => "no pass was made. Try `faultline doctor`, which says what this machine can measure.".into(),
+        0 => "no pass was made. `faultline doctor` shows what this machine can measure.".into(),
         lost => format!(
-            "none of {} was valid; the reasons stand below. Try `faultline doctor`.",
+            "none of {} was valid; the reasons are listed below. Try `faultline doctor`.",
             counted(lost, "pass", "passes")
         ),
     }
@@ -237,9 +238,9 @@ pub(crate) fn confounders(record: &Record, findings: &Findings) -> Vec<String> {
         let each =
             |what: &str, show: &dyn Fn(f64) -> String| format!("{a} {what} {}, {b} {}", show(it.own), show(it.other));
         match it.what {
-            ConfounderKind::ThreadsAtWork => each("keeps so many threads at work:", &|it| format!("{it:.2}")),
-            ConfounderKind::UserTime => each("takes this user time:", &number::duration),
-            ConfounderKind::Processes => each("runs so many processes:", &number::count),
+            ConfounderKind::ThreadsAtWork => each("runs this many threads at once:", &|it| format!("{it:.2}")),
+            ConfounderKind::UserTime => each("uses this user time:", &number::duration),
+            ConfounderKind::Processes => each("runs this many processes:", &number::count),
             ConfounderKind::OutputBytes => each("prints", &number::bytes),
         }
     };
@@ -268,7 +269,7 @@ fn noise_floor(findings: &Findings) -> String {
     }
 }
 
-/// How many answers were measured again over the whole file or with many reads, and what came of it.
+/// How many answers were measured again over the whole file or with many reads, with the results.
 fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
     let tried: Vec<_> = findings.comparisons.iter().filter_map(|it| Some((it, it.confirmed.as_ref()?))).collect();
@@ -277,8 +278,8 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     }
     let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of).count();
     let mut says = vec![format!(
-        "{} {} measured again, each over as much of the file or by as many reads as there was time for: {} held, {} replaced \
-         by what came out there, {} open now, {} without an answer there",
+        "{} {} measured again, each over as much of the file or with as many reads as time allowed: {} confirmed, {} \
+         replaced by the new answer, {} now undecided, {} without an answer at that size",
         counted(tried.len(), "answer", "answers"),
         if tried.len() == 1 { "was" } else { "were" },
         count(AnswerOf::RoundsAndJob),
@@ -422,7 +423,7 @@ impl<'a> ReasonGroups<'a> {
                 let others: Vec<&str> = group.states.iter().skip(1).map(|state| state.word()).collect();
                 let too = match others.len() {
                     0 => String::new(),
-                    one => format!("; so too for state{} {}", plural(one), others.join(", ")),
+                    one => format!("; the same for state{} {}", plural(one), others.join(", ")),
                 };
                 format!("{} ({}){example}{reason}{too}", things(group.count), group.arms.join(", "))
             })

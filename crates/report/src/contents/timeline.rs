@@ -9,8 +9,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Timeline";
 
-pub(crate) const ABOUT: &str = "The whole machine, as vmstat shows it: bytes of the disk under the file, shares of all CPUs' \
-    time, and which condition's passes fell into that time.";
+pub(crate) const ABOUT: &str = "The whole machine, as in vmstat: bytes of the disk under the file, shares of all CPUs' time, and the condition whose passes ran at that time.";
 
 /// The maximum of rows.
 const ROWS: usize = 90;

@@ -23,7 +23,7 @@ pub fn across_html(across: &Across) -> String {
         }
     };
     let first = across.versus.first().map_or("", |it| it.first.as_str());
-    let footer = html! { "The numbers follow from the records of the runs alone." };
+    let footer = html! { "All numbers are computed from the records of the runs." };
     document(&described(&format!("Runs against {first}")), &html! {}, &main, &footer)
 }
 

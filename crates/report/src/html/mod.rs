@@ -52,7 +52,7 @@ pub fn html(record: &Record, findings: &Findings) -> String {
         (part::again(record))
     };
     let footer = html! {
-        "Measured by faultline " (described(&record.tool_version)) ". The numbers follow from the record " code { (described(&record.id)) } " alone."
+        "Measured by faultline " (described(&record.tool_version)) ". All numbers are computed from the record " code { (described(&record.id)) } " alone."
     };
     document(&title, &header, &main, &footer)
 }

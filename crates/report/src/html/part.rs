@@ -31,7 +31,7 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
                 @if !counted.is_empty() { p { b { "Claims: " } a href="#claims" { (counted) } "." } }
             } @else {
                 @if let Some(answer) = answer::of_run(record, findings) { (first(&answer)) }
-                h2 { "Each answer: which arm, by how much, and why" }
+                h2 { "Each answer: the fastest arm, by how much, and why" }
                 (the_map(record, findings))
             }
             @for entry in summary::entries(record, findings) {
@@ -112,7 +112,7 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
 fn figures(findings: &Findings) -> Markup {
     let figures = study::figures(findings, Intervals::Beside);
     html! {
-        @if findings.figures.is_empty() { p.missing { "The study gives no published number to hold against ours." } }
+        @if findings.figures.is_empty() { p.missing { "The study has no published number to compare with." } }
         @else { (table(&figures.table)) }
         @for note in &figures.footnotes { p.about { (described(&note.mark)) " " (described(&note.reason)) } }
     }
@@ -134,7 +134,7 @@ pub(super) fn claims(findings: &Findings) -> Markup {
     html! {
         section id="claims" {
             h2 { "Claims" }
-            @if findings.claims.is_empty() { p.missing { "This experiment tests no claim." } } @else {
+            @if findings.claims.is_empty() { p.missing { "This experiment has no claims." } } @else {
                 div.scroll { table {
                     thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
                     tbody { @for claim in &findings.claims { tr {
@@ -173,9 +173,9 @@ pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="lost" {
             h2 { "Skipped, invalid and failed" }
-            @if lost.is_empty() { p.missing { "Nothing: every cell was measured and every pass counts." } } @else {
+            @if lost.is_empty() { p.missing { "None: every cell was measured and every pass is valid." } } @else {
                 div.scroll { table {
-                    thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "passes that count" } th.right { "lost" } th { "reason" } } }
+                    thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "valid passes" } th.right { "lost" } th { "reason" } } }
                     tbody { @for cell in lost { tr {
                         td { (described(&labels.label(cell.id.condition.condition_index))) }
                         td { (described(&cell.arm.name)) @if cell.control { " (A/A)" } }
@@ -257,9 +257,9 @@ pub(super) fn again(record: &Record) -> Markup {
         section id="again" {
             h2 { "The experiment, and how to run it again" }
             pre.command { code { (shell::command("rerun", shell::short(&record.id))) } }
-            p.about { "On the machine that has the record; the target must be what it was. Seed " (record.seed) ", budget " (record.budget_s) " s." }
+            p.about { "On the machine that has the record, with the same target. Seed " (record.seed) ", budget " (record.budget_s) " s." }
             @if record.conditions.iter().any(Condition::is_of_commands) {
-                p.about { "It executes the commands of this run only with an option that it names, after it has shown them." }
+                p.about { "It lists the commands of this run, and executes them only with an option that it names." }
             }
             details { summary { "The experiment with every default filled in" } pre { (experiment) } }
         }

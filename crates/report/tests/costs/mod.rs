@@ -1,4 +1,4 @@
-//! Accounts, predictions and forecasts as people see them.
+//! Cost breakdowns, predictions and forecasts as reports show them.
 
 use report::Style;
 use schema::{
@@ -19,7 +19,7 @@ fn term(cause: Cause, what: Quantity, count: f64, unit_ns: f64) -> CostComponent
     CostComponent { cause, what, request_bytes: None, count, unit_ns, ns: count * unit_ns }
 }
 
-/// The made-up run with an account of its first cell, which is three quarters of what was measured.
+/// The made-up run with a cost breakdown of its first cell, which is three quarters of what was measured.
 fn with_costs() -> Run {
     let mut run = run();
     let cell = run.findings.cells.iter().find(|it| it.ns_per_op.is_some() && !it.control).unwrap();
@@ -152,7 +152,7 @@ fn a_forecast_is_a_question_a_table_and_a_sentence() {
     let text = described(&forecast([600.0, 500.0, 700.0], Reading::Value(mmap)));
     assert!(text.contains("random blocks of 200 B"), "{text}");
     assert!(text.contains("10 min") && text.contains("device 95 %") && text.contains("system calls 5.3 %"), "{text}");
-    assert!(text.contains("pread is expected to be 5.0 times as fast as mmap, the next."), "{text}");
+    assert!(text.contains("pread is expected to be 5.0 times as fast as mmap, the next fastest."), "{text}");
     let close = described(&forecast([600.0, 500.0, 2600.0], Reading::Value(mmap)));
     assert!(close.contains("the intervals overlap: only a measurement decides"), "{close}");
     let one = described(&forecast([600.0, 500.0, 700.0], Reading::unavailable("uring was not calibrated")));

@@ -80,7 +80,7 @@ fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
     let tables = page.matches("<summary>The numbers</summary><div class=\"scroll\"><table>").count();
     assert_eq!((charts(&page).len(), tables), (30, 30));
-    assert!(page.contains("This experiment is no reproduction of something published."));
+    assert!(page.contains("This experiment does not reproduce a publication."));
     assert!(page.contains("io_uring is switched off (kernel.io_uring_disabled = 2)"));
 }
 

@@ -169,7 +169,7 @@ fn no_line_of_several_runs_is_wider_than_the_page() {
 #[test]
 fn a_drift_is_spoken_of_only_where_the_intervals_leave_out_1() {
     let mut across = beside(&run());
-    let described = |across: &Across| report::across(across, styled(400)).contains("On the whole the second run was");
+    let described = |across: &Across| report::across(across, styled(400)).contains("Overall the second run was");
     assert!(described(&across));
     across.versus[0].drift_ends = Some([0.95, 1.3]);
     assert!(!described(&across));

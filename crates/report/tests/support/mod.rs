@@ -224,7 +224,7 @@ pub(crate) fn run() -> Run {
     (mmap.samples, mmap.invalid_samples) = (7, 2);
     run.unmeasured(cold_random, "direct", Status::Failed, "the worker died of SIGBUS: the file was truncated");
     run.compare(cold_random, "mmap", Some(estimate(0.94, 0.11)), Verdict::Undecided).reason =
-        Some("the interval [0.84, 1.04] crosses an edge of the margin; more rounds would narrow it".into());
+        Some("the interval [0.84, 1.04] crosses an edge of the margin; more rounds would make it smaller".into());
     run.line(
         cold_random,
         Some("pread"),
@@ -390,7 +390,7 @@ pub(crate) fn study() -> Run {
     run.findings.figures = vec![
         figure("cached, read", Unit::MibPerSecond, 87.295, value(2_825.3, 0.03), value(2_216.1, 0.02)),
         figure("cached, mmap with MADV_WILLNEED", Unit::MibPerSecond, 117.958, value(2_663.0, 0.04), {
-            Reading::unavailable("the experiment names no arm for it")
+            Reading::unavailable("the experiment names no arm for this figure")
         }),
         figure(
             "larger than memory, read",

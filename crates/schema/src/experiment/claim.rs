@@ -250,7 +250,7 @@ impl Experiment {
         if let Some(Expect::AtMost(limit) | Expect::AtLeast(limit)) = claim.expect
             && !limit.is_finite()
         {
-            return Err(format!("claim {id:?}: {limit} is no limit; expected a number"));
+            return Err(format!("claim {id:?}: {limit} is not a valid limit; expected a number"));
         }
         if self.claims.iter().filter(|it| it.id == *id).count() > 1 {
             return Err(format!("two claims have the id {id:?}"));
@@ -273,12 +273,12 @@ impl Experiment {
             return Err(format!("claim {id:?} needs one of arm (with expect), scenario, or not_testable"));
         }
         match (claim.expect, &claim.than) {
-            (None, _) if claim.arm.is_some() => Err(format!("claim {id:?} does not say what it expects")),
+            (None, _) if claim.arm.is_some() => Err(format!("claim {id:?} needs the key expect")),
             (Some(Expect::AtMost(_) | Expect::AtLeast(_)), Some(_)) => {
-                Err(format!("claim {id:?} compares with an arm and with a number; one of them is enough"))
+                Err(format!("claim {id:?} compares with an arm and with a number; expected only one of them"))
             }
             (Some(Expect::Lower | Expect::Higher | Expect::Same), None) => {
-                Err(format!("claim {id:?} expects a direction, and does not say than which arm"))
+                Err(format!("claim {id:?} expects a direction, and needs the key than"))
             }
             _ => Ok(()),
         }
@@ -286,10 +286,10 @@ impl Experiment {
 
     pub(super) fn check_figure(&self, figure: &Figure) -> Result<(), String> {
         if !figure.published.is_finite() {
-            return Err(format!("published: {} is not possible here; expected a number", figure.published));
+            return Err(format!("published: {} is not valid here; expected a number", figure.published));
         }
         if figure.blocks == Some(0) {
-            return Err("blocks: seconds are given for one block at least".into());
+            return Err("blocks: expected at least one block".into());
         }
         self.check_compare(Some(&figure.compare))?;
         [&figure.as_published, &figure.corrected].into_iter().flatten().try_for_each(|arm| self.check_arm(arm))
@@ -298,7 +298,7 @@ impl Experiment {
     fn check_compare(&self, name: Option<&str>) -> Result<(), String> {
         let names: Vec<&str> = self.comparisons.iter().filter_map(|it| it.name.as_deref()).collect();
         match name {
-            Some(name) if names.is_empty() => Err(format!("no [[compare]] has a name, and {name:?} is asked for")),
+            Some(name) if names.is_empty() => Err(format!("no [[compare]] has a name, and {name:?} is requested")),
             Some(name) if !names.contains(&name) => {
                 Err(format!("no [[compare]] is named {name:?}; {}", expected(name, &names)))
             }

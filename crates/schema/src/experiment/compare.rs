@@ -177,14 +177,14 @@ impl Range {
     fn possible(&self) -> Result<(), String> {
         let given = [self.bytes.is_some(), self.share.is_some(), self.blocks.is_some()];
         if given.into_iter().filter(|it| *it).count() > 1 {
-            return Err("a range has bytes, a share or blocks, and one of them only".into());
+            return Err("a range has only one of bytes, share and blocks".into());
         }
         if self.share.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err("a share lies above 0 and is at most 1".into());
         }
         if self.bytes == Some(Bytes(0)) || self.blocks == Some(0) {
             return Err(
-                "a range has one byte at least; without bytes, share or blocks it reaches the file's end".into()
+                "a range has at least one byte; without bytes, share or blocks it reaches the file's end".into()
             );
         }
         Ok(())
@@ -207,7 +207,7 @@ pub(crate) fn possible_ops(ops: u64, block_bytes: u64) -> Result<(), String> {
     }
     match ops.checked_mul(block_bytes) {
         Some(bytes) if bytes <= i64::MAX as u64 => Ok(()),
-        _ => Err(format!("{ops} ops of {} come to more bytes than can be counted", Bytes(block_bytes))),
+        _ => Err(format!("{ops} ops of {} are too many bytes", Bytes(block_bytes))),
     }
 }
 
@@ -314,8 +314,7 @@ impl Compare {
             if throttle.read_bps == Some(Bytes(0)) || throttle.read_iops == Some(0) {
                 return Err((
                     "storage",
-                    "a disk that reads nothing at all cannot be measured; an empty entry, {}, is the disk as it is"
-                        .into(),
+                    "a limit of 0 reads cannot be measured; an empty entry, {}, is the disk without a limit".into(),
                 ));
             }
         }
@@ -329,7 +328,10 @@ impl Compare {
             return Err(("threads", "threads must lie between 1 and 1024".into()));
         }
         if self.fill != in_order() && !self.state.iter().any(|it| it.is_filled()) {
-            return Err(("fill", "a fill is for states that live in the page cache: cached, mapped, locked".into()));
+            return Err((
+                "fill",
+                "a fill applies to states that begin with the pages in the page cache: cached, mapped, locked".into(),
+            ));
         }
         if self.memory.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(("memory", "memory is a share of the range, above 0 and at most 1".into()));
@@ -350,7 +352,8 @@ impl Compare {
             return Err((
                 "workload",
                 format!(
-                    "what was never written is not in the page cache: state {state} is not possible there; cold is"
+                    "a file that was never written has no pages in the page cache: state {state} is not possible; use \
+                     cold"
                 ),
             ));
         }
@@ -365,7 +368,7 @@ impl Compare {
         let own = || self.arms.iter().map(|it| &it.own);
         let states = self.state.iter().copied().chain(own().filter_map(|it| it.state));
         if self.memory.is_some() && !states.into_iter().any(|it| it == State::Limited) {
-            return Err(("memory", "memory is for state limited, and no state here is".into()));
+            return Err(("memory", "memory applies to state limited, and none of these states is limited".into()));
         }
         if self.descriptor.contains(&Descriptor::Shared) && self.threads.iter().all(|&threads| threads == 1) {
             return Err((
@@ -377,7 +380,7 @@ impl Compare {
         if self.aligned.contains(&false) && workloads.into_iter().all(Workload::is_ascending) {
             return Err((
                 "aligned",
-                "blocks in ascending order are always aligned; aligned = false is for random places".into(),
+                "blocks in ascending order are always aligned; aligned = false applies to random blocks".into(),
             ));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Of a list without an entry.
-pub(super) const EMPTY: &str = "the list is empty, so there is nothing to measure; it needs one entry at least";
+pub(super) const EMPTY: &str = "the list is empty; it needs at least one entry";
 
 /// A value, or a list of one or more: every key that is crossed with the others takes either.
 pub(super) struct OneOrMany<T>(pub(super) Vec<T>);

@@ -81,7 +81,9 @@ impl Experiment {
     /// The first problem, with its line, what was expected and the nearest name.
     pub fn parse(name: &str, text: &str) -> Result<Experiment, Problem> {
         if text.len() > FILE_BYTES_MAX {
-            return Err(Problem::whole(format!("an experiment has at most {FILE_BYTES_MAX} bytes, and this has more")));
+            return Err(Problem::whole(format!(
+                "an experiment file has at most {FILE_BYTES_MAX} bytes, and this one is larger"
+            )));
         }
         let written: Written = toml::from_str(text).map_err(|error| {
             let message = explain(error.message());
@@ -289,7 +291,7 @@ impl WrittenCompare {
             if arms.contains(&competitor) {
                 return Err(problem(
                     written.span(),
-                    format!("{} is entered twice; the A/A control comes by itself", written.get_ref()),
+                    format!("{} is listed twice; faultline adds the A/A control itself", written.get_ref()),
                 ));
             }
             arms.push(competitor);
@@ -381,7 +383,8 @@ state = ["cold", "cached"]
     fn mistakes_are_found_with_their_line_and_the_nearest_name() {
         assert_eq!(
             problem(&GOOD.replace("cached", "cahced")),
-            "my.toml:9: state: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, mapped, locked, limited, as-is)"
+            "my.toml:9: state: unknown state \"cahced\"; did you mean \"cached\"? (expected one of cold, cached, \
+             mapped, locked, limited, as-is)"
         );
         assert!(
             problem(&GOOD.replace("block =", "blok ="))
@@ -392,7 +395,7 @@ state = ["cold", "cached"]
                 .contains("my.toml:6: arms: arm \"mmapp\": unknown method")
         );
         assert!(problem(&GOOD.replace("4 KiB", "0")).contains("my.toml:8: block: a block of 0 B is not possible"));
-        assert!(problem(&GOOD.replace("\"half\"]", "\"pread\"]")).contains("entered twice"));
+        assert!(problem(&GOOD.replace("\"half\"]", "\"pread\"]")).contains("listed twice"));
         assert!(problem("title = \"x\"").contains("no [[compare]]"));
         assert!(problem("\u{0}\u{1}garbage").starts_with("my.toml:1: "));
     }

@@ -13,7 +13,7 @@ const JDK: OptionSpec = OptionSpec {
 const MEANWHILE: OptionSpec = OptionSpec {
     name: "meanwhile",
     values: Values::Words(&["alone", "safepoints"]),
-    about: "nothing, or a second thread that stops the world every millisecond: how long until every thread stood still",
+    about: "alone, or with a second thread that requests a safepoint every millisecond, to measure its delay",
     can: Can::Both,
 };
 const CHARSET: OptionSpec = OptionSpec {

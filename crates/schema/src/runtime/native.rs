@@ -114,7 +114,7 @@ const METHODS: &[MethodSpec] = &[
     },
     MethodSpec {
         name: "dontcache",
-        about: "preadv2(2) with RWF_DONTCACHE: buffered, dropped behind (Linux 6.14)",
+        about: "preadv2(2) with RWF_DONTCACHE: through the page cache, whose pages are dropped after the read (Linux 6.14)",
         options: &[],
         can: Can::Read,
         direct: false,

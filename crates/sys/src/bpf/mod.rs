@@ -89,7 +89,7 @@ fn explain(error: &io::Error) -> String {
                 .into()
         }
         Some(libc::ENOSYS) => "this kernel was built without bpf(2)".into(),
-        Some(libc::EINVAL) => "this kernel's bpf(2) lacks what a recording needs (rings came with Linux 5.8)".into(),
+        Some(libc::EINVAL) => "this kernel's bpf(2) has no ring buffers, which a recording needs (Linux 5.8)".into(),
         _ => format!("bpf(2): {error}"),
     }
 }

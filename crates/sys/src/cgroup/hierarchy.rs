@@ -26,7 +26,7 @@ pub struct Hierarchy {
     pub(super) delegation: Arc<Mutex<Delegation>>,
 }
 
-/// The group of this process that a controller goes by.
+/// The cgroup of this process that applies to a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) version: Version,
@@ -43,7 +43,7 @@ pub(super) enum Version {
 pub type Note<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
 
 impl Hierarchy {
-    /// Looks where this process is. What is missing comes out when it is asked for.
+    /// Finds the cgroups of this process. A missing controller is an error only when it is requested.
     pub fn detect() -> Hierarchy {
         Hierarchy::detect_below(Path::new("/"))
     }
@@ -168,7 +168,7 @@ fn place(own: &str, mounts: &str, root: &Path, controller: Controller) -> Result
         let advice = match controller {
             // The boot loaders of some boards switch it off.
             Controller::Memory => "boot with `cgroup_enable=memory`, where the kernel was built with it",
-            Controller::Io => "it takes a kernel that was built with CONFIG_BLK_DEV_THROTTLING",
+            Controller::Io => "it needs a kernel built with CONFIG_BLK_DEV_THROTTLING",
         };
         format!("no mounted cgroup tree has the {word} controller; {advice}")
     };

@@ -290,11 +290,11 @@ fn check(name: &str, limits: &Limits) -> io::Result<()> {
         return wrong(format!("{name} is not named {PREFIX}* and could never be cleaned up"));
     }
     if limits.throttles() && limits.device.is_none() {
-        return wrong("reads are held back on a disk, and there is none under this file system".into());
+        return wrong("reads are throttled on a disk, and this file system has none".into());
     }
     // In v1 a rate of 0 means no limit.
     if [limits.memory_bytes, limits.read_bytes_per_s, limits.read_ops_per_s].contains(&Some(0)) {
-        return wrong("a limit of 0 leaves nothing to measure".into());
+        return wrong("a limit of 0 cannot be measured".into());
     }
     Ok(())
 }
@@ -336,7 +336,7 @@ struct Refused {
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(out, "{} does not take \"{}\": {}", self.path.display(), self.value, self.error)
+        write!(out, "{} does not accept \"{}\": {}", self.path.display(), self.value, self.error)
     }
 }
 
@@ -361,7 +361,7 @@ fn described(error: io::Error, what: impl std::fmt::Display) -> io::Error {
 /// What the kernel made of a value is not what was asked for.
 fn not_in_force(group: &Path, file: &str, wanted: &str, found: &str) -> io::Error {
     let path = group.join(file);
-    io::Error::other(format!("{} was set to \"{wanted}\" and says \"{}\"", path.display(), found.trim()))
+    io::Error::other(format!("{} was set to \"{wanted}\" and has the value \"{}\"", path.display(), found.trim()))
 }
 
 /// The number after a word, in files of lines such as `file 4096`.

@@ -78,7 +78,7 @@ pub struct Called {
     pub call: &'static Call,
     pub arguments: [u64; 6],
     pub result: Option<i64>,
-    /// What the new descriptor of an opening call is, or one that the listener did not know.
+    /// What the new descriptor of an opening call is, or a descriptor that the listener did not have.
     pub opened: Option<Opened>,
 }
 
@@ -449,7 +449,7 @@ impl Follower<'_> {
             self.forget(other);
         }
         if before != thread {
-            // The one that lives on began under another number.
+            // The thread that continues began under another number.
             self.begin(thread, thread, Some(before), true);
             self.forget(before);
         } else {

@@ -110,7 +110,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 fn online_cpus() -> Result<Vec<usize>, String> {
     const PATH: &str = "/sys/devices/system/cpu/online";
     let text = std::fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
-    cpus(text.trim()).ok_or_else(|| format!("{PATH} cannot be understood: {:?}", text.trim()))
+    cpus(text.trim()).ok_or_else(|| format!("{PATH} cannot be parsed: {:?}", text.trim()))
 }
 
 fn cpus(list: &str) -> Option<Vec<usize>> {

@@ -108,10 +108,10 @@ pub(crate) fn fill(
 
 #[cold]
 pub(crate) fn became_shorter() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter than it was when the pass was prepared")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the file was truncated after the pass was prepared")
 }
 
 #[cold]
 pub(crate) fn out_of_range() -> io::Error {
-    io::Error::other("a span outside of what was prepared: a bug in faultline")
+    io::Error::other("a span outside of the prepared range: a bug in faultline")
 }

@@ -82,7 +82,7 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     fits(task, align)?;
     let file = open_direct(task).map_err(reason)?;
     if rustix::fs::fstatfs(&file).is_ok_and(|stat| stat.f_type as u64 & 0xFFFF_FFFF == TMPFS_MAGIC) {
-        return Err("O_DIRECT is not possible here: tmpfs takes the flag and ignores it".into());
+        return Err("O_DIRECT is not possible here: tmpfs accepts the flag and ignores it".into());
     }
     let offset = task.pattern.range.offset;
     let resident = || Residency::ALL[..2].iter().find_map(|way| way.resident_pages(&file, offset, 1).ok());
@@ -96,7 +96,7 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     // That shows here if the page was not cached before; otherwise the check after a cold pass shows it.
     match (before, resident()) {
         (Some(0), Some(1..)) => {
-            Err("O_DIRECT is not possible here: the file system read through the page cache all the same".into())
+            Err("O_DIRECT is not possible here: the file system read through the page cache in spite of it".into())
         }
         _ => Ok(()),
     }
@@ -107,7 +107,10 @@ fn fits(task: &Task, align: u64) -> Result<(), String> {
     let pattern = &task.pattern;
     let range = pattern.range;
     if !range.offset.is_multiple_of(align) {
-        return Err(format!("O_DIRECT here needs offsets in multiples of {align} bytes; {} is not one", range.offset));
+        return Err(format!(
+            "O_DIRECT here needs offsets in multiples of {align} bytes; {} is not a multiple",
+            range.offset
+        ));
     }
     // The kernel reads a whole number of sectors and stops at the end of the file, so a short last block is possible
     // there and nowhere else.
@@ -116,7 +119,7 @@ fn fits(task: &Task, align: u64) -> Result<(), String> {
     let fits = pattern.block.is_multiple_of(align) || (one_block && ends_with_file);
     if !fits {
         return Err(format!(
-            "O_DIRECT here needs blocks in multiples of {align} bytes; {} B is not one",
+            "O_DIRECT here needs blocks in multiples of {align} bytes; {} B is not a multiple",
             pattern.block
         ));
     }

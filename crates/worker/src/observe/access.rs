@@ -27,7 +27,7 @@ pub(super) struct ObservedAccess {
 pub(super) enum Via {
     Call {
         name: &'static str,
-        /// What was delivered, where a vector hides how much was asked for.
+        /// For vectors, whose sizes are not seen, the delivered bytes.
         asked_bytes: u64,
         /// It began where the call before on the same open file had ended, or at the start of the file.
         sequential: bool,

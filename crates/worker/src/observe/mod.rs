@@ -65,8 +65,8 @@ impl Begun {
             Err(FollowError::Refused(reason)) => nothing(reason, false),
             Err(FollowError::Lost(events)) => nothing(
                 format!(
-                    "{events} events are missing: the kernel's ring was full, or a process had a PID namespace of its \
-                     own"
+                    "{events} events are missing: the kernel's ring buffer was full, or a process was in its own PID \
+                     namespace"
                 ),
                 true,
             ),

@@ -1,5 +1,5 @@
 //! Derives from system calls what was done to each file: which open file a descriptor refers to, its position, and what
-//! is mapped where. Pure; it makes no system call, and keeps no account: what it finds out goes to a `Sink`.
+//! is mapped where. Pure: it makes no system call and counts nothing; its results go to a `Sink`.
 
 use schema::{
     Span,
@@ -33,7 +33,7 @@ impl<S: Sink> Listener for Model<S> {
             Event::Executed { thread, path, runs_as_other, files } => self.execute(thread, path, runs_as_other, files),
             Event::Called(called) => self.call(&called),
             Event::Ended { thread } => self.end(thread),
-            Event::Foreign { .. } => self.miss("a program of another architecture ran, whose calls are not understood"),
+            Event::Foreign { .. } => self.miss("a program of another architecture ran, whose calls cannot be decoded"),
         }
     }
 
@@ -182,7 +182,7 @@ impl<S: Sink> Model<S> {
                 }
             }
             Does::Ring | Does::Aio => self.program.rings += 1,
-            Does::Trace => self.miss("the command traces processes itself, which only one can do at a time"),
+            Does::Trace => self.miss("the command traces processes itself, and a process has only one tracer"),
             Does::Filter => self.remark("a program filters its own system calls (seccomp)"),
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct Calls {
 pub(super) fn support(task: &Task) -> Result<(), String> {
     match (task.arm.word("sync"), task.job.durability) {
         ("o-dsync" | "o-sync", Durability::None | Durability::SyncEnd) => {
-            Err("a file opened with O_SYNC or O_DSYNC syncs every write: that is durability sync-each".into())
+            Err("a file opened with O_SYNC or O_DSYNC syncs every write, which is durability sync-each".into())
         }
         _ => Ok(()),
     }

@@ -34,7 +34,7 @@ pub(super) struct RingWriter {
 /// Whether this job can be done here, and the memory that it takes.
 pub(super) fn support(task: &Task) -> Result<Places, Refusal> {
     if task.job.workload == Workload::Update {
-        let reason = "an update is one block after the other, and leaves nothing to keep in flight; use pwrite";
+        let reason = "an update handles one block after the other, so a queue has no use; use pwrite";
         return Err(Refusal::Unavailable(reason.into()));
     }
     let way = UringWay::new(task)?;

@@ -15,7 +15,7 @@ pub(super) struct Commanding;
 
 impl PassSteps for Commanding {
     fn calibration_refused(&self) -> Option<&'static str> {
-        Some("what a command does is not explained from unit costs")
+        Some("the cost model does not include commands")
     }
 
     fn fails_for_good(&self) -> bool {

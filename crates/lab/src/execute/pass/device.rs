@@ -28,7 +28,7 @@ pub(super) fn of_device(bytes: u64, device_bytes: Option<f64>) -> Result<(), Not
 impl fmt::Display for NotOfDevice {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let [device, all] = [self.device_bytes as u64, self.bytes].map(Bytes);
-        write!(f, "of {all} that were read {device} came from the device: the file has holes, or is compressed")
+        write!(f, "{device} of the {all} read came from the device: the file has holes, or is compressed")
     }
 }
 

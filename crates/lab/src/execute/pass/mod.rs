@@ -247,6 +247,6 @@ impl Bench<'_> {
 fn residency(work: &Work) -> Reading<Resident> {
     match work.condition.state != State::Cold || work.target.way() != Ok(sys::cache::Way::Nowait) {
         true => state::residency(work.target, work.condition.range),
-        false => Reading::unavailable("asking would start read-ahead of a file that should stay cold"),
+        false => Reading::unavailable("the check would start read-ahead of a file that must stay cold"),
     }
 }

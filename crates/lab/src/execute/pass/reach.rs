@@ -74,7 +74,7 @@ impl Bench<'_> {
                 (None, Ok(before), Ok(after)) => after.since(&before).device_read_bytes as f64,
                 _ => {
                     break Some(
-                        "bytes from the device cannot be counted here, so no state is known to be steady".into(),
+                        "bytes from the device cannot be counted here, so a steady state cannot be verified".into(),
                     );
                 }
             };
@@ -84,12 +84,12 @@ impl Bench<'_> {
             if is_first_of_trial && !WarmUp::fits(began.elapsed(), self.clock.left()) {
                 let went = [began, Instant::now()];
                 only = Some(OnlyWarmPass { done, warm_ns: WarmUp::least(began.elapsed()).as_nanos() as f64, went });
-                break Some("the budget has no time for the passes that show a steady state".into());
+                break Some("the budget has no time for the warm passes that reach a steady state".into());
             }
             warm_up.add(read, Misses::of(arm, condition, &done, read));
-            match warm_up.settled(began.elapsed(), self.clock.warm_up_limit()) {
+            match warm_up.steady(began.elapsed(), self.clock.warm_up_limit()) {
                 None => {}
-                Some(settled) => break settled.err().map(|it| it.to_string()),
+                Some(steady) => break steady.err().map(|it| it.to_string()),
             }
         };
         Ok(Reached { invalid, readings: warm_up.readings(), only })

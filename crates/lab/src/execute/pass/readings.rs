@@ -31,7 +31,7 @@ impl Bench<'_> {
             for name in probe::of_threads() {
                 readings.insert(
                     name.into(),
-                    Reading::unavailable("threads of a pass end with it, and take their numbers with them"),
+                    Reading::unavailable("the threads of a pass have ended, and their counters with them"),
                 );
             }
         }

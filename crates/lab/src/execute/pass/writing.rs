@@ -12,7 +12,7 @@ pub(super) struct Writes;
 
 impl PassSteps for Writes {
     fn calibration_refused(&self) -> Option<&'static str> {
-        Some("passes that write change the file under a calibration")
+        Some("passes that write would change the file during the calibration")
     }
 
     fn prepare_target(&self, bench: &mut Bench, condition: &Condition) -> Result<(), Trouble> {
@@ -41,11 +41,11 @@ impl PassSteps for Writes {
             Ok(()) => {
                 let on_device = read(bench, condition)?;
                 (on_device != written).then(|| {
-                    format!("the device holds other bytes than were written: checksums {on_device} and {written}")
+                    format!("the bytes on the device differ from those that were written: checksums {on_device} and {written}")
                 })
             }
             Err(Trouble::Failed(reason)) => {
-                Some(format!("what was written could not be read back around the cache: {reason}"))
+                Some(format!("the written bytes could not be read back from the device: {reason}"))
             }
             Err(trouble) => return Err(trouble),
         };

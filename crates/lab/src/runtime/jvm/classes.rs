@@ -187,8 +187,8 @@ fn described(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(
         .lines()
         .find(|line| line.contains("error"))
         .or(described.lines().next())
-        .unwrap_or("it did not say why");
-    Err(format!("{program} of Java {} could not make the JVM worker: {why}", jdk.version))
+        .unwrap_or("no reason was printed");
+    Err(format!("{program} of Java {} could not build the JVM worker: {why}", jdk.version))
 }
 
 /// Has a worker hold a short conversation and keep the classes that it loaded. What goes wrong here costs time at later

@@ -77,10 +77,15 @@ pub(super) fn described() -> Result<String, String> {
 fn newest(found: Vec<Jdk>) -> Result<Jdk, String> {
     let Some(first) = found.first() else {
         return Err(format!(
-            "no Java was found that only root and this user can change; install a JDK of version {FLOOR} or later, or name one with --java"
+            "no Java was found that is writable by root and this user only; install a JDK of version {FLOOR} or later, \
+             or name one with --java"
         ));
     };
-    found.iter().find(|it| it.fits().is_ok()).cloned().ok_or_else(|| first.fits().expect_err("none of them fits"))
+    found
+        .iter()
+        .find(|it| it.fits().is_ok())
+        .cloned()
+        .ok_or_else(|| first.fits().expect_err("none of them is suitable"))
 }
 
 fn of_version(version: u32, found: Vec<Jdk>) -> Result<Jdk, String> {
@@ -89,7 +94,7 @@ fn of_version(version: u32, found: Vec<Jdk>) -> Result<Jdk, String> {
         let mut here: Vec<String> = others.into_iter().map(|it| it.version).collect();
         here.dedup();
         return Err(match here.as_slice() {
-            [] => format!("no JDK {version} was found, nor any other; install it, or name it with --java"),
+            [] => format!("no JDK was found; install JDK {version}, or name it with --java"),
             here => {
                 format!("no JDK {version} was found (there is {}); install it, or name it with --java", here.join(", "))
             }
@@ -108,7 +113,8 @@ fn preferred() -> Result<Option<Jdk>, String> {
     let home = home_of(&named).unwrap_or(named.clone());
     look(&home).map(Some).ok_or_else(|| {
         format!(
-            "{} ({by}) is no Java; name the folder of a JDK of version {FLOOR} or later, or its bin/java",
+            "{} ({by}) is not a Java installation; name the folder of a JDK of version {FLOOR} or later, or its \
+             bin/java",
             named.display()
         )
     })
@@ -187,7 +193,7 @@ mod tests {
         assert!(
             newest(vec![])
                 .unwrap_err()
-                .contains("no Java was found that only root and this user can change; install a JDK")
+                .contains("no Java was found that is writable by root and this user only; install a JDK")
         );
         assert!(newest(vec![old.clone(), eight]).unwrap_err().contains("11.0.2 is too old; install a JDK"));
         assert!(newest(vec![jre.clone(), old]).unwrap_err().contains("21.0.1 has no compiler"));

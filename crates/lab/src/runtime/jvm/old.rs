@@ -74,7 +74,7 @@ fn worker(folder: &Path) -> Result<(), String> {
     let class = format!("{}.class", classes::MAIN.replace('.', "/")).into_bytes();
     match jar.windows(class.len()).any(|it| it == class) {
         true => Ok(()),
-        false => Err("its worker.jar has no worker of faultline in it".into()),
+        false => Err("its worker.jar does not contain a faultline worker".into()),
     }
 }
 
@@ -85,9 +85,9 @@ fn is_archive_in_the_making(name: &str) -> bool {
 /// What a compilation makes and nothing else, and its process is gone.
 fn half_made(folder: &Path, name: &str) -> Result<(), String> {
     let maker = name.strip_prefix(classes::MAKING).and_then(|it| it.split('-').next()?.parse::<u32>().ok());
-    let maker = maker.ok_or("its name says no process")?;
+    let maker = maker.ok_or("its name has no process id")?;
     if fs::exists(format!("/proc/{maker}")).unwrap_or(true) {
-        return Err(format!("process {maker} may still be making it"));
+        return Err(format!("process {maker} may still be creating it"));
     }
     only(folder, |name, is_file| match is_file {
         true => classes::sources().any(|it| it == name),
@@ -99,7 +99,7 @@ fn half_made(folder: &Path, name: &str) -> Result<(), String> {
 fn only(folder: &Path, ours: impl Fn(&str, bool) -> bool) -> Result<(), String> {
     let described = |error: io::Error| error.to_string();
     if !fs::symlink_metadata(folder).map_err(described)?.is_dir() {
-        return Err("it is no folder".into());
+        return Err("it is not a folder".into());
     }
     for entry in fs::read_dir(folder).map_err(described)? {
         let entry = entry.map_err(described)?;

@@ -14,8 +14,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "faults",
     title: "Faults and read amplification",
-    about: "Page faults per MiB that was delivered (of commands: per MiB of their files), and bytes that came from the device \
-            for each byte that was reached, counted once. Above 1, whole pages, sectors or read-ahead brought what was not used.",
+    about: "Page faults per MiB that was delivered (of commands: per MiB of their files), and bytes read from the device per distinct byte that was reached. Above 1, whole pages, sectors or read-ahead fetched bytes that were not used.",
     draw,
 };
 
@@ -62,7 +61,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         figures.extend(figure(&title, &cells, &COUNTED[2..]));
     }
     if figures.is_empty() {
-        Err("No arm of this run had a fault or read from the device, as far as could be read.".into())
+        Err("No arm of this run had a fault or read from the device, as far as the counters could be read.".into())
     } else {
         Ok(figures)
     }

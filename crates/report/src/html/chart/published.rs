@@ -15,14 +15,13 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "published",
     title: "Published, as published here, corrected here",
-    about: "Our number divided by the published one, with the 95 % interval; the line at 1 is the publication. \
-            The numbers themselves, in their units, stand in the table.",
+    about: "Our number divided by the published one, with the 95 % interval; the line at 1 is the published number. The table has the numbers in their units.",
     draw,
 };
 
 fn draw(record: &Record, findings: &Findings) -> Drawn {
     if !study::is_one(record) {
-        return Err("This experiment is no reproduction of something published.".into());
+        return Err("This experiment does not reproduce a publication.".into());
     }
     let (square, circle) = (
         Look { colour: Colour::Vermilion, symbol: Symbol::Square },
@@ -60,7 +59,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         }
     }
     if series.is_empty() {
-        return Err("No published number has one of ours beside it.".into());
+        return Err("No published number was measured in this run.".into());
     }
     Ok(vec![Figure {
         title: String::new(),

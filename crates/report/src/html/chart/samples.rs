@@ -14,7 +14,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "samples",
     title: "Each sample",
-    about: "Every pass that counts, as time per block, or of a command, on a logarithmic axis, the A/A control among them.",
+    about: "Every valid pass as time per block, or per execution of a command, on a logarithmic axis; the A/A control is included.",
     draw,
 };
 
@@ -31,7 +31,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     }
     let figures: Vec<Figure> =
         view.groups().iter().filter_map(|(title, cells)| figure(&view, title, cells, &times)).collect();
-    if figures.is_empty() { Err("No pass of this run counts.".into()) } else { Ok(figures) }
+    if figures.is_empty() { Err("This run has no valid pass.".into()) } else { Ok(figures) }
 }
 
 fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Option<Figure> {

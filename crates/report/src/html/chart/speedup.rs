@@ -17,9 +17,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "speedup",
     title: "Speedup with intervals",
-    about: "How many times faster than the baseline of its condition, with the 95 % interval, on a logarithmic axis. \
-            Right of the shaded margin of 5 % is faster, left of it slower, within it the same, where the noise floor of the \
-            state is no wider; the table has the verdicts.",
+    about: "How many times faster than the baseline of its condition, with the 95 % interval, on a logarithmic axis. Right of the shaded margin of 5 % is faster, left of it slower, within it the same, unless the noise floor of the state is wider; the table has the verdicts.",
     draw,
 };
 

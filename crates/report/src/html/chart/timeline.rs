@@ -18,8 +18,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "timeline",
     title: "The passes in their order",
-    about: "Each pass against the median of its cell, in the order in which passes were made. A machine that is left alone \
-            gives a level band; a step or a slope is drift. With --timeline also what the whole machine did meanwhile.",
+    about: "Each pass divided by the median of its cell, in the order of the passes. An idle machine gives a level band; a step or a slope is drift. With --timeline also the activity of the whole machine.",
     draw,
 };
 
@@ -66,7 +65,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         series.push(Series { name: label(short), look: view.looks.look(arm), kind: Kind::Dots, points });
     }
     if series.is_empty() {
-        return Err("No cell has a median that its passes could be held against.".into());
+        return Err("No cell has a median to compare its passes with.".into());
     }
     let mut figures = vec![Figure {
         title: String::new(),
@@ -129,7 +128,7 @@ fn machine(record: &Record, labels: &Labels, timeline: &Timeline) -> Option<Figu
         guides: Vec::new(),
     };
     Some(Figure {
-        title: "The machine meanwhile".into(),
+        title: "The machine during the run".into(),
         notes: vec![
             "Shares of all CPUs' time with each pass as a mark at the bottom, then the disk under the file.".into(),
         ],

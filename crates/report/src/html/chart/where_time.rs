@@ -19,14 +19,11 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "where-time",
     title: "Where the time goes",
-    about: "Time per block, or of a command, as a share of what the first arm of the condition takes. Other is what neither user nor system \
-            accounts for: waiting for the device, being descheduled. With several threads CPU time may exceed the time that \
-            passed. Cells with an account are divided by their causes instead: what was counted, at the costs that the run's \
-            calibration found; what that leaves of the measured time is unexplained, and what it exceeds it by is said in the table.",
+    about: "Time per block, or per execution of a command, as a share of the time of the condition's first arm. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
     draw,
 };
 
-/// What a cell's time is divided into: by the kernel's ticks, or by its account.
+/// What a cell's time is divided into: by the kernel's ticks, or by its cost breakdown.
 const PARTS: [(&str, Colour); 11] = [
     ("user", Colour::Sky),
     ("system", Colour::Vermilion),
@@ -50,7 +47,7 @@ struct CostBar {
     whole: f64,
     /// Per block.
     parts: [f64; PARTS.len()],
-    /// By how much an account exceeds what was measured.
+    /// By how much a cost breakdown exceeds the measured time.
     too_much: f64,
 }
 
@@ -130,7 +127,7 @@ fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<
     let exceeds = rows.iter().any(|row| row.too_much > 0.0);
     let mut columns = vec![Column::left(heading)];
     columns.extend(used.iter().map(|&part| Column::right(format!("{}{per}", PARTS[part].0))));
-    columns.extend(exceeds.then(|| Column::right("accounted too much")));
+    columns.extend(exceeds.then(|| Column::right("above measured")));
     let table_rows = rows.iter().map(|row| {
         let parts = used.iter().map(|&part| row.parts[part]).chain(exceeds.then_some(row.too_much));
         [Cell::plain(&row.name)].into_iter().chain(parts.map(|ns| Cell::plain(number::duration(ns)))).collect()
