@@ -61,7 +61,7 @@ pub fn analyze(record: &Record) -> Findings {
     let (crossovers, map) = (crossover::all(&run, &compared), map::lines(&run, &compared));
     let choices = choice::all(&run, &compared, &map);
     let comparisons: Vec<Comparison> = compared.into_iter().map(|compared| compared.finding).collect();
-    let accounts = costs.as_ref().map_or(&[][..], |it| &it.accounts);
+    let accounts = costs.as_ref().map_or(&[][..], |it| &it.breakdowns);
     let answer = Answer { choices, causes: cost::cause::all(&map, &comparisons, accounts) };
     Findings {
         answer,

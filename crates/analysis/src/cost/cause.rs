@@ -45,5 +45,5 @@ fn of_line(line: &MapLine, comparisons: &[Comparison], accounts: &[CostBreakdown
 }
 
 fn ns_of(account: &CostBreakdown, cause: Cause) -> f64 {
-    account.terms.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum()
+    account.components.iter().filter(|it| it.cause == cause).map(|it| it.ns).sum()
 }

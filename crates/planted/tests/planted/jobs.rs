@@ -50,7 +50,7 @@ fn the_map_says_what_came_out_at_the_size_of_the_job() {
 #[test]
 fn a_speedup_that_is_not_of_the_times_in_its_row_says_so() {
     for jobs in [false, true] {
-        let planted = Plan { jobs, ..Plan::default() }.plant();
+        let planted = Planting { jobs, ..Planting::default() }.plant();
         let findings = analysis::analyze(&planted.record);
         let of_job = findings.comparisons.iter().filter(|it| it.answer_of == AnswerOf::Job && it.speedup.is_some());
         let expected = of_job.count();

@@ -50,19 +50,19 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
 fn first(answer: &Answer) -> Markup {
     html! {
         h2 { "The answer" }
-        dl.answer { @for (label, says) in answer.lines() { dt { (said(&label)) } dd { (said(says)) } } }
+        dl.answer { @for (label, says) in answer.lines() { dt { (described(&label)) } dd { (described(says)) } } }
         @if let Some(matrix) = answer.matrix() {
             div.scroll tabindex="0" role="region" aria-label="The answers as a matrix" { table.matrix {
-                thead { tr { @for column in &matrix.columns { th scope="col" { (said(&column.title)) } } } }
+                thead { tr { @for column in &matrix.columns { th scope="col" { (described(&column.title)) } } } }
                 tbody { @for start in &answer.starts { tr {
-                    th scope="row" { (said(&start.label)) }
+                    th scope="row" { (described(&start.label)) }
                     @for field in &start.fields { (a_field(field.as_ref())) }
                 } } }
             } }
-            p.about { (said(&answer.legend())) }
+            p.about { (described(&answer.legend())) }
         }
-        @if !answer.why.is_empty() { p { b { "Why" } } ul { @for why in &answer.why { li { (said(why)) } } } }
-        p { b { "Trust: " } (said(&answer.trust)) }
+        @if !answer.why.is_empty() { p { b { "Why" } } ul { @for why in &answer.why { li { (described(why)) } } } }
+        p { b { "Trust: " } (described(&answer.trust)) }
     }
 }
 
@@ -87,7 +87,7 @@ fn a_field(field: Option<&Field>) -> Markup {
         Standing::Same | Standing::Unbeaten { .. } => "alike".into(),
         Standing::Undecided | Standing::NotComparable => "open".into(),
     };
-    html! { td class=(class) { a href={ "#condition-" (field.condition) } { (said(&field.text())) } } }
+    html! { td class=(class) { a href={ "#condition-" (field.condition) } { (described(&field.text())) } } }
 }
 
 fn the_map(record: &Record, findings: &Findings) -> Markup {
