@@ -50,6 +50,8 @@ pub(crate) struct Cell<'a> {
 pub(crate) struct Pass<'a> {
     pub(crate) round: u32,
     order: u32,
+    /// Where its window began, if it is one of those that move.
+    pub(crate) window_offset: Option<u64>,
     pub(crate) ns: f64,
     /// The file was opened and closed within the pass, and both were timed.
     pub(crate) opened: bool,
@@ -134,6 +136,7 @@ impl<'a> Cell<'a> {
                 Outcome::Ok { phases, tally } => cell.passes.push(Pass {
                     round: sample.round,
                     order: sample.order,
+                    window_offset: sample.window_offset,
                     ns: phases.total_ns() as f64,
                     opened: phases.open_ns.is_some(),
                     tally,

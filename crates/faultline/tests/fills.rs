@@ -1,8 +1,10 @@
 //! How the page cache came to hold the file: a part of the condition.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schema::{
     Bytes, Fill, Skip, Span, State, Workload,
-    findings::Document,
+    findings::{Document, Verdict},
     record::{FilledRange, Outcome},
 };
 
@@ -229,4 +231,27 @@ fn a_survey_with_options_measures_no_cell_twice_and_every_cell_that_was_asked_fo
         }
         assert!(seen.iter().all(|it| states.contains(&it.0)), "{options:?}");
     }
+}
+
+#[test]
+fn scans_of_a_part_of_the_file_come_to_another_part_in_each_round_and_all_arms_to_the_same() {
+    let sandbox = Sandbox::new();
+    // Larger than the largest pass that is made of it.
+    let file = sandbox.file("file", 160 << 20);
+    let typed = ["run", &file, "--state=cached", "--workload=scan", "--block=64KiB", "--method=read,mmap"];
+    let Document { record, findings, .. } =
+        sandbox.run(&[&typed[..], &["--rounds=4", "--budget=5s", "--json"]].concat()).document();
+    let mut windows: BTreeMap<u32, BTreeSet<Option<u64>>> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })) {
+        windows.entry(sample.round).or_default().insert(sample.window_offset);
+    }
+    if windows.len() < 2 {
+        println!("skipped: a busy machine left no time for a second round");
+        return;
+    }
+    assert!(windows.values().all(|it| it.len() == 1), "{windows:?}");
+    let places: BTreeSet<Option<u64>> = windows.values().flatten().copied().collect();
+    let is_whole = record.conditions[0].range.bytes == record.target.bytes;
+    assert_eq!(places.len(), if is_whole { 1 } else { windows.len() }, "{windows:?}");
+    assert!(findings.comparisons.iter().all(|it| it.verdict != Verdict::NotComparable), "{:#?}", findings.comparisons);
 }

@@ -12,7 +12,7 @@ use schema::{
 };
 
 use crate::{
-    measured::{Cell, Run, most_frequent},
+    measured::{Cell, Pass, Run, most_frequent},
     stats::{self, SortedValues},
     words::{amount, count, times},
 };
@@ -112,16 +112,18 @@ pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
     changed_bytes(cell)
 }
 
-/// Why the passes of one cell that all read the same part did not find the same bytes there: the file was written to
-/// between them, and what any pair of them says is about two files.
+/// Why passes of one cell that read the same part did not find the same bytes there: the file was written to between them,
+/// and what any pair of them says is about two files.
 pub(crate) fn changed_bytes(cell: &Cell) -> Option<String> {
-    let first = cell.passes.first()?.tally;
-    let alike = |tally: &Tally| {
-        (tally.ops, tally.bytes, tally.distinct_bytes) == (first.ops, first.bytes, first.distinct_bytes)
+    let part = |it: &Pass| (it.window_offset, it.tally.ops, it.tally.bytes, it.tally.distinct_bytes);
+    let differs = |one: &Tally, other: &Tally| {
+        (one.checksum != other.checksum).then(|| (one.checksum.clone(), other.checksum.clone()))
     };
-    let mut same_part = cell.passes.iter().map(|pass| pass.tally).filter(|tally| alike(tally));
-    let other =
-        same_part.find(|tally| tally.checksum != first.checksum).filter(|_| cell.own.workload.is_ascending())?;
-    let (all, a, b) = (cell.passes.len(), &first.checksum, &other.checksum);
+    let changed = |it: &Pass| {
+        let first = cell.passes.iter().find(|other| part(other) == part(it))?;
+        differs(first.tally, it.tally)
+    };
+    let (a, b) = cell.passes.iter().find_map(changed).filter(|_| cell.own.workload.is_ascending())?;
+    let all = cell.passes.len();
     Some(format!("its {all} passes did not all read the same bytes (checksums {a} and {b})"))
 }

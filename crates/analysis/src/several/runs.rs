@@ -231,7 +231,8 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     /// Random blocks at the end of a file are cut off there, in one run more often than in another.
     const ALIKE: f64 = 0.01;
     let name = &first.1.arm.name;
-    let [a, b] = [first, second].map(|(record, cell)| tallies(record, cell));
+    let [first_passes, second_passes] = [first, second].map(|(record, cell)| valid_passes(record, cell));
+    let [a, b] = [&first_passes, &second_passes].map(|it| it.iter().map(|(_, tally)| *tally).collect::<Vec<&Tally>>());
     let per_op = |all: &[&Tally]| {
         let (bytes, ops) =
             all.iter().fold((0.0, 0.0), |(bytes, ops), it| (bytes + it.bytes as f64, ops + it.ops as f64));
@@ -248,25 +249,34 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     if of_faultline || !workload.is_ascending() || workload.writes() {
         return None;
     }
-    let (ours, theirs) = (only_checksum(&a)?, only_checksum(&b)?);
-    (ours != theirs).then(|| match workload {
+    let [ours, theirs] = [&first_passes, &second_passes].map(|it| checksums(it));
+    let differs = |(window, ours): (&Option<u64>, &Option<&'_ str>)| {
+        let (ours, theirs) = ((*ours)?, (*theirs.get(window)?)?);
+        (ours != theirs).then(|| (ours.to_string(), theirs.to_string()))
+    };
+    ours.iter().find_map(differs).map(|(ours, theirs)| match workload {
         Workload::Command => format!("{name} differs in output or exit code between the runs"),
         _ => format!("{name} read different bytes in the two runs: checksums {ours} and {theirs}"),
     })
 }
 
-fn tallies<'a>(record: &'a Record, cell: &CellFinding) -> Vec<&'a Tally> {
+/// Where the window of each began, if it moved, and what was done.
+fn valid_passes<'a>(record: &'a Record, cell: &CellFinding) -> Vec<(Option<u64>, &'a Tally)> {
     let tally = |it: &'a Sample| match &it.outcome {
-        Outcome::Ok { tally, .. } if it.cell == cell.id.cell => Some(tally),
+        Outcome::Ok { tally, .. } if it.cell == cell.id.cell => Some((it.window_offset, tally)),
         _ => None,
     };
     record.samples.iter().filter_map(tally).collect()
 }
 
-/// Of passes that all found the same.
-fn only_checksum<'a>(all: &[&'a Tally]) -> Option<&'a str> {
-    let first = &all.first()?.checksum;
-    all.iter().all(|it| it.checksum == *first).then_some(first)
+/// Of each window, what all passes over it found; `None` where they did not find the same.
+fn checksums<'a>(passes: &[(Option<u64>, &'a Tally)]) -> BTreeMap<Option<u64>, Option<&'a str>> {
+    let mut all: BTreeMap<Option<u64>, Option<&str>> = BTreeMap::new();
+    for (window, tally) in passes {
+        let found = all.entry(*window).or_insert(Some(&tally.checksum));
+        *found = found.filter(|it| *it == tally.checksum);
+    }
+    all
 }
 
 fn environment(a: &Record, b: &Record) -> Vec<Differs> {

@@ -4,6 +4,7 @@ use crate::support::{GIB, Lab, MIB, Pass, random, scan};
 use schema::{
     Consume, Durability, Experiment, State, Workload,
     findings::{Comparison, Verdict},
+    record::Outcome,
 };
 
 fn only(lab: &Lab) -> Comparison {
@@ -374,6 +375,24 @@ fn a_file_that_changes_between_passes_is_a_reason() {
     let reason = "its 10 passes did not all read the same bytes (checksums 00000000c0ffee00 and 00000000deadbeef)";
     assert_eq!(lab.analyze().cells[0].reason.as_deref(), Some(reason));
     not_comparable(&lab, &format!("read: {reason}"));
+}
+
+#[test]
+fn windows_that_move_hold_other_bytes_and_each_of_them_the_same() {
+    let of_window = |round: u32, pass: &mut Pass| pass.tally.checksum = format!("{:016x}", round % 3);
+    let mut lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1e4), of_window, ("mmap", 5e3), of_window);
+    let not = lab.analyze();
+    assert_eq!(not.comparisons[0].verdict, Verdict::NotComparable);
+    for sample in &mut lab.record.samples {
+        sample.window_offset = Some(u64::from(sample.round % 3) * MIB).filter(|it| *it > 0);
+    }
+    assert_eq!(lab.analyze().comparisons[0].verdict, Verdict::Faster);
+    // One window is found with other bytes later on.
+    let last = lab.record.samples.iter_mut().rfind(|it| it.cell == 1).unwrap();
+    if let Outcome::Ok { tally, .. } = &mut last.outcome {
+        tally.checksum = "00000000deadbeef".into();
+    }
+    assert_eq!(lab.analyze().comparisons[0].verdict, Verdict::NotComparable);
 }
 
 #[test]
