@@ -51,6 +51,9 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     if all {
         summarise(&mut page, record, findings);
     } else {
+        for limit in &record.limits {
+            page.labelled(0, "Limit:", Paint::Unsure, limit);
+        }
         page.labelled(0, "More:", Paint::Quiet, &answer::left_out(record, findings, saved.is_some()));
     }
     if style.details {

@@ -105,14 +105,14 @@ fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
         let count = |job: JobAnswer| planted.truth.iter().filter(|it| it.job == Some(job)).count() as f64;
         let expected = [JobAnswer::Holds, JobAnswer::Turns, JobAnswer::Doubts, JobAnswer::Silent].map(count);
         let all: f64 = expected.iter().sum();
-        let style = Style { width: 1000, colour: false, details: false };
+        let style = Style { width: 1000, colour: false, details: true };
         let texts = [
             report::markdown(&planted.record, &findings),
             report::html(&planted.record, &findings),
             report::terminal(&planted.record, &findings, style, None),
         ];
         for text in texts {
-            let at = text.find("answers were measured again").unwrap();
+            let at = text.find("answers were measured again, each").unwrap();
             let from = text[..at].rfind(['>', '\n']).unwrap() + 1;
             let to = at + text[at..].find(['<', '\n']).unwrap();
             let shown: Vec<f64> = numbers(&text[from..to]).into_iter().map(|it| it.value).collect();

@@ -302,8 +302,10 @@ fn maps(planted: &Planted, findings: &Findings) -> [Vec<MapRow>; 3] {
     let table = html.split("<table class=\"map\"").nth(1).unwrap().split_once("</table>").unwrap().0;
     let rows = tagged(table, "tr").into_iter().skip(1).map(|row| tagged(row, "td"));
     let of_page = rows.map(|cells| row(&plain(cells[1]), &plain(cells[2])));
-    let style = Style { width: 400, colour: false, details: false };
+    let style = Style { width: 400, colour: false, details: true };
     let text = report::terminal(&planted.record, findings, style, None).replace('\u{a0}', " ");
+    // The map stands between the answer and the summary.
+    let text = text.split_once("Trust: ").unwrap().1.split_once("Noise floor").unwrap().0;
     let parts = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let parts = parts.map(|line| line.split("  ").map(str::trim).filter(|it| !it.is_empty()).collect::<Vec<&str>>());
     let has_margin = |it: &&str| it.contains("x [");
@@ -335,6 +337,8 @@ fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equ
         assert_eq!((markdown.len(), &page), (order.len(), &markdown));
         let with_margin: Vec<&MapRow> = markdown.iter().filter(|it| it.margin.contains("x [")).collect();
         assert_eq!(terminal.iter().collect::<Vec<&MapRow>>(), with_margin);
+        let text = report::markdown(&planted.record, &findings).replace('\u{a0}', " ");
+        let (first, _) = text.split_once("**Trust:**").unwrap();
         for (row, condition) in markdown.iter().zip(order) {
             let cells: Vec<usize> = planted.cells_of(condition).collect();
             let baseline = cells[0];
@@ -347,6 +351,10 @@ fn every_report_maps_each_condition_over_its_own_baseline_also_where_two_are_equ
             let answer = |at: usize| planted.answer(at).unwrap().ratio;
             let ratio = if winner == baseline { 1.0 / answer(over) } else { answer(winner) };
             assert!(shown.is(ratio), "{row:?}: {ratio}");
+            // The matrix has the same arm and ratio, with fewer digits.
+            let of_matrix = |it: f64| if it < 9.95 { format!("{it:.1}x") } else { format!("{it:.0}x") };
+            let field = format!("| {} {} |", row.fastest, of_matrix(shown.value));
+            assert!(first.contains(&field), "{field} {row:?}\n{first}");
             let comparison = planted.record.origins[condition];
             if comparison < 2 && winner != baseline {
                 equal.push((comparison, name(over).to_string()));

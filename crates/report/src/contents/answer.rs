@@ -41,6 +41,8 @@ pub(crate) struct Answer {
     /// What a program can do about the folios that it meets: the first of what pays.
     pub(crate) refill: Option<String>,
     pub(crate) why: Vec<String>,
+    /// How many reads the passes of random reads make: their ratios depend on it.
+    pub(crate) reads: Option<String>,
     pub(crate) trust: String,
 }
 
@@ -128,11 +130,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
             columns.push(column);
         }
     }
-    let place = |workload: Workload| columns.iter().position(|it| it.0 == workload);
-    let order: Vec<Option<usize>> = columns.iter().map(|it| place(it.0)).collect();
-    let mut sorted: Vec<_> = order.into_iter().zip(columns.iter().copied()).collect();
-    sorted.sort_by_key(|&(place, (_, block))| (place, block));
-    let columns: Vec<(Workload, u64)> = sorted.into_iter().map(|(_, column)| column).collect();
+    let order = |workload: Workload| Workload::ALL.iter().position(|it| *it == workload);
+    columns.sort_by_key(|&(workload, block)| (order(workload), block));
 
     let mut starts: Vec<Start> = Vec::new();
     for line in lines() {
@@ -160,6 +159,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         crossovers: summary::with_crossover(record, findings, true),
         refill: fills::refills(record, findings).next(),
         why: words.why(&findings.answer.causes),
+        reads: reads(lines().filter(|it| it.condition.workload == Workload::Random).map(|it| it.condition.ops)),
         trust: trust(findings),
         starts,
         columns,
@@ -318,27 +318,24 @@ impl Words<'_> {
 
     /// Each choice with the most that it can lose.
     fn in_doubt(&self, choices: &[Choice]) -> Option<String> {
-        let known = choices.iter().filter(|it| it.known > 0);
-        let says: Vec<String> = known.map(|it| self.choice(it)).collect();
-        (!says.is_empty()).then(|| says.join("; "))
+        let says: Vec<String> = choices.iter().filter(|it| it.known > 0).map(|it| self.choice(it)).collect();
+        (!says.is_empty()).then(|| format!("take {}", says.join("; ")))
     }
 
     fn choice(&self, choice: &Choice) -> String {
         let arms: Vec<&str> = choice.arms.iter().map(|it| self.names.short(it)).collect();
-        let arms = arms.join("/");
-        let open = choice.conditions.saturating_sub(choice.known) as usize;
-        let open = if open == 0 { String::new() } else { format!(", {} open", counted(open, "answer", "answers")) };
+        let arms = arms.join(" and ");
         let Some(most) = choice.losses.first() else {
-            return format!("{arms}: never behind{open}");
+            return format!("{arms}: no other arm is faster");
         };
-        let trial = if most.by_trial { " in a trial" } else { "" };
+        let trial = if most.by_trial { ", by one short pass" } else { "" };
         let place = self.place(most.id).unwrap_or_default();
         let elsewhere = match choice.losses.get(1) {
             Some(next) => format!("elsewhere at most {}", times(next.times)),
-            None => "elsewhere not behind".into(),
+            None => "elsewhere nothing".into(),
         };
         let fastest = self.names.short(&most.fastest);
-        format!("{arms}: up to {} behind{trial} ({fastest}, {place}), {elsewhere}{open}", times(most.times))
+        format!("{arms}: at worst {} behind ({fastest}, {place}{trial}), {elsewhere}", times(most.times))
     }
 
     /// The largest ratio of each kind first.
@@ -375,7 +372,7 @@ impl Words<'_> {
             some => number::duration_glued(some),
         };
         Some(format!(
-            "{}, {work}: {slower} takes {}, {faster} {}; {on} make {} of the time of {slower} and {less} of that of {faster}",
+            "{}, {work}: {slower} takes {}, {faster} {}; {on} account for {} of the one and {less} of the other",
             self.place(it.id)?,
             number::duration_glued(it.slower.pass_ns),
             number::duration_glued(it.faster.pass_ns),
@@ -384,7 +381,17 @@ impl Words<'_> {
     }
 }
 
-/// `A/A ±4.8 % cached, ±24 % cold; 6 of 29 answers measured again at the size of the job, 6 held`.
+/// Of passes of random reads.
+fn reads(ops: impl Iterator<Item = u64> + Clone) -> Option<String> {
+    let [least, most] = [ops.clone().min()?, ops.max()?];
+    let all = if least == most { String::new() } else { format!("{} to ", number::count(least as f64)) };
+    Some(format!(
+        "a pass of random reads makes {all}{} of them, and the more it makes, the more of them share a page fault",
+        number::count(most as f64)
+    ))
+}
+
+/// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again …, and 6 held`.
 fn trust(findings: &Findings) -> String {
     let of_state = |it: &schema::findings::StateNoise| Some(format!("{} {}", it.floor.width()?, it.state));
     let floors: Vec<String> = findings.noise_floors.iter().filter_map(of_state).collect();
@@ -402,7 +409,7 @@ fn trust(findings: &Findings) -> String {
         again => {
             let answers = counted(again, "answer", "answers");
             let verb = if again == 1 { "was" } else { "were" };
-            format!("{noise}; {answers} {verb} measured again at the size of the job, and {held} held")
+            format!("{noise}; {answers} {verb} measured again over the whole file or with more reads, and {held} held")
         }
     }
 }
@@ -414,7 +421,6 @@ pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> Str
     let all = [
         (skipped, "cell skipped", "cells skipped"),
         (lost, "pass lost", "passes lost"),
-        (record.limits.len(), "limit", "limits"),
         (findings.warnings.len(), "warning", "warnings"),
     ];
     let all: Vec<String> =
@@ -457,6 +463,7 @@ impl Answer {
             _ => None,
         });
         let ahead = has(|it| matches!(it, Standing::Ahead { .. }));
+        let absent = self.starts.iter().any(|it| it.fields.contains(&None));
         let signs = [
             ahead.then(|| {
                 "the fastest arm, and how many times faster than read or pread, or where these win than the next".into()
@@ -466,18 +473,20 @@ impl Answer {
                 .then(|| "≥ nothing is faster, not proved equal".to_string()),
             has(|it| *it == Standing::Undecided).then(|| "? undecided".to_string()),
             has(|it| *it == Standing::NotComparable).then(|| "≠ not the same work".to_string()),
+            absent.then(|| "– not measured".to_string()),
             deep.map(|depth| format!("* {} reads in flight", number::count(depth.into()))),
+            self.reads.clone(),
         ];
         signs.into_iter().flatten().collect::<Vec<String>>().join("; ")
     }
 
     /// Label and sentence of each start, then what to take in doubt, and what changes the answer.
-    pub(crate) fn lines<'s>(&'s self) -> Vec<(String, &'s str)> {
+    pub(crate) fn lines(&self) -> Vec<(String, &str)> {
         let now = self.now.as_deref().map(|it| ("Now".to_string(), it));
         let starts = self.starts.iter().map(|it| (capital(&it.label), it.says.as_str()));
         let crossovers = self.crossovers.iter().map(|it| ("Crossover".to_string(), it.as_str()));
         let refill = self.refill.as_deref().map(|it| ("Refill".to_string(), it));
-        let in_doubt = self.in_doubt.as_deref().map(|it| ("In doubt".to_string(), it));
+        let in_doubt = self.in_doubt.as_deref().map(|it| ("If unsure".to_string(), it));
         now.into_iter().chain(starts).chain(in_doubt).chain(crossovers).chain(refill).collect()
     }
 }

@@ -71,9 +71,9 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
         let Refill { id, fill, elapsed_ns, condition, arm, now_arm, now_ns_per_op, then_ns_per_op, passes, .. } =
             it.refill.as_ref()?;
         Some(number::plain(&format!(
-            "{}, {}: evicting the file and filling the page cache again ({fill}, {}) changes the time of a read from \
-             {} by {} to {} by {}. In passes of {} reads that each create a new mapping it pays for itself after {}; \
-             with a permanent mapping it does not, because each place faults only once.",
+            "{}, {}: evicting the file and filling the page cache again ({fill}, {}) changes the time of a read from {} by \
+             {} to {} by {}. It pays for itself after {} passes of {} reads, if each pass creates a new mapping; a permanent \
+             mapping gains nothing, because each place faults only once.",
             before(it.fill),
             labels.label(id.condition_index),
             number::duration_glued(*elapsed_ns as f64),
@@ -81,8 +81,8 @@ pub(crate) fn refills<'a>(record: &Record, findings: &'a Findings) -> impl Itera
             short(now_arm),
             number::duration_glued(*then_ns_per_op),
             short(arm),
-            number::count(condition.ops as f64),
             number::count(passes.ceil()),
+            number::count(condition.ops as f64),
         )))
     };
     findings.fills.iter().filter_map(says)
