@@ -129,6 +129,9 @@ pub struct RunArgs {
     /// Show the plan (cells, bytes to be written, expected time) without measuring
     #[arg(long)]
     pub dry_run: bool,
+    /// Also show every answer with its interval and its reason, the table of every condition and the environment
+    #[arg(long, conflicts_with = "quiet")]
+    pub details: bool,
     #[command(flatten)]
     pub jdk: JdkArgs,
     #[command(flatten)]

@@ -13,6 +13,9 @@ use crate::{
     shell,
 };
 
+/// So few answers stand on the first screen with their intervals and reasons.
+const FEW: usize = 3;
+
 /// The report as text. `saved` is where the record lies, if it was saved.
 pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Option<&str>) -> String {
     let mut page = Page::new(style);
@@ -35,7 +38,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         if let Some(answer) = &answer {
             answer::write(&mut page, answer);
         }
-        if all {
+        if all || findings.map.len() <= FEW {
             let sections: Vec<MapSection> = map::sections(record, findings);
             map::write(&mut page, &sections);
         }

@@ -23,6 +23,7 @@ const PAIRS: usize = 7;
 const SLOW_NS: f64 = 1e9;
 const PAIRS_OF_SLOW: usize = 3;
 const TOLERANCE: f64 = 1.15;
+const ATTEMPTS: u32 = 5;
 
 /// How a file may have come into the page cache before anybody measures it, and what `fill.c` calls that.
 const HISTORIES: [(&str, &str); 3] =
@@ -110,6 +111,7 @@ fn of_file(programs: &mut Programs, file: &Path, heading: &str, shown: &Document
         )?;
     }
     rows += &break_evens(programs, file, shown)?;
+    eprintln!("{heading}: {all} comparisons, {turned} with the other sign, {near} near");
     Ok(format!(
         "### {heading}\n\n{all} comparisons, {turned} with the other sign, {near} within 15 %.\n\n\
          | condition | arm | than | faultline says | the program | |\n|---|---|---|---|---|---|\n{rows}\n"
@@ -242,8 +244,15 @@ impl Programs {
         if how.starts_with("written") {
             program.arg(&self.copy);
         }
-        let output = program.output()?;
-        ensure!(output.status.success(), "fill failed: {}", String::from_utf8_lossy(&output.stderr));
+        // Pages may leave the page cache meanwhile.
+        for attempt in 1.. {
+            let output = program.output()?;
+            if output.status.success() {
+                break;
+            }
+            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            ensure!(attempt < ATTEMPTS, "fill {how} failed: {said}");
+        }
         Ok(())
     }
 

@@ -44,7 +44,10 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         ..RunSettings::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;
-    output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
+    let saved = measured.saved.as_deref();
+    // What was not saved cannot be shown later.
+    let details = args.details || (saved.is_none() && !args.output.quiet);
+    output::emit(&measured.record, &measured.findings, saved, &args.output, details)?;
     Ok(outcome(&measured, args))
 }
 

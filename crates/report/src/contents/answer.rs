@@ -465,9 +465,7 @@ impl Answer {
         let ahead = has(|it| matches!(it, Standing::Ahead { .. }));
         let absent = self.starts.iter().any(|it| it.fields.contains(&None));
         let signs = [
-            ahead.then(|| {
-                "the fastest arm, and how many times faster than read or pread, or where these win than the next".into()
-            }),
+            ahead.then(|| "number: speedup over read or pread; where one of these wins, over the next arm".to_string()),
             has(|it| *it == Standing::Same).then(|| "= no difference".to_string()),
             has(|it| matches!(it, Standing::Unbeaten { .. }))
                 .then(|| "≥ nothing is faster, not proved equal".to_string()),
