@@ -286,7 +286,7 @@ fn every_arm_of_a_condition_does_the_same_work() {
 fn a_report_shows_a_run_as_the_run_showed_itself() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
-    let run = sandbox.run_short(&file, &[]);
+    let run = sandbox.run_short(&file, &["--details"]);
     run.sane();
     // A run also says where it was saved and how to show it again.
     let without_place = |text: &str| -> String {
@@ -302,6 +302,21 @@ fn a_report_shows_a_run_as_the_run_showed_itself() {
     assert_eq!(sandbox.run(&["report"]).expect(0).stdout, sandbox.run(&["report", "last"]).stdout);
     let listed = sandbox.run(&["list", "runs"]).expect(0);
     assert!(listed.stdout.starts_with(&id), "{}", listed.stdout);
+}
+
+#[test]
+fn a_run_ends_with_its_answer_and_names_the_command_that_shows_the_rest() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let run = sandbox.run_short(&file, &[]);
+    run.sane();
+    assert!(!run.stdout.contains("Environment"), "{}", run.stdout);
+    assert!(run.stdout.contains(&format!("faultline report {}", &sandbox.record().id[..24])), "{}", run.stdout);
+    // What is not saved cannot be shown later.
+    let unsaved = Sandbox::new();
+    std::fs::write(unsaved.at("data"), "no folder").unwrap();
+    let all = unsaved.run_short(&unsaved.file("file", 1 << 20), &[]);
+    assert!(all.stdout.contains("Environment"), "{all:#?}");
 }
 
 #[test]

@@ -54,6 +54,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     if all {
         summarise(&mut page, record, findings);
     } else {
+        page.blank();
         for limit in &record.limits {
             page.labelled(0, "Limit:", Paint::Unsure, limit);
         }
