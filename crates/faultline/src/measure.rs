@@ -152,11 +152,14 @@ pub fn lacks_an_arm(cells: &[record::Cell]) -> bool {
 
 /// Set by Ctrl-C and termination; polled between passes and while waiting for a worker.
 pub fn interrupt_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
+    use signal_hook::flag::{register, register_conditional_shutdown};
+    let [flag, again] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        // A second signal ends the process at once; `faultline clean` removes what that leaves.
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+        // The flag comes first: a signal that arrives between two of these calls would be lost otherwise. A second signal
+        // ends the process at once; `faultline clean` removes what that leaves. Actions run in the order of registration.
+        register(signal, Arc::clone(&flag))
+            .and_then(|_| register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&again)))
+            .and_then(|_| register(signal, Arc::clone(&again)))
             .context("cannot install the handler for Ctrl-C")?;
     }
     Ok(flag)

@@ -251,6 +251,14 @@ pub struct Running {
 
 impl Running {
     pub fn new(mut command: Command) -> Running {
+        // What a shell starts in the background ignores Ctrl-C, and so would these commands before they listen for it.
+        let heed_signals = || {
+            // SAFETY: signal(2) is async-signal-safe and touches no memory of this process.
+            unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+            Ok(())
+        };
+        // SAFETY: the closure makes one async-signal-safe call.
+        unsafe { command.pre_exec(heed_signals) };
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = collect(child.stdout.take().unwrap());
         let stderr = collect(child.stderr.take().unwrap());
