@@ -99,6 +99,22 @@ fn the_answer_comes_first_and_can_be_had_alone() {
 }
 
 #[test]
+fn no_answer_takes_the_place_of_another_in_the_matrix() {
+    let mut run = run();
+    // Two starts of one name, with the same workload and block.
+    let line = run.findings.map[0].clone();
+    let condition = run.record.conditions[0].clone();
+    let other = run.findings.map.iter().position(|it| it.id.condition_index == 1).unwrap();
+    run.record.conditions[1] = condition.clone();
+    let id = run.findings.map[other].id;
+    run.findings.map[other] = schema::findings::MapLine { id, condition, verdict: Verdict::Undecided, ..line };
+    let text = overview(&run);
+    let cold: Vec<&str> = text.lines().filter(|it| it.starts_with("cold")).collect();
+    assert_eq!(cold.iter().filter(|it| it.contains("direct 1.5x")).count(), 1, "{text}");
+    assert_eq!(cold.iter().filter(|it| it.contains('?')).count(), 1, "{text}");
+}
+
+#[test]
 fn colour_adds_nothing_but_colour() {
     let run = run();
     let coloured =

@@ -1,5 +1,5 @@
 //! Which arm to choose where nothing more is known of what will be asked: the one that loses least where it loses most
-//! (minimax, over the conditions of the run). It is what the author of a library asks for, who sees no caller.
+//! (minimax, over the conditions of the run). The author of a library needs it, who does not know the callers.
 
 use schema::{
     Skip,

@@ -124,7 +124,9 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
-        let may_touch = conditions.iter().map(|&it| self.record.conditions[it].range.end()).max().unwrap_or(0);
+        // As far as windows may move: a range that an experiment names lies beyond what is filled for the others.
+        let open = conditions.iter().filter(|it| given[**it] == Given::Nothing);
+        let may_touch = open.map(|&it| self.record.conditions[it].range.end()).max().unwrap_or(0);
         for (&condition, share_ns) in conditions.iter().zip(shares) {
             let trials = trials.remove(&condition).unwrap_or_default();
             self.fix_sizes(condition, given[condition], &trials, share_ns);

@@ -38,7 +38,7 @@ pub(crate) struct Answer {
     pub(crate) in_doubt: Option<String>,
     /// Where the faster arm changes along block sizes, numbers of reads or other axes.
     pub(crate) crossovers: Vec<String>,
-    /// What a program can do about the folios that it meets: the first of what pays.
+    /// The first way of filling the page cache again that pays for itself.
     pub(crate) refill: Option<String>,
     pub(crate) why: Vec<String>,
     /// How many reads the passes of random reads make: their ratios depend on it.
@@ -104,19 +104,14 @@ impl Field {
     }
 }
 
-/// `1.6x`, `15x`: more digits than that nobody needs to choose.
+/// `1.6x`, `15x`: more digits do not help to choose.
 fn times(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1}x") } else { format!("{}x", number::count(ratio.round())) }
 }
 
 /// Absent for studies, which answer by their claims, for commands, which have no blocks, and where nothing was asked.
 pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
-    let measured = record.cells.iter().any(|it| it.skipped.is_none());
-    if findings.map.is_empty()
-        || !measured
-        || study::is_one(record)
-        || findings.map.iter().any(|it| it.condition.is_of_commands())
-    {
+    if study::is_one(record) || findings.map.iter().any(|it| it.condition.is_of_commands()) {
         return None;
     }
     let (names, labels) = (Names::of(record, findings), Labels::of(record));
@@ -130,21 +125,24 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
             columns.push(column);
         }
     }
+    if columns.is_empty() {
+        return None;
+    }
     let order = |workload: Workload| Workload::ALL.iter().position(|it| *it == workload);
     columns.sort_by_key(|&(workload, block)| (order(workload), block));
 
     let mut starts: Vec<Start> = Vec::new();
     for line in lines() {
         let label = start(&labels, line.id, &line.condition);
-        let column = columns.iter().position(|it| *it == (line.condition.workload, line.condition.block_bytes));
+        let column = columns.iter().position(|it| *it == (line.condition.workload, line.condition.block_bytes))?;
         let field = Field { condition: line.id.condition_index, standing: standing(line, record, findings, &names) };
-        let at = starts.iter().position(|it| it.label == label).unwrap_or_else(|| {
+        // No answer takes the place of another one, whatever two starts are called.
+        let is_free = |it: &Start| it.label == label && it.fields[column].is_none();
+        let at = starts.iter().position(is_free).unwrap_or_else(|| {
             starts.push(Start { label, says: String::new(), fields: vec![None; columns.len()] });
             starts.len() - 1
         });
-        if let Some(column) = column {
-            starts[at].fields[column] = Some(field);
-        }
+        starts[at].fields[column] = Some(field);
     }
     let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
     for it in &mut starts {
@@ -180,7 +178,7 @@ fn not_now(record: &Record) -> Option<String> {
 fn start(labels: &Labels, id: ConditionId, condition: &Condition) -> String {
     let fill_words = fields::FIELDS.iter().find(|it| it.name == "fill").map(|it| (it.words)(condition));
     let state = match (condition.state, condition.fill()) {
-        (State::AsIs, _) | (State::Cached, Some(Fill::Found)) => "now".to_string(),
+        (State::Cached, Some(Fill::Found)) => "now".to_string(),
         (state, None | Some(Fill::Sequential)) => state.to_string(),
         (state, Some(Fill::Found)) => format!("now, {state}"),
         (state, Some(fill)) => format!("{state}, fill {fill}"),
@@ -312,7 +310,7 @@ impl Words<'_> {
     /// `random 64 B, cached`.
     fn place(&self, id: ConditionId) -> Option<String> {
         let condition = self.record.conditions.get(id.condition_index)?;
-        let block = condition.block().replace(' ', &GLUE.to_string());
+        let block = size(condition.block_bytes);
         Some(format!("{} {block}, {}", condition.workload, start(self.labels, id, condition)))
     }
 
