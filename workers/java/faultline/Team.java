@@ -137,7 +137,7 @@ final class Team {
             if (together.arriveAndAwaitAdvance() < 0) throw new LeftAlone();
         }
 
-        /** Nobody waits for it, nor for anybody else. */
+        /** After a failure: releases all threads from the barrier. */
         private void leave(Throwable error) {
             failure = error;
             together.forceTermination();

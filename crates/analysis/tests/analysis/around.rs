@@ -34,7 +34,7 @@ fn others_at_the_disk_are_named_with_what_they_moved() {
     assert_eq!(
         warned(&shared_disk(State::Cached, 60.0, 60.0), "other processes used"),
         None,
-        "nobody waits for the disk"
+        "passes over cached pages do not use the disk"
     );
 }
 

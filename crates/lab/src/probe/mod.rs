@@ -60,7 +60,7 @@ pub fn of_threads() -> impl Iterator<Item = &'static str> {
     [sched::KIND, schedstat::KIND].into_iter().flat_map(|kind| kind.readings).copied()
 }
 
-/// What the worker itself reports of its process (getrusage(2)), under the same roof as the probes' readings.
+/// What the worker itself reports of its process (getrusage(2)); in a record it stands beside the probes' readings.
 pub const USAGE_READINGS: &[&str] =
     &["user_ns", "system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches"];
 
