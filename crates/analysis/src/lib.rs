@@ -31,6 +31,7 @@ use warnings::{around, cpu_cache, traps};
 
 pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
+pub use claims::outlook;
 pub use commands::share::Spent;
 pub use cost::{ForecastQuestion, faults_on, fit, fit_fills, forecast};
 pub use several::{

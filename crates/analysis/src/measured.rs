@@ -240,29 +240,32 @@ impl<'a> Cell<'a> {
     /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device
     /// or the ceiling was measured with another kind of request.
     pub(crate) fn ceiling_share(&self, run: &Run) -> Option<f64> {
+        let shares = self.passes.iter().map(|pass| self.ceiling_share_of(run, pass));
+        let share = SortedValues::new(shares.collect::<Option<_>>()?)?.median();
+        share.is_finite().then_some(share)
+    }
+
+    /// The same of one of its passes.
+    pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
         let ceiling = run.record.ceiling.value();
         let throttle = self.own.storage;
         let least = |device: Option<f64>, allowed: Option<u64>| match (device, allowed.map(|it| it as f64)) {
             (Some(device), Some(allowed)) => Some(device.min(allowed)),
             (device, allowed) => device.or(allowed),
         };
-        let bytes_per_s = least(ceiling.map(|it| it.bytes_per_s), throttle.and_then(|it| it.read_bytes_per_s));
-        let ops_per_s = least(
-            ceiling.and_then(|it| it.random_ops_per_s.value().copied()),
-            throttle.and_then(|it| it.read_ops_per_s),
-        );
+        let bytes_per_s = || least(ceiling.map(|it| it.bytes_per_s), throttle.and_then(|it| it.read_bytes_per_s));
+        let ops_per_s = || {
+            let device = ceiling.and_then(|it| it.random_ops_per_s.value().copied());
+            least(device, throttle.and_then(|it| it.read_ops_per_s))
+        };
         if self.own.state != State::Cold || self.count("device_read_bytes")? <= 0.0 {
             return None;
         }
-        let rate = |per_pass: &dyn Fn(&Pass) -> Option<f64>| {
-            let rates = self.passes.iter().map(|pass| Some(per_pass(pass)? * 1e9 / pass.ns));
-            SortedValues::new(rates.collect::<Option<_>>()?).map(|sample| sample.median())
-        };
         // What came from elsewhere (a hole, a compressed block, the cache after the first time around) is no work of the
         // device. Through the page cache a place is read once, however often it is reached; and where much more comes than
         // was reached, requests are not of one page.
-        let bytes = |pass: &Pass| Some((pass.tally.bytes as f64).min(pass.reading("device_read_bytes")?));
-        let requests = |pass: &Pass| {
+        let bytes = || Some((pass.tally.bytes as f64).min(pass.reading("device_read_bytes")?));
+        let requests = || {
             let pages = pass.reading("device_read_bytes")? / run.page_bytes() as f64;
             let ops = pass.tally.ops as f64;
             match (self.arm().is_direct(), pass.tally.distinct_pages) {
@@ -271,11 +274,12 @@ impl<'a> Cell<'a> {
                 (false, None) => Some(ops.min(pages)),
             }
         };
-        let share = match self.own.workload {
-            schema::Workload::Scan => rate(&bytes)? / bytes_per_s?,
-            schema::Workload::Random if self.own.block_bytes == 4096 => rate(&requests)? / ops_per_s?,
+        let (done, most_per_s) = match self.own.workload {
+            schema::Workload::Scan => (bytes()?, bytes_per_s()?),
+            schema::Workload::Random if self.own.block_bytes == 4096 => (requests()?, ops_per_s()?),
             _ => return None,
         };
+        let share = done * 1e9 / pass.ns / most_per_s;
         share.is_finite().then_some(share)
     }
 }

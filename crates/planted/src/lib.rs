@@ -409,12 +409,14 @@ impl Planted {
         let mut decided: Vec<Verdict> = verdicts.iter().copied().filter(|it| it.is_decided()).collect();
         let (of, open) = (decided.len(), verdicts.len() - decided.len());
         decided.dedup();
-        // The decided conditions must agree and be at least half.
+        // The decided conditions must be at least half; where they disagree, the answer is mixed.
         let verdict = match decided[..] {
-            [Verdict::Faster] if of >= open => ClaimVerdict::Holds,
-            [Verdict::Slower] if of >= open => ClaimVerdict::Reversed,
-            [Verdict::Same] if of >= open => ClaimVerdict::NoDifference,
-            _ => ClaimVerdict::Undecided,
+            _ if of < open => ClaimVerdict::Undecided,
+            [] => ClaimVerdict::Undecided,
+            [Verdict::Faster] => ClaimVerdict::Holds,
+            [Verdict::Slower] => ClaimVerdict::Reversed,
+            [Verdict::Same] => ClaimVerdict::NoDifference,
+            _ => ClaimVerdict::Mixed,
         };
         self.claims.insert(format!("{name}-time"), verdict);
         let conditions = block.conditions();

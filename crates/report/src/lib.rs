@@ -18,6 +18,7 @@ mod layout;
 mod ledger;
 mod listing;
 mod markdown;
+mod outlook;
 mod plan;
 mod saved;
 mod shell;
@@ -32,7 +33,7 @@ pub use contents::{
     study::studies,
 };
 pub use csv::csv;
-pub use html::{across_html, html};
+pub use html::{across_html, html, picture};
 pub use inspection::{inspection, inspection_json};
 pub use layout::{
     number::{bytes, count, duration, seconds, speedup, throughput},
@@ -41,6 +42,7 @@ pub use layout::{
 pub use ledger::{claims, claims_json};
 pub use listing::listing;
 pub use markdown::markdown;
+pub use outlook::outlook;
 pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
 pub use terminal::terminal;

@@ -113,9 +113,12 @@ fn the_claims(out: &mut String, claims: &[ClaimFinding]) {
     if claims.is_empty() {
         return;
     }
+    if let Some(text) = claim::folios_here(claims) {
+        push(out, format_args!("{}\n\n", escape(&text)));
+    }
     out.push_str("| claim | verdict | why |\n|---|---|---|\n");
     for claim in claims {
-        let (id, says, why) = (escape(&claim.id), escape(&claim::says(claim)), escape(claim::reason(claim)));
+        let (id, says, why) = (escape(&claim.id), escape(&claim::says(claim)), escape(&claim::why(claim)));
         push(out, format_args!("| {id}: {says} | **{}** | {why} |\n", claim.verdict.words()));
     }
     out.push('\n');

@@ -52,3 +52,23 @@ pub struct Ledger {
     pub entries: Vec<LedgerEntry>,
     pub not_run: Vec<(String, String)>,
 }
+
+/// What a machine can say of a claim, known before a run: a run may still have too little time or too much noise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimOutlook {
+    pub id: String,
+    pub says: String,
+    /// Conditions, or pairs of them, that decide it; 1 for a scenario.
+    pub asked: u32,
+    /// Those of them that cannot be measured here.
+    pub lost: u32,
+    /// What these need, each once.
+    pub needs: Vec<String>,
+}
+
+impl ClaimOutlook {
+    /// At least half of what is asked must be decided.
+    pub fn is_decidable(&self) -> bool {
+        self.lost < self.asked
+    }
+}

@@ -166,8 +166,7 @@ impl Findings {
     /// Whether there is an answer: which arm of a condition is the fastest, or that none is; or a claim's verdict. A tie
     /// beside arms that are undecided answers nothing.
     pub fn is_decided(&self) -> bool {
-        let open = |it: &ClaimFinding| matches!(it.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
-        self.map.iter().any(|it| it.verdict.is_decided()) || !self.claims.iter().all(open)
+        self.map.iter().any(|it| it.verdict.is_decided()) || self.claims.iter().any(|it| it.verdict.is_decided())
     }
 }
 
@@ -551,9 +550,24 @@ pub struct ClaimFinding {
     pub measured: Vec<ClaimMeasured>,
     pub verdict: ClaimVerdict,
     pub reason: String,
+    /// Of a claim that was asked on the folios of the study's time and on those of today: its verdict on each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folios: Vec<ClaimOnFolios>,
     /// Everything that the experiment asks for it was asked and measured: no option and no skipped cell left any of it out.
     #[serde(default)]
     pub complete: bool,
+}
+
+/// What a claim comes to where the page cache holds the file in folios of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimOnFolios {
+    pub fill: Fill,
+    /// Those of the study's time; otherwise those that this machine makes of a file that is read in order.
+    pub then: bool,
+    /// Of the folios that most of the file lies in, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folio_bytes: Option<u64>,
+    pub verdict: ClaimVerdict,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -571,6 +585,9 @@ pub struct ClaimMeasured {
     /// Of the other arm; absent when the claim is about a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub than_cell: Option<usize>,
+    /// Of the arm under the condition that this one is held against, where the claim holds conditions against each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against_cell: Option<usize>,
     /// `scan 32 KiB cached`
     pub condition: String,
     pub variant: Option<crate::experiment::Variant>,
@@ -596,18 +613,25 @@ pub enum ClaimVerdict {
     Reversed,
     /// It lies within the margin.
     NoDifference,
-    /// It crosses an edge, or conditions disagree.
+    /// The conditions were decided, and not alike: each has a verdict of its own.
+    Mixed,
+    /// It crosses an edge.
     Undecided,
     /// With the reason.
     NotTestableHere,
 }
 
 impl ClaimVerdict {
+    pub fn is_decided(self) -> bool {
+        !matches!(self, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere)
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             ClaimVerdict::Holds => "holds",
             ClaimVerdict::Reversed => "reversed",
             ClaimVerdict::NoDifference => "no difference",
+            ClaimVerdict::Mixed => "mixed",
             ClaimVerdict::Undecided => "undecided",
             ClaimVerdict::NotTestableHere => "not testable here",
         }

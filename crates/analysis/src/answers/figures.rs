@@ -71,7 +71,7 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
         Unit::UserSeconds => time_spent(figure, cell, Metric::User, &["user_ns"])?,
         Unit::SystemSeconds => time_spent(figure, cell, Metric::System, &["system_ns"])?,
         Unit::MinorFaults => {
-            let measured = metric::of_arm(Metric::MinorFaults, cell);
+            let measured = metric::of_arm(run, Metric::MinorFaults, cell);
             let faults = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
             let blocks = |ops: f64| figure.blocks.map(|blocks| blocks as f64 / ops);
             let scale = cell.median_of(|tally| tally.ops).and_then(blocks).unwrap_or(1.0);

@@ -9,7 +9,7 @@ use crate::{
     cells,
     measured::{Cell, Pass, Run},
     stats::{self, SortedValues},
-    words::{count, rough_size, thousands},
+    words::{count, percent, rough_size, thousands},
 };
 
 /// Fewer ticks in a pass give a median that is biased: sums over all rounds are compared instead.
@@ -21,6 +21,10 @@ pub(crate) const PAGES_NOT_COUNTED: &str =
 
 /// The few faults of such an arm are on memory of its own.
 pub(crate) const MAPS_NOTHING: &str = "the arm reaches no page of the file by a fault";
+
+/// A share of a ceiling that is not known, or of one that these reads have nothing to do with.
+const NO_CEILING: &str = "no share of the device's ceiling: it is known of cold scans, and of cold random reads of 4 KiB, \
+                          where the device was read and its ceiling could be measured";
 
 #[derive(Debug)]
 pub(crate) struct MetricResult {
@@ -52,9 +56,14 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     if pairs.is_empty() {
         return MetricResult::none(0, "both were measured, but never in the same round");
     }
-    let of_pass = |pass: &Pass| of_pass(metric, pass);
-    let seen: Vec<(&Pass, &Pass, f64, f64)> =
-        pairs.iter().filter_map(|(a, b)| Some((*a, *b, of_pass(a)?, of_pass(b)?))).collect();
+    let of_both = |a: &Pass, b: &Pass| Some((of_cell(run, metric, than, a)?, of_cell(run, metric, arm, b)?));
+    let seen: Vec<(&Pass, &Pass, f64, f64)> = pairs
+        .iter()
+        .filter_map(|(a, b)| {
+            let (than, arm) = of_both(a, b)?;
+            Some((*a, *b, than, arm))
+        })
+        .collect();
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, _, than, arm)| (than, arm));
     if rounds == 0 {
@@ -92,11 +101,35 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
 }
 
 /// The metric of one arm, in the middle of its passes.
-pub(crate) fn of_arm(metric: Metric, cell: &Cell) -> MetricResult {
+pub(crate) fn of_arm(run: &Run, metric: Metric, cell: &Cell) -> MetricResult {
+    of_passes(run, metric, cell, |_| Some(1.0))
+}
+
+/// The same per byte, so that conditions with other blocks, or other numbers of them, can be held against each other. What
+/// is a quotient, or a quantile, stays as it is.
+pub(crate) fn per_byte(run: &Run, metric: Metric, cell: &Cell) -> MetricResult {
+    let scale = |pass: &Pass| {
+        let bytes = Some(pass.tally.bytes as f64).filter(|&bytes| bytes > 0.0)?;
+        Some(match metric {
+            _ if is_quotient(metric) => 1.0,
+            Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes => 1.0 / bytes,
+            _ => pass.tally.ops as f64 / bytes,
+        })
+    };
+    of_passes(run, metric, cell, scale)
+}
+
+/// Whether it does not grow with the work of a pass.
+pub(crate) fn is_quotient(metric: Metric) -> bool {
+    matches!(metric, Metric::PagesPerFault | Metric::SafepointP99 | Metric::CeilingShare)
+}
+
+fn of_passes(run: &Run, metric: Metric, cell: &Cell, scale: impl Fn(&Pass) -> Option<f64>) -> MetricResult {
     if let Some(none) = without_mapping(metric, &[cell]) {
         return none;
     }
-    let seen: Vec<(&Pass, f64)> = cell.passes.iter().filter_map(|pass| Some((pass, of_pass(metric, pass)?))).collect();
+    let value = |pass: &Pass| Some(of_cell(run, metric, cell, pass)? * scale(pass)?);
+    let seen: Vec<(&Pass, f64)> = cell.passes.iter().filter_map(|pass| Some((pass, value(pass)?))).collect();
     let rounds = seen.len();
     let values = || seen.iter().map(|&(_, value)| value);
     if rounds == 0 {
@@ -174,13 +207,18 @@ pub(crate) fn words(metric: Metric) -> &'static str {
         Metric::WritePart => "time of its write part",
         Metric::DeviceWriteBytes => "bytes to the device",
         Metric::SafepointP99 => "delay of the 99th of 100 safepoints",
+        Metric::CeilingShare => "share of the device's ceiling",
     }
 }
 
 /// What a time is given in, to be said once.
 pub(crate) fn unit(metric: Metric) -> &'static str {
     match metric {
-        Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes | Metric::PagesPerFault => "",
+        Metric::MinorFaults
+        | Metric::DeviceReadBytes
+        | Metric::DeviceWriteBytes
+        | Metric::PagesPerFault
+        | Metric::CeilingShare => "",
         Metric::SafepointP99 => " in ns",
         _ => " in ns a block",
     }
@@ -190,6 +228,7 @@ pub(crate) fn unit(metric: Metric) -> &'static str {
 pub(crate) fn described(metric: Metric, value: f64) -> String {
     match metric {
         Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
+        Metric::CeilingShare => percent(value),
         _ => three(value),
     }
 }
@@ -201,7 +240,7 @@ fn three(value: f64) -> String {
 /// What a metric is read from; nothing where the clock or the tally is enough.
 fn readings(metric: Metric) -> &'static [&'static str] {
     match metric {
-        Metric::Time => &[],
+        Metric::Time | Metric::CeilingShare => &[],
         Metric::Cpu => &["user_ns", "system_ns"],
         Metric::User => &["user_ns"],
         Metric::System => &["system_ns"],
@@ -242,6 +281,14 @@ fn total(pass: &Pass, names: &[&str]) -> f64 {
     names.iter().filter_map(|name| pass.reading(name)).sum()
 }
 
+/// Of a pass of a cell: what the pass alone does not say is known of its cell.
+fn of_cell(run: &Run, metric: Metric, cell: &Cell, pass: &Pass) -> Option<f64> {
+    match metric {
+        Metric::CeilingShare => cell.ceiling_share_of(run, pass),
+        _ => of_pass(metric, pass),
+    }
+}
+
 fn of_pass(metric: Metric, pass: &Pass) -> Option<f64> {
     let sum = || -> Option<f64> { readings(metric).iter().map(|name| pass.reading(name)).sum() };
     match metric {
@@ -255,6 +302,7 @@ fn of_pass(metric: Metric, pass: &Pass) -> Option<f64> {
             let faults = sum().filter(|&faults| faults > 0.0)?;
             Some(pass.tally.distinct_pages? as f64 / faults)
         }
+        Metric::CeilingShare => None,
     }
 }
 
@@ -316,6 +364,9 @@ fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
             unseen: true,
             ..MetricResult::none(0, format!("no {}: {PAGES_NOT_COUNTED}", words(metric)))
         };
+    }
+    if metric == Metric::CeilingShare {
+        return MetricResult { unseen: true, ..MetricResult::none(0, NO_CEILING) };
     }
     let reason = cells.iter().find_map(|cell| {
         let reasons = readings(metric).iter().map(|name| cell.reading(name, SortedValues::mean));

@@ -3,9 +3,18 @@
 //! Stopping when a comparison "became significant" would find differences that are not there; stopping when its interval
 //! is narrow enough does not look at which side it lies on.
 
-use schema::Record;
+use schema::{
+    Record,
+    experiment::{Claim, Metric},
+    findings::Estimate,
+};
 
-use crate::{measured::Cell, stats};
+use super::metric;
+use crate::{
+    measured::{Cell, Run},
+    stats,
+    verdict::MARGIN,
+};
 
 /// Half the width of a narrow enough interval of a speedup near 1, as a share.
 pub const PRECISION: f64 = 0.02;
@@ -13,7 +22,11 @@ pub const PRECISION: f64 = 0.02;
 /// An arm that is ten times slower need not be known to 2 %: a twentieth of the difference is enough, in logarithms.
 const PRECISION_OF_DIFFERENCE: f64 = 0.05;
 
-/// Whether more rounds would add nothing to a cell's comparison with its baseline, as far as precision goes.
+/// Of a claim about user or system time that has no published ratio: what its passes are to tell from none.
+const EXPECTED_RATIO: f64 = 1.5;
+
+/// Whether more rounds would add nothing to a cell's comparison with its baseline, as far as precision goes, nor to the
+/// claims about it.
 pub fn is_precise(record: &Record, cell: usize) -> bool {
     let Some(arm) = of(record, cell) else { return true };
     let condition = record.cells[cell].condition;
@@ -25,8 +38,54 @@ pub fn is_precise(record: &Record, cell: usize) -> bool {
         .filter_map(|(one, other)| Some(one.ns_per_op()? / other.ns_per_op()?))
         .collect();
     let Some(speedup) = stats::median_of_positive(ratios) else { return false };
-    let half_width = (speedup.ci_high / speedup.ci_low).ln() / 2.0;
-    half_width <= PRECISION.max(PRECISION_OF_DIFFERENCE * speedup.median.ln().abs())
+    is_narrow(speedup) && claims_are_precise(record, condition, cell)
+}
+
+fn is_narrow(speedup: Estimate) -> bool {
+    half_width(speedup) <= PRECISION.max(PRECISION_OF_DIFFERENCE * speedup.median.ln().abs())
+}
+
+/// On the logarithmic scale.
+fn half_width(estimate: Estimate) -> f64 {
+    (estimate.ci_high / estimate.ci_low).ln() / 2.0
+}
+
+/// Of the claims that hold this arm against another one. Ticks are coarse: they are to tell the published ratio from none.
+fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
+    let experiment = &record.experiment;
+    let origin = record.origins.get(condition).and_then(|it| experiment.comparisons.get(*it));
+    let asked = |claim: &&Claim| {
+        claim.selections().any(|(name, only)| {
+            (name.is_none() || name == origin.and_then(|it| it.name.as_deref()))
+                && only.selects(&record.conditions[condition])
+        })
+    };
+    let mut asked = experiment.claims.iter().filter(|it| it.than.is_some()).filter(asked).peekable();
+    if asked.peek().is_none() {
+        return true;
+    }
+    let run = Run::of(record, |it| it.condition == condition);
+    let entered = |written: &Option<String>| {
+        let name = experiment.arm_name(written.as_deref()?)?;
+        run.cells.iter().find(|it| it.arm().name == name && !it.entry.control)
+    };
+    asked.all(|claim| {
+        let (Some(arm), Some(than)) = (entered(&claim.arm), entered(&claim.than)) else { return true };
+        let left_out = [arm, than].iter().any(|it| it.entry.skipped.is_some());
+        if left_out || ![arm, than].iter().any(|it| it.id.cell == cell) {
+            return true;
+        }
+        let estimate = metric::times_lower(&run, claim.metric, than, arm).estimate;
+        match claim.metric {
+            Metric::User | Metric::System | Metric::Cpu => {
+                let told = claim.ratio.unwrap_or(EXPECTED_RATIO).ln().abs() - MARGIN.ln_1p();
+                estimate.is_some_and(|it| half_width(it) <= (told / 2.0).max(PRECISION))
+            }
+            it if metric::is_time_of_passes(it) => estimate.is_some_and(is_narrow),
+            // Counts are what they are.
+            _ => true,
+        }
+    })
 }
 
 fn of(record: &Record, cell: usize) -> Option<Cell<'_>> {

@@ -45,9 +45,12 @@ impl Question<'_> {
         let open = with(ClaimVerdict::Undecided);
         let groups: Vec<(ClaimVerdict, Vec<&ClaimOutcome>)> =
             DECIDED.iter().map(|&it| (it, with(it))).filter(|(_, group)| !group.is_empty()).collect();
+        let decided: usize = groups.iter().map(|(_, group)| group.len()).sum();
         let verdict = match &groups[..] {
-            [(verdict, group)] if group.len() >= open.len() => *verdict,
-            _ => ClaimVerdict::Undecided,
+            _ if decided < open.len() => ClaimVerdict::Undecided,
+            [] => ClaimVerdict::Undecided,
+            [(verdict, _)] => *verdict,
+            _ => ClaimVerdict::Mixed,
         };
         let spread = match &groups[..] {
             _ if testable.len() == 1 => None,
@@ -92,13 +95,16 @@ impl Question<'_> {
     fn numbers(&self, outcomes: &[&ClaimOutcome], verdict: ClaimVerdict) -> Option<String> {
         let estimates: Vec<Estimate> = outcomes.iter().filter_map(|it| it.estimate).collect();
         let first = outcomes.iter().find(|it| it.estimate.is_some())?;
-        let Some(than) = first.than else {
+        let is_across = first.against_cell.is_some();
+        if first.than.is_none() && !is_across {
             return Some(self.plain_numbers(first.arm, &estimates));
-        };
+        }
         let this_way = |estimate: &Estimate| if self.expect == Expect::Higher { turned(estimate) } else { *estimate };
         let ours: Vec<Estimate> = estimates.iter().map(this_way).collect();
         let (arm, metric) = (first.arm, self.claim.metric);
+        let than = first.than.unwrap_or_default();
         let lead = match (self.expect, metric) {
+            _ if is_across => self.lead_across(first),
             (Expect::Same, _) => format!("{} of {than} over {arm}", metric::words(metric)),
             (Expect::Higher, Metric::Time) => format!("{arm} slower than {than}"),
             (_, Metric::Time) => format!("{arm} faster than {than}"),
@@ -130,6 +136,19 @@ impl Question<'_> {
             _ => String::new(),
         };
         Some(format!("{lead}: published {}x, here {here}{effect}", digits(published)))
+    }
+
+    /// What the ratio is of, where conditions are held against each other.
+    fn lead_across(&self, of: &ClaimOutcome) -> String {
+        let (metric, a_byte) =
+            (metric::words(self.claim.metric), if metric::is_quotient(self.claim.metric) { "" } else { " a byte" });
+        let (arm, less) = (of.arm, if self.expect == Expect::Higher { "more" } else { "less" });
+        match of.than {
+            Some(than) => {
+                format!("{less} {metric} of {arm} relative to {than} in the first condition than in the second")
+            }
+            None => format!("{less} {metric}{a_byte} with {arm} in the first condition than in the second"),
+        }
     }
 
     fn plain_numbers(&self, arm: &str, estimates: &[Estimate]) -> String {
@@ -196,16 +215,21 @@ fn all_of(conditions: usize) -> String {
 /// What decides how many pages a fault maps: the folios that the fill left, if most are of one size, and the kernel's window
 /// around a fault.
 fn folios(run: &Run, condition: &Condition) -> Option<String> {
-    let orders = fills::made_for(run.record, condition)?.folio_orders.value()?;
-    let all: f64 = orders.iter().map(|it| it.pages as f64).sum();
-    let most = orders.iter().find(|it| it.pages as f64 > all / 2.0)?;
-    let pages = 1u64.checked_shl(most.order)?;
+    let pages = folio_pages(run, condition)?;
     let of = if pages == 1 { "single pages".to_string() } else { format!("folios of {} pages", thousands(pages)) };
     let around = match run.record.environment.fault_around_bytes.value() {
         Some(bytes) => format!(", and this kernel maps {} around a fault", size(*bytes as f64)),
         None => String::new(),
     };
     Some(format!("most of the cached file lies in {of}{around}"))
+}
+
+/// Pages of the folios that most of the file lay in, if most are of one size.
+pub(super) fn folio_pages(run: &Run, condition: &Condition) -> Option<u64> {
+    let orders = fills::made_for(run.record, condition)?.folio_orders.value()?;
+    let all: f64 = orders.iter().map(|it| it.pages as f64).sum();
+    let most = orders.iter().find(|it| it.pages as f64 > all / 2.0)?;
+    1u64.checked_shl(most.order)
 }
 
 #[cfg(test)]

@@ -1,19 +1,25 @@
 //! Published claims, compared with what was measured: by the interval, with the margin.
 //!
 //! A claim is asked under every condition that it selects. Where a study was run as published and corrected, the
-//! corrected conditions decide, and the published ones are listed beside them. Conditions that disagree are no answer.
+//! corrected conditions decide, and the published ones are listed beside them. Where decided conditions disagree, the answer is
+//! `mixed`: it depends on the condition.
 
 mod conclusion;
 mod judge;
+mod outlook;
 mod question;
 
 use schema::{
+    Fill,
     experiment::{Claim, Variant},
-    findings::{ClaimFinding, ClaimMeasured, ClaimVerdict, PublishedClaim},
+    findings::{ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, PublishedClaim},
 };
 
 use crate::measured::Run;
 
+pub use outlook::outlook;
+
+use conclusion::folio_pages;
 use question::{ClaimOutcome, Question};
 
 const DECIDED: [ClaimVerdict; 3] = [ClaimVerdict::Holds, ClaimVerdict::Reversed, ClaimVerdict::NoDifference];
@@ -26,6 +32,7 @@ struct ClaimAnswer {
     verdict: ClaimVerdict,
     reason: String,
     measured: Vec<ClaimMeasured>,
+    folios: Vec<ClaimOnFolios>,
     /// Nothing that was asked lacks its passes.
     complete: bool,
 }
@@ -33,7 +40,7 @@ struct ClaimAnswer {
 impl ClaimAnswer {
     fn new(verdict: ClaimVerdict, reason: impl Into<String>) -> ClaimAnswer {
         let complete = verdict != ClaimVerdict::NotTestableHere;
-        ClaimAnswer { verdict, reason: reason.into(), measured: Vec::new(), complete }
+        ClaimAnswer { verdict, reason: reason.into(), measured: Vec::new(), folios: Vec::new(), complete }
     }
 }
 
@@ -52,6 +59,7 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
         measured: answer.measured,
         verdict: answer.verdict,
         reason: answer.reason,
+        folios: answer.folios,
         complete: answer.complete && !experiment.filtered_claims.contains(&claim.id),
     }
 }
@@ -64,7 +72,7 @@ fn unfinished(answer: ClaimAnswer, partial: &str) -> ClaimAnswer {
     }
     let undecided = |it: ClaimMeasured| ClaimMeasured { verdict: ClaimVerdict::Undecided, ..it };
     let measured = answer.measured.into_iter().map(undecided).collect();
-    ClaimAnswer { verdict: ClaimVerdict::Undecided, reason, measured, complete: false }
+    ClaimAnswer { verdict: ClaimVerdict::Undecided, reason, measured, folios: Vec::new(), complete: false }
 }
 
 fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
@@ -89,6 +97,7 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         Some(ClaimMeasured {
             id: it.id,
             than_cell: it.than_cell,
+            against_cell: it.against_cell,
             condition: it.label.clone(),
             variant: it.variant,
             value: it.estimate?,
@@ -101,7 +110,27 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
     let decide: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
     let (verdict, reason) = question.conclude(run, &decide);
     let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
-    ClaimAnswer { verdict, reason, measured: measured.collect(), complete }
+    let folios = on_folios(run, &question, &decide);
+    ClaimAnswer { verdict, reason, measured: measured.collect(), folios, complete }
+}
+
+/// The verdict on the folios of the study's time, and on those of today, where the claim was asked on both.
+fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome]) -> Vec<ClaimOnFolios> {
+    let Some(fill_then) = run.record.experiment.study.as_ref().and_then(|it| it.fill_then) else { return Vec::new() };
+    let mut fills: Vec<Fill> = outcomes.iter().filter_map(|it| it.condition.fill()).collect();
+    fills.sort_unstable_by_key(|it| (*it != fill_then, *it));
+    fills.dedup();
+    if fills.len() < 2 || fills[0] != fill_then {
+        return Vec::new();
+    }
+    let on = |fill: Fill| {
+        let of_fill: Vec<&ClaimOutcome> =
+            outcomes.iter().copied().filter(|it| it.condition.fill() == Some(fill)).collect();
+        let pages = of_fill.first().and_then(|it| folio_pages(run, it.condition));
+        let folio_bytes = pages.and_then(|it| it.checked_mul(run.page_bytes()));
+        ClaimOnFolios { fill, then: fill == fill_then, folio_bytes, verdict: question.conclude(run, &of_fill).0 }
+    };
+    fills.into_iter().map(on).collect()
 }
 
 fn scenario(run: &Run, name: &str) -> ClaimAnswer {

@@ -2,7 +2,8 @@
 
 use schema::{
     CellId, Condition, Labels,
-    experiment::{Claim, Compare, Expect, Metric, Variant},
+    experiment::{Claim, Compare, Expect, Metric, Variant, Where},
+    fields::{self, Field, Role},
     findings::{AnswerOf, ClaimVerdict, Estimate, Verdict},
 };
 
@@ -14,6 +15,7 @@ use crate::{
     },
     compare::{compare, equal_work},
     measured::{Cell, Run},
+    stats::ratio_of_medians,
     verdict::{LEAST_PAIRS, Open, side},
     words::{digits, list},
 };
@@ -27,18 +29,44 @@ pub(super) struct Question<'a> {
     pub(super) than: Option<&'a str>,
 }
 
-/// A condition that a claim is asked under.
+/// A condition that a claim is asked under, and the one that it is held against where the claim is about conditions.
 pub(super) struct AskedCondition<'a, 'r> {
-    pub(super) condition: usize,
     pub(super) variant: Option<Variant>,
-    pub(super) arm: &'r Cell<'a>,
-    pub(super) than: Option<&'r Cell<'a>>,
+    pub(super) here: Side<'a, 'r>,
+    pub(super) there: Option<Side<'a, 'r>>,
+}
+
+impl<'a, 'r> AskedCondition<'a, 'r> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = &'r Cell<'a>> {
+        [Some(self.here), self.there].into_iter().flatten().flat_map(Side::cells)
+    }
+}
+
+/// The cells of a claim under one condition.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a, 'r> {
+    condition: usize,
+    arm: &'r Cell<'a>,
+    than: Option<&'r Cell<'a>>,
+}
+
+impl<'a, 'r> Side<'a, 'r> {
+    fn cells(self) -> impl Iterator<Item = &'r Cell<'a>> {
+        [Some(self.arm), self.than].into_iter().flatten()
+    }
+
+    fn unequal(self, run: &Run) -> Option<String> {
+        let than = self.than?;
+        let work = equal_work::check(run, than, self.arm, &than.pairs(self.arm));
+        (!work.unequal.is_empty()).then(|| work.unequal.join("; "))
+    }
 }
 
 /// The result in one condition.
 pub(super) struct ClaimOutcome<'a> {
     pub(super) id: CellId,
     pub(super) than_cell: Option<usize>,
+    pub(super) against_cell: Option<usize>,
     pub(super) condition: &'a Condition,
     pub(super) label: String,
     pub(super) variant: Option<Variant>,
@@ -71,20 +99,41 @@ impl<'a> Question<'a> {
         let than = match (expect, &claim.than) {
             (Expect::AtMost(_) | Expect::AtLeast(_), _) => None,
             (_, Some(than)) => Some(name(than)?),
+            (_, None) if claim.is_across() => None,
             (_, None) => return Err("the claim expects a direction, and names no arm to compare with".to_string()),
         };
         Ok(Question { claim, expect, arm: name(arm)?, than })
     }
 
     pub(super) fn asked<'r>(&self, run: &'r Run<'a>) -> Vec<AskedCondition<'a, 'r>> {
+        let mut sides = self.claim.selections().map(|(compare, only)| self.selected(run, compare, only));
+        let (here, there) = (sides.next().unwrap_or_default(), sides.next());
+        match there {
+            None => here.into_iter().map(|(variant, here)| AskedCondition { variant, here, there: None }).collect(),
+            Some(there) => {
+                let pairs = here.iter().flat_map(|here| there.iter().map(move |there| (here, there)));
+                let pairs = pairs.filter(|(here, there)| here.0 == there.0 && self.differ_as_asked(here.1, there.1));
+                pairs
+                    .map(|(here, there)| AskedCondition { variant: here.0, here: here.1, there: Some(there.1) })
+                    .collect()
+            }
+        }
+    }
+
+    fn selected<'r>(
+        &self,
+        run: &'r Run<'a>,
+        compare: Option<&str>,
+        only: &Where,
+    ) -> Vec<(Option<Variant>, Side<'a, 'r>)> {
         let conditions = run.record.conditions.iter().enumerate();
-        let asked = conditions.filter_map(|(condition, it)| {
+        let selected = conditions.filter_map(|(condition, it)| {
             let origin = run.origin(condition);
-            let named = match &self.claim.compare {
-                Some(name) => origin?.name.as_ref() == Some(name),
+            let named = match compare {
+                Some(name) => origin?.name.as_deref() == Some(name),
                 None => true,
             };
-            if !named || !self.claim.only.selects(it) {
+            if !named || !only.selects(it) {
                 return None;
             }
             let cell = |arm: &str| cell_of(run, condition, origin, arm);
@@ -92,13 +141,22 @@ impl<'a> Question<'a> {
                 Some(than) => Some(cell(than)?),
                 None => None,
             };
-            Some(AskedCondition { condition, variant: origin.and_then(|it| it.variant), arm: cell(self.arm)?, than })
+            Some((origin.and_then(|it| it.variant), Side { condition, arm: cell(self.arm)?, than }))
         });
-        asked.collect()
+        selected.collect()
+    }
+
+    /// Whether two conditions differ in what the claim names, and in nothing else that is asked.
+    fn differ_as_asked(&self, here: Side, there: Side) -> bool {
+        let is_named =
+            |field: &Field| self.claim.selections().any(|(_, only)| only.fields().any(|it| it == field.name));
+        let differ = fields::differences(Role::Asked, here.arm.condition, there.arm.condition);
+        here.condition != there.condition && differ.iter().all(|(field, ..)| is_named(field))
     }
 
     pub(super) fn never_asked(&self, run: &Run) -> String {
-        let rounded = run.record.conditions.iter().find_map(|it| self.claim.only.rounded(it));
+        let rounded = |only: &Where| run.record.conditions.iter().find_map(|it| only.rounded(it));
+        let rounded = self.claim.selections().find_map(|(_, only)| rounded(only));
         if let Some((saved, exact)) = rounded {
             return format!(
                 "the record has {saved} where the run had {}: the version that saved it rounded sizes, so the claim \
@@ -111,19 +169,27 @@ impl<'a> Question<'a> {
             Some(name) => format!("the comparison {name:?}"),
             None => "this run".to_string(),
         };
-        format!("{under} has no condition that the claim selects with {} in it", list(&arms))
+        match self.claim.is_across() {
+            true => format!(
+                "this run has no two conditions with {} that differ in what the claim names and in nothing else",
+                list(&arms)
+            ),
+            false => format!("{under} has no condition that the claim selects with {} in it", list(&arms)),
+        }
     }
 
     pub(super) fn outcome(&self, run: &Run<'a>, asked: &AskedCondition<'a, '_>, decides: bool) -> ClaimOutcome<'a> {
+        let AskedCondition { here, there, .. } = *asked;
         let mut outcome = ClaimOutcome {
-            id: asked.arm.id,
-            than_cell: asked.than.map(|it| it.id.cell),
-            condition: asked.arm.condition,
+            id: here.arm.id,
+            than_cell: here.than.map(|it| it.id.cell),
+            against_cell: there.map(|it| it.arm.id.cell),
+            condition: here.arm.condition,
             label: label(run, asked),
             variant: asked.variant,
             decides,
-            arm: run.name(asked.arm.arm()),
-            than: asked.than.map(|than| run.name(than.arm())),
+            arm: run.name(here.arm.arm()),
+            than: here.than.map(|than| run.name(than.arm())),
             estimate: None,
             rounds: 0,
             answer_of: AnswerOf::Rounds,
@@ -132,19 +198,23 @@ impl<'a> Question<'a> {
             why: None,
             remark: None,
         };
-        let without: Vec<&Cell> =
-            [Some(asked.arm), asked.than].into_iter().flatten().filter(|cell| cell.passes.is_empty()).collect();
-        if let Some(cell) = without.first() {
-            let reason = metric::untestable(run, cell).unwrap_or_default();
-            // A reason of the arm's own needs its name; one of the condition is the same for all.
-            let one_of_two = asked.than.is_some() && without.len() == 1;
-            outcome.only_unmeasured = without.iter().all(|cell| cell.lacked_time());
-            outcome.why = Some(if one_of_two { format!("{}: {reason}", run.name(cell.arm())) } else { reason });
-            return outcome;
+        for side in [Some(here), there].into_iter().flatten() {
+            let without: Vec<&Cell> = side.cells().filter(|cell| cell.passes.is_empty()).collect();
+            if let Some(cell) = without.first() {
+                let reason = metric::untestable(run, cell).unwrap_or_default();
+                // A reason of the arm's own needs its name; one of the condition is the same for all.
+                let one_of_two = side.than.is_some() && without.len() == 1;
+                outcome.only_unmeasured = without.iter().all(|cell| cell.lacked_time());
+                outcome.why = Some(if one_of_two { format!("{}: {reason}", run.name(cell.arm())) } else { reason });
+                return outcome;
+            }
         }
-        let MetricResult { estimate, rounds, remark, unseen } = match asked.than {
-            Some(than) => metric::times_lower(run, self.claim.metric, than, asked.arm),
-            None => metric::of_arm(self.claim.metric, asked.arm),
+        let MetricResult { estimate, rounds, remark, unseen } = match there {
+            Some(there) => self.across(run, here, there),
+            None => match here.than {
+                Some(than) => metric::times_lower(run, self.claim.metric, than, here.arm),
+                None => metric::of_arm(run, self.claim.metric, here.arm),
+            },
         };
         if unseen {
             outcome.why = remark;
@@ -152,7 +222,8 @@ impl<'a> Question<'a> {
         }
         outcome.verdict = ClaimVerdict::Undecided;
         outcome.rounds = rounds;
-        if let Some(unequal) = asked.than.filter(|_| decides).and_then(|than| unequal(run, than, asked.arm)) {
+        let unequal = || [Some(here), there].into_iter().flatten().find_map(|it| it.unequal(run));
+        if let Some(unequal) = decides.then(unequal).flatten() {
             // What was published is printed all the same; other ratios of unequal work are no numbers.
             outcome.estimate = estimate.filter(|_| asked.variant == Some(Variant::AsPublished));
             outcome.why = Some(unequal);
@@ -165,8 +236,9 @@ impl<'a> Question<'a> {
             };
             return outcome;
         };
-        let described =
-            asked.than.filter(|_| self.claim.metric == Metric::Time).map(|than| compare(run, than, asked.arm));
+        // Comparisons are of two arms under one condition.
+        let compared = here.than.filter(|_| self.claim.metric == Metric::Time && there.is_none());
+        let described = compared.map(|than| compare(run, than, here.arm));
         let answer_of = described.as_ref().map_or(AnswerOf::Rounds, |it| it.answer_of);
         let (estimate, rounds) = match described.as_ref().map(|it| (it.answer_of, it.speedup, &it.confirmed)) {
             Some((AnswerOf::Job, Some(speedup), Some(job))) => (speedup, job.pairs),
@@ -176,10 +248,11 @@ impl<'a> Question<'a> {
             Some(described) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, described.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
-        let (verdict, why) = match self.depends_on_fork(run, asked).filter(|_| DECIDED.contains(&verdict)) {
-            Some(why) => (ClaimVerdict::Undecided, Some(why)),
-            None => (verdict, why),
-        };
+        let (verdict, why) =
+            match self.depends_on_fork(run, here).filter(|_| there.is_none()).filter(|_| DECIDED.contains(&verdict)) {
+                Some(why) => (ClaimVerdict::Undecided, Some(why)),
+                None => (verdict, why),
+            };
         // What the comparison of the two leaves open, because the same arm measured twice differs by as much, no claim
         // decides.
         let (verdict, why) = match described.filter(|it| it.verdict == Verdict::Undecided && DECIDED.contains(&verdict))
@@ -190,14 +263,36 @@ impl<'a> Question<'a> {
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
+    /// How many times lower the arm's metric is here than there: per byte, or relative to the other arm's. The rounds of two
+    /// conditions are not paired: they may come from two stages of the run.
+    fn across(&self, run: &Run, here: Side, there: Side) -> MetricResult {
+        let metric = self.claim.metric;
+        let of = |side: Side| match side.than {
+            Some(than) => metric::times_lower(run, metric, than, side.arm),
+            None => metric::per_byte(run, metric, side.arm),
+        };
+        let (ours, theirs) = (of(here), of(there));
+        let rounds = ours.rounds.min(theirs.rounds);
+        let unseen = ours.unseen || theirs.unseen;
+        let (above, below) = if here.than.is_some() { (&ours, &theirs) } else { (&theirs, &ours) };
+        let estimate = above.estimate.zip(below.estimate).and_then(|(above, below)| ratio_of_medians(above, below));
+        let without = [&ours, &theirs].into_iter().find(|it| it.estimate.is_none());
+        let remark = match without {
+            Some(it) => it.remark.clone(),
+            None if estimate.is_none() => Some("what is 0 has no ratio".to_string()),
+            None => ours.remark.or(theirs.remark),
+        };
+        MetricResult { estimate, rounds, remark, unseen }
+    }
+
     /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
     /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes.
-    fn depends_on_fork(&self, run: &Run, asked: &AskedCondition) -> Option<String> {
+    fn depends_on_fork(&self, run: &Run, asked: Side) -> Option<String> {
         let metric = self.claim.metric;
         if !metric::is_time_of_passes(metric) {
             return None;
         }
-        [Some(asked.arm), asked.than].into_iter().flatten().find_map(|cell| {
+        asked.cells().find_map(|cell| {
             let split = forks::split(run, cell)?;
             let [fast, slow] = [false, true].map(|slow| {
                 let rounds: Vec<u32> = split.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
@@ -250,13 +345,14 @@ fn cell_of<'a, 'r>(run: &'r Run<'a>, condition: usize, origin: Option<&Compare>,
     })
 }
 
-fn unequal(run: &Run, than: &Cell, arm: &Cell) -> Option<String> {
-    let work = equal_work::check(run, than, arm, &than.pairs(arm));
-    (!work.unequal.is_empty()).then(|| work.unequal.join("; "))
-}
-
-/// Among the conditions of its variant: that one is named beside it.
+/// Among the conditions of its variant: that one is named beside it. Of two, the second by what it differs in.
 fn label(run: &Run, asked: &AskedCondition) -> String {
     let variant = |condition: usize| run.origin(condition).and_then(|it| it.variant);
-    Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.condition)
+    let label = Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.here.condition);
+    let Some(there) = asked.there else { return label };
+    let differ = |role| fields::differences(role, asked.here.arm.condition, there.arm.condition);
+    let asked_of = differ(Role::Asked);
+    let differ = if asked_of.is_empty() { differ(Role::Size) } else { asked_of };
+    let words: Vec<String> = differ.into_iter().map(|(.., theirs)| theirs).filter(|it| !it.is_empty()).collect();
+    format!("{label} against {}", words.join(" "))
 }

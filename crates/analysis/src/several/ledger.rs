@@ -55,7 +55,7 @@ fn standing(claim: &ClaimFinding, is_partial: bool, asks_all: bool) -> Standing 
     match claim.verdict {
         ClaimVerdict::NotTestableHere => Standing::NotTestable,
         _ if is_partial => Standing::Incomplete,
-        ClaimVerdict::Holds | ClaimVerdict::Reversed | ClaimVerdict::NoDifference => decisive,
+        ClaimVerdict::Holds | ClaimVerdict::Reversed | ClaimVerdict::NoDifference | ClaimVerdict::Mixed => decisive,
         ClaimVerdict::Undecided if claim.measured.iter().any(|it| it.decides && it.rounds >= LEAST_PAIRS) => decisive,
         ClaimVerdict::Undecided => Standing::Incomplete,
     }
@@ -172,6 +172,8 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
             let why = match rank.standing {
                 Standing::NotTestable | Standing::Incomplete => Later::Undecided,
                 _ if it.claim.verdict == counts.claim.verdict => Later::PartialAgrees,
+                // Of a claim whose conditions disagree, some of them agree with each other.
+                Standing::Partial if counts.claim.verdict == ClaimVerdict::Mixed => Later::PartialAgrees,
                 Standing::Partial | Standing::Decisive => Later::PartialContradicts,
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reason: it.claim.reason, why }

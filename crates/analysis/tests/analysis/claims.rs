@@ -395,7 +395,7 @@ fn sizes(speedups: [(f64, f64); 4]) -> Lab {
 }
 
 #[test]
-fn conditions_that_agree_are_one_answer_and_those_that_disagree_are_none() {
+fn conditions_that_agree_are_one_answer_and_those_that_disagree_are_mixed() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (3.0, 0.0)]),
         expect![[r#"
@@ -409,22 +409,22 @@ fn conditions_that_agree_are_one_answer_and_those_that_disagree_are_none() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (0.5, 0.0)]),
         expect![[r#"
-        it undecided: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 16 KiB cached), reversed in 1 (scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.50x to 2.00x
-          scan 1 KiB cached: 2.00 holds (decides)
-          scan 4 KiB cached: 1.50 holds (decides)
-          scan 16 KiB cached: 1.30 holds (decides)
-          scan 64 KiB cached: 0.50 reversed (decides)
-    "#]],
+            it mixed: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 16 KiB cached), reversed in 1 (scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.50x to 2.00x
+              scan 1 KiB cached: 2.00 holds (decides)
+              scan 4 KiB cached: 1.50 holds (decides)
+              scan 16 KiB cached: 1.30 holds (decides)
+              scan 64 KiB cached: 0.50 reversed (decides)
+        "#]],
     );
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.0, 0.0), (3.0, 0.0)]),
         expect![[r#"
-        it undecided: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 64 KiB cached), no difference in 1 (scan 16 KiB cached); mmap faster than read: published 2.00x, here 1.00x to 3.00x
-          scan 1 KiB cached: 2.00 holds (decides)
-          scan 4 KiB cached: 1.50 holds (decides)
-          scan 16 KiB cached: 1.00 no difference (decides)
-          scan 64 KiB cached: 3.00 holds (decides)
-    "#]],
+            it mixed: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 64 KiB cached), no difference in 1 (scan 16 KiB cached); mmap faster than read: published 2.00x, here 1.00x to 3.00x
+              scan 1 KiB cached: 2.00 holds (decides)
+              scan 4 KiB cached: 1.50 holds (decides)
+              scan 16 KiB cached: 1.00 no difference (decides)
+              scan 64 KiB cached: 3.00 holds (decides)
+        "#]],
     );
 }
 
@@ -536,6 +536,179 @@ fn conditions_of_one_shape_are_told_apart() {
               random 4 KiB cached, sum, aligned: 2.00 holds (decides)
         "#]],
     );
+}
+
+// --- Conditions against each other ------------------------------------------------------------------------------------
+
+/// An arm under all conditions of these lists, each at so many nanoseconds a block.
+fn across(lists: &str, claim: &str, ns: impl Fn(&schema::Condition, &str) -> f64) -> Lab {
+    let text = format!(
+        r#"
+        title = "Across"
+        [[compare]]
+        name = "all"
+        arms = ["read", "mmap"]
+        workload = "random"
+        {lists}
+        [[claim]]
+        id = "it"
+        says = "it is so"
+        arm = "mmap"
+        {claim}"#
+    );
+    let mut lab = Lab::of_experiment(&text);
+    for cell in 0..lab.record.cells.len() {
+        let entry = lab.record.cells[cell].clone();
+        let value = ns(&lab.record.conditions[entry.condition], entry.arm.short_name());
+        lab.measure(cell, 10, value, nothing);
+    }
+    lab
+}
+
+#[track_caller]
+fn ratios(lab: &Lab) -> (ClaimVerdict, Vec<(String, f64)>) {
+    let claim = only(lab);
+    let tenth = |it: f64| (it * 10.0).round() / 10.0;
+    (claim.verdict, claim.measured.into_iter().map(|it| (it.condition, tenth(it.value.median))).collect())
+}
+
+#[test]
+fn blocks_of_one_arm_are_held_against_each_other_by_what_a_byte_takes() {
+    let lists = "block = [\"4 KiB\", \"64 KiB\", \"1 MiB\"]\nstate = \"cached\"";
+    let claim = "expect = \"lower\"\nwhere = { block = [\"4 KiB\"] }\nthan_where = { block = [\"64 KiB\", \"1 MiB\"] }";
+    // A byte takes twice and four times as long.
+    let ns = |it: &schema::Condition, _: &str| match it.block_bytes {
+        4096 => 1000.0,
+        65_536 => 32_000.0,
+        _ => 1_024_000.0,
+    };
+    let (verdict, measured) = ratios(&across(lists, claim, ns));
+    assert_eq!(verdict, ClaimVerdict::Holds);
+    let expected = [("random 4 KiB cached against 64 KiB", 2.0), ("random 4 KiB cached against 1 MiB", 4.0)];
+    assert_eq!(measured, expected.map(|(label, ratio)| (label.to_string(), ratio)));
+    assert_eq!(ratios(&across(lists, &claim.replace("lower", "higher"), ns)).0, ClaimVerdict::Reversed);
+    assert_eq!(ratios(&across(lists, claim, |it, _| it.block_bytes as f64)).0, ClaimVerdict::NoDifference);
+}
+
+#[test]
+fn states_fills_and_numbers_of_reads_are_held_against_each_other_where_nothing_else_differs() {
+    let both = "block = [\"4 KiB\", \"64 KiB\"]\nstate = [\"cached\", \"cold\"]";
+    let claim = "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"cold\"] }";
+    let slower = |it: &schema::Condition, _: &str| if it.state == schema::State::Cold { 9000.0 } else { 3000.0 };
+    let expected = [("random 4 KiB cached against cold", 3.0), ("random 64 KiB cached against cold", 3.0)];
+    let (verdict, measured) = ratios(&across(both, claim, slower));
+    assert_eq!(
+        (verdict, measured),
+        (ClaimVerdict::Holds, expected.map(|(it, ratio)| (it.to_string(), ratio)).to_vec())
+    );
+
+    let fills = "block = \"4 KiB\"\nstate = \"cached\"\nfill = [\"sequential\", \"written=4KiB\"]";
+    let claim = "expect = \"lower\"\nwhere = { fill = [\"sequential\"] }\nthan_where = { fill = [\"written=4KiB\"] }";
+    let small = |it: &schema::Condition, _: &str| if it.fill == Some(schema::Fill::Written(4096)) { 4e3 } else { 2e3 };
+    assert_eq!(ratios(&across(fills, claim, small)).0, ClaimVerdict::Holds);
+
+    let jobs = "block = \"4 KiB\"\nstate = \"cold\"\nops = [100, 10000]";
+    let claim = "expect = \"lower\"\nwhere = { ops = [10000] }\nthan_where = { ops = [100] }";
+    let (verdict, measured) = ratios(&across(jobs, claim, |it, _| if it.ops == 100 { 5e3 } else { 1e3 }));
+    assert_eq!((verdict, measured.len(), measured[0].1), (ClaimVerdict::Holds, 1, 5.0));
+}
+
+#[test]
+fn the_advantage_of_an_arm_is_held_against_its_advantage_elsewhere() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    let claim =
+        "than = \"read\"\nexpect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"cold\"] }";
+    // Twice as fast where it is cached, half as fast where it is cold.
+    let ns = |it: &schema::Condition, arm: &str| match (it.state, arm) {
+        (schema::State::Cached, "mmap") => 1e3,
+        (schema::State::Cached, _) => 2e3,
+        (_, "mmap") => 90e3,
+        _ => 45e3,
+    };
+    let (verdict, measured) = ratios(&across(both, claim, ns));
+    assert_eq!((verdict, measured[0].1), (ClaimVerdict::Holds, 4.0));
+    assert!(only(&across(both, claim, ns)).reason.contains("relative to read"));
+}
+
+#[test]
+fn a_claim_across_conditions_names_what_it_lacks() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    let claim = "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"cold\"] }";
+    let mut lab = across(both, claim, |_, _| 1e3);
+    lab.record.samples.retain(|it| it.cell < 2);
+    lab.record.cells[3].skipped = Some("never cold here".into());
+    let claim = only(&lab);
+    assert_eq!((claim.verdict, claim.reason.as_str()), (ClaimVerdict::NotTestableHere, "never cold here"));
+    let outlook = analysis::outlook(&lab.record);
+    assert_eq!((outlook[0].asked, outlook[0].lost, outlook[0].is_decidable()), (1, 1, false));
+    assert_eq!(outlook[0].needs, ["mmap: never cold here"]);
+}
+
+#[test]
+fn a_share_of_the_ceiling_is_a_number_and_may_be_held_against_another_one() {
+    let boards =
+        "block = \"64 KiB\"\nstate = \"cold\"\nstorage = [{ read_bps = \"100 MB\" }, { read_bps = \"20 MB\" }]";
+    let scans = |claim: &str| {
+        let mut lab = across(boards, &format!("metric = \"ceiling-share\"\n{claim}"), |_, _| 1e3);
+        for condition in &mut lab.record.conditions {
+            condition.workload = schema::Workload::Scan;
+        }
+        lab.record.samples.clear();
+        // Half of the faster disk, all of the slower one.
+        for (cell, ns) in [(0, 1.3e6), (1, 1.31e6), (2, 3.3e6), (3, 3.28e6)] {
+            lab.measure(cell, 10, ns, |_, pass| {
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            });
+        }
+        lab
+    };
+    let at_least = "expect = { at-least = 0.9 }\nwhere = { read_bps = [\"20 MB\"] }";
+    assert_eq!(only(&scans(at_least)).verdict, ClaimVerdict::Holds);
+    assert_eq!(only(&scans(&at_least.replace("20 MB", "100 MB"))).verdict, ClaimVerdict::Reversed);
+    let lower = "expect = \"lower\"\nwhere = { read_bps = [\"100 MB\"] }\nthan_where = { read_bps = [\"20 MB\"] }";
+    let (verdict, measured) = ratios(&scans(lower));
+    assert_eq!((verdict, measured[0].1), (ClaimVerdict::Holds, 2.0));
+}
+
+#[test]
+fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today() {
+    let text = r#"
+        title = "Folios"
+        [study]
+        file_bytes = "64 MiB"
+        full_file_bytes = "64 MiB"
+        fill_then = "written=4KiB"
+        [[compare]]
+        arms = ["read", "mmap"]
+        workload = "scan"
+        block = "64 KiB"
+        state = "cached"
+        fill = ["sequential", "written=4KiB"]
+        [[claim]]
+        id = "it"
+        says = "it is faster"
+        arm = "mmap"
+        than = "read"
+        expect = "lower""#;
+    let mut lab = Lab::of_experiment(text);
+    for (cell, ns) in [(0, 20e3), (1, 10e3), (2, 20e3), (3, 40e3)] {
+        lab.measure(cell, 10, ns, nothing);
+    }
+    let range = lab.record.conditions[0].range;
+    let made = |fill, order| FilledRange {
+        range,
+        fill: Some(fill),
+        method: "made".into(),
+        elapsed_ns: 1,
+        folio_orders: Reading::Value(vec![FolioOrder { order, pages: 16_384 }]),
+        pages_per_fault: None,
+        looked_again: None,
+    };
+    lab.record.fills = vec![made(schema::Fill::Sequential, 9), made(schema::Fill::Written(4096), 0)];
+    let claim = only(&lab);
+    assert_eq!(claim.verdict, ClaimVerdict::Mixed);
+    let on: Vec<_> = claim.folios.iter().map(|it| (it.then, it.folio_bytes, it.verdict)).collect();
+    assert_eq!(on, [(true, Some(4096), ClaimVerdict::Reversed), (false, Some(2 << 20), ClaimVerdict::Holds)]);
 }
 
 // --- Studies --------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Bytes, Condition, Consume, Descriptor, Durability, Experiment, Reading, Record, Span, State, Workload,
+    Bytes, Condition, Consume, Descriptor, Durability, Experiment, Fill, Reading, Record, Span, State, Workload,
     condition::Storage,
     experiment::Compare,
     protocol::{Phases, Tally},
@@ -81,9 +81,17 @@ fn conditions(compare: &Compare) -> Vec<Condition> {
                                 .map(|rate| Storage { read_bytes_per_s: Some(rate.0), read_ops_per_s: None });
                             it.range = compare.range.map_or(it.range, |range| range.of(64 * MIB, it.block_bytes));
                             it.ops = it.range.bytes / block.0;
-                            match compare.ops.as_slice() {
-                                [] => conditions.push(it),
-                                jobs => conditions.extend(jobs.iter().map(|&ops| Condition { ops, ..it.clone() })),
+                            let fills: Vec<Option<Fill>> =
+                                match compare.fill == [Fill::Sequential] || !state.is_filled() {
+                                    true => vec![None],
+                                    false => compare.fill.iter().copied().map(Some).collect(),
+                                };
+                            for fill in fills {
+                                it.fill = fill;
+                                match compare.ops.as_slice() {
+                                    [] => conditions.push(it.clone()),
+                                    jobs => conditions.extend(jobs.iter().map(|&ops| Condition { ops, ..it.clone() })),
+                                }
                             }
                         }
                     }
@@ -113,7 +121,7 @@ impl Lab {
     }
 
     /// All cells of an experiment file that runs on a file of 64 MiB, with every condition that its lists make of
-    /// workload, consume, alignment, state, storage and block; nothing is measured yet.
+    /// workload, consume, alignment, state, storage, block, fill and ops; nothing is measured yet.
     pub(crate) fn of_experiment(text: &str) -> Lab {
         let mut lab = Lab::new();
         lab.record.experiment = Experiment::parse("made-up", text).unwrap_or_else(|it| panic!("{}", it.at("made-up")));

@@ -1,8 +1,9 @@
 //! Claims: the statement, the verdict, and why. The reason has the published figure beside the measured one.
 
 use schema::{
+    Bytes,
     experiment::Variant,
-    findings::{ClaimFinding, ClaimVerdict},
+    findings::{ClaimFinding, ClaimOnFolios, ClaimVerdict},
 };
 
 use crate::layout::{
@@ -26,6 +27,9 @@ pub(crate) fn write(page: &mut Page, claims: &[ClaimFinding]) {
     }
     page.blank();
     page.paragraph(0, Paint::Heading, "Claims");
+    if let Some(text) = folios_here(claims) {
+        page.paragraph(2, Paint::Plain, &text);
+    }
     let columns = columns(page, claims.iter());
     for claim in claims {
         write_one(page, claim, columns);
@@ -34,8 +38,13 @@ pub(crate) fn write(page: &mut Page, claims: &[ClaimFinding]) {
 
 /// How wide the ids of claims are; 0 where there is no room for them beside the text.
 pub(crate) fn columns<'a>(page: &Page, claims: impl Iterator<Item = &'a ClaimFinding>) -> usize {
-    let widest = claims.map(|claim| width(&visible(&claim.id))).max().unwrap_or(0);
+    let widest = widest(claims.map(|claim| claim.id.as_str()));
     if widest * 5 > page.width() { 0 } else { widest }
+}
+
+/// How wide the widest of some ids is.
+pub(crate) fn widest<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
+    ids.map(|id| width(&visible(id))).max().unwrap_or(0)
 }
 
 pub(crate) fn write_one(page: &mut Page, claim: &ClaimFinding, columns: usize) {
@@ -50,7 +59,7 @@ pub(crate) fn write_one(page: &mut Page, claim: &ClaimFinding, columns: usize) {
             columns + 4
         }
     };
-    page.run_in(indent, &format!("{}:", claim.verdict.words()), paint(claim.verdict), reason(claim));
+    page.run_in(indent, &format!("{}:", claim.verdict.words()), paint(claim.verdict), &why(claim));
 }
 
 /// What was said, with the published figure where it has words of its own.
@@ -61,8 +70,47 @@ pub(crate) fn says(claim: &ClaimFinding) -> String {
     }
 }
 
+/// Why, and what the claim comes to on each kind of folios.
+pub(crate) fn why(claim: &ClaimFinding) -> String {
+    let on = |it: &ClaimOnFolios| {
+        let whose = if it.then { "as in its time" } else { "as this machine reads files in" };
+        let size = it.folio_bytes.map_or_else(|| format!("fill {}", it.fill), folios_of);
+        format!("{size}, {whose}: {}", it.verdict.words())
+    };
+    let folios: Vec<String> = claim.folios.iter().map(on).collect();
+    [reason(claim).to_string()].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
+}
+
+/// In which folios this machine reads a cached file in, beside those of the study's time.
+pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
+    let folios = || claims.iter().flat_map(|it| &it.folios);
+    let size = |then: bool| folios().find(|it| it.then == then).and_then(|it| it.folio_bytes);
+    folios().next()?;
+    Some(match (size(true), size(false)) {
+        (Some(then), Some(here)) if then == here => format!(
+            "This machine reads files into {}, as the page cache had them when the study was made.",
+            folios_of(here)
+        ),
+        (Some(then), Some(here)) => format!(
+            "This machine reads files into {}; when the study was made, the page cache had {}. Claims about cached files \
+             are tested on both.",
+            folios_of(here),
+            folios_of(then)
+        ),
+        _ => {
+            "Claims about cached files are tested on folios of the study's time, and on those that this machine reads \
+              files into; their sizes are known to root alone."
+                .to_string()
+        }
+    })
+}
+
+fn folios_of(bytes: u64) -> String {
+    format!("folios of {}", Bytes(bytes).to_string().replace(' ', "\u{a0}"))
+}
+
 /// Why, without the verdict's word where the reason begins with it too: `holds: in both conditions`.
-pub(crate) fn reason(claim: &ClaimFinding) -> &str {
+fn reason(claim: &ClaimFinding) -> &str {
     let rest = claim.reason.strip_prefix(claim.verdict.words()).map(str::trim_start);
     rest.filter(|rest| rest.starts_with("in ")).unwrap_or(&claim.reason)
 }
@@ -71,17 +119,18 @@ fn paint(verdict: ClaimVerdict) -> Paint {
     match verdict {
         ClaimVerdict::Holds => Paint::Good,
         ClaimVerdict::Reversed => Paint::Bad,
-        ClaimVerdict::NoDifference => Paint::Heading,
+        ClaimVerdict::NoDifference | ClaimVerdict::Mixed => Paint::Heading,
         ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere => Paint::Unsure,
     }
 }
 
 /// `3 hold, 1 is reversed, …`, in the order of the verdicts.
 pub(crate) fn counted<'a>(claims: impl Iterator<Item = &'a ClaimFinding> + Clone) -> String {
-    const ALL: [(ClaimVerdict, &str, &str); 5] = [
+    const ALL: [(ClaimVerdict, &str, &str); 6] = [
         (ClaimVerdict::Holds, "holds", "hold"),
         (ClaimVerdict::Reversed, "reversed", "reversed"),
         (ClaimVerdict::NoDifference, "no difference", "no difference"),
+        (ClaimVerdict::Mixed, "mixed", "mixed"),
         (ClaimVerdict::Undecided, "undecided", "undecided"),
         (ClaimVerdict::NotTestableHere, "not testable here", "not testable here"),
     ];

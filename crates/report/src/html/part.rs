@@ -135,12 +135,13 @@ pub(super) fn claims(findings: &Findings) -> Markup {
         section id="claims" {
             h2 { "Claims" }
             @if findings.claims.is_empty() { p.missing { "This experiment has no claims." } } @else {
+                @if let Some(text) = claim::folios_here(&findings.claims) { p { (described(&text)) } }
                 div.scroll { table {
                     thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
                     tbody { @for claim in &findings.claims { tr {
                         td { b { (described(&claim.id)) } " " (described(&claim::says(claim))) }
                         td { b { (claim.verdict.words()) } }
-                        td { (described(claim::reason(claim))) }
+                        td { (described(&claim::why(claim))) }
                     } } }
                 } }
             }

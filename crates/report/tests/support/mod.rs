@@ -410,6 +410,7 @@ pub(crate) fn study() -> Run {
         measured: vec![],
         verdict,
         reason: reason.into(),
+        folios: vec![],
         complete: true,
     };
     run.findings.claims = vec![

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Compare, Experiment, Throttle};
-use crate::{Bytes, Condition, Consume, Durability, State, Workload, units::expected};
+use crate::{Bytes, Condition, Consume, Durability, Fill, State, Workload, units::expected};
 
 /// What a claim may name as its scenario. How each is done stands in the lab; a test there compares the two.
 pub const SCENARIOS: &[&str] = &[
@@ -54,6 +54,8 @@ pub enum Metric {
     DeviceWriteBytes,
     /// Of a pass: within which 99 of 100 safepoints were reached.
     SafepointP99,
+    /// Of a cold pass: its rate as a share of what the device, or its throttle, can deliver at most. More is better.
+    CeilingShare,
 }
 
 /// A published or own statement, in a form that can be tested.
@@ -84,6 +86,12 @@ pub struct Claim {
     /// Only under these conditions.
     #[serde(default, rename = "where", skip_serializing_if = "Where::is_empty")]
     pub only: Where,
+    /// Other conditions that those are held against, with the same arm: of the same comparisons, or of others. Between
+    /// conditions metrics are per byte. With `than`, what is held against them is the arm's metric relative to the other arm's.
+    #[serde(default, skip_serializing_if = "Where::is_empty")]
+    pub than_where: Where,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than_compare: Option<String>,
     /// A scenario that answers yes or no, instead of arms and a metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
@@ -125,6 +133,26 @@ pub struct Where {
     pub aligned: Vec<bool>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub durability: Vec<Durability>,
+    /// Of states that begin in the page cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fill: Vec<Fill>,
+    /// Blocks per pass, where the experiment says how many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ops: Vec<u64>,
+}
+
+impl Claim {
+    /// It holds conditions against each other, and not only arms under one of them.
+    pub fn is_across(&self) -> bool {
+        self.than_compare.is_some() || !self.than_where.is_empty()
+    }
+
+    /// The comparisons and conditions that it is asked under, and those that they are held against.
+    pub fn selections(&self) -> impl Iterator<Item = (Option<&str>, &Where)> {
+        let compare = self.compare.as_deref();
+        let against = self.is_across().then(|| (self.than_compare.as_deref().or(compare), &self.than_where));
+        [(compare, &self.only)].into_iter().chain(against)
+    }
 }
 
 impl Where {
@@ -144,6 +172,24 @@ impl Where {
             && has(&self.read_bps, &Bytes(rate))
             && has(&self.aligned, &condition.aligned)
             && has(&self.durability, &condition.durability)
+            && (self.fill.is_empty() || condition.fill().is_some_and(|it| self.fill.contains(&it)))
+            && has(&self.ops, &condition.ops)
+    }
+
+    /// The fields of a condition that it names, as `fields::FIELDS` calls them.
+    pub fn fields(&self) -> impl Iterator<Item = &'static str> {
+        let named = [
+            ("state", !self.state.is_empty()),
+            ("block", !self.block.is_empty()),
+            ("workload", !self.workload.is_empty()),
+            ("consume", !self.consume.is_empty()),
+            ("storage", !self.read_bps.is_empty()),
+            ("aligned", !self.aligned.is_empty()),
+            ("durability", !self.durability.is_empty()),
+            ("fill", !self.fill.is_empty()),
+            ("ops", !self.ops.is_empty()),
+        ];
+        named.into_iter().filter(|(_, is_named)| *is_named).map(|(name, _)| name)
     }
 
     /// Whether it selects any condition of a comparison, at the published size too.
@@ -158,6 +204,8 @@ impl Where {
             && overlaps(&self.read_bps, of.storage.iter().map(|it| it.read_bps.unwrap_or(Bytes(0))))
             && overlaps(&self.aligned, of.aligned.iter().copied())
             && overlaps(&self.durability, of.durability.iter().copied())
+            && overlaps(&self.ops, of.ops.iter().copied().chain(of.full_ops))
+            && (self.fill.is_empty() || of.has_filled(self) && selected(&of.fill, &self.fill).next().is_some())
     }
 
     /// A size of this selection that an earlier version rounded when it saved the record, and the condition's own size.
@@ -231,10 +279,12 @@ impl Experiment {
         let arms: Option<Vec<&str>> =
             [&claim.arm, &claim.than].into_iter().flatten().map(|it| written.arm_name(it)).collect();
         let Some(arms) = arms.filter(|_| claim.arm.is_some()) else { return true };
-        let asked = written.comparisons.iter().filter(|it| it.asks(claim, &arms));
-        asked.into_iter().all(|it| {
-            self.comparisons.iter().any(|own| {
-                (&own.name, own.variant) == (&it.name, it.variant) && own.has(&arms) && own.reaches(it, &claim.only)
+        claim.selections().all(|(compare, only)| {
+            let mut asked = written.comparisons.iter().filter(|it| it.asks(compare, only, &arms));
+            asked.all(|it| {
+                self.comparisons.iter().any(|own| {
+                    (&own.name, own.variant) == (&it.name, it.variant) && own.has(&arms) && own.reaches(it, only)
+                })
             })
         })
     }
@@ -256,6 +306,7 @@ impl Experiment {
             return Err(format!("two claims have the id {id:?}"));
         }
         self.check_compare(claim.compare.as_deref())?;
+        self.check_compare(claim.than_compare.as_deref())?;
         for arm in [&claim.arm, &claim.than].into_iter().flatten() {
             self.check_arm(arm)?;
         }
@@ -264,9 +315,15 @@ impl Experiment {
         {
             return Err(format!("claim {id:?} compares {arm} with itself"));
         }
-        let mut asked = self.comparisons.iter().filter(|it| claim.compare.is_none() || it.name == claim.compare);
-        if claim.arm.is_some() && !asked.any(|it| claim.only.selects_some(it)) {
-            return Err(format!("claim {id:?}: no condition of its comparisons is one of those in \"where\""));
+        for ((compare, only), key) in claim.selections().zip(["where", "than_where"]) {
+            let mut asked = self.comparisons.iter().filter(|it| compare.is_none() || it.name.as_deref() == compare);
+            if claim.arm.is_some() && !asked.any(|it| only.selects_some(it)) {
+                return Err(format!("claim {id:?}: no condition of its comparisons is one of those in {key:?}"));
+            }
+        }
+        let mut selections = claim.selections();
+        if claim.is_across() && selections.next() == selections.next() {
+            return Err(format!("claim {id:?} holds conditions against themselves"));
         }
         let given = [claim.scenario.is_some(), claim.not_testable.is_some(), claim.arm.is_some()];
         if given.iter().filter(|&&it| it).count() != 1 {
@@ -274,11 +331,17 @@ impl Experiment {
         }
         match (claim.expect, &claim.than) {
             (None, _) if claim.arm.is_some() => Err(format!("claim {id:?} needs the key expect")),
+            (Some(Expect::AtMost(_) | Expect::AtLeast(_)), _) if claim.is_across() => Err(format!(
+                "claim {id:?} holds conditions against each other: expect is lower, higher or same, and not a number"
+            )),
+            (_, _) if claim.is_across() && claim.arm.is_none() => {
+                Err(format!("claim {id:?}: than_where and than_compare are for claims with the key arm"))
+            }
             (Some(Expect::AtMost(_) | Expect::AtLeast(_)), Some(_)) => {
                 Err(format!("claim {id:?} compares with an arm and with a number; expected only one of them"))
             }
-            (Some(Expect::Lower | Expect::Higher | Expect::Same), None) => {
-                Err(format!("claim {id:?} expects a direction, and needs the key than"))
+            (Some(Expect::Lower | Expect::Higher | Expect::Same), None) if !claim.is_across() => {
+                Err(format!("claim {id:?} expects a direction, and needs the key than, or than_where"))
             }
             _ => Ok(()),
         }
@@ -326,10 +389,9 @@ impl Compare {
         arms.iter().all(|name| self.arms.iter().any(|it| it.arm.name == **name))
     }
 
-    /// Whether a claim is about it, with these arms.
-    fn asks(&self, claim: &Claim, arms: &[&str]) -> bool {
-        let only = &claim.only;
-        (claim.compare.is_none() || claim.compare == self.name)
+    /// Whether a claim about comparisons of this name under these conditions is about it, with these arms.
+    fn asks(&self, compare: Option<&str>, only: &Where, arms: &[&str]) -> bool {
+        (compare.is_none() || compare == self.name.as_deref())
             && self.has(arms)
             && selected(&self.state, &only.state).next().is_some()
             && selected(&self.block, &only.block).next().is_some()
@@ -337,6 +399,8 @@ impl Compare {
             && selected(&self.consume, &only.consume).next().is_some()
             && selected(&self.aligned, &only.aligned).next().is_some()
             && selected(&self.durability, &only.durability).next().is_some()
+            && (only.fill.is_empty() || self.has_filled(only) && selected(&self.fill, &only.fill).next().is_some())
+            && (only.ops.is_empty() || selected(&self.ops, &only.ops).next().is_some())
             && self.throttles(only).next().is_some()
     }
 
@@ -354,8 +418,12 @@ impl Compare {
             && other.layout.iter().all(|it| self.layout.contains(it))
             // Sizes that were written down are other questions than what the planner chooses.
             && (other.ops.is_empty() == self.ops.is_empty() && other.ops.iter().all(|it| self.ops.contains(it)))
-            && (other.fill.iter().all(|it| self.fill.contains(it))
-                || !selected(&other.state, &only.state).any(|it| it.is_filled()))
+            && (selected(&other.fill, &only.fill).all(|it| self.fill.contains(it)) || !other.has_filled(only))
+    }
+
+    /// Whether a selection takes a state that begins in the page cache.
+    fn has_filled(&self, only: &Where) -> bool {
+        selected(&self.state, &only.state).any(|it| it.is_filled())
     }
 
     fn throttles(&self, only: &Where) -> impl Iterator<Item = &Throttle> {

@@ -13,7 +13,7 @@ pub use compare::{Compare, Competitor, Override, Question, Range, SizeAsked, Thr
 pub(crate) use compare::{possible_block, possible_ops};
 pub use written::{FILE_BYTES_MAX, Problem};
 
-use crate::{Arm, Bytes};
+use crate::{Arm, Bytes, Fill};
 
 /// A checked experiment: every name resolved, every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,12 @@ pub struct Study {
     /// What a machine must have for all of it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+    /// In which enough rounds are made for every claim; of the usual study when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<u32>,
+    /// The fill that leaves folios as the page cache had them when the study was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill_then: Option<Fill>,
 }
 
 /// The two forms of a study.

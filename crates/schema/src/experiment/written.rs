@@ -491,6 +491,32 @@ state = ["cold", "cached"]
     }
 
     #[test]
+    fn conditions_are_held_against_others_and_not_against_themselves_or_a_number() {
+        let claim = |more: &str| {
+            let text = format!("{GOOD}[[claim]]\nid = \"a\"\nsays = \"s\"\narm = \"pread\"\n{more}\n");
+            Experiment::parse("my", &text).map(|it| it.claims[0].is_across()).map_err(|it| it.message)
+        };
+        let states = "where = { state = [\"cold\"] }\nthan_where = { state = [\"cached\"] }";
+        assert_eq!(claim(&format!("expect = \"lower\"\n{states}")), Ok(true));
+        assert_eq!(claim(&format!("than = \"half\"\nexpect = \"lower\"\n{states}")), Ok(true));
+        assert!(claim("expect = \"lower\"").unwrap_err().contains("than_where"));
+        assert!(claim(&format!("expect = {{ at-most = 1.0 }}\n{states}")).unwrap_err().contains("not a number"));
+        let same = "where = { state = [\"cold\"] }\nthan_where = { state = [\"cold\"] }";
+        assert!(claim(&format!("expect = \"lower\"\n{same}")).unwrap_err().contains("against themselves"));
+        let never = "than_where = { state = [\"mapped\"] }";
+        assert!(claim(&format!("expect = \"lower\"\n{never}")).unwrap_err().contains("\"than_where\""));
+        assert!(claim("expect = \"lower\"\nthan_compare = \"x\"").is_err());
+        // A fill applies to what begins in the page cache, and jobs are those that are written down.
+        assert!(claim("than = \"half\"\nexpect = \"lower\"\nwhere = { fill = [\"random\"] }").is_err());
+        assert!(
+            claim("than = \"half\"\nexpect = \"lower\"\nwhere = { state = [\"cold\"], fill = [\"sequential\"] }")
+                .is_err()
+        );
+        assert!(claim("than = \"half\"\nexpect = \"lower\"\nwhere = { fill = [\"sequential\"] }").is_ok());
+        assert!(claim("than = \"half\"\nexpect = \"lower\"\nwhere = { ops = [7] }").is_err());
+    }
+
+    #[test]
     fn a_list_is_never_offered_empty() {
         let nameless = "[[claim]]\nid = \"a\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"pread\"\nexpect = \"lower\"\n";
         for line in ["compare = \"x\"", "arm = \"nothing\"", "scenario = \"x\""] {

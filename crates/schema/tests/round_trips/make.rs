@@ -16,8 +16,8 @@ use schema::{
         Where,
     },
     findings::{
-        AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimVerdict, CommandFinding, CommandTime, Comparison,
-        Confirmed, Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding,
+        AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime,
+        Comparison, Confirmed, Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding,
         FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding,
         SafepointFinding, Safepoints, StateNoise, Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
     },
@@ -233,7 +233,7 @@ makes! {
         ConditionId { condition_index, comparison_index }
         CellId { condition, cell }
         Experiment { name, title, question, source, study, comparisons, claims, figures, filtered_claims }
-        Study { file_bytes, full_file_bytes, needs }
+        Study { file_bytes, full_file_bytes, needs, budget_s, fill_then }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
             full_ops, full_block, memory, storage, durability, layout, fill,
@@ -243,9 +243,10 @@ makes! {
         Override { workload, consume, block, state, range, aligned, ops, consumed_percent, durability }
         Range { offset, bytes, share, blocks }
         Claim {
-            id, says, published, compare, arm, than, metric, expect, ratio, only, scenario, not_testable,
+            id, says, published, compare, arm, than, metric, expect, ratio, only, than_where, than_compare, scenario,
+            not_testable,
         }
-        Where { state, block, workload, consume, read_bps, aligned, durability }
+        Where { state, block, workload, consume, read_bps, aligned, durability, fill, ops }
         Figure { says, published, unit, compare, as_published, corrected, only, metric, blocks }
         Hello { protocol, runtime, methods, thread, about }
         Job {
@@ -363,9 +364,10 @@ makes! {
         schema::answer::Loss { id, fastest, times, by_trial }
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
-        ClaimFinding { id, study, source, says, published, measured, verdict, reason, complete }
+        ClaimFinding { id, study, source, says, published, measured, verdict, reason, folios, complete }
+        ClaimOnFolios { fill, then, folio_bytes, verdict }
         PublishedClaim { words, ratio }
-        ClaimMeasured { id, than_cell, condition, variant, value, rounds, answer_of, verdict, decides }
+        ClaimMeasured { id, than_cell, against_cell, condition, variant, value, rounds, answer_of, verdict, decides }
         FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
         schema::across::RunComparison {
@@ -436,7 +438,7 @@ makes! {
         Variant { AsPublished, Corrected }
         Metric {
             Time, Cpu, User, System, MinorFaults, DeviceReadBytes, PagesPerFault, ReadPart, LoopPart, WritePart,
-            DeviceWriteBytes, SafepointP99,
+            DeviceWriteBytes, SafepointP99, CeilingShare,
         }
         Expect { Lower, Higher, Same, AtMost(limit), AtLeast(limit) }
         Unit {
@@ -459,7 +461,7 @@ makes! {
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }
         ConfounderKind { ThreadsAtWork, UserTime, Processes, OutputBytes }
-        ClaimVerdict { Holds, Reversed, NoDifference, Undecided, NotTestableHere }
+        ClaimVerdict { Holds, Reversed, NoDifference, Mixed, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
         NotJudgedCause { TooFewRuns { first, second, least }, TooSmall { reason } }

@@ -1,0 +1,50 @@
+//! Which claims a machine can decide, from the record that a run would begin with.
+
+use schema::{Reading, Record, Skip, claims::ClaimOutlook, experiment::Claim};
+
+use super::{deciding, question::Question};
+use crate::measured::Run;
+
+/// Every claim, in the order of the experiment.
+pub fn outlook(record: &Record) -> Vec<ClaimOutlook> {
+    let run = Run::new(record);
+    record.experiment.claims.iter().map(|claim| of_claim(&run, claim)).collect()
+}
+
+fn of_claim(run: &Run, claim: &Claim) -> ClaimOutlook {
+    let (asked, lost) = match (&claim.not_testable, &claim.scenario) {
+        (Some(reason), _) => (1, vec![reason.clone()]),
+        (None, Some(name)) => match run.record.scenarios.get(name) {
+            Some(Reading::Value(_)) => (1, Vec::new()),
+            Some(Reading::Unavailable { unavailable }) => (1, vec![unavailable.clone()]),
+            None => (1, vec!["the scenario was not tried".to_string()]),
+        },
+        (None, None) => asked(run, claim).unwrap_or_else(|reason| (1, vec![reason])),
+    };
+    let mut needs: Vec<String> = Vec::new();
+    for reason in &lost {
+        if !needs.contains(reason) {
+            needs.push(reason.clone());
+        }
+    }
+    ClaimOutlook { id: claim.id.clone(), says: claim.says.clone(), asked, lost: lost.len() as u32, needs }
+}
+
+/// How many conditions decide it, and for each that is lost why.
+fn asked(run: &Run, claim: &Claim) -> Result<(u32, Vec<String>), String> {
+    let question = Question::of(run, claim)?;
+    let mut asked = question.asked(run);
+    if asked.is_empty() {
+        return Err(question.never_asked(run));
+    }
+    let variant = deciding(asked.iter().map(|it| it.variant));
+    asked.retain(|it| it.variant == variant);
+    let lost = asked.iter().filter_map(|it| {
+        let skipped = it.cells().filter_map(|cell| Some((cell, cell.entry.skipped.as_ref()?)));
+        // That there is nothing left to compare with follows from the reason of the other arm.
+        let (cell, skip) = skipped.min_by_key(|(_, skip)| **skip == Skip::NothingToCompare)?;
+        let of_the_arm = it.cells().any(|other| other.entry.skipped.is_none());
+        Some(if of_the_arm { format!("{}: {skip}", run.name(cell.arm())) } else { skip.to_string() })
+    });
+    Ok((asked.len() as u32, lost.collect()))
+}
