@@ -35,6 +35,7 @@ use crate::{
 pub use bench::Bench;
 use bench::{Around, Draw, Stop, Times};
 use clock::Clock;
+pub use record::{Scenarios, planned};
 
 /// Why a record is partial when the user stopped its run.
 pub const INTERRUPTED: &str = "interrupted";
@@ -96,7 +97,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         let _ = sys::process::adopt_orphans();
     }
     let ticks = host::cpu_ticks();
-    let record = record::begin(experiment, target, settings, host::detect(settings.kept_key));
+    let record = record::begin(experiment, target, (settings.seed, settings.budget), host::detect(settings.kept_key));
     let mut bench = Bench {
         target,
         settings,

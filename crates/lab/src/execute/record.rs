@@ -7,14 +7,17 @@ use std::{
 
 use schema::{
     Experiment, Fill, Record, SCHEMA_VERSION,
-    record::{Environment, Reading},
+    record::{Environment, Reading, ScenarioResult},
 };
 
-use super::Settings;
 use crate::{
+    machine::host,
     plan::{Plan, RANGE_BYTES_MAX},
     target::Target,
 };
+
+/// What scenarios found, by their names.
+pub type Scenarios = BTreeMap<String, Reading<ScenarioResult>>;
 
 /// The part of the budget that filling the page cache may take, as fast as the device is.
 const FILLING_SHARE: f64 = 0.1;
@@ -68,7 +71,16 @@ fn random_bits() -> sys::machine::Id {
     sys::machine::random().unwrap_or_else(|_| fastrand::u128(..).to_ne_bytes())
 }
 
-pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Settings, environment: Environment) -> Record {
+/// The record that a run would begin with: its conditions, and cells with the reasons for which they are left out.
+pub fn planned(experiment: &Experiment, target: &Target, plan: Plan, scenarios: Scenarios) -> Record {
+    let Plan { conditions, origins, cells, .. } = plan;
+    let record = begin(experiment, target, (1, Duration::ZERO), host::detect(&|| None));
+    Record { partial: None, conditions, origins, cells, scenarios, ..record }
+}
+
+/// `of`: the seed and the budget.
+pub(super) fn begin(experiment: &Experiment, target: &Target, of: (u64, Duration), environment: Environment) -> Record {
+    let (seed, budget) = of;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     // The same without its separators: 2026-11-21T10:54:34Z becomes 20261121T105434Z.
     let stamp = started.replace(['-', ':'], "");
@@ -82,8 +94,8 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, settings: &Setting
         ending: None,
         rounds_ended: BTreeMap::new(),
         folder: folder(experiment),
-        seed: settings.seed,
-        budget_s: settings.budget.as_secs_f64(),
+        seed,
+        budget_s: budget.as_secs_f64(),
         experiment: experiment.clone(),
         environment,
         target: target.describe(),

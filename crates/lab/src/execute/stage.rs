@@ -12,8 +12,10 @@ use std::{
 
 use schema::{
     Condition, Fill, Skip, Span, State, Workload,
+    experiment::{Claim, Metric},
     protocol::Hold,
     record::{Ending, Outcome, Reading, RoundsEnd, Sample},
+    runtime::NATIVE,
     timeline::Passing,
     unit_cost::Calibration,
 };
@@ -26,7 +28,7 @@ use crate::{
     link::Trouble,
     plan::{
         self, Given, Stage, possible,
-        sizing::{self, ROUNDS_MIN, Trial},
+        sizing::{self, ROUNDS_MIN, ROUNDS_OF_CLAIMS, Trial},
     },
     state,
 };
@@ -43,6 +45,13 @@ const SHARE_OF_ROUNDS: f64 = 0.8;
 const SHARE_OF_TRIALS: f64 = 0.5;
 /// Of a stage's time, for its answers at the size of the job.
 const SHARE_OF_CONFIRMATION: f64 = 0.2;
+/// Of a stage's time, at most, for one condition that a claim about user or system time asks for.
+const SHARE_OF_CPU: f64 = 0.4;
+/// Of a claim about such a time that has no published ratio.
+const EXPECTED_RATIO: f64 = 1.5;
+/// The kernel's tick where it is not known, and what other runtimes know of their processor time, in nanoseconds.
+const TICK_NS: f64 = 4e6;
+const RUNTIME_TICK_NS: f64 = 1e7;
 /// Of the budget: what unit costs take in a survey.
 const SHARE_OF_CALIBRATION: f64 = 0.15;
 /// What a pass takes before there was a trial, in seconds: one in memory, one that waits for the device, and what is around
@@ -194,15 +203,43 @@ impl Bench<'_> {
 
     /// The parts of a stage's time that its conditions have for their rounds, in nanoseconds.
     fn shares(&self, time: Duration, conditions: &[usize], trials: &BTreeMap<usize, Vec<Trial>>) -> Vec<f64> {
-        let window = self.window();
+        let (window, time_ns) = (self.window(), time.as_nanos() as f64 * SHARE_OF_ROUNDS);
         let need = |condition: &usize| {
             let trials: &[Trial] = trials.get(condition).map_or(&[], |it| it);
             let measured = trials.iter().filter(|it| self.record.cells[it.cell].skipped.is_none()).cloned();
             let under = &self.record.conditions[*condition];
-            sizing::need_ns(under, &measured.collect::<Vec<_>>(), &self.baseline_of(*condition), window)
+            let measured: Vec<Trial> = measured.collect();
+            let need = |claimed| sizing::need_ns(under, &measured, &self.baseline_of(*condition), window, claimed);
+            // A claim that would take all the time leaves some to the others.
+            need(None).max(need(self.claimed_cpu_ns(*condition)).min(time_ns * SHARE_OF_CPU))
         };
         let needs: Vec<f64> = conditions.iter().map(need).collect();
-        sizing::shares(time.as_nanos() as f64 * SHARE_OF_ROUNDS, &needs)
+        sizing::shares(time_ns, &needs)
+    }
+
+    /// User or system time that the passes of each arm of a condition must come to, for the claims about it.
+    fn claimed_cpu_ns(&self, index: usize) -> Option<f64> {
+        let experiment = &self.record.experiment;
+        let condition = &self.record.conditions[index];
+        let compare = self.record.origins.get(index).and_then(|it| experiment.comparisons.get(*it))?;
+        let by_ticks = |claim: &&Claim| match claim.metric {
+            Metric::User | Metric::System => true,
+            // Only natively is their sum from the scheduler's clock.
+            Metric::Cpu => compare.arms.iter().any(|it| it.arm.runtime != NATIVE.name),
+            _ => false,
+        };
+        let asked = experiment.claims.iter().filter(by_ticks).filter(|claim| {
+            claim
+                .selections()
+                .any(|(name, only)| (name.is_none() || name == compare.name.as_deref()) && only.selects(condition))
+        });
+        let tick_ns = |runtime: &str| match runtime == NATIVE.name {
+            true => self.record.environment.tick_ns.value().map_or(TICK_NS, |&ns| ns as f64),
+            false => RUNTIME_TICK_NS,
+        };
+        let coarsest = compare.arms.iter().map(|it| tick_ns(&it.arm.runtime)).fold(0.0, f64::max);
+        let needed = asked.map(|claim| sizing::claimed_cpu_ns(claim.ratio.unwrap_or(EXPECTED_RATIO), coarsest));
+        needed.reduce(f64::max)
     }
 
     /// Proves how residency is verified, where that had to wait because it evicts the file; what cannot be had after all
@@ -385,6 +422,7 @@ impl Bench<'_> {
             elapsed_ns: pass.done.phases.total_ns() as f64,
             overhead_ns: pass.overhead_ns,
             doubled: matches!(state::hold(under.state), Hold::Open | Hold::Warm | Hold::Locked),
+            cpu_ns: (pass.done.usage.user_ns as f64) + (pass.done.usage.system_ns as f64),
         })
     }
 
@@ -539,7 +577,8 @@ impl Bench<'_> {
         // What single calls cost was measured in this stage for all of them.
         let calibrated = Duration::from_secs_f64((self.calibrated_s() - slot.calibrated_before_s).max(0.0));
         let spent = slot.begun.elapsed().saturating_sub(calibrated);
-        match round < ROUNDS_MIN {
+        let least = if self.record.experiment.claims.is_empty() { ROUNDS_MIN } else { ROUNDS_OF_CLAIMS };
+        match round < least {
             true if slot.is_last => self.clock.is_over(),
             true => spent > slot.time.mul_f64(OVERTIME),
             false => {

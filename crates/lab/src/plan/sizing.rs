@@ -16,6 +16,8 @@ use super::blocks_in;
 pub const ROUNDS_WANTED: u32 = 14;
 /// Fewer rounds than this do not give a 95 % interval: with six pairs the exact signed-rank interval first has one.
 pub const ROUNDS_MIN: u32 = 6;
+/// With claims: fewer are decided by too few.
+pub const ROUNDS_OF_CLAIMS: u32 = 8;
 
 /// The fastest arm's pass takes 2 ms at least: what starts and stops the clock, an interrupt or a change of the processor's
 /// frequency is then a small part of it. It is planned for more than that, because passes are faster than their trial; most
@@ -37,6 +39,8 @@ pub struct Trial {
     pub overhead_ns: f64,
     /// The work is done once more before the clock starts (states that hold the file).
     pub doubled: bool,
+    /// User and system time together.
+    pub cpu_ns: f64,
 }
 
 impl Trial {
@@ -116,13 +120,44 @@ pub fn shares(time_ns: f64, needs_ns: &[f64]) -> Vec<f64> {
     needs_ns.iter().map(|need| if rest >= 0.0 { need + rest } else { need * time_ns / needed }).collect()
 }
 
-/// What the fewest rounds of useful passes take, without the arms that may be left out.
-pub fn need_ns(condition: &Condition, trials: &[Trial], baseline: &[usize], window: u64) -> f64 {
-    let (floor, _) = useful(condition, trials, window);
-    let longest_ns = baseline_ns(trials, baseline, floor).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
-    let passes_ns = trials.iter().map(|it| it.pass_ns(floor as f64)).filter(|it| *it <= longest_ns);
-    f64::from(ROUNDS_MIN) * passes_ns.sum::<f64>()
+/// What the fewest rounds of useful passes take, without the arms that may be left out; or all passes together, where a
+/// claim about user or system time needs so much of it.
+pub fn need_ns(
+    condition: &Condition,
+    trials: &[Trial],
+    baseline: &[usize],
+    window: u64,
+    claimed_cpu_ns: Option<f64>,
+) -> f64 {
+    // A number of blocks that the experiment gives stays.
+    let ops = if condition.ops > 0 { condition.ops } else { useful(condition, trials, window).0 };
+    let longest_ns = baseline_ns(trials, baseline, ops).map_or(f64::INFINITY, |it| SLOWER_MOST * it);
+    let passes_ns = trials.iter().map(|it| it.pass_ns(ops as f64)).filter(|it| *it <= longest_ns);
+    let rounds_ns = f64::from(ROUNDS_MIN) * passes_ns.sum::<f64>();
+    let of_cpu = |trial: &Trial| {
+        let share = (trial.cpu_ns / trial.elapsed_ns.max(1.0)).clamp(CPU_SHARE_LEAST, 1.0);
+        claimed_cpu_ns.map_or(0.0, |needed| needed / (share * CLAIMED_SHARE))
+    };
+    rounds_ns.max(trials.iter().map(of_cpu).sum())
 }
+
+/// Of the user and system time of all passes of an arm together, so much must be of the kind that a claim is about, in
+/// nanoseconds, that the kernel's ticks can tell the expected ratio from none. Ticks are counts: their variance is their
+/// number.
+pub fn claimed_cpu_ns(ratio: f64, tick_ns: f64) -> f64 {
+    let ratio = ratio.max(1.0 / ratio);
+    let distance = (ratio.ln() - MARGIN.ln()).max(MARGIN.ln());
+    (1.0 + ratio) * (STUDENT / distance).powi(2) * tick_ns
+}
+
+/// What differs by less is the same (docs/METHODOLOGY.md).
+const MARGIN: f64 = 1.05;
+/// Student's t at 97.5 %, for a dozen rounds.
+const STUDENT: f64 = 2.2;
+/// Of a processor's time, what a pass takes at least: a short trial may see less.
+const CPU_SHARE_LEAST: f64 = 0.02;
+/// Of user and system time together, what either of them is taken to be.
+const CLAIMED_SHARE: f64 = 0.3;
 
 /// The longest pass of the cells that are never left out.
 fn baseline_ns(trials: &[Trial], baseline: &[usize], ops: u64) -> Option<f64> {
@@ -221,7 +256,7 @@ mod tests {
     }
 
     fn trial(cell: usize, ns_per_op: f64) -> Trial {
-        Trial { cell, ops: 100, elapsed_ns: ns_per_op * 100.0, overhead_ns: 3e6, doubled: false }
+        Trial { cell, ops: 100, elapsed_ns: ns_per_op * 100.0, overhead_ns: 3e6, doubled: false, cpu_ns: 0.0 }
     }
 
     #[test]
@@ -280,7 +315,7 @@ mod tests {
     #[test]
     fn of_two_trials_the_one_with_the_shorter_useful_pass_counts() {
         // The first read fetches the whole file: 10 ms, whatever the number of blocks.
-        let of = |ops: u64| Trial { cell: 1, ops, elapsed_ns: 10e6, overhead_ns: 3e6, doubled: false };
+        let of = |ops: u64| Trial { cell: 1, ops, elapsed_ns: 10e6, overhead_ns: 3e6, doubled: false, cpu_ns: 0.0 };
         assert_eq!(of(16).or_faster(of(32), 32).ops, 32);
         assert_eq!(of(32).or_faster(of(16), 32).ops, 32);
     }
@@ -317,9 +352,22 @@ mod tests {
         let of = |others: &[f64]| {
             let trials: Vec<Trial> =
                 [40e3].iter().chain(others).enumerate().map(|(cell, &ns)| trial(cell, ns)).collect();
-            need_ns(&condition, &trials, &[0], WINDOW)
+            need_ns(&condition, &trials, &[0], WINDOW, None)
         };
         assert_eq!(of(&[1e9]), of(&[]), "an arm that is left out needs no time of its own");
         assert!(of(&[40e3]) < of(&[60e3]));
+    }
+
+    #[test]
+    fn a_claim_about_user_time_has_the_passes_in_which_ticks_can_tell_it() {
+        // 3.06 (2.2 / 0.674)^2 ticks, and fewer for a larger difference, whichever way it goes.
+        let ticks = |ratio: f64| claimed_cpu_ns(ratio, 1.0);
+        assert!((ticks(2.06) - 32.6).abs() < 0.5, "{}", ticks(2.06));
+        assert!(ticks(15.0) < ticks(2.06) && ticks(2.06) < ticks(1.2) && ticks(1.0).is_finite());
+        assert!((ticks(0.5) - ticks(2.0)).abs() < 1e-9);
+        let condition = condition(Workload::Scan, State::Cold, 64 << 10, 64 << 20);
+        let throttled = [Trial { cpu_ns: 1e6, ..trial(0, 100e3) }, Trial { cpu_ns: 1e6, ..trial(1, 100e3) }];
+        let of = |claimed: Option<f64>| need_ns(&condition, &throttled, &[0], 128 << 10, claimed);
+        assert!(of(Some(0.2e9)) > 5.0 * of(None), "{} {}", of(Some(0.2e9)), of(None));
     }
 }
