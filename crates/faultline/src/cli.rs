@@ -156,9 +156,12 @@ pub struct ReproduceArgs {
     /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
-    /// About how long each study may take [default: 110s, or 15m with --full, or as long as --rounds takes]
+    /// About how long each study may take [default: what its claims need, at most 4m; 1m with --quick, 15m with --full, or as long as --rounds takes]
     #[arg(long, value_parser = budget)]
     pub budget: Option<Duration>,
+    /// A minute for each study, in which fewer claims are decided
+    #[arg(long, conflicts_with_all = ["full", "budget", "rounds"])]
+    pub quick: bool,
     /// Seed for the order of passes, the random offsets and the contents of the test file
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -449,6 +452,12 @@ pub struct DoctorArgs {
     /// The directory or file whose file system and permissions are examined
     #[arg(default_value = ".")]
     pub target: PathBuf,
+    /// Show instead which claims of these studies, or of all, can be decided in this directory, and what the others need
+    #[arg(long = "for", value_delimiter = ',', value_name = "STUDY,…")]
+    pub studies: Vec<String>,
+    /// With --for: ask as `reproduce --allow-setup` does
+    #[arg(long, requires = "studies")]
+    pub allow_setup: bool,
     #[command(flatten)]
     pub jdk: JdkArgs,
 }

@@ -46,6 +46,18 @@ pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Exit> {
     Ok(outcome)
 }
 
+/// The cells of a run, with the reasons for which they would be left out, as far as they are known before any pass.
+///
+/// # Errors
+/// The target cannot be measured, or there is no room for the test file.
+pub fn plan_of(planned: &Planned) -> Result<Plan> {
+    let place = Place::open(planned)?;
+    if place.made_here {
+        fixture::fits(planned.target, place.file_bytes)?;
+    }
+    Ok(place.plan(planned))
+}
+
 /// Where a run would be made.
 struct Place {
     name: String,

@@ -36,23 +36,7 @@ pub fn built_in(list: &'static [(&str, &str)]) -> impl Iterator<Item = Experimen
 /// # Errors
 /// Unknown names, with the nearest one, and studies without any of the states.
 pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
-    let names = || builtin::STUDIES.iter().map(|(name, _)| *name);
-    if let Some(unknown) = args.studies.iter().find(|it| *it != "all" && !names().any(|name| name == *it)) {
-        let hint = match nearest(unknown, names()) {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => format!("there are {}, or all", names().collect::<Vec<_>>().join(", ")),
-        };
-        return Err(UsageError(format!("there is no study {unknown:?}; {hint}")).into());
-    }
-    let all = args.studies.iter().any(|it| it == "all");
-    let mut studies: Vec<Experiment> = if all {
-        built_in(builtin::STUDIES).collect()
-    } else {
-        let position = |it: &Experiment| args.studies.iter().position(|name| *name == it.name);
-        let mut named: Vec<Experiment> = built_in(builtin::STUDIES).filter(|it| position(it).is_some()).collect();
-        named.sort_by_key(position);
-        named
-    };
+    let mut studies = named_studies(&args.studies)?;
     for study in &mut studies {
         if args.full {
             study.full();
@@ -63,6 +47,28 @@ pub fn studies(args: &ReproduceArgs) -> Result<Vec<Experiment>> {
         study.note_filtered(&written);
     }
     Ok(studies)
+}
+
+/// The studies of these names, each once, or `all`, as they are written.
+///
+/// # Errors
+/// Unknown names, with the nearest one.
+pub fn named_studies(wanted: &[String]) -> Result<Vec<Experiment>> {
+    let names = || builtin::STUDIES.iter().map(|(name, _)| *name);
+    if let Some(unknown) = wanted.iter().find(|it| *it != "all" && !names().any(|name| name == *it)) {
+        let hint = match nearest(unknown, names()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("there are {}, or all", names().collect::<Vec<_>>().join(", ")),
+        };
+        return Err(UsageError(format!("there is no study {unknown:?}; {hint}")).into());
+    }
+    if wanted.iter().any(|it| it == "all") {
+        return Ok(built_in(builtin::STUDIES).collect());
+    }
+    let position = |it: &Experiment| wanted.iter().position(|name| *name == it.name);
+    let mut named: Vec<Experiment> = built_in(builtin::STUDIES).filter(|it| position(it).is_some()).collect();
+    named.sort_by_key(position);
+    Ok(named)
 }
 
 /// A study is written for its states: asking for some keeps the comparisons that have them.
@@ -133,11 +139,12 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
             compare.workload.retain(|workload| args.workload.contains(workload));
         }
     }
-    set_states(&mut experiment.comparisons, &args.state);
+    let is_study = experiment.study.is_some();
+    set_states(&mut experiment.comparisons, &args.state, is_study);
     leave_out_repeated(&mut experiment.comparisons, &written);
     experiment.comparisons.retain(|compare| !compare.workload.is_empty() && !compare.state.is_empty());
     // Who names states means them as they usually are; --fill names others.
-    let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it);
+    let fits = |it: &Compare| args.state.is_empty() || !is_for_fills(it, is_study);
     if experiment.comparisons.iter().any(fits) {
         experiment.comparisons.retain(fits);
     }
@@ -179,15 +186,15 @@ fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
     experiment.validate().map_err(|(_, message)| message)
 }
 
-/// It names fills of its own.
-fn is_for_fills(compare: &Compare) -> bool {
-    compare.fill != [Fill::Sequential]
+/// It names fills of its own. A study names those of its time, which are a part of every question about cached files.
+fn is_for_fills(compare: &Compare, is_study: bool) -> bool {
+    compare.fill != [Fill::Sequential] && !is_study
 }
 
 /// The states that were asked for. Of comparisons that differ in nothing but states, blocks and arms, those that are
 /// written for a state have it; one that none is written for goes where the first of them is. A comparison of fills keeps
 /// its own states where it can have none of these.
-fn set_states(comparisons: &mut [Compare], wanted: &[State]) {
+fn set_states(comparisons: &mut [Compare], wanted: &[State], is_study: bool) {
     if wanted.is_empty() {
         return;
     }
@@ -206,8 +213,8 @@ fn set_states(comparisons: &mut [Compare], wanted: &[State]) {
             false => own.state == alike[0].state,
         };
         let states: Vec<State> =
-            wanted.iter().copied().filter(|it| (it.is_filled() || !is_for_fills(own)) && takes(it)).collect();
-        if !states.is_empty() || !is_for_fills(own) {
+            wanted.iter().copied().filter(|it| (it.is_filled() || !is_for_fills(own, is_study)) && takes(it)).collect();
+        if !states.is_empty() || !is_for_fills(own, is_study) {
             compare.state = states;
         }
     }
@@ -231,7 +238,8 @@ fn set_fills(experiment: &mut Experiment, wanted: &[Fill]) -> Result<(), String>
         return Ok(());
     }
     let is_filled = |it: &Compare| it.state.iter().any(|state| state.is_filled());
-    let is_open = |it: &Compare| is_filled(it) && !is_for_fills(it);
+    let is_study = experiment.study.is_some();
+    let is_open = |it: &Compare| is_filled(it) && !is_for_fills(it, is_study);
     if experiment.comparisons.iter().any(is_open) {
         experiment.comparisons.retain(|it| is_open(it) || !is_filled(it));
     }
