@@ -57,6 +57,20 @@ pub fn html(record: &Record, findings: &Findings) -> String {
     document(&title, &header, &main, &footer)
 }
 
+/// One chart of the page as an SVG file: the first plot of the section with this anchor.
+///
+/// # Errors
+/// There is no such chart, or the run has nothing for it, in one sentence.
+pub fn picture(record: &Record, findings: &Findings, id: &str) -> Result<String, String> {
+    let chart = CHARTS.iter().find(|it| it.id == id).ok_or_else(|| {
+        let ids: Vec<&str> = CHARTS.iter().map(|it| it.id).collect();
+        format!("there is no chart {id:?}; there are {}", ids.join(", "))
+    })?;
+    let figures = (chart.draw)(record, findings)?;
+    let plot = figures.iter().find_map(|it| it.plots.first()).ok_or("the chart has no plot")?;
+    Ok(svg::picture(plot, &described(&format!("{}: {}", record.experiment.title, chart.title)), STYLE).into_string())
+}
+
 /// The frame of every page: one file without external resources. `title` is text for users, already made plain.
 fn document(title: &str, header: &Markup, main: &Markup, footer: &Markup) -> String {
     let page = html! {

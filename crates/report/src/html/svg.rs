@@ -5,7 +5,7 @@
 //! Widths of text are estimated (`axis::width`): no label is cut, and of two that would overlap one is left out. A
 //! label that has room on a wide screen only has a class that says so.
 
-use maud::{Markup, Render, html};
+use maud::{Markup, PreEscaped, Render, html};
 
 use super::{
     axis::{Range, Tick, ticks, width},
@@ -28,6 +28,8 @@ const NAME: usize = 26;
 const ROW: f64 = 20.0;
 const BAR: f64 = 10.0;
 const PLANE: f64 = 280.0;
+/// Of a picture, in pixels.
+const PICTURE: f64 = 800.0;
 
 /// A place along x, or a width.
 struct Share(f64);
@@ -53,10 +55,12 @@ impl Render for Pixels {
 /// The outlines of all marks, once for each page.
 pub(super) fn symbols() -> Markup {
     html! {
-        svg.symbols width="0" height="0" aria-hidden="true" { defs {
-            @for symbol in Symbol::ALL { path id=(symbol.id()) d=(symbol.path()) {} }
-        } }
+        svg.symbols width="0" height="0" aria-hidden="true" { (outlines()) }
     }
+}
+
+fn outlines() -> Markup {
+    html! { defs { @for symbol in Symbol::ALL { path id=(symbol.id()) d=(symbol.path()) {} } } }
 }
 
 /// What the series are called, where there are several.
@@ -75,18 +79,54 @@ pub(super) fn drawn(plot: &Plot, says: &str) -> Markup {
     let [top, right, bottom, left] = frame.margins.map(f64::ceil);
     html! {
         svg.plot role="img" aria-label=(says) width="100%" height=(Pixels(top + frame.height + bottom))
-            style={ "padding:" (top) "px " (right) "px " (bottom) "px " (left) "px" } {
-            (grid(plot, &frame))
-            (guides(plot, &frame))
-            @for (at, series) in plot.series.iter().enumerate() {
-                g class={ "series " (series.kind.word()) " " (series.look.colour.word()) } {
-                    title { (series.name) }
-                    @match series.kind {
-                        Kind::Line | Kind::Curve => (line(series, &frame)),
-                        Kind::Dots => (dots(series, &frame)),
-                        Kind::Bars => (bars(plot, at, &frame)),
-                        Kind::Stack => (stack(plot, at, &frame)),
-                    }
+            style={ "padding:" (top) "px " (right) "px " (bottom) "px " (left) "px" } { (content(plot, &frame)) }
+    }
+}
+
+/// A plot as a picture of its own, with what its series are called: a file that needs no page around it.
+pub(super) fn picture(plot: &Plot, says: &str, style: &str) -> Markup {
+    let frame = Frame::of(plot);
+    let [top, right, bottom, left] = frame.margins.map(f64::ceil);
+    let legend = LINE + 2.0 * GAP;
+    let height = legend + top + frame.height + bottom + GAP;
+    let mut next = GAP;
+    let entries: Vec<(&Series, f64)> = plot
+        .series
+        .iter()
+        .map(|series| {
+            let at = next;
+            next += width(&series.name, FONT) + 3.0 * GAP;
+            (series, at)
+        })
+        .collect();
+    html! {
+        svg.plot xmlns="http://www.w3.org/2000/svg" width=(Pixels(PICTURE)) height=(Pixels(height))
+            viewBox={ "0 0 " (Pixels(PICTURE)) " " (Pixels(height)) } font-family="system-ui, sans-serif" role="img" aria-label=(says) {
+            style { (PreEscaped(style)) }
+            (outlines())
+            rect width="100%" height="100%" fill="var(--paper)" {}
+            g.ticks { @for (series, at) in &entries {
+                g class=(series.look.colour.word()) fill="currentColor" { (mark(series.look, Pixels(at + 4.0), GAP + 6.0, "")) }
+                text x=(Pixels(at + 14.0)) y=(Pixels(GAP + 10.0)) { (series.name) }
+            } }
+            svg x=(Pixels(left)) y=(Pixels(legend + top)) width=(Pixels(PICTURE - left - right - GAP))
+                height=(Pixels(frame.height)) { (content(plot, &frame)) }
+        }
+    }
+}
+
+fn content(plot: &Plot, frame: &Frame) -> Markup {
+    html! {
+        (grid(plot, frame))
+        (guides(plot, frame))
+        @for (at, series) in plot.series.iter().enumerate() {
+            g class={ "series " (series.kind.word()) " " (series.look.colour.word()) } {
+                title { (series.name) }
+                @match series.kind {
+                    Kind::Line | Kind::Curve => (line(series, frame)),
+                    Kind::Dots => (dots(series, frame)),
+                    Kind::Bars => (bars(plot, at, frame)),
+                    Kind::Stack => (stack(plot, at, frame)),
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The charts, in the order of the page: one file and one line here for each.
 
 mod block_size;
+mod claims;
 mod faults;
 mod published;
 mod samples;
@@ -29,6 +30,7 @@ pub(super) const CHARTS: &[Chart] = &[
     speedup::CHART,
     faults::CHART,
     timeline::CHART,
+    claims::CHART,
     published::CHART,
     samples::CHART,
 ];
