@@ -4,6 +4,7 @@
 
 mod observe;
 mod probes;
+mod studies;
 mod truth;
 
 use std::{
@@ -50,6 +51,10 @@ fn main() -> Result<()> {
             let sizes: Vec<u64> = sizes.collect();
             let sizes = if sizes.is_empty() { &[100 << 20, 1 << 30][..] } else { &sizes };
             return truth::table(&tool, folder.path(), sizes).map(|table| print!("{table}"));
+        }
+        Some("studies") => {
+            let which: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).skip(1).collect();
+            return studies::table(&tool, folder.path(), &which).map(|table| print!("{table}"));
         }
         Some("probes") => return probes::table(&tool, &file).map(|table| print!("{table}")),
         _ => {}

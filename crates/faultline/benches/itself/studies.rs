@@ -1,0 +1,330 @@
+//! The verdicts of studies about time against programs of their own: `xtask/bench/study.c` and `Study.java`, a process for
+//! each pass, over whole files that `xtask/bench/fill.c` brought where they are. No decided verdict may have the other sign,
+//! and ratios should lie within a fifth.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use schema::{
+    Arm, Bytes, Condition, Durability, Fill, Layout, State, Workload, builtin,
+    experiment::Metric,
+    findings::{ClaimMeasured, Document},
+    record::Cell,
+};
+use serde_json::Value;
+
+use super::{compile, document, median, root};
+
+const PAIRS: usize = 7;
+/// A pass that is slower is made less often.
+const SLOW_NS: f64 = 1e9;
+const PAIRS_OF_SLOW: usize = 3;
+const TOLERANCE: f64 = 1.2;
+const ATTEMPTS: u32 = 5;
+/// What a Java worker warms up over, in bytes.
+const WARM_BYTES: u64 = 4 << 20;
+/// What a worker has beside the page cache that it may use, as the tool has it.
+const BESIDE_BYTES: u64 = 8 << 20;
+
+/// `which`: studies by name, or documents that `reproduce --json=FILE` wrote; all studies when there is none.
+pub(crate) fn table(tool: &Path, folder: &Path, which: &[String]) -> Result<String> {
+    let source = |name: &str| root().join("xtask/bench").join(name);
+    for name in ["fill", "study"] {
+        let source = source(&format!("{name}.c"));
+        compile(Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(folder.join(name)).arg(source))?;
+    }
+    let has_java = Command::new("javac").arg("-d").arg(folder).arg(source("Study.java")).status();
+    let java = has_java.is_ok_and(|it| it.success());
+    let mut page = String::from("## What the studies say against programs of their own\n\n");
+    let all: Vec<String> = builtin::STUDIES.iter().map(|(name, _)| (*name).to_string()).collect();
+    for which in if which.is_empty() { &all } else { which } {
+        let shown = match which.ends_with(".json") {
+            true => serde_json::from_slice(&fs::read(which)?).with_context(|| format!("{which} is no document"))?,
+            false => document(tool, folder, &[&"reproduce", which, &"--dir", &folder.display()])?.0,
+        };
+        page += &of_study(&mut Programs { folder, java, lies_as: None }, &shown)?;
+    }
+    Ok(page)
+}
+
+fn of_study(programs: &mut Programs, shown: &Document) -> Result<String> {
+    let mut rows = String::new();
+    let (mut all, mut turned, mut near, mut without) = (0, 0, 0, 0);
+    let file_bytes = shown.record.target.bytes;
+    fs::write(programs.file(), super::noise(file_bytes))?;
+    fs::write(programs.warm(), super::noise(WARM_BYTES))?;
+    fs::File::open(programs.file())?.sync_all()?;
+    for (claim, asked) in shown.findings.claims.iter().zip(&shown.record.experiment.claims) {
+        let Some(part) = part(asked.metric) else { continue };
+        let mut measured: Vec<&ClaimMeasured> = claim
+            .measured
+            .iter()
+            .filter(|it| it.decides && it.verdict.is_decided() && it.against_cell.is_none())
+            .collect();
+        measured.sort_by_key(|it| shown.record.conditions[it.id.condition.condition_index].fill());
+        for it in measured {
+            let Some(than) = it.than_cell else { continue };
+            let cells = [than, it.id.cell].map(|cell| &shown.record.cells[cell]);
+            let condition = &shown.record.conditions[it.id.condition.condition_index];
+            let Some([low, ratio, high]) = programs.ratio(condition, cells, part)? else {
+                without += 1;
+                continue;
+            };
+            let is_turned = (it.value.ci_low > 1.05 && high < 1.0) || (it.value.ci_high < 1.0 / 1.05 && low > 1.0);
+            let is_near = (it.value.median / ratio).max(ratio / it.value.median) <= TOLERANCE;
+            (all, turned, near) = (all + 1, turned + usize::from(is_turned), near + usize::from(is_near));
+            writeln!(
+                rows,
+                "| {} | {} | {} | {:.2} [{:.2}, {:.2}] | {ratio:.2} [{low:.2}, {high:.2}] | {} |",
+                claim.id,
+                it.condition,
+                it.verdict.words(),
+                it.value.median,
+                it.value.ci_low,
+                it.value.ci_high,
+                match (is_turned, is_near) {
+                    (true, _) => "**the other sign**",
+                    (false, true) => "",
+                    (false, false) => "more than a fifth off",
+                }
+            )?;
+        }
+    }
+    let name = &shown.record.experiment.name;
+    eprintln!(
+        "{name}: {all} verdicts, {turned} with the other sign, {near} within a fifth, {without} without a program"
+    );
+    Ok(format!(
+        "### {name}, a file of {}\n\n{all} verdicts, {turned} with the other sign, {near} within a fifth; {without} without \
+         a program.\n\n| claim | condition | verdict | faultline | the program | |\n|---|---|---|---|---|---|\n{rows}\n",
+        Bytes(file_bytes)
+    ))
+}
+
+/// What the program prints of a metric, if it is a time.
+fn part(metric: Metric) -> Option<&'static str> {
+    match metric {
+        Metric::Time => Some("ns"),
+        Metric::ReadPart => Some("read_ns"),
+        Metric::LoopPart => Some("loop_ns"),
+        Metric::WritePart => Some("write_ns"),
+        _ => None,
+    }
+}
+
+/// What the programs call an arm under a condition.
+fn method(arm: &Arm, condition: &Condition) -> Option<&'static str> {
+    let name = arm.name.split(' ').next()?;
+    let writes = condition.workload.writes();
+    Some(match name {
+        "native/read" => "read",
+        "native/pread" => "pread",
+        "native/stdio" => "stdio",
+        "native/stdio-mmap" => "stdio-mmap",
+        "native/mmap" => "mmap",
+        "native/mmap+willneed" => "mmap+willneed",
+        "native/mmap+private" => "mmap+private",
+        "native/mmap+per-block" if writes => "mmap",
+        "native/write" => "write",
+        "native/write+o-sync" => "write+o-sync",
+        "native/pwrite" => "pwrite",
+        "jvm/stream" => "stream",
+        "jvm/channel-direct" | "jvm/channel-write" => "channel",
+        "jvm/channel-heap" => "heap",
+        "jvm/mapped" | "jvm/mapped-put" => "mapped",
+        _ => return None,
+    })
+}
+
+struct Programs<'a> {
+    folder: &'a Path,
+    java: bool,
+    /// What the file lies in memory as.
+    lies_as: Option<Fill>,
+}
+
+impl Programs<'_> {
+    fn file(&self) -> PathBuf {
+        self.folder.join("study-file")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.folder.join("study-copy")
+    }
+
+    fn warm(&self) -> PathBuf {
+        self.folder.join("study-warm")
+    }
+
+    /// How many times faster the second cell is: the least, the median and the most of some pairs. Nothing where the programs
+    /// lack an arm or a state.
+    fn ratio(&mut self, condition: &Condition, cells: [&Cell; 2], part: &str) -> Result<Option<[f64; 3]>> {
+        let mut ratios = Vec::new();
+        for pair in 0..PAIRS {
+            let mut times = [0.0; 2];
+            let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
+            for at in order {
+                let Some(ns) = self.pass(condition, &cells[at].arm, part, 1000 + 2 * pair + at)? else {
+                    return Ok(None);
+                };
+                times[at] = ns;
+            }
+            ratios.push(times[0] / times[1]);
+            if times[0].max(times[1]) > SLOW_NS && ratios.len() >= PAIRS_OF_SLOW {
+                break;
+            }
+        }
+        let middle = median(&mut ratios);
+        let ends = [f64::min as fn(f64, f64) -> f64, f64::max].map(|end| ratios.iter().copied().reduce(end));
+        Ok(ends[0].zip(ends[1]).map(|(low, high)| [low, middle, high]))
+    }
+
+    fn pass(&mut self, condition: &Condition, arm: &Arm, part: &str, seed: usize) -> Result<Option<f64>> {
+        let Some(method) = method(arm, condition) else { return Ok(None) };
+        let is_java = arm.runtime != "native";
+        let known = [State::Cached, State::Mapped, State::Cold, State::Limited].contains(&condition.state);
+        let is_held = condition.state == State::Mapped;
+        if !known || is_java && (!self.java || is_held) || condition.workload.writes() && is_held {
+            return Ok(None);
+        }
+        let file = self.bring(condition)?;
+        let work = match condition.workload {
+            Workload::Scan => "scan",
+            Workload::Random if condition.aligned => "random",
+            Workload::Random => "unaligned",
+            Workload::Update => "update",
+            Workload::Overwrite => "overwrite",
+            Workload::OverwriteRandom | Workload::Append | Workload::Command => return Ok(None),
+        };
+        // The whole file; where each block waits for the device, as many as the rounds had.
+        let given = condition.workload == Workload::Random || condition.durability == Durability::SyncEach;
+        let ops = if given { condition.ops } else { 0 };
+        let [block, ops, seed] = [condition.block_bytes, ops, seed as u64].map(|it| it.to_string());
+        let mut words: Vec<String> = if is_java {
+            let class = self.folder.display().to_string();
+            vec!["java".into(), "-cp".into(), class, "Study".into()]
+        } else {
+            vec![self.folder.join("study").display().to_string()]
+        };
+        words.extend([file.display().to_string(), method.into(), work.into(), block, ops]);
+        words.push(if is_java { self.warm().display().to_string() } else { seed });
+        words.push(condition.consume.to_string());
+        if is_held {
+            words.push("held".into());
+        }
+        if !is_java {
+            match condition.durability {
+                Durability::None => {}
+                Durability::SyncEach => words.push("sync=each".into()),
+                Durability::SyncEnd => words.push("sync=end".into()),
+            }
+        } else if condition.durability != Durability::None {
+            return Ok(None);
+        }
+        let group = Group::of(condition, &file)?;
+        let mut answer = group.run(&words)?;
+        if condition.state == State::Limited {
+            // The first pass found the file evicted.
+            answer = group.run(&words)?;
+        }
+        answer[part].as_f64().with_context(|| format!("no {part}")).map(Some)
+    }
+
+    /// Brings a file where the pages of a condition are, and says which file that is.
+    fn bring(&mut self, condition: &Condition) -> Result<PathBuf> {
+        let fill = condition.fill();
+        if condition.workload.writes() {
+            self.lies_as = None;
+            if condition.layout == Some(Layout::Sparse) {
+                fs::File::create(self.copy())?.set_len(condition.file_bytes)?;
+            } else {
+                let bytes = fill.and_then(Fill::copied_by).unwrap_or(1 << 20);
+                self.make(&format!("written={bytes}"), true)?;
+            }
+            return Ok(self.copy());
+        }
+        let Some(fill) = fill else {
+            self.make("evict", false)?;
+            self.lies_as = None;
+            return Ok(self.file());
+        };
+        if self.lies_as != Some(fill) {
+            match fill.copied_by() {
+                Some(bytes) => self.make(&format!("written={bytes}"), true)?,
+                None => self.make(&fill.to_string(), false)?,
+            }
+            self.lies_as = Some(fill);
+        }
+        Ok(if fill.copied_by().is_some() { self.copy() } else { self.file() })
+    }
+
+    fn make(&self, how: &str, copies: bool) -> Result<()> {
+        // Pages may leave the page cache meanwhile.
+        for attempt in 1.. {
+            let mut program = Command::new(self.folder.join("fill"));
+            program.arg(self.file()).arg(how);
+            if copies {
+                program.arg(self.copy());
+            }
+            let output = program.output()?;
+            if output.status.success() {
+                break;
+            }
+            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            ensure!(attempt < ATTEMPTS, "fill {how} failed: {said}");
+        }
+        Ok(())
+    }
+}
+
+/// Folders of cgroups made by hand (version 1), for less memory or a slower disk.
+struct Group {
+    folders: Vec<PathBuf>,
+}
+
+impl Group {
+    fn of(condition: &Condition, file: &Path) -> Result<Group> {
+        let mut group = Group { folders: Vec::new() };
+        let mut limit = |controller: &str, key: &str, value: String| -> Result<()> {
+            let folder =
+                Path::new("/sys/fs/cgroup").join(controller).join(format!("faultline-bench-{}", std::process::id()));
+            fs::create_dir_all(&folder).with_context(|| format!("no cgroup {controller} of version 1"))?;
+            group.folders.push(folder.clone());
+            fs::write(folder.join(key), value).with_context(|| format!("{controller}: {key}"))
+        };
+        if let Some(bytes) = condition.memory_bytes {
+            limit("memory", "memory.limit_in_bytes", (bytes + BESIDE_BYTES).to_string())?;
+        }
+        if let Some(rate) = condition.storage.and_then(|it| it.read_bytes_per_s) {
+            use std::os::unix::fs::MetadataExt;
+            let device = fs::metadata(file)?.dev();
+            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+            limit("blkio", "blkio.throttle.read_bps_device", format!("{major}:{minor} {rate}"))?;
+        }
+        Ok(group)
+    }
+
+    /// Runs a program in it; what it prints is its answer.
+    fn run(&self, words: &[String]) -> Result<Value> {
+        let mut shell = Command::new("sh");
+        let enter: String =
+            self.folders.iter().map(|it| format!("echo $$ > {}/cgroup.procs && ", it.display())).collect();
+        shell.arg("-c").arg(format!("{enter}exec \"$@\"")).arg("sh").args(words);
+        let output = shell.output()?;
+        ensure!(output.status.success(), "{words:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
