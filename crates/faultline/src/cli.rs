@@ -270,6 +270,9 @@ pub struct OutputArgs {
     /// Write a self-contained page with charts; - is stdout
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Open the page of --html in a browser: that of $BROWSER, or what xdg-open takes
+    #[arg(long, requires = "html")]
+    pub open: bool,
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
@@ -367,6 +370,9 @@ pub struct CompareArgs {
     /// Write a self-contained page with charts; - is stdout
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Open the page of --html in a browser: that of $BROWSER, or what xdg-open takes
+    #[arg(long, requires = "html")]
+    pub open: bool,
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,

@@ -5,6 +5,7 @@
 
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
+mod browser;
 mod cli;
 mod command;
 mod dry_run;

@@ -12,7 +12,7 @@ use schema::{Findings, Record, across::RunComparison};
 use sys::whole::{AccessRights, Taken, Whole};
 
 pub use crate::stderr::note;
-use crate::{cli::OutputArgs, exit::UsageError};
+use crate::{browser, cli::OutputArgs, exit::UsageError};
 
 impl OutputArgs {
     /// Whether every file can be written, before anything is measured.
@@ -22,7 +22,8 @@ impl OutputArgs {
     pub fn check(&self) -> Result<()> {
         let json = self.json.as_ref().map(|path| path.as_deref().unwrap_or(Path::new(STDOUT)));
         let [markdown, csv, html] = [&self.markdown, &self.csv, &self.html].map(Option::as_deref);
-        check(&[("--json", json), ("--markdown", markdown), ("--csv", csv), ("--html", html)], self.force)
+        check(&[("--json", json), ("--markdown", markdown), ("--csv", csv), ("--html", html)], self.force)?;
+        check_open(self.open, html)
     }
 
     /// As `check`, for a dry run: of what has not been measured there is a plan, as text or as JSON, and nothing else.
@@ -125,6 +126,24 @@ pub fn check(documents: &[(&'static str, Option<&Path>)], force: bool) -> Result
     Ok(())
 }
 
+/// Whether a page that is to be opened will be a file.
+///
+/// # Errors
+/// It goes to stdout.
+pub fn check_open(open: bool, html: Option<&Path>) -> Result<()> {
+    match open && html.is_some_and(is_stdout) {
+        true => Err(UsageError("--open opens a file, and --html - writes to stdout; name a file for it".into()).into()),
+        false => Ok(()),
+    }
+}
+
+/// Opens the page, where that was asked for. Without a browser the page is still there, so that is a warning.
+pub fn open(open: bool, html: Option<&Path>) {
+    if let (true, Some(page)) = (open, html) {
+        browser::open(page).unwrap_or_else(|why| warn(&why));
+    }
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -211,7 +230,9 @@ pub fn emit_across(
         let saved = saved.map(|path| path.display().to_string());
         print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }
-    first_error
+    first_error?;
+    open(args.open, args.html.as_deref());
+    Ok(())
 }
 
 /// The plan of a run, as JSON where that was asked for.

@@ -8,6 +8,7 @@
 mod ab;
 mod adversary;
 mod answers;
+mod browser;
 mod budget;
 mod compare;
 mod conformance;

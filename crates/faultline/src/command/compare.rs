@@ -16,6 +16,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     let json = args.json.then_some(Path::new("-"));
     let documents = [("--json", json), ("--markdown", args.markdown.as_deref()), ("--html", args.html.as_deref())];
     output::check(&documents, args.force)?;
+    output::check_open(args.open, args.html.as_deref())?;
     let store = history::Store::open(None)?;
     let loaded: Vec<Vec<(Record, Findings)>> =
         args.runs.iter().map(|side| load(&store, side)).collect::<Result<_>>()?;
@@ -70,6 +71,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     } else if ![&args.markdown, &args.html].into_iter().flatten().any(|path| output::is_stdout(path)) {
         output::print(&report::across(&across, output::style(true)))?;
     }
+    output::open(args.open, args.html.as_deref());
     Ok(match () {
         () if across.gates.iter().any(Gate::is_breached) => Exit::Breached,
         () if across.gates.iter().any(Gate::judged_nothing) => Exit::NothingDecided,
