@@ -76,9 +76,9 @@ pub struct JdkArgs {
 
 #[derive(Args)]
 pub struct RunArgs {
-    /// A file (opened for reading only), or a directory: a test file is created there and removed afterwards
-    #[arg(default_value = ".")]
-    pub target: PathBuf,
+    /// A file (opened for reading only), or a directory: a test file is created there and removed afterwards. Without it
+    /// nothing is measured, and what could be measured here is shown
+    pub target: Option<PathBuf>,
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
     #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
     pub experiment: String,

@@ -11,6 +11,8 @@ pub enum Exit {
     Answered = 0,
     /// Every pass failed, or what was measured changed meanwhile; the report says why.
     EveryPassFailed = 1,
+    /// It was not said what to do, as for options that clap refuses.
+    Usage = 2,
     /// It ran, and no comparison was decided.
     NothingDecided = 3,
     /// An arm that was requested by name is unavailable here.
@@ -50,7 +52,7 @@ impl Exit {
     /// from stdout sees it too.
     fn says(self) -> Option<&'static str> {
         match self {
-            Exit::Answered | Exit::Breached => None,
+            Exit::Answered | Exit::Usage | Exit::Breached => None,
             Exit::EveryPassFailed => Some("every pass failed, or the measured file changed; the report has the reason"),
             Exit::NothingDecided => Some("nothing was decided or found; the report has the reason"),
             Exit::Unavailable => {

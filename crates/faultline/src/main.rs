@@ -17,6 +17,7 @@ mod output;
 mod progress;
 mod stderr;
 mod subject;
+mod suggestion;
 
 use clap::Parser;
 use cli::{Cli, Command};

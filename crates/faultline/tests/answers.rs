@@ -136,13 +136,6 @@ fn a_folder_gets_a_test_file_and_is_as_it_was_afterwards() {
 }
 
 #[test]
-fn the_folder_one_stands_in_is_the_default_target() {
-    let sandbox = Sandbox::new();
-    let output = sandbox.run(&["run", "--dry-run", "--size=2MiB"]).expect(0);
-    assert!(output.stdout.contains("a test file in ."), "{}", output.stdout);
-}
-
-#[test]
 fn one_seed_gives_one_order_of_passes_and_another_seed_another() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

@@ -106,7 +106,7 @@ impl Store {
         let runs = self.list()?;
         if which == "last" {
             let Some((_, path)) = runs.first() else {
-                bail!("no run is saved in {}; `faultline run` makes one", self.folder.display());
+                bail!("no run is saved in {}; `faultline run FILE` makes one", self.folder.display());
             };
             return Ok((read(path)?, Origin::Own));
         }

@@ -45,6 +45,7 @@ pub use markdown::markdown;
 pub use outlook::outlook;
 pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
+pub use shell::command_line;
 pub use terminal::terminal;
 
 /// How a text for a terminal, or for a pipe, is laid out.

@@ -9,6 +9,11 @@ pub(crate) fn command(words: &str, word: &str) -> String {
     format!("faultline {words}{options_end} {}", quoted(word))
 }
 
+/// A command line of faultline, each word quoted as that of `command`.
+pub fn command_line(words: &[&str]) -> String {
+    ["faultline".to_string()].into_iter().chain(words.iter().map(|it| quoted(it))).collect::<Vec<_>>().join(" ")
+}
+
 /// The beginning of a run's id that a person needs: when it began, and 32 of its 128 random bits. A run is loaded by the
 /// beginning of its id; of two that begin alike, the error names both.
 pub(crate) fn short(id: &str) -> &str {
@@ -22,8 +27,9 @@ pub(crate) fn short(id: &str) -> &str {
 
 fn quoted(word: &str) -> String {
     let word = visible(word);
-    let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
-    match !word.is_empty() && word.chars().all(plain) {
+    let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/' | '=' | ',' | '+' | ':');
+    // `=word` is a path to zsh.
+    match !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
         true => word,
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
@@ -51,6 +57,7 @@ mod tests {
             assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("report|{}|", visible(evil)), "{command}");
         }
         assert_eq!(command("rerun", "--run-commands"), "faultline rerun -- --run-commands");
+        assert_eq!(command_line(&["run", "--state=cold,cached", "a b"]), "faultline run --state=cold,cached 'a b'");
     }
 
     #[test]

@@ -60,6 +60,6 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
             Err(why) => reason = reason.or(Some(format!("run {}: {why}", record.id))),
         }
     }
-    let without = "no saved run of this machine has unit costs; `faultline run -e calibrate` measures them";
+    let without = "no saved run of this machine has unit costs; `faultline run . -e calibrate` measures them";
     Err(reason.unwrap_or_else(|| without.to_string()))
 }

@@ -39,7 +39,7 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     let is_here = Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&MadeOn::new(&record.environment, Origin::Own));
     if here.kernel != record.environment.kernel && is_here {
         forecast.remarks.push(format!(
-            "the kernel was {} then and is {} now; `faultline run -e calibrate` measures unit costs anew",
+            "the kernel was {} then and is {} now; `faultline run . -e calibrate` measures unit costs anew",
             record.environment.kernel, here.kernel
         ));
     }

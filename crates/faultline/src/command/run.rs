@@ -1,5 +1,7 @@
 //! `faultline run`: the main job.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::{
@@ -11,20 +13,27 @@ use crate::{
     output,
     progress::Line,
     subject::{self, Subject},
+    suggestion::{self, Asked},
 };
 
 pub fn run(args: &RunArgs) -> Result<Exit> {
     let experiment = experiment::load(args)?;
-    subject::spare(&experiment, &args.target)?;
     let size = args.size.map(|size| size.0);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
-    if size.is_some() && args.target.is_file() {
-        return Err(subject::not_made(&args.target).into());
+    let Some(target) = &args.target else {
+        let words = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
+        let asked = Asked { experiment: &experiment, size, budget, budget_binds, words };
+        suggestion::show(&asked, Path::new("."));
+        return Ok(Exit::Usage);
+    };
+    subject::spare(&experiment, target)?;
+    if size.is_some() && target.is_file() {
+        return Err(subject::not_made(target).into());
     }
-    args.output.spare(&args.target)?;
+    args.output.spare(target)?;
     if args.dry_run {
         args.output.check_plan()?;
-        let (target, rounds, seed, asked_for) = (&args.target, args.rounds, args.seed, asked_for(args));
+        let (rounds, seed, asked_for) = (args.rounds, args.seed, asked_for(args));
         let planned = Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed, asked_for };
         return dry_run::show(&planned, &args.output);
     }
@@ -33,7 +42,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     let store = output::store(&args.output);
     let line = Line::new(args.output.quiet);
     let keep_cache = subject::keeps_cache(&experiment);
-    let subject = Subject::open(&args.target, size, args.seed, keep_cache, &interrupted, &line)?;
+    let subject = Subject::open(target, size, args.seed, keep_cache, &interrupted, &line)?;
     let how = RunSettings {
         budget_binds,
         rounds: args.rounds,

@@ -149,7 +149,7 @@ fn what_is_saved_is_found_by_id_by_its_beginning_by_path_and_as_the_last() {
 fn a_name_that_fits_nothing_or_too_much_says_what_there_is() {
     let folder = TempDir::new().unwrap();
     let store = store(folder.path());
-    assert!(error_of(store.load("last")).contains("`faultline run` makes one"));
+    assert!(error_of(store.load("last")).contains("`faultline run FILE` makes one"));
     for id in ["20261120T225104Z-3f9a", "20261120T225105Z-77b0"] {
         store.save(&record(id)).unwrap();
     }

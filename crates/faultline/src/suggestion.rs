@@ -1,0 +1,75 @@
+//! What `run` says where it was not told what to measure: what it would do here, to which file. Nothing is measured.
+
+use std::{cmp::Reverse, fs, path::Path, time::Duration};
+
+use lab::fixture;
+use rustix::fs::{Access, access};
+use schema::{Bytes, Experiment, Fill, State, experiment::Compare};
+
+use crate::output;
+
+/// What was asked for, but for the target.
+pub struct Asked<'a> {
+    pub experiment: &'a Experiment,
+    /// Of the test file.
+    pub size: Option<u64>,
+    pub budget: Duration,
+    /// Whether that ends the run.
+    pub budget_binds: bool,
+    /// As typed, without the name of the executable.
+    pub words: Vec<String>,
+}
+
+/// Says it on stderr: stdout has answers only.
+pub fn show(asked: &Asked, folder: &Path) {
+    output::note("error: run needs a file or a folder; nothing was measured. In this folder you can run:");
+    let takes = match asked.budget_binds {
+        true => format!("takes about {}", report::seconds(asked.budget.as_secs_f64())),
+        false => "takes as long as the rounds that were asked for".into(),
+    };
+    let file = if needs_folder(asked) { None } else { largest(folder) };
+    if let Some((name, bytes)) = &file {
+        let evicts = if evicts(asked.experiment) { "and evicts it from the page cache" } else { "and evicts nothing" };
+        line(asked, name, &format!("reads the largest file here, {}, {evicts}; {takes}", Bytes(*bytes)));
+    }
+    let may_write = access(folder, Access::WRITE_OK).is_ok();
+    match asked.size.map_or_else(|| fixture::default_bytes(folder), Ok) {
+        Ok(bytes) if may_write => {
+            line(asked, ".", &format!("creates a test file of {}, and removes it; {takes}", Bytes(bytes)));
+        }
+        _ if file.is_none() => line(asked, "FILE", "reads a file of yours"),
+        _ => {}
+    }
+}
+
+fn line(asked: &Asked, target: &str, about: &str) {
+    let words: Vec<&str> = asked.words.iter().map(String::as_str).chain([target]).collect();
+    output::note(&format!("  {}   # {about}", report::command_line(&words)));
+}
+
+/// Whether a file of the user's would be refused.
+fn needs_folder(asked: &Asked) -> bool {
+    asked.size.is_some() || asked.experiment.comparisons.iter().flat_map(|it| &it.workload).all(|it| it.writes())
+}
+
+fn evicts(experiment: &Experiment) -> bool {
+    let is_as_found = |it: &Compare| {
+        let found = it.fill.iter().all(|fill| *fill == Fill::Found);
+        it.state.iter().all(|state| *state == State::AsIs || found && state.is_filled())
+    };
+    !experiment.comparisons.iter().all(is_as_found)
+}
+
+/// Name and size of the largest file in a folder that a person would name: readable, neither a link nor hidden.
+fn largest(folder: &Path) -> Option<(String, u64)> {
+    let files = fs::read_dir(folder).ok()?.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let about = entry.metadata().ok()?;
+        let is_plain = !name.starts_with('.') && report::visible(&name) == name;
+        let is_readable = || access(entry.path(), Access::READ_OK).is_ok();
+        let name = if name.starts_with('-') { format!("./{name}") } else { name };
+        (about.is_file() && about.len() > 0 && is_plain && is_readable()).then_some((name, about.len()))
+    });
+    files.max_by_key(|(name, bytes)| (*bytes, Reverse(name.clone())))
+}

@@ -1,0 +1,79 @@
+//! What `run` says without a target.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use crate::support::Sandbox;
+
+/// The command lines that were suggested.
+fn suggested(stderr: &str) -> Vec<&str> {
+    stderr.lines().filter_map(|it| Some(it.strip_prefix("  ")?.split_once("   #")?.0)).collect()
+}
+
+#[test]
+fn without_a_target_nothing_is_measured_and_the_largest_file_is_suggested_with_the_options_as_typed() {
+    let sandbox = Sandbox::new();
+    sandbox.file("small", 4096);
+    sandbox.file("a large one", 1 << 20);
+    sandbox.file(".hidden", 2 << 20);
+    sandbox.file("evil\u{1b}name", 2 << 20);
+    std::os::unix::fs::symlink("/proc/self/exe", sandbox.at("link")).unwrap();
+    let before = sandbox.left();
+    for json in [&[][..], &["--json"]] {
+        let output = sandbox.run(&[&["run", "--state=cold,cached", "--rounds", "7"], json].concat()).expect(2);
+        assert_eq!(output.stdout, "");
+        let typed = format!("faultline run --state=cold,cached --rounds 7{}", json.first().map_or("", |_| " --json"));
+        assert_eq!(
+            suggested(&output.stderr),
+            [format!("{typed} 'a large one'"), format!("{typed} .")],
+            "{}",
+            output.stderr
+        );
+        output.says(&["1 MiB", "evicts", "test file"]);
+        assert!(!output.stderr.contains('\u{1b}'));
+    }
+    assert_eq!(sandbox.left(), before);
+    assert_eq!(sandbox.saved(), None);
+}
+
+#[test]
+fn what_is_suggested_works() {
+    let sandbox = Sandbox::new();
+    sandbox.file("it's -- here", 1 << 20);
+    let output = sandbox.run(&["run", "--dry-run", "--state", "cached"]).expect(2);
+    for line in suggested(&output.stderr) {
+        let line = line.replacen("faultline", env!("CARGO_BIN_EXE_faultline"), 1);
+        let mut shell = std::process::Command::new("sh");
+        let status = shell.args(["-c", &line]).current_dir(sandbox.path()).stdout(std::process::Stdio::null()).status();
+        assert_eq!(status.unwrap().code(), Some(0), "{line}");
+    }
+}
+
+#[test]
+fn an_experiment_that_only_writes_or_a_size_suggests_the_folder_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.file("file", 1 << 20);
+    for asked in [&["-e", "write-back"][..], &["--size=2MiB"]] {
+        let output = sandbox.run(&[&["run"], asked].concat()).expect(2);
+        assert_eq!(suggested(&output.stderr), [format!("faultline run {} .", asked.join(" "))], "{}", output.stderr);
+    }
+}
+
+#[test]
+fn an_experiment_of_the_file_as_it_is_evicts_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.file("file", 1 << 20);
+    let says = |state: &str| sandbox.run(&["run", state, "--block=4KiB"]).expect(2).stderr;
+    assert!(says("--state=as-is").contains("evicts nothing"), "{}", says("--state=as-is"));
+    assert!(!says("--state=cached,as-is").contains("evicts nothing"));
+}
+
+#[test]
+fn where_there_is_nothing_to_read_and_nothing_can_be_made_a_file_is_asked_for() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let folder = sandbox.folder("closed");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let mut command = sandbox.command(&["run"]);
+    command.current_dir(&folder);
+    let output = crate::support::Running::new(command).end().expect(2);
+    assert_eq!(suggested(&output.stderr), ["faultline run FILE"], "{}", output.stderr);
+}
