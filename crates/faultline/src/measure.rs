@@ -100,7 +100,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) ->
         &settings,
         &mut Hooks {
             interrupted: how.interrupted,
-            progress: &mut |progress| how.line.show(&progress.what, progress.share, Some(progress.left)),
+            progress: &mut |progress, record| how.line.show_run(progress, record),
             checkpoint: &mut |record| saved = output::save(how.store, record),
             is_precise: &analysis::is_precise,
             headlines: &analysis::headlines,

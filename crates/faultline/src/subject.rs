@@ -71,7 +71,7 @@ impl Subject {
         let note = |identity: Identity| drop(made.entry.as_mut().map(|entry| entry.created(identity)));
         let fixture = fixture::Fixture::make(folder, name, bytes, seed, interrupted, note, |written| {
             let what = format!("writing a test file of {} in {}", schema::Bytes(bytes), path.display());
-            line.show(&what, written as f64 / bytes as f64, None);
+            line.show(&what, written as f64 / bytes as f64);
         });
         let fixture = match fixture {
             Err(_) if interrupted.load(Ordering::Relaxed) => {

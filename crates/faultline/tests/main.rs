@@ -38,6 +38,7 @@ mod studies;
 mod suggestion;
 mod support;
 mod sweep;
+mod terminal;
 mod tidy;
 mod together;
 mod workers;

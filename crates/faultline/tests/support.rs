@@ -246,11 +246,17 @@ impl Output {
 pub struct Running {
     child: Child,
     stdout: JoinHandle<String>,
+    /// Empty where it was sent elsewhere.
     stderr: JoinHandle<String>,
 }
 
 impl Running {
-    pub fn new(mut command: Command) -> Running {
+    pub fn new(command: Command) -> Running {
+        Running::with_stderr(command, Stdio::piped())
+    }
+
+    /// One whose stderr goes elsewhere.
+    pub fn with_stderr(mut command: Command, stderr: Stdio) -> Running {
         // What a shell starts in the background ignores Ctrl-C, and so would these commands before they listen for it.
         let heed_signals = || {
             // SAFETY: signal(2) is async-signal-safe and touches no memory of this process.
@@ -259,9 +265,9 @@ impl Running {
         };
         // SAFETY: the closure makes one async-signal-safe call.
         unsafe { command.pre_exec(heed_signals) };
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stdout = collect(child.stdout.take().unwrap());
-        let stderr = collect(child.stderr.take().unwrap());
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let stdout = collect(child.stdout.take());
+        let stderr = collect(child.stderr.take());
         Running { child, stdout, stderr }
     }
 
@@ -307,10 +313,10 @@ impl Running {
     }
 }
 
-fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
+fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
+        stream.map(|mut it| it.read_to_end(&mut bytes).unwrap());
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }

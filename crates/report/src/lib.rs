@@ -37,7 +37,7 @@ pub use html::{across_html, html, picture};
 pub use inspection::{inspection, inspection_json};
 pub use layout::{
     number::{bytes, count, duration, seconds, speedup, throughput},
-    text::visible,
+    text::{visible, width},
 };
 pub use ledger::{claims, claims_json};
 pub use listing::listing;
@@ -46,7 +46,7 @@ pub use outlook::outlook;
 pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
 pub use shell::command_line;
-pub use terminal::terminal;
+pub use terminal::{so_far, terminal};
 
 /// How a text for a terminal, or for a pipe, is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

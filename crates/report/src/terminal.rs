@@ -74,6 +74,18 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     page.finish()
 }
 
+/// The answers of a run that goes on, as far as it has come: the matrix, and what its signs mean. Absent where a run has no
+/// matrix, or nothing for it yet.
+pub fn so_far(record: &Record, findings: &Findings, style: Style) -> Option<[String; 2]> {
+    let mut answer = answer::of_run(record, findings)?;
+    answer.keep_measured(record);
+    let matrix = answer.matrix().filter(|_| answer.starts.iter().any(|it| it.fields.iter().any(Option::is_some)))?;
+    let (mut table, mut legend) = (Page::new(style), Page::new(style));
+    table.table(0, &matrix);
+    legend.paragraph(0, Paint::Quiet, &answer.legend());
+    Some([table, legend].map(Page::finish))
+}
+
 fn notices(page: &mut Page, record: &Record, findings: &Findings) {
     let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
     let undecided = summary::undecided(record, findings);

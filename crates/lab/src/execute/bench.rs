@@ -9,7 +9,7 @@ use std::{
 use schema::{Condition, Consume, Fill, Record, Span, timeline::Passing};
 use sys::guard::Guard;
 
-use super::{Settings, clock::Clock, filled::Filled};
+use super::{Hooks, Settings, clock::Clock, filled::Filled};
 use crate::{cgroups::Cgroups, target::Target};
 
 /// Everything that passes need, and the record they go into.
@@ -87,6 +87,11 @@ impl Draw {
 }
 
 impl Bench<'_> {
+    /// What is done next.
+    pub(super) fn show(&self, what: String, hooks: &mut Hooks) {
+        (hooks.progress)(&self.clock.progress(what), &self.record);
+    }
+
     pub fn is_interrupted(&self) -> bool {
         self.stop.is_requested()
     }

@@ -66,8 +66,9 @@ impl Clock {
     }
 
     pub(super) fn progress(&self, what: String) -> Progress {
-        let share = self.started.elapsed().as_secs_f64() / self.budget.as_secs_f64();
-        Progress { what, share: share.min(1.0), left: self.budget.saturating_sub(self.started.elapsed()) }
+        let spent = self.started.elapsed();
+        let share = spent.as_secs_f64() / self.budget.as_secs_f64();
+        Progress { what, share: share.min(1.0), left: self.binds.then(|| self.budget.saturating_sub(spent)) }
     }
 }
 

@@ -28,7 +28,7 @@ impl Bench<'_> {
             if self.is_interrupted() || self.clock.is_over() {
                 return;
             }
-            (hooks.progress)(&self.clock.progress(format!("observing how {} reads its files", arm.short_name())));
+            self.show(format!("observing how {} reads its files", arm.short_name()), hooks);
             self.draw.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch), self.target);

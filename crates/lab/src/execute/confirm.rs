@@ -48,7 +48,7 @@ impl Bench<'_> {
                     break;
                 }
                 let label = self.record.conditions[confirmation.condition].label();
-                (hooks.progress)(&self.clock.progress(format!("at the size of the job: {label}")));
+                self.show(format!("at the size of the job: {label}"), hooks);
                 self.draw.round = ROUND + pair;
                 self.confirm_once(&mut confirmation, pair % 2 == 1);
             }

@@ -44,7 +44,7 @@ impl Bench<'_> {
             }
             let arm = self.record.cells[cell].arm.clone();
             let condition = self.condition_of(cell);
-            (hooks.progress)(&self.clock.progress(format!("counting {arm}, {}", condition.label())));
+            self.show(format!("counting {arm}, {}", condition.label()), hooks);
             let mut counting = Counting::with(&kit);
             let pass = self.counted_pass(&arm, &condition, &mut counting);
             match (pass, counting.counted()) {

@@ -43,7 +43,8 @@ pub const INTERRUPTED: &str = "interrupted";
 /// Callbacks during a run.
 pub struct Hooks<'a> {
     pub interrupted: &'a AtomicBool,
-    pub progress: &'a mut dyn FnMut(&Progress),
+    /// Called between passes only, with everything that was measured so far.
+    pub progress: &'a mut dyn FnMut(&Progress, &Record),
     /// A good moment to save what there is.
     pub checkpoint: &'a mut dyn FnMut(&Record),
     /// Whether a cell's comparison with its baseline is precise enough; asked of the analysis, after every round.
@@ -59,9 +60,10 @@ pub type Headlines = dyn Fn(&Record, &[usize]) -> Vec<[usize; 2]>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     pub what: String,
-    /// Of the whole run, 0 to 1.
+    /// Of the budget, 0 to 1.
     pub share: f64,
-    pub left: Duration,
+    /// At most; absent where no budget ends the run.
+    pub left: Option<Duration>,
 }
 
 /// What to run.
@@ -117,7 +119,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         }
         Some((per_second, sampler.ok()?))
     });
-    (hooks.progress)(&Progress { what: "the device's ceiling".into(), share: 0.0, left: settings.budget });
+    bench.show("the device's ceiling".into(), hooks);
     bench.record.ceiling = ceiling::measure(&mut bench);
 
     let range_limit = record::range_limit(&bench.record, experiment, settings.budget);

@@ -99,7 +99,7 @@ impl Bench<'_> {
         // first trial says why.
         let first = self.record.conditions[conditions[0]].clone();
         if let Some(fill) = first.fill().filter(|_| !first.workload.writes()) {
-            (hooks.progress)(&self.clock.progress(format!("filling the page cache: {fill}")));
+            self.show(format!("filling the page cache: {fill}"), hooks);
             let _ = self.fill(fill, &first);
         }
         let whole = self.time_for(stage);
@@ -119,7 +119,7 @@ impl Bench<'_> {
                 continue;
             }
             let label = self.record.conditions[condition].label();
-            (hooks.progress)(&self.clock.progress(format!("trying {label}")));
+            self.show(format!("trying {label}"), hooks);
             trials.insert(condition, self.try_out(condition, &mut failures));
         }
         // What is left out leaves its time to the others: so first all that is slow, then the sizes of what stays.
@@ -304,7 +304,7 @@ impl Bench<'_> {
     /// Goes on with a calibration, if there is one.
     fn calibrate(&mut self, hooks: &mut Hooks, go_on: &dyn Fn(&mut Self, &mut Calibration)) {
         if let Some(mut calibration) = self.record.calibration.value().cloned() {
-            (hooks.progress)(&self.clock.progress("calibrating the costs of calls, faults and copies".into()));
+            self.show("calibrating the costs of calls, faults and copies".into(), hooks);
             calibrate::forget(&mut calibration, &std::mem::take(&mut self.changed));
             go_on(self, &mut calibration);
             self.record.calibration = Reading::Value(calibration);
@@ -516,9 +516,10 @@ impl Bench<'_> {
                     self.end_rounds(&active, RoundsEnd::Budget);
                     return;
                 }
-                let label = self.record.conditions[self.record.cells[cell].condition].label();
-                let what = format!("{}: round {} of {label}", slot.stage.name(), round + 1);
-                (hooks.progress)(&self.clock.progress(what));
+                let entry = &self.record.cells[cell];
+                let (arm, label) = (entry.arm.short_name(), self.record.conditions[entry.condition].label());
+                let of = self.settings.rounds.map_or_else(String::new, |all| format!(" of {all}"));
+                self.show(format!("{arm}, {label}, round {}{of}", round + 1), hooks);
                 let end = slot.moving.get(&self.record.cells[cell].condition).copied();
                 self.sample(cell, round, end);
             }

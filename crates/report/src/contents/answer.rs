@@ -1,6 +1,8 @@
 //! What a person reads in ten seconds: from each start of the file which arm to take, what to take when in doubt, the
 //! answers as a matrix, what the differences come from, and how far to trust all that. The rest is one command away.
 
+use std::collections::BTreeSet;
+
 use schema::{
     Bytes, Condition, ConditionId, Fill, Findings, Labels, Record, State, Workload,
     answer::{Choice, MainCause},
@@ -432,6 +434,16 @@ pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> Str
 }
 
 impl Answer {
+    /// Leaves out what has no pass yet, and the number of reads, which changes nothing while a run goes on.
+    pub(crate) fn keep_measured(&mut self, record: &Record) {
+        let measured: BTreeSet<usize> =
+            record.samples.iter().filter_map(|it| record.cells.get(it.cell)).map(|it| it.condition).collect();
+        for field in self.starts.iter_mut().flat_map(|it| &mut it.fields) {
+            field.take_if(|it| !measured.contains(&it.condition));
+        }
+        self.reads = None;
+    }
+
     /// Absent where a sentence says all of it.
     pub(crate) fn matrix(&self) -> Option<Table> {
         if self.columns.len() < 2 && self.starts.len() < 2 {

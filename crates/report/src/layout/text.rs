@@ -54,8 +54,8 @@ pub(crate) fn shortened(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}… ({left_out} characters left out) …{}", &text[..head_end], &text[tail_start..]))
 }
 
-/// Columns that a text takes.
-pub(crate) fn width(text: &str) -> usize {
+/// Columns that a text takes on a terminal.
+pub fn width(text: &str) -> usize {
     text.width()
 }
 
