@@ -1,20 +1,24 @@
 //! The command line. Values are checked here; nothing is executed.
 
-use std::{path::PathBuf, time::Duration};
+use std::{error::Error, ffi::OsStr, marker::PhantomData, path::PathBuf, str::FromStr, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use schema::{Arm, Bytes, Consume, Fill, State, Workload};
+use clap::{
+    Arg, Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+};
+use clap_complete::Shell;
+use schema::{Arm, Bytes, Consume, Fill, State, Workload, builtin, runtime};
 
 /// mmap or read? Measures both on your machine, explains the difference by what was counted, checks published claims.
 #[derive(Parser)]
-#[command(version, propagate_version = true, max_term_width = 100, after_help = AFTER)]
+#[command(version, propagate_version = true, max_term_width = 100, after_help = format!("Exit codes: {EXIT_CODES}"))]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
 
-const AFTER: &str = "\
-Exit codes: 0 answered, 1 failed, 2 usage, 3 nothing decided, 4 a requested arm is unavailable,
+pub const EXIT_CODES: &str = "\
+0 answered, 1 failed, 2 usage, 3 nothing decided, 4 a requested arm is unavailable,
 5 a threshold was breached, 130 interrupted (what was measured is kept).";
 
 #[derive(Subcommand)]
@@ -47,6 +51,10 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Remove what a killed run left behind, and compiled workers of other versions
     Clean(CleanArgs),
+    /// Print what a shell needs to complete command lines: source <(faultline completions bash)
+    Completions(CompletionsArgs),
+    /// Print a manual page, or write all of them to a folder: faultline man run | man -l -
+    Man(ManArgs),
     /// Measure for a controller (uses the worker protocol on stdin and stdout)
     #[command(hide = true)]
     Worker,
@@ -82,19 +90,19 @@ pub struct RunArgs {
     /// A built-in experiment (see `faultline list experiments`) or a TOML file
     #[arg(short, long, default_value = "survey", value_name = "NAME|FILE")]
     pub experiment: String,
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Measure only these states, with the usual fill or with those of --fill", State::ALL))]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Measure only these states, with the usual fill or with those of --fill", State::ALL), value_parser = states(), hide_possible_values = true)]
     pub state: Vec<State>,
-    #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills())]
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Vec<Fill>,
     /// Measure only these arms; the first is the baseline: read, mmap+sequential, uring+queue_depth=64 …
-    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", value_parser = arms(), hide_possible_values = true)]
     pub method: Vec<Arm>,
     /// Only these runtimes
     #[arg(long, value_delimiter = ',', value_name = "RUNTIME,…", value_parser = schema::runtime::names())]
     pub runtime: Vec<String>,
-    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,…", help = one_of("Only these workloads", Workload::of_experiments()))]
+    #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,…", help = one_of("Only these workloads", Workload::of_experiments()), value_parser = workloads(), hide_possible_values = true)]
     pub workload: Vec<Workload>,
-    #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL))]
+    #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL), value_parser = consumes(), hide_possible_values = true)]
     pub consume: Vec<Consume>,
     /// Block sizes, such as 64B,4KiB,1MiB
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
@@ -141,7 +149,7 @@ pub struct RunArgs {
 #[derive(Args)]
 pub struct ReproduceArgs {
     /// Studies by name, or `all`; without any, they are listed
-    #[arg(value_name = "STUDY")]
+    #[arg(value_name = "STUDY", value_parser = studies(), hide_possible_values = true)]
     pub studies: Vec<String>,
     /// Folder in which each study creates its test file, removed afterwards
     #[arg(long, default_value = ".", value_name = "FOLDER")]
@@ -149,9 +157,9 @@ pub struct ReproduceArgs {
     /// Use the published sizes, which take more time and space
     #[arg(long)]
     pub full: bool,
-    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL))]
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", help = one_of("Only these states", State::ALL), value_parser = states(), hide_possible_values = true)]
     pub state: Vec<State>,
-    #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills())]
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Vec<Fill>,
     /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -197,7 +205,7 @@ pub struct AbArgs {
     /// Cache state of these files when a command starts: cold, cached, limited, as-is
     #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = state_of_a_file)]
     pub state: Vec<State>,
-    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills())]
+    #[arg(long, value_delimiter = ',', value_name = "FILL,…", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Vec<Fill>,
     /// Name of a command in reports; given once for each command, in order (--name grep --name cat)
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
@@ -301,7 +309,7 @@ pub struct PredictArgs {
     /// State of the pages before the reads: cached or mapped, as far as they fit into memory, or cold
     #[arg(long, default_value = "cached")]
     pub state: State,
-    #[arg(long, value_name = "FILL", default_value = "sequential", help = fills())]
+    #[arg(long, value_name = "FILL", default_value = "sequential", help = fills(), value_parser = filled(), hide_possible_values = true)]
     pub fill: Fill,
     /// What happens to each byte: sum or touch
     #[arg(long, default_value = "sum")]
@@ -310,7 +318,7 @@ pub struct PredictArgs {
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: u32,
     /// Arms to predict
-    #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random")]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", default_value = "pread,mmap,mmap+random", value_parser = arms(), hide_possible_values = true)]
     pub method: Vec<Arm>,
     /// Saved run whose unit costs are used [default: of the machine's newest 50 runs, the one that fits the question
     /// best]
@@ -473,6 +481,78 @@ pub struct CleanArgs {
     /// Only list what would be removed
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct CompletionsArgs {
+    /// Whose completions: bash, elvish, fish, powershell, zsh
+    #[arg(hide_possible_values = true)]
+    pub shell: Shell,
+}
+
+#[derive(Args)]
+pub struct ManArgs {
+    /// A command, for its own page [default: the page of faultline]
+    pub command: Option<String>,
+    /// Write the pages of all commands to this folder instead
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    pub dir: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(long, requires = "dir")]
+    pub force: bool,
+}
+
+/// A value that is parsed as everywhere else. Completions offer the words.
+#[derive(Clone)]
+struct Words<T> {
+    words: Vec<PossibleValue>,
+    parsed: PhantomData<fn() -> T>,
+}
+
+/// Each word with what it means.
+fn words<T>(all: impl IntoIterator<Item = (impl ToString, &'static str)>) -> Words<T> {
+    let word = |(word, about): (_, &'static str)| PossibleValue::new(ToString::to_string(&word)).help(about);
+    Words { words: all.into_iter().map(word).collect(), parsed: PhantomData }
+}
+
+impl<T> TypedValueParser for Words<T>
+where
+    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
+{
+    type Value = T;
+
+    fn parse_ref(&self, command: &clap::Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        T::from_str.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.words.iter().cloned()))
+    }
+}
+
+fn states() -> Words<State> {
+    words(State::ALL.iter().map(|it| (it, it.about())))
+}
+
+fn workloads() -> Words<Workload> {
+    words(Workload::of_experiments().map(|it| (it, it.about())))
+}
+
+fn consumes() -> Words<Consume> {
+    words(Consume::ALL.iter().map(|it| (it, it.about())))
+}
+
+/// Those without a size: a completion cannot know which.
+fn filled() -> Words<Fill> {
+    words(Fill::all().filter(|(word, _)| word.parse::<Fill>().is_ok()))
+}
+
+fn arms() -> Words<Arm> {
+    words(runtime::RUNTIMES.iter().flat_map(|it| it.methods.iter().map(|method| (it.short(method.name), method.about))))
+}
+
+fn studies() -> Words<String> {
+    words(builtin::STUDIES.iter().map(|(name, _)| (*name, "a published comparison")).chain([("all", "every study")]))
 }
 
 /// Help text that lists all values.

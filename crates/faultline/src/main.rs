@@ -43,6 +43,8 @@ fn main() -> std::process::ExitCode {
         Command::List(args) => command::list::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Clean(args) => command::clean::run(&args),
+        Command::Completions(args) => command::completions::run(&args),
+        Command::Man(args) => command::man::run(&args),
         Command::Worker => return command::worker::run(),
     };
     exit::code(result)

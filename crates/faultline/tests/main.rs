@@ -28,6 +28,7 @@ mod jvm;
 mod killed;
 mod limited;
 mod limits;
+mod manual;
 mod observing;
 mod outputs;
 mod predict;

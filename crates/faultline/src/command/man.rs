@@ -1,0 +1,70 @@
+//! `faultline man`: manual pages, from the definitions that command lines are parsed by.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_mangen::{
+    Man,
+    roff::{Roff, roman},
+};
+use schema::units::nearest;
+
+use crate::{
+    cli::{Cli, EXIT_CODES, ManArgs},
+    exit::{Exit, UsageError},
+    output,
+};
+
+pub fn run(args: &ManArgs) -> Result<Exit> {
+    match &args.dir {
+        Some(folder) => write(folder, args.force)?,
+        None => output::print(&page(&named(args.command.as_deref())?)?)?,
+    }
+    Ok(Exit::Answered)
+}
+
+/// `faultline`, with all that a command has from it.
+fn all() -> clap::Command {
+    let mut all = Cli::command().after_help(clap::builder::Resettable::Reset).disable_help_subcommand(true);
+    all.build();
+    all
+}
+
+fn visible(all: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    all.get_subcommands().filter(|it| !it.is_hide_set())
+}
+
+fn named(name: Option<&str>) -> Result<clap::Command> {
+    let all = all();
+    let Some(name) = name else { return Ok(all) };
+    if let Some(found) = visible(&all).find(|it| it.get_name() == name) {
+        return Ok(found.clone());
+    }
+    let names: Vec<&str> = visible(&all).map(clap::Command::get_name).collect();
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    Err(UsageError(format!("there is no command {name:?}; {hint}")).into())
+}
+
+fn write(folder: &Path, force: bool) -> Result<()> {
+    let all = all();
+    let pages: Vec<_> = std::iter::once(&all)
+        .chain(visible(&all))
+        .map(|it| (folder.join(Man::new(it.clone()).get_filename()), it))
+        .collect();
+    // All of them, or none.
+    let documents: Vec<_> = pages.iter().map(|(path, _)| ("--dir", Some(path.as_path()))).collect();
+    output::check(&documents, force)?;
+    pages.iter().try_for_each(|(path, command)| output::write(path, &page(command)?, force))
+}
+
+fn page(command: &clap::Command) -> Result<String> {
+    let mut page = Vec::new();
+    let source = format!("faultline {}", command.get_version().unwrap_or_default());
+    Man::new(command.clone()).source(source).render(&mut page)?;
+    Roff::new().control("SH", ["EXIT STATUS"]).text([roman(EXIT_CODES)]).to_writer(&mut page)?;
+    Ok(String::from_utf8(page)?)
+}
