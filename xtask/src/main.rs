@@ -1,7 +1,9 @@
-//! What developers and CI run: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fault`, `cargo xtask miri`.
+//! What developers and CI run: `cargo xtask test`, `cargo xtask bench`, `cargo xtask fault`, `cargo xtask miri`,
+//! `cargo xtask dist`.
 
 #![allow(unreachable_pub, reason = "a binary has no outside to hide from")]
 
+mod dist;
 mod fault;
 mod test;
 
@@ -14,6 +16,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("bench") => bench(),
         Some("miri") => miri(),
+        Some("dist") => dist::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("fault") => fault::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
             eprintln!("usage: cargo xtask test    format, clippy, unit and integration tests, a smoke run");
@@ -35,6 +38,9 @@ fn main() -> ExitCode {
             );
             eprintln!(
                 "       cargo xtask fault [kill|sweep|full|hang|together|fuzz] [N] [--other FILE]  kills the tool, has its\n             system calls fail, fills its disk, stops its processes, runs many at once, breaks its input"
+            );
+            eprintln!(
+                "       cargo xtask dist [TARGET…]  archives for a release: static executables, completions, manual pages,\n             licences, checksums"
             );
             return ExitCode::from(2);
         }
