@@ -35,7 +35,7 @@ pub(crate) fn table(tool: &Path, folder: &Path, sizes: &[u64]) -> Result<String>
         compile(Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(program).arg(source))?;
     }
     let copy = folder.join("truth-copy");
-    let mut programs = Programs { fill: fill.0, truth: truth.0, copy, found: None, filled: None };
+    let mut programs = Programs { fill: fill.0, truth: truth.0, copy, found: None, filled: None, seed: 1000 };
     let mut page = format!(
         "## What is shown against programs of their own\n\n\
          Each decided comparison whose two arms `xtask/bench/truth.c` has, and the same by that program: whole files, \
@@ -174,6 +174,9 @@ struct Programs {
     found: Option<&'static str>,
     /// What the file lies in memory as.
     filled: Option<Fill>,
+    /// Of the offsets of the next pass. Blocks of all sizes would come to the same places by one seed, and what one
+    /// comparison read, with its folios, would be in the CPU caches for the next one.
+    seed: u64,
 }
 
 impl Programs {
@@ -181,11 +184,7 @@ impl Programs {
     fn ratio(&mut self, file: &Path, condition: &Condition, ops: u64, [baseline, arm]: [&Arm; 2]) -> Result<[f64; 3]> {
         let mut ratios = Vec::new();
         for pair in 0..PAIRS {
-            // Offsets of its own for each pass: those of the one before would be in the CPU caches.
-            let mut one = |arm: &Arm| {
-                let seed = 1000 + 2 * pair as u64 + u64::from(arm == baseline);
-                self.pass(file, condition, arm, ops, seed)
-            };
+            let mut one = |arm: &Arm| self.pass(file, condition, arm, ops);
             let (first, second) = match pair % 2 {
                 0 => (one(baseline)?, one(arm)?),
                 _ => {
@@ -203,7 +202,8 @@ impl Programs {
     }
 
     /// Nanoseconds of one pass.
-    fn pass(&mut self, file: &Path, condition: &Condition, arm: &Arm, ops: u64, seed: u64) -> Result<f64> {
+    fn pass(&mut self, file: &Path, condition: &Condition, arm: &Arm, ops: u64) -> Result<f64> {
+        self.seed += 1;
         let how = self.how(condition)?;
         if condition.fill().is_none() || self.filled != condition.fill() {
             self.make(file, &how)?;
@@ -212,7 +212,7 @@ impl Programs {
         let workload = if condition.workload == Workload::Scan { "scan" } else { "random" };
         let mut program = Command::new(&self.truth);
         program.arg(self.made(file, &how)).arg(method(arm).context("the program has the arm")?).arg(workload);
-        program.args([condition.block_bytes, ops, seed].map(|it| it.to_string()));
+        program.args([condition.block_bytes, ops, self.seed].map(|it| it.to_string()));
         if condition.state.is_held() {
             program.arg("held");
         }
