@@ -17,7 +17,8 @@ fn main() {
     let cells = &costs.predictions.cells;
     for it in &findings.comparisons {
         let share = it.explained_share.map_or("     –".into(), |it| format!("{:5.0} %", it * 100.0));
-        println!("{share} {} {}: {}", it.condition.label(), it.arm, it.explanation.as_deref().unwrap_or_default());
+        let explanation = it.explanation.as_ref().map(report::words::explanation).unwrap_or_default();
+        println!("{share} {} {}: {explanation}", it.condition.label(), it.arm);
     }
     for it in cells {
         let (arm, label) = (&it.arm, it.condition.label());

@@ -82,40 +82,6 @@ pub(crate) fn digits(number: f64) -> String {
     }
 }
 
-/// Two digits or three: `81 ms`, `4.1 µs`.
-pub(crate) fn time(ns: f64) -> String {
-    let (value, unit) = in_unit(ns);
-    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
-}
-
-fn in_unit(ns: f64) -> (f64, &'static str) {
-    match ns {
-        ..1e3 => (ns, "ns"),
-        ..1e6 => (ns / 1e3, "µs"),
-        ..1e9 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
-    }
-}
-
-/// `1,024 reads × 45.9 µs = 47 ms`: what is shown as the product is the product of the two numbers that are shown.
-pub(crate) fn product(count: f64, what: &str, unit_ns: f64) -> String {
-    let count = count.round().max(1.0);
-    let unit = rounded(unit_ns);
-    format!("{} {what} × {} = {}", thousands(count as u64), precise_time(unit), time(count * unit))
-}
-
-/// To three digits.
-fn rounded(number: f64) -> f64 {
-    if number > 0.0 && number.is_finite() { format!("{number:.2e}").parse().unwrap_or(number) } else { number }
-}
-
-/// A rounded time with all of its digits: `45.9 µs`, `0.00412 ns`.
-fn precise_time(ns: f64) -> String {
-    let (value, unit) = in_unit(ns);
-    // Dividing moves the last bit; what is shown has three digits.
-    format!("{} {unit}", rounded(value))
-}
-
 /// `71 %`, `0.4 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -146,24 +112,6 @@ mod tests {
             assert_eq!(digits(number), shown);
         }
         assert!(digits(1e-300).parse::<f64>().is_ok());
-    }
-
-    #[test]
-    fn a_product_that_is_shown_comes_out() {
-        let number = |text: &str| text.replace(',', "").parse::<f64>().unwrap();
-        let ns = |text: &str| {
-            let (value, unit) = text.split_once(' ').unwrap();
-            let scale = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)].iter().find(|it| it.0 == unit).unwrap().1;
-            (number(value) * scale, if value.contains('.') { 0.05 * scale } else { 0.5 * scale })
-        };
-        for (count, unit_ns) in [(1024.0, 45_949.0), (3.4, 0.0123), (2.0, 999.96), (262_144.0, 309.9), (16.0, 9.949e8)]
-        {
-            let text = product(count, "reads", unit_ns);
-            let (shown, total) = text.split_once(" = ").unwrap();
-            let (counted, unit) = shown.split_once(" reads × ").unwrap();
-            let ((total, half_a_digit), (unit, _)) = (ns(total), ns(unit));
-            assert!((number(counted) * unit - total).abs() <= half_a_digit * 1.000_001, "{text}");
-        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod contents;
 mod csv;
 mod html;
 mod inspection;
+mod json;
 mod layout;
 mod ledger;
 mod listing;
@@ -23,18 +24,14 @@ mod plan;
 mod saved;
 mod shell;
 mod terminal;
-
-use schema::{Findings, Record, SCHEMA_VERSION, across::RunComparison, findings::Document};
+pub mod words;
 
 pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked, gate_not_judged};
-pub use contents::{
-    claim::variant,
-    costs::{forecast, forecast_json},
-    study::studies,
-};
+pub use contents::{claim::variant, costs::forecast, study::studies};
 pub use csv::csv;
 pub use html::{across_html, html, picture};
 pub use inspection::{inspection, inspection_json};
+pub use json::{forecast_json, json};
 pub use layout::{
     number::{bytes, count, duration, seconds, speedup, throughput},
     text::{visible, width},
@@ -63,17 +60,4 @@ impl Default for Style {
     fn default() -> Style {
         Style { width: 100, colour: false, details: true }
     }
-}
-
-/// One JSON document, as docs/FORMATS.md describes it, and a line feed.
-pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>) -> String {
-    let document = Document {
-        schema_version: SCHEMA_VERSION,
-        record: record.clone(),
-        findings: findings.clone(),
-        across: across.cloned(),
-    };
-    let mut text = serde_json::to_string_pretty(&document).expect("maps have string keys and nothing else can fail");
-    text.push('\n');
-    text
 }

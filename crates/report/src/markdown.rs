@@ -50,7 +50,7 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         a_table(&mut out, &table);
         out.push('\n');
         for line in says {
-            push(&mut out, format_args!("* {}\n", escape(line)));
+            push(&mut out, format_args!("* {}\n", escape(&line)));
         }
         out.push('\n');
     }

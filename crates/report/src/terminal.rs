@@ -48,7 +48,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         page.section(safepoints::TITLE, safepoints::ABOUT, &table);
         page.blank();
         for line in says {
-            page.bullet(0, line);
+            page.bullet(0, &line);
         }
     }
     if all {

@@ -12,10 +12,12 @@ use report::Style;
 use schema::{
     Findings, Record, Skip, State,
     claims::{LaterRun, Ledger, LedgerEntry},
-    findings::{CommandFinding, Confounder, ConfounderKind, Document, Status, Verdict},
+    explanation::Count,
+    findings::{CommandFinding, Confounder, ConfounderKind, Document, SafepointsSeen, Status, Verdict},
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     record::{Outcome, Reading, RoundsEnd},
+    warning::Warning,
 };
 use serde_json::Value;
 use support::{Run, run, study};
@@ -486,10 +488,11 @@ fn a_text_of_ten_megabytes_is_shortened_everywhere() {
     run.record.target.path = format!("/{long}");
     run.record.partial = Some(long.clone());
     run.record.limits = vec![long.clone()];
-    run.findings.warnings = vec![long.clone()];
-    run.findings.map[0].explanation = Some(long.clone());
+    let explanation = |arm: &str| support::counted([arm, "read"], [Count::Flushes(1.0), Count::Flushes(2.0)]);
+    run.findings.warnings = vec![Warning::Incomplete { partial: long.clone() }];
+    run.findings.map[0].explanation = Some(explanation(&long));
     run.findings.map[1].says = long.clone();
-    run.findings.comparisons[0].explanation = Some(long.clone());
+    run.findings.comparisons[0].explanation = Some(explanation(&long));
     run.findings.cells[0].reason = Some(long.clone());
     run.record.cells[5].skipped = Some(long.clone().into());
     run.record.samples[0].outcome = Outcome::Failed { reason: long };
@@ -753,6 +756,36 @@ fn the_json_document_reads_back_as_what_it_was() {
     assert!(text.ends_with("}\n"));
 }
 
+/// How many names in it end in `_data`; each must have its words beside it.
+fn data_with_words(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let data = fields.iter().filter_map(|(name, data)| Some((name.strip_suffix("_data")?, data)));
+            for (name, data) in data.clone() {
+                let words = fields.get(name).unwrap_or_else(|| panic!("{name} is not in {value:#}"));
+                let count = |it: &Value| it.as_array().map(Vec::len);
+                assert!(
+                    words.is_string() || words.is_null() && data.is_null() || count(words) == count(data),
+                    "{words}"
+                );
+            }
+            data.count() + fields.values().map(data_with_words).sum::<usize>()
+        }
+        Value::Array(values) => values.iter().map(data_with_words).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn the_json_document_has_words_beside_the_data_of_every_sentence() {
+    for run in [run(), study()] {
+        let text = report::json(&run.record, &run.findings, None);
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert!(data_with_words(&document) > 1, "{document:#}");
+        assert!(document["findings"]["crossovers"][0]["statement"].as_str().unwrap().contains("is faster up to"));
+    }
+}
+
 fn plan_of(title: &str) -> PlannedRun {
     let run = run();
     let cell = |arm: &str, skipped: Option<Skip>| PlannedCell {
@@ -860,16 +893,26 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
             cell(&condition, "mapped", 523.0, Some(0.98)),
             cell(&slow, "mapped<b>", 9000.0, None),
         ],
-        says: vec!["What it means: a thread in a page fault <waits>".into()],
+        seen: vec![SafepointsSeen {
+            label: "scan <waits>".into(),
+            calls: vec![],
+            faults: vec![],
+            max_call_ns: 1e5,
+            max_fault_ns: 1e6,
+            held_up: true,
+        }],
+        apart: 3.0,
     }));
     check_widths(&run);
     let terminal = overview(&run);
-    for words in ["Safepoints\n", "1,234", "700 ns", "5.23 ms", "98 %", "- What it means: a thread", "at 40 MB/s"] {
+    for words in
+        ["Safepoints\n", "1,234", "700 ns", "5.23 ms", "98 %", "- What it means (scan <waits>): a thread", "at 40 MB/s"]
+    {
         assert!(terminal.contains(words), "{words:?} is not in\n{terminal}");
     }
     let page = report::html(&run.record, &run.findings);
     assert!(
-        page.contains("id=\"safepoints\"") && page.contains("mapped&lt;b&gt;") && page.contains("fault &lt;waits&gt;")
+        page.contains("id=\"safepoints\"") && page.contains("mapped&lt;b&gt;") && page.contains("scan &lt;waits&gt;")
     );
     let markdown = report::markdown(&run.record, &run.findings);
     assert!(markdown.contains("**Safepoints**") && markdown.contains("1,234"), "{markdown}");
@@ -881,7 +924,9 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
     let mut run = run();
     for it in &mut run.findings.map {
         it.condition.workload = schema::Workload::Command;
-        (it.says, it.explanation) = ("a reason".into(), Some("a long one ".repeat(9)));
+        let counts = [Count::Flushes(1.0), Count::Flushes(2.0)];
+        (it.says, it.explanation) =
+            ("a reason".into(), Some(support::counted([&"a long one ".repeat(9), "read"], counts)));
     }
     judge(&mut run, Verdict::Undecided);
     let style = Style { width: 80, colour: false, details: false };

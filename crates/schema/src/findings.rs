@@ -6,19 +6,25 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Arm, CellId, Condition, ConditionId, Fill, Record,
     across::RunComparison,
+    caution::Caution,
+    explanation::Explanation,
     reading::Value,
     record::{FolioOrder, Reading},
     unit_cost::Costs,
+    warning::{ForkGroups, Warning},
 };
 
-pub use crate::estimate::{AnswerOf, Estimate, Verdict};
+pub use crate::{
+    estimate::{AnswerOf, Estimate, Verdict},
+    noise::{NoiseFloor, StateNoise},
+};
 
-/// What `--json` prints.
+/// What `--json` prints; as it is printed, with words beside the data of its findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Document {
+pub struct Document<F = Findings> {
     pub schema_version: u32,
     pub record: Record,
-    pub findings: Findings,
+    pub findings: F,
     /// Of `rerun`: the run that was made again, against this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<RunComparison>,
@@ -70,7 +76,8 @@ pub struct Findings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within_cpu_cache: Vec<WithinCpuCache>,
     /// Warnings about the whole run, to be read before its results.
-    pub warnings: Vec<String>,
+    #[serde(rename = "warnings_data", default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// A fill: the folios that it left, and how a mapping fares on them.
@@ -337,10 +344,12 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why not comparable or undecided.
     pub reason: Option<String>,
-    pub warnings: Vec<String>,
-    /// The mechanism, one sentence with its numbers.
-    #[serde(rename = "because")]
-    pub explanation: Option<String>,
+    /// What to know of one that stands.
+    #[serde(rename = "warnings_data", default)]
+    pub warnings: Vec<Caution>,
+    /// The mechanism, by its counts.
+    #[serde(rename = "because_data")]
+    pub explanation: Option<Explanation>,
     /// Of the measured difference, by counted causes at calibrated cost; null where not accounted.
     pub explained_share: Option<f64>,
     /// Which passes `speedup` and `verdict` are of.
@@ -407,7 +416,8 @@ pub struct ForkSplit {
     pub factor: f64,
     /// The slow ones were also slow over the warm-up file, so the cause is how they were compiled.
     pub in_code: bool,
-    pub says: String,
+    #[serde(rename = "says_data")]
+    pub says: ForkGroups,
 }
 
 /// One process of a cell.
@@ -424,8 +434,33 @@ pub struct Fork {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Safepoints {
     pub cells: Vec<SafepointFinding>,
-    /// What was seen, condition by condition, and then what it means.
-    pub says: Vec<String>,
+    /// Conditions with arms of both kinds.
+    #[serde(default)]
+    pub seen: Vec<SafepointsSeen>,
+    /// From how many times the delay of calls on that of a mapping is called a difference.
+    #[serde(default)]
+    pub apart: f64,
+}
+
+/// Arms that read by system calls beside arms that read through a mapping, under one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SafepointsSeen {
+    /// Of the condition.
+    pub label: String,
+    pub calls: Vec<SafepointDelay>,
+    pub faults: Vec<SafepointDelay>,
+    /// The longest of all.
+    pub max_call_ns: f64,
+    pub max_fault_ns: f64,
+    /// A mapping delayed safepoints longer than calls did.
+    pub held_up: bool,
+}
+
+/// What 99 of 100 safepoints were reached within, while an arm was reading.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SafepointDelay {
+    pub name: String,
+    pub p99_ns: f64,
 }
 
 /// One arm under one condition.
@@ -455,12 +490,18 @@ pub struct SafepointFinding {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crossover {
     pub arms: [String; 2],
+    /// The same as sentences call them.
+    #[serde(default)]
+    pub names: [String; 2],
     /// The measured points: of each block size, the second arm's cell.
     pub cells: Vec<CellId>,
     pub workload: crate::Workload,
     pub consume: crate::Consume,
     pub state: crate::State,
     pub axis: String,
+    /// By ascending value along the axis.
+    #[serde(default)]
+    pub points: Vec<CurvePoint>,
     /// Whether the faster arm changes within the measured sizes.
     #[serde(default)]
     pub changes: bool,
@@ -470,35 +511,22 @@ pub struct Crossover {
     /// Cells of the points that are answered by passes at the size of the job, where others are not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of_job: Vec<usize>,
-    pub statement: String,
+    /// The points on either side of this change; and how many changes the curve has.
+    #[serde(default)]
+    pub between: Option<[usize; 2]>,
+    #[serde(default)]
+    pub of_curve: usize,
 }
 
-/// What the A/A controls showed: how far apart two measurements of one thing lie.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NoiseFloor {
-    /// Half the width of the middle 95 % of the controls' speedups, as a share (0.02: ±2 %); absent without controls.
-    pub half_width: Option<f64>,
-    /// Controls with an interval.
-    pub pairs: u32,
-    /// Controls whose interval leaves out 1.
-    pub rejected: u32,
-}
-
-/// What the A/A controls of one state showed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StateNoise {
-    pub state: crate::State,
-    #[serde(flatten)]
-    pub floor: NoiseFloor,
-}
-
-impl NoiseFloor {
-    /// `±1.2 %`, the same wherever it is said.
-    pub fn width(&self) -> Option<String> {
-        let percent = 100.0 * self.half_width?;
-        let digits = if percent < 9.95 { 1 } else { 0 };
-        Some(format!("±{percent:.digits$} %"))
-    }
+/// A measured point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Along the axis.
+    pub at: f64,
+    /// Of the second arm against the first.
+    pub verdict: Verdict,
+    /// It is answered by passes at the size of the job.
+    pub of_job: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -533,8 +561,8 @@ pub struct MapLine {
     pub answer_of: AnswerOf,
     /// `mmap+sequential is 1.8x faster than read`: the line in words.
     pub says: String,
-    #[serde(rename = "because")]
-    pub explanation: Option<String>,
+    #[serde(rename = "because_data")]
+    pub explanation: Option<Explanation>,
 }
 
 /// A claim and how it fared.

@@ -328,7 +328,51 @@ pub struct Forecast {
     pub resident_share: f64,
     pub arms: Vec<ForecastArm>,
     /// What the answer rests on, and where it leaves what was measured.
-    pub remarks: Vec<String>,
+    #[serde(rename = "remarks_data", default)]
+    pub remarks: Vec<ForecastRemark>,
+}
+
+/// What to know of a forecast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForecastRemark {
+    /// Memory holds a share of the file, so the others of the random reads come from the device.
+    RandomMisses { memory_bytes: u64, file_bytes: u64, resident_share: f64 },
+    /// The same of repeated scans, which evict each page before it is read again.
+    ScansEvict { memory_bytes: u64, file_bytes: u64, resident_share: f64 },
+    /// The calibration covered less than the file.
+    BeyondCalibration { calibrated_bytes: u64, file_bytes: u64 },
+    /// Unit costs are of one thread.
+    Threads { threads: u32, cpus: u32 },
+    /// The device is assumed to be that of the run.
+    Device { name: String },
+    /// Too few cells show the error of the unit costs: the interval is this factor in each direction.
+    TooFewCells { waits: Waits, factor: f64 },
+    /// The interval spans the errors of so many cells.
+    Interval { cells: usize, waits: Waits, fill: Option<Fill> },
+    /// Nearly all of these errors lie on one side.
+    OneSided(Lean),
+    /// The kernel of the run, and this one.
+    OtherKernel { then: String, now: String },
+}
+
+/// What a pass waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waits {
+    Memory,
+    /// The device, through the page cache.
+    PageCache,
+    /// The device alone, whatever is in memory.
+    Around,
+}
+
+/// What unit costs predict for nearly all cells of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lean {
+    TooShort,
+    TooLong,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

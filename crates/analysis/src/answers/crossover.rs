@@ -10,14 +10,10 @@
 use schema::{
     CellId, Condition, Span,
     experiment::{Compare, Question},
-    findings::{AnswerOf, Crossover, Estimate, Verdict},
+    findings::{AnswerOf, Crossover, CurvePoint, Estimate, Verdict},
 };
 
-use crate::{
-    compare::Compared,
-    measured::Run,
-    words::{list, rough_size, size, thousands},
-};
+use crate::{compare::Compared, measured::Run};
 
 /// Fewer points make no curve.
 const LEAST_POINTS: usize = 3;
@@ -58,33 +54,6 @@ impl Axis {
             Axis::Ops => rest.ops = 0,
         }
         rest
-    }
-
-    fn words(self, value: f64) -> String {
-        match self {
-            Axis::Block => size(value),
-            Axis::Ops => format!("{}{}", thousands(value as u64), self.unit()),
-        }
-    }
-
-    /// Of a value that lies between measured ones.
-    fn rough(self, value: f64) -> String {
-        match self {
-            Axis::Block => rough_size(value),
-            Axis::Ops => {
-                // Two digits.
-                let step = 10f64.powf((value.max(1.0).log10() - 1.0).floor()).max(1.0);
-                thousands(((value / step).round() * step) as u64)
-            }
-        }
-    }
-
-    /// Behind a list of such values.
-    fn unit(self) -> &'static str {
-        match self {
-            Axis::Block => "",
-            Axis::Ops => " blocks",
-        }
     }
 }
 
@@ -161,33 +130,29 @@ impl Curve<'_> {
         let changes = self.changes();
         let of_job: Vec<&Point> = self.points.iter().filter(|it| it.of_job).collect();
         let of_two_sizes = !of_job.is_empty() && of_job.len() < self.points.len();
-        let finding = |at: Option<Estimate>, statement: String| Crossover {
+        let finding = |at: Option<Estimate>, between: Option<[usize; 2]>| Crossover {
             arms: self.key.arms.map(str::to_string),
+            names: self.names.map(str::to_string),
             cells: self.points.iter().map(|it| it.id).collect(),
             workload: self.key.condition.workload,
             consume: self.key.condition.consume,
             state: self.key.condition.state,
             axis: self.axis.name().to_string(),
             changes: !changes.is_empty(),
+            points: self
+                .points
+                .iter()
+                .map(|it| CurvePoint { at: it.at, verdict: it.verdict, of_job: it.of_job })
+                .collect(),
+            between,
+            of_curve: changes.len(),
             at,
             of_job: if of_two_sizes { of_job.iter().map(|it| it.id.cell).collect() } else { Vec::new() },
-            statement: match of_two_sizes {
-                true => format!(
-                    "{statement}; at {} measured at the size of the job, at other sizes by smaller passes",
-                    list(&of_job.iter().map(|it| self.axis.words(it.at)).collect::<Vec<String>>())
-                ),
-                false => statement,
-            },
         };
-        if changes.is_empty() {
-            return vec![finding(None, self.says())];
+        match changes.is_empty() {
+            true => vec![finding(None, None)],
+            false => changes.iter().map(|change| finding(change.at, Some([change.from, change.to]))).collect(),
         }
-        let one_of_several = changes.len() > 1;
-        let several = |statement: String| match one_of_several {
-            true => format!("{statement} (one of {} crossovers)", changes.len()),
-            false => statement,
-        };
-        changes.iter().map(|change| finding(change.at, several(self.says_change(change, one_of_several)))).collect()
     }
 
     /// Neighbouring decided points between which the faster arm changes.
@@ -229,74 +194,6 @@ impl Curve<'_> {
         let first = zeros(&band(low)).first().copied()?.min(median);
         let last = zeros(&band(high)).last().copied()?.max(median);
         Some(Estimate { median: median.exp(), ci_low: first.exp(), ci_high: last.exp() })
-    }
-
-    fn says_change(&self, change: &Change, one_of_several: bool) -> String {
-        let [first, second] = self.names;
-        let (small, large) =
-            if self.points[change.from].verdict == Verdict::Faster { (second, first) } else { (first, second) };
-        let same_side = |points: &[Point], verdict| points.iter().all(|point| point.verdict == verdict);
-        let clean = same_side(&self.points[..=change.from], self.points[change.from].verdict)
-            && same_side(&self.points[change.to..], self.points[change.to].verdict);
-        let [up_to, from] = [change.from, change.to].map(|at| self.axis.words(self.points[at].at));
-        let near = change.at.map_or_else(String::new, |at| {
-            let [median, low, high] = [at.median, at.ci_low, at.ci_high].map(|it| self.axis.rough(it));
-            format!("; they cross near {median} [{low}, {high}]{}", self.axis.unit())
-        });
-        if clean || one_of_several {
-            format!("{small} is faster up to {up_to}, {large} from {from}{near}")
-        } else {
-            format!("{}{near}", self.says())
-        }
-    }
-
-    /// Size by size, neighbours of one verdict together.
-    fn says(&self) -> String {
-        let [first, second] = self.names;
-        let mut runs: Vec<(Verdict, Vec<&Point>)> = Vec::new();
-        for point in &self.points {
-            match runs.last_mut() {
-                Some((verdict, points)) if *verdict == point.verdict => points.push(point),
-                _ => runs.push((point.verdict, vec![point])),
-            }
-        }
-        let span = |points: &[&Point]| match points {
-            [only] => self.axis.words(only.at),
-            _ => format!("{} to {}", self.axis.words(points[0].at), self.axis.words(points[points.len() - 1].at)),
-        };
-        let everywhere = span(&self.points.iter().collect::<Vec<_>>());
-        match runs.as_slice() {
-            [(Verdict::Faster, _)] => format!("{second} is faster than {first} at every size measured ({everywhere})"),
-            [(Verdict::Slower, _)] => format!("{first} is faster than {second} at every size measured ({everywhere})"),
-            [(Verdict::Same, _)] => format!("{first} and {second} are the same at every size measured ({everywhere})"),
-            [(Verdict::NotComparable, _)] => format!("{first} and {second} cannot be compared at any size"),
-            runs if runs.iter().all(|(verdict, _)| !verdict.is_decided()) => {
-                format!("between {first} and {second} no size is decided ({everywhere})")
-            }
-            runs => {
-                let clauses: Vec<String> = runs
-                    .iter()
-                    .enumerate()
-                    .map(|(at, (verdict, points))| {
-                        // The first clause names both.
-                        let what = match verdict {
-                            Verdict::Faster if at == 0 => format!("{second} is faster than {first}"),
-                            Verdict::Slower if at == 0 => format!("{first} is faster than {second}"),
-                            Verdict::Same if at == 0 => format!("{first} and {second} are the same"),
-                            Verdict::Undecided if at == 0 => format!("{first} and {second} are undecided"),
-                            Verdict::NotComparable if at == 0 => format!("{first} and {second} are not comparable"),
-                            Verdict::Faster => format!("{second} is faster"),
-                            Verdict::Slower => format!("{first} is faster"),
-                            Verdict::Same => "they are the same".to_string(),
-                            Verdict::Undecided => "it is undecided".to_string(),
-                            Verdict::NotComparable => "they are not comparable".to_string(),
-                        };
-                        format!("{what} at {}", span(points))
-                    })
-                    .collect();
-                list(&clauses)
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use schema::{
     Condition,
+    explanation::Explanation,
     findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
 };
 
@@ -120,7 +121,7 @@ struct MapAnswer {
     margin: Option<Estimate>,
     verdict: Verdict,
     says: String,
-    explanation: Option<String>,
+    explanation: Option<Explanation>,
     answer_of: AnswerOf,
 }
 

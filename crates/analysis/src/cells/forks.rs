@@ -7,13 +7,16 @@
 
 use std::collections::BTreeMap;
 
-use schema::findings::{Fork, ForkSplit, RuntimeFinding};
+use schema::{
+    caution::Caution,
+    findings::{Fork, ForkSplit, RuntimeFinding},
+    warning::{ForkGroups, Warning},
+};
 
 use crate::{
     measured::{Cell, Pass, Run},
     stats::SortedValues,
     verdict::{direction, side},
-    words::{count, times},
 };
 
 /// The fastest of the last passes over the warm-up file; per block.
@@ -69,17 +72,8 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     if slow.min(forks.len() - slow) < 2 && !in_code {
         return None;
     }
-    let reason = match in_code {
-        true => "; the slow ones were as slow over the warm-up file, so the compiled code differs",
-        false => "; over the warm-up file they did not differ in this way",
-    };
-    let says = format!(
-        "{}, {}: its forks disagree: {slow} of {} took {} as long as the others{reason}",
-        run.name(cell.arm()),
-        run.label(cell),
-        forks.len(),
-        times(factor)
-    );
+    let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell));
+    let says = ForkGroups { arm, label, slow, forks: forks.len(), factor, in_code };
     Some(ForkSplit {
         id: cell.id,
         arm: cell.arm().name.clone(),
@@ -104,7 +98,7 @@ fn gap(times: &[f64]) -> Option<f64> {
 
 /// What a comparison has to say of a split side: a warning, and the reason why it is undecided where the groups would
 /// decide it differently.
-pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Option<String>) {
+pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<Caution>, Option<String>) {
     let mut warnings = Vec::new();
     let mut undecided = None;
     for cell in [baseline, arm] {
@@ -116,7 +110,7 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<String>, Opt
             SortedValues::new(ratios.filter_map(|(a, b)| Some(a.ns_per_op()? / b.ns_per_op()?)).collect())
                 .map(|it| it.median())
         };
-        warnings.push(format!("{}; Runtimes lists both groups", found.says));
+        warnings.push(Caution::ForksDisagree(found.says.clone()));
         if let (Some(fast), Some(slow)) = (in_group(false), in_group(true))
             && side(fast) != side(slow)
         {
@@ -171,12 +165,9 @@ fn of_arm(cells: &[&Cell]) -> RuntimeFinding {
 }
 
 /// What the whole run should say of them.
-pub(crate) fn warning(splits: &[ForkSplit]) -> Option<String> {
+pub(crate) fn warning(splits: &[ForkSplit]) -> Option<Warning> {
     let (first, more) = splits.split_first()?;
-    Some(match more.len() {
-        0 => first.says.clone(),
-        _ => format!("{}; so do those of {}", first.says, count(more.len() as u64, "other cell", "other cells")),
-    })
+    Some(Warning::ForksDisagree { first: first.says.clone(), more: more.len() })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub(crate) mod safepoints;
 use schema::{
     findings::{CellFinding, Status},
     protocol::Tally,
+    reason::Inconsistent,
 };
 
 use crate::{
@@ -61,7 +62,7 @@ fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
     };
     if !cell.passes.is_empty() {
         let mut reasons: Vec<String> = main_reason(&mut lost()).into_iter().collect();
-        reasons.extend(inconsistent_work(cell));
+        reasons.extend(inconsistent_work(cell).as_ref().map(inconsistent));
         reasons.extend(forks::split(run, cell).map(|it| {
             let slow = it.forks.iter().filter(|fork| fork.slow).count();
             format!("its forks disagree: {slow} of {} took {} as long as the others", it.forks.len(), times(it.factor))
@@ -88,17 +89,13 @@ fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
 
 /// Why the passes of one cell were not all the same work: above all, a file that changed meanwhile. Random offsets may
 /// be drawn anew in every round, and with them what they reach and its checksum.
-pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
+pub(crate) fn inconsistent_work(cell: &Cell) -> Option<Inconsistent> {
     let first = cell.passes.first()?.tally;
     let differs = |same: &dyn Fn(&Tally) -> bool| cell.passes.iter().map(|pass| pass.tally).find(|tally| !same(tally));
-    let all = cell.passes.len();
+    let passes = cell.passes.len();
     if let Some(other) = differs(&|tally| tally.bytes == first.bytes && tally.ops == first.ops) {
-        let (a, b) = if other.bytes == first.bytes {
-            (count(first.ops, "block", "blocks"), count(other.ops, "block", "blocks"))
-        } else {
-            (amount(first.bytes), amount(other.bytes))
-        };
-        return Some(format!("its {all} passes were not the same work: one consumed {a}, another {b}"));
+        let (bytes, ops) = ([first.bytes, other.bytes], [first.ops, other.ops]);
+        return Some(Inconsistent::Amounts { passes, bytes, ops });
     }
     let scanned = cell.own.workload.is_ascending();
     if scanned
@@ -107,23 +104,39 @@ pub(crate) fn inconsistent_work(cell: &Cell) -> Option<String> {
         })
         .is_some()
     {
-        return Some(format!("its {all} passes did not all reach the same part of the file"));
+        return Some(Inconsistent::Parts { passes });
     }
     changed_bytes(cell)
 }
 
 /// Why passes of one cell that read the same part did not find the same bytes there: the file was written to between them,
 /// and what any pair of them says is about two files.
-pub(crate) fn changed_bytes(cell: &Cell) -> Option<String> {
+pub(crate) fn changed_bytes(cell: &Cell) -> Option<Inconsistent> {
     let part = |it: &Pass| (it.window_offset, it.tally.ops, it.tally.bytes, it.tally.distinct_bytes);
     let differs = |one: &Tally, other: &Tally| {
-        (one.checksum != other.checksum).then(|| (one.checksum.clone(), other.checksum.clone()))
+        (one.checksum != other.checksum).then(|| [one.checksum.clone(), other.checksum.clone()])
     };
     let changed = |it: &Pass| {
         let first = cell.passes.iter().find(|other| part(other) == part(it))?;
         differs(first.tally, it.tally)
     };
-    let (a, b) = cell.passes.iter().find_map(changed).filter(|_| cell.own.workload.is_ascending())?;
-    let all = cell.passes.len();
-    Some(format!("its {all} passes did not all read the same bytes (checksums {a} and {b})"))
+    let checksums = cell.passes.iter().find_map(changed).filter(|_| cell.own.workload.is_ascending())?;
+    Some(Inconsistent::Bytes { passes: cell.passes.len(), checksums })
+}
+
+/// In words, until reasons are data too.
+pub(crate) fn inconsistent(what: &Inconsistent) -> String {
+    match what {
+        Inconsistent::Amounts { passes, bytes, ops } => {
+            let [a, b] = match bytes[0] == bytes[1] {
+                true => ops.map(|it| count(it, "block", "blocks")),
+                false => bytes.map(amount),
+            };
+            format!("its {passes} passes were not the same work: one consumed {a}, another {b}")
+        }
+        Inconsistent::Parts { passes } => format!("its {passes} passes did not all reach the same part of the file"),
+        Inconsistent::Bytes { passes, checksums: [a, b] } => {
+            format!("its {passes} passes did not all read the same bytes (checksums {a} and {b})")
+        }
+    }
 }

@@ -6,13 +6,12 @@
 
 use schema::{
     ConditionId,
-    findings::{SafepointFinding, Safepoints},
+    findings::{SafepointDelay, SafepointFinding, Safepoints, SafepointsSeen},
 };
 
 use crate::{
     measured::{Cell, Run},
     stats::SortedValues,
-    words::{list, time},
 };
 
 const ASKED: &str = "safepoints";
@@ -43,14 +42,12 @@ pub(crate) fn all(run: &Run) -> Option<Safepoints> {
     let mut conditions: Vec<ConditionId> = cells.iter().map(|it| it.id.condition).collect();
     conditions.sort_unstable();
     conditions.dedup();
-    let mut seen = Summary::default();
-    let sentences = conditions.into_iter().filter_map(|condition| {
+    let seen = conditions.into_iter().filter_map(|condition| {
         let here: Vec<&SafepointFinding> = cells.iter().filter(|it| it.id.condition == condition).collect();
-        seen.of_condition(run.labels.label(condition.condition_index), &here)
+        of_condition(run.labels.label(condition.condition_index), &here)
     });
-    let mut says: Vec<String> = sentences.collect();
-    says.extend(seen.meaning());
-    Some(Safepoints { cells, says })
+    let seen: Vec<SafepointsSeen> = seen.collect();
+    Some(Safepoints { cells, seen, apart: APART })
 }
 
 fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
@@ -80,74 +77,25 @@ fn through_calls(cell: &Cell) -> Option<bool> {
     Some(cell.count("read_call_bytes")? >= bytes / 2.0)
 }
 
-/// What all conditions together showed.
-#[derive(Default)]
-struct Summary {
-    held_up: Vec<String>,
-    alike: Vec<String>,
-}
-
-impl Summary {
-    /// Those that fault beside those that call, in one sentence.
-    fn of_condition(&mut self, label: String, here: &[&SafepointFinding]) -> Option<String> {
-        let of = |calls: bool| -> Vec<&SafepointFinding> {
-            here.iter().filter(|it| it.through_calls == Some(calls)).copied().collect()
-        };
-        let (calling, faulting) = (of(true), of(false));
-        let most = |of: &[&SafepointFinding], value: fn(&SafepointFinding) -> f64| {
-            of.iter().map(|it| value(it)).reduce(f64::max)
-        };
-        let [calls, faults] = [most(&calling, |it| it.p99_ns)?, most(&faulting, |it| it.p99_ns)?];
-        let [longest_call, longest_fault] = [most(&calling, |it| it.max_ns)?, most(&faulting, |it| it.max_ns)?];
-        let each = |of: &[&SafepointFinding]| {
-            list(&of.iter().map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect::<Vec<String>>())
-        };
-        let says = format!(
-            "{label}: 99 of 100 safepoints were reached within {} while a thread read by system calls, and within {} \
-             while it read through a mapping; the longest took {} and {}",
-            each(&calling),
-            each(&faulting),
-            time(longest_call),
-            time(longest_fault),
-        );
-        if faults > APART * calls { &mut self.held_up } else { &mut self.alike }.push(label);
-        Some(says)
-    }
-
-    fn meaning(&self) -> Vec<String> {
-        let mut says = Vec::new();
-        if !self.held_up.is_empty() {
-            says.push(format!(
-                "What it means ({}): a thread in a page fault is still executing Java code and cannot reach a \
-                 safepoint. An operation that needs one (a garbage collection, a thread dump) waits until the page is \
-                 in memory, and all other Java threads are stopped meanwhile. A thread in read(2) executes native \
-                 code, and the JVM does not wait for it",
-                list(&self.held_up)
-            ));
-        }
-        if !self.alike.is_empty() {
-            let (rest, mapping) = match self.held_up.is_empty() {
-                true => ("", "the mapping"),
-                false => ("the control: ", "the same mapping"),
-            };
-            says.push(format!(
-                "No such difference ({rest}{}): there {mapping} delayed safepoints at most {APART:.0} times as long as \
-                 calls did",
-                list(&self.alike)
-            ));
-        }
-        says
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_meaning_is_said_only_of_what_was_seen() {
-        assert_eq!(Summary::default().meaning(), Vec::<String>::new());
-        let alike = Summary { held_up: vec![], alike: vec!["scan 4 KiB cached".into()] }.meaning();
-        assert!(alike.len() == 1 && alike[0].starts_with("No such difference (scan 4 KiB cached)"), "{alike:?}");
-    }
+/// Those that fault beside those that call.
+fn of_condition(label: String, here: &[&SafepointFinding]) -> Option<SafepointsSeen> {
+    let of = |calls: bool| -> Vec<&SafepointFinding> {
+        here.iter().filter(|it| it.through_calls == Some(calls)).copied().collect()
+    };
+    let (calling, faulting) = (of(true), of(false));
+    let most =
+        |of: &[&SafepointFinding], value: fn(&SafepointFinding) -> f64| of.iter().map(|it| value(it)).reduce(f64::max);
+    let [p99_call, p99_fault] = [most(&calling, |it| it.p99_ns)?, most(&faulting, |it| it.p99_ns)?];
+    let [max_call, max_fault] = [most(&calling, |it| it.max_ns)?, most(&faulting, |it| it.max_ns)?];
+    let delays = |of: &[&SafepointFinding]| {
+        of.iter().map(|it| SafepointDelay { name: it.name.clone(), p99_ns: it.p99_ns }).collect::<Vec<_>>()
+    };
+    Some(SafepointsSeen {
+        label,
+        calls: delays(&calling),
+        faults: delays(&faulting),
+        max_call_ns: max_call,
+        max_fault_ns: max_fault,
+        held_up: p99_fault > APART * p99_call,
+    })
 }

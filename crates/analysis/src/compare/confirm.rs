@@ -2,6 +2,7 @@
 
 use schema::{
     Record, State, Workload,
+    caution::Caution,
     condition::WINDOWS_LEAST,
     experiment::Compare,
     findings::{AnswerOf, Comparison, Confirmed, Verdict},
@@ -34,9 +35,12 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
     let (blocks, now) = (thousands(job.ops), times(speedup.median));
     match finding.answer_of {
         AnswerOf::Job => {
-            finding.warnings.push(format!(
-                "passes of {passes} gave {described}; passes at the size of the job, {blocks} blocks, give {now}"
-            ));
+            finding.warnings.push(Caution::JobDecides {
+                blocks: finding.condition.ops,
+                rounds: rounds.0.map(|it| it.median),
+                job_blocks: job.ops,
+                job: speedup.median,
+            });
             (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
             // The counts are of the rounds, whose answer this is not.
             finding.explanation = None;

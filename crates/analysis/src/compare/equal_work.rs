@@ -4,13 +4,13 @@
 //! Where the arms differ from each other the comparison is void, with the difference in words. Where they agree with
 //! each other but not with what the experiment says of itself, it stands and carries a warning.
 
-use schema::{Condition, Durability, State, protocol::Tally};
+use schema::{Condition, Durability, State, caution::Caution, protocol::Tally};
 
 use crate::{
-    cells::{changed_bytes, inconsistent_work},
+    cells::{changed_bytes, inconsistent, inconsistent_work},
     measured::{Cell, Pass, Run},
     stats::SortedValues,
-    words::{amount, amounts, count, percent, size, thousands},
+    words::{amount, amounts, count, size},
 };
 
 /// Cold: so much of what a pass covered must have come from the device. The rest is
@@ -41,7 +41,7 @@ const COVERAGE_SHARE: f64 = 0.90;
 pub(crate) struct Work {
     /// Why the arms cannot be compared; empty when they can.
     pub(crate) unequal: Vec<String>,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Caution>,
 }
 
 pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pass)]) -> Work {
@@ -56,12 +56,15 @@ pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pa
     both.durable(&mut work);
     for cell in [baseline, arm] {
         let name = run.name(cell.arm());
-        work.warnings.extend(left_its_state(run, cell).map(|what| format!("{name}: {what}")));
+        work.warnings.extend(left_its_state(run, cell));
         // What a command prints may hold a time or a number of its process.
         let reads = cell.own.workload.kind() == schema::condition::WorkloadKind::Reads;
         match changed_bytes(cell).filter(|_| reads && work.unequal.is_empty()) {
-            Some(what) => work.unequal.push(format!("{name}: {what}")),
-            None => work.warnings.extend(inconsistent_work(cell).map(|what| format!("{name}: {what}"))),
+            Some(what) => work.unequal.push(format!("{name}: {}", inconsistent(&what))),
+            None => {
+                let what = inconsistent_work(cell);
+                work.warnings.extend(what.map(|what| Caution::Inconsistent { arm: name.to_string(), what }));
+            }
         }
     }
     if work.unequal.is_empty() {
@@ -113,8 +116,8 @@ impl Both<'_, '_> {
         };
         differ(a.memory_bytes == b.memory_bytes, format!("different memory: {}", each(&memory(a), &memory(b))));
         if a.descriptor != b.descriptor {
-            let sentence = format!("the threads divide the file differently: {}", each(&a.descriptor, &b.descriptor));
-            work.warnings.push(sentence);
+            let arms = self.names.map(str::to_string);
+            work.warnings.push(Caution::Descriptors { arms, descriptors: [a.descriptor, b.descriptor] });
         }
     }
 
@@ -219,20 +222,7 @@ impl Both<'_, '_> {
         };
         match cells {
             [Some(a), Some(b)] if short(&a) && short(&b) && (a.0 / a.1 - b.0 / b.1).abs() <= COLD_ALIKE => {
-                let share = (a.0 / a.1).max(b.0 / b.1);
-                work.warnings.push(if share < 0.01 {
-                    let none = if a.0 + b.0 == 0.0 { "no byte" } else { "next to nothing" };
-                    format!(
-                        "cold, but {none} came from the device for either arm: the file is a hole, or a cache below \
-                         the page cache held it"
-                    )
-                } else {
-                    format!(
-                        "cold, but at most {} of the covered bytes came from the device: the rest is a hole, is \
-                         compressed, or was in a cache below the page cache",
-                        percent(share)
-                    )
-                });
+                work.warnings.push(Caution::LittleFromDevice { share: (a.0 / a.1).max(b.0 / b.1) });
             }
             [Some(a), Some(b)] if short(&a) || short(&b) => {
                 let ((name, less), (other, more)) = if a.0 / a.1 < b.0 / b.1 {
@@ -249,8 +239,7 @@ impl Both<'_, '_> {
             }
             [Some(_), None] | [None, Some(_)] if self.baseline.own.state == self.arm.own.state => {
                 let unseen = if cells[0].is_none() { self.names[0] } else { self.names[1] };
-                work.warnings
-                    .push(format!("cold, but it is unknown how many bytes of the {unseen} arm came from the device"));
+                work.warnings.push(Caution::UnseenDevice { arm: Some(unseen.to_string()), reason: None });
             }
             _ => {}
         }
@@ -260,20 +249,14 @@ impl Both<'_, '_> {
             reading.reason().filter(|_| reads).map(str::to_string)
         };
         if let (Some(why), Some(_)) = (unseen(self.baseline), unseen(self.arm)) {
-            work.warnings.push(format!(
-                "cold, but it is unknown how many bytes of either arm came from the device, so equal work cannot be \
-                 checked there: {why}"
-            ));
+            work.warnings.push(Caution::UnseenDevice { arm: None, reason: Some(why) });
         }
         for (name, seen) in self.names.iter().zip(cells) {
-            if let Some((device, covered)) = seen.filter(|(device, covered)| *device > AMPLIFICATION * covered) {
-                work.warnings.push(format!(
-                    "{name} read {} from the device for {} that it reached: {:.0} times as much",
-                    size(device),
-                    size(covered),
-                    device / covered
-                ));
-            }
+            let amplified = seen.filter(|(device, covered)| *device > AMPLIFICATION * covered);
+            work.warnings.extend(amplified.map(|(device_bytes, reached_bytes)| {
+                let arm = name.to_string();
+                Caution::Amplified { arm, device_bytes, reached_bytes }
+            }));
         }
     }
 
@@ -314,8 +297,8 @@ impl Both<'_, '_> {
         let expected = says.ops as f64 * says.block_bytes as f64;
         // The last block of a file may be short, and so may every one that a random offset cuts off there.
         if bytes + (says.block_bytes as f64) < 0.99 * expected {
-            let [bytes, expected] = amounts(bytes as u64, expected as u64);
-            work.warnings.push(format!("both arms consumed {bytes} instead of the {expected} of the experiment"));
+            let (bytes, asked_bytes) = (bytes as u64, expected as u64);
+            work.warnings.push(Caution::LessThanAsked { bytes, asked_bytes });
         }
         if says.workload.is_ascending() {
             return;
@@ -323,27 +306,13 @@ impl Both<'_, '_> {
         let window = self.intended_window(says);
         let ops = median(|tally| tally.ops);
         let [reachable, would] = [own.range.bytes, window].map(|span| uniform_coverage(span, own.block_bytes, ops));
-        let whole = if window >= says.file_bytes { "file" } else { "range" };
+        let (of_file, whole_bytes, would_bytes, reached_bytes) = (window >= says.file_bytes, window, would, distinct);
         if (own.range.bytes as f64) < COVERAGE_SHARE * window as f64 {
-            let share = own.range.bytes as f64 / window as f64;
-            work.warnings.push(format!(
-                "both arms reach only {} of the {whole} ({} of {}): as many offsets over the whole would have reached \
-                 {}, these reached {}",
-                percent(share),
-                size(own.range.bytes as f64),
-                size(window as f64),
-                size(would),
-                size(distinct)
-            ));
+            let range_bytes = own.range.bytes;
+            let small = Caution::SmallRange { of_file, range_bytes, whole_bytes, would_bytes, reached_bytes };
+            work.warnings.push(small);
         } else if distinct < COVERAGE_SHARE * reachable.min(would) {
-            work.warnings.push(format!(
-                "both arms reach only {} of the {whole} ({} of {}), where as many uniform offsets would have reached \
-                 {}: these offsets are not uniform",
-                percent(distinct / window as f64),
-                size(distinct),
-                size(window as f64),
-                size(would)
-            ));
+            work.warnings.push(Caution::NotUniform { of_file, reached_bytes, whole_bytes, would_bytes });
         }
     }
 
@@ -368,19 +337,9 @@ impl Both<'_, '_> {
         if let (Some(a), Some(b)) = (self.baseline.queue_depth(), self.arm.queue_depth())
             && a != b
         {
-            work.warnings.push(in_flight(self.names, [a, b]));
+            let arms = self.names.map(str::to_string);
+            work.warnings.push(Caution::QueueDepths { arms, depths: [a, b] });
         }
-    }
-}
-
-/// `uring keeps 32 reads in flight, pread one`: a difference that is the subject, not a flaw.
-pub(crate) fn in_flight([first, second]: [&str; 2], [a, b]: [u32; 2]) -> String {
-    let number = |depth: u32| if depth <= 1 { "one".to_string() } else { thousands(depth.into()) };
-    let reads = |depth: u32| format!("{} {}", number(depth), if depth <= 1 { "read" } else { "reads" });
-    if a >= b {
-        format!("{first} keeps {} in flight, {second} {}", reads(a), number(b))
-    } else {
-        format!("{second} keeps {} in flight, {first} {}", reads(b), number(a))
     }
 }
 
@@ -394,36 +353,23 @@ fn uniform_coverage(span: u64, block_bytes: u64, ops: f64) -> f64 {
 }
 
 /// What happened during the pass that the state it started from excludes.
-fn left_its_state(run: &Run, cell: &Cell) -> Option<String> {
+fn left_its_state(run: &Run, cell: &Cell) -> Option<Caution> {
+    let (arm, state) = (run.name(cell.arm()).to_string(), cell.own.state);
     let covered = cell.covered_bytes(run.page_bytes())?;
     let warm = matches!(cell.own.state, State::Cached | State::Mapped | State::Locked);
     let device = cell.count("device_read_bytes").filter(|_| warm && !cell.arm().is_direct());
-    if let Some(device) = device.filter(|device| *device > WARM_SHARE * covered) {
-        return Some(format!(
-            "{} were read from the device during passes that start {}, {} of what they cover",
-            size(device),
-            cell.own.state,
-            percent(device / covered)
-        ));
+    if let Some(bytes) = device.filter(|device| *device > WARM_SHARE * covered) {
+        return Some(Caution::ReadFromDevice { arm, state, bytes, share: bytes / covered });
     }
     let opened = cell.passes.iter().filter(|pass| pass.opened).count();
     if matches!(cell.own.state, State::Cold | State::Cached) && opened < cell.passes.len() {
-        return Some(format!(
-            "the file was held open in passes that start {}, so its pages may have been in the page table already",
-            cell.own.state
-        ));
+        return Some(Caution::HeldOpen { arm, state });
     }
     // After write-back the first store to a page faults again, wherever the page is (do_wp_page): no sign of a lost state.
     let pages = cell.distinct_pages()?;
     let faults = cell.count("minor_faults").filter(|_| cell.own.state.is_held() && !cell.own.workload.writes())?;
-    (faults > MAPPED_FLOOR.max(MAPPED_SHARE * pages)).then(|| {
-        format!(
-            "{} in passes over {} that start {}: pages left the page table during the pass, or were not in it before",
-            count(faults.round() as u64, "minor fault", "minor faults"),
-            count(pages.round() as u64, "page", "pages"),
-            cell.own.state
-        )
-    })
+    let has_left = faults > MAPPED_FLOOR.max(MAPPED_SHARE * pages);
+    has_left.then_some(Caution::PagesFaulted { arm, state, faults, pages })
 }
 
 #[cfg(test)]
@@ -437,11 +383,5 @@ mod tests {
         assert!((reached / 4_294_967_296.0 - (1.0 - (-1f64).exp())).abs() < 1e-6);
         assert_eq!(uniform_coverage(4096, 4096, 1.0), 4096.0);
         assert_eq!(uniform_coverage(0, 0, 5.0), 0.0);
-    }
-
-    #[test]
-    fn the_deeper_queue_is_named_first() {
-        assert_eq!(in_flight(["pread", "uring"], [1, 32]), "uring keeps 32 reads in flight, pread one");
-        assert_eq!(in_flight(["uring", "pread"], [32, 1]), "uring keeps 32 reads in flight, pread one");
     }
 }

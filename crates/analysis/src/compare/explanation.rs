@@ -1,12 +1,14 @@
-//! Why: one sentence of counted numbers, about what differs most between two arms. It reports, it never concludes;
-//! whether the counts account for the time is another question.
+//! Why: the counts that differ most between two arms. They report and never conclude; whether they account for the time
+//! is another question.
 
-use schema::State;
+use schema::{
+    State,
+    explanation::{Count, Explanation},
+};
 
 use crate::{
     measured::{Cell, Run},
     stats::SortedValues,
-    words::{count, percent, rough_size, size, times},
 };
 
 /// Counts that differ by less than this factor explain nothing.
@@ -15,9 +17,9 @@ const ALIKE: f64 = 1.25;
 /// How many of the differences are reported.
 const SHOWN: usize = 3;
 
-pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<String> {
+pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<Explanation> {
     let [a, b] = [baseline, arm].map(|cell| ArmCounts::of(run, cell));
-    let [first, second] = [baseline, arm].map(|cell| run.name(cell.arm()));
+    let arms = [baseline, arm].map(|cell| run.name(cell.arm()).to_string());
     let mut facts: Vec<(usize, &Fact, f64)> =
         FACTS.iter().enumerate().filter_map(|(place, fact)| Some((place, fact, (fact.contrast)(&a, &b)?))).collect();
     facts.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
@@ -25,9 +27,8 @@ pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<Stri
     let from_device = facts.iter().any(|(_, fact, _)| fact.of_device);
     let differing = facts.iter().take_while(|(_, _, contrast)| *contrast > ALIKE.ln()).count();
     if differing == 0 && !(cold && from_device) {
-        let clauses: Vec<String> = facts.iter().take(SHOWN).filter_map(|(_, fact, _)| (fact.says)(&a)).collect();
-        return (!clauses.is_empty())
-            .then(|| format!("the counts of {first} and {second} hardly differ: {}", clauses.join(", ")));
+        let counts: Vec<Count> = facts.iter().take(SHOWN).filter_map(|(_, fact, _)| (fact.count)(&a)).collect();
+        return (!counts.is_empty()).then_some(Explanation::Alike { arms, counts });
     }
     let shown = differing.min(SHOWN);
     // What came from the device belongs to every cold reason, differing or not.
@@ -37,9 +38,8 @@ pub(crate) fn explanation(run: &Run, baseline: &Cell, arm: &Cell) -> Option<Stri
         at <= shown || (cold && fact.of_device)
     });
     facts.sort_by_key(|&(place, _, _)| place);
-    let clauses =
-        |counts: &ArmCounts| -> Vec<String> { facts.iter().filter_map(|(_, fact, _)| (fact.says)(counts)).collect() };
-    Some(format!("{first}: {}; {second}: {}", clauses(&a).join(", "), clauses(&b).join(", ")))
+    let counts = [a, b].map(|it| facts.iter().filter_map(|(_, fact, _)| (fact.count)(&it)).collect());
+    Some(Explanation::Counts { arms, counts })
 }
 
 /// What was counted of an arm, per pass.
@@ -91,44 +91,37 @@ impl ArmCounts {
     }
 }
 
-/// A kind of count: how much two arms differ in it (0: not at all; `None`: not counted, or too few to matter), and how
-/// one arm's is said.
+/// A kind of count: how much two arms differ in it (0: not at all; `None`: not counted, or too few to matter), and what
+/// it is of one arm.
 struct Fact {
     of_device: bool,
     contrast: fn(&ArmCounts, &ArmCounts) -> Option<f64>,
-    says: fn(&ArmCounts) -> Option<String>,
+    count: fn(&ArmCounts) -> Option<Count>,
 }
 
 /// In the order in which they are reported.
 const FACTS: &[Fact] = &[
-    Fact { of_device: false, contrast: |a, b| contrast(a.calls?, b.calls?, 8.0), says: says_calls },
+    Fact { of_device: false, contrast: |a, b| contrast(a.calls?, b.calls?, 8.0), count: calls },
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.write_calls?, b.write_calls?, 8.0),
-        says: |counts| Some(whole(counts.write_calls?, "write call", "write calls")),
+        count: |counts| Some(Count::WriteCalls(counts.write_calls?)),
     },
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.to_device_bytes?, b.to_device_bytes?, 4096.0),
-        says: |counts| {
-            let bytes = counts.to_device_bytes?;
-            Some(if bytes > 0.0 { format!("{} to the device", size(bytes)) } else { "nothing to the device".into() })
-        },
+        count: |counts| Some(Count::ToDevice { bytes: counts.to_device_bytes? }),
     },
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.flushes?, b.flushes?, 2.0),
-        says: |counts| Some(whole(counts.flushes?, "flush", "flushes")),
+        count: |counts| Some(Count::Flushes(counts.flushes?)),
     },
-    Fact {
-        of_device: false,
-        contrast: |a, b| contrast(a.minor_faults?, b.minor_faults?, 8.0),
-        says: says_minor_faults,
-    },
+    Fact { of_device: false, contrast: |a, b| contrast(a.minor_faults?, b.minor_faults?, 8.0), count: minor_faults },
     Fact {
         of_device: false,
         contrast: |a, b| contrast(a.major_faults?, b.major_faults?, 4.0),
-        says: |counts| Some(whole(counts.major_faults?, "major fault", "major faults")),
+        count: |counts| Some(Count::MajorFaults(counts.major_faults?)),
     },
     Fact {
         of_device: true,
@@ -137,7 +130,7 @@ const FACTS: &[Fact] = &[
             contrast(a.device_bytes?, b.device_bytes?, least)
                 .filter(|_| a.cold || b.cold || a.device_bytes != b.device_bytes)
         },
-        says: says_device_bytes,
+        count: from_device,
     },
     Fact {
         of_device: false,
@@ -147,7 +140,7 @@ const FACTS: &[Fact] = &[
             let error = (0.25 / a.ticks + 0.25 / b.ticks).sqrt();
             (difference > 2.0 * error).then_some(difference * 2.3)
         },
-        says: |counts| Some(format!("{} of its CPU time in the system", percent(counts.system_share?))),
+        count: |counts| Some(Count::SystemShare(counts.system_share?)),
     },
 ];
 
@@ -156,46 +149,22 @@ fn contrast(a: f64, b: f64, least: f64) -> Option<f64> {
     (a.max(b) >= least).then(|| ((a.max(0.0) + 1.0) / (b.max(0.0) + 1.0)).ln().abs())
 }
 
-fn whole(number: f64, one: &str, many: &str) -> String {
-    count(number.round().max(0.0) as u64, one, many)
+fn calls(counts: &ArmCounts) -> Option<Count> {
+    Some(Count::ReadCalls { calls: counts.calls?, bytes: counts.call_bytes })
 }
 
-fn says_calls(counts: &ArmCounts) -> Option<String> {
-    let calls = counts.calls?;
-    let made = whole(calls, "read call", "read calls");
-    Some(match counts.call_bytes {
-        // Roughly: the counter holds the odd message to the process too.
-        Some(bytes) if calls >= 0.5 => format!("{made} for {}", rough_size(bytes)),
-        _ => made,
-    })
-}
-
-fn says_minor_faults(counts: &ArmCounts) -> Option<String> {
+fn minor_faults(counts: &ArmCounts) -> Option<Count> {
     let faults = counts.minor_faults?;
-    let took = whole(faults, "minor fault", "minor faults");
     // Where bytes were reached by faults and not by calls, the bytes per fault explain the time.
     let by_faults = counts.in_order_by_faults && faults >= 8.0 && counts.calls.is_some_and(|calls| calls < faults);
     // Pages that came from the device were major faults.
     let all = faults + counts.major_faults.unwrap_or(0.0);
-    Some(match counts.reached_pages.filter(|_| by_faults) {
-        Some(bytes) => format!("{took} of {}", rough_size(bytes / all)),
-        None => took,
-    })
+    let bytes_each = counts.reached_pages.filter(|_| by_faults).map(|bytes| bytes / all);
+    Some(Count::MinorFaults { faults, bytes_each })
 }
 
-fn says_device_bytes(counts: &ArmCounts) -> Option<String> {
+fn from_device(counts: &ArmCounts) -> Option<Count> {
     let bytes = counts.device_bytes?;
-    if bytes <= 0.0 {
-        return Some("nothing from the device".to_string());
-    }
-    let mut remarks = Vec::new();
-    let amplification = bytes / counts.distinct_bytes;
-    if amplification.is_finite() && amplification > 1.5 {
-        remarks.push(format!("{} what it reached", times(amplification)));
-    }
-    if let Some(share) = counts.ceiling_share {
-        remarks.push(format!("at {} of the ceiling", percent(share)));
-    }
-    let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
-    Some(format!("{} from the device{remarks}", size(bytes)))
+    let times_reached = Some(bytes / counts.distinct_bytes).filter(|it| it.is_finite() && *it > 1.5);
+    Some(Count::FromDevice { bytes, times_reached, ceiling_share: counts.ceiling_share })
 }

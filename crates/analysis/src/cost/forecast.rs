@@ -1,16 +1,12 @@
 //! The time of a pass that was not measured, from the unit costs of a saved run.
 
 use schema::{
-    Arm, Bytes, Condition, Consume, Fill, Reading, Record, SCHEMA_VERSION, State, Workload,
+    Arm, Condition, Consume, Fill, Reading, Record, SCHEMA_VERSION, State, Workload,
     findings::Estimate,
-    unit_cost::{CostComponent, Forecast, ForecastArm, PredictedCell},
+    unit_cost::{CostComponent, Forecast, ForecastArm, ForecastRemark, Lean, PredictedCell, Waits},
 };
 
-use crate::{
-    measured::Run,
-    stats::SortedValues,
-    words::{percent, thousands},
-};
+use crate::{measured::Run, stats::SortedValues};
 
 use super::{
     fills::Known,
@@ -48,9 +44,7 @@ pub struct ForecastQuestion {
 pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, String> {
     let calibration = match &record.calibration {
         Reading::Value(calibration) => calibration,
-        Reading::Unavailable { unavailable } => {
-            return Err(format!("run {} has no unit costs: {unavailable}", record.id));
-        }
+        Reading::Unavailable { unavailable } => return Err(unavailable.clone()),
     };
     let run = Run::new(record);
     let known = Known::of(calibration, run.page_bytes());
@@ -77,7 +71,7 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
     }
     let mut remarks = remarks(asked, reached, &arms, resident_share, record);
     if arms.iter().any(|it| it.seconds.value().is_some()) {
-        remarks.extend(kinds.into_iter().flat_map(|kind| described(&basis.own, kind)));
+        remarks.extend(kinds.into_iter().flat_map(|kind| interval_remarks(&basis.own, kind)));
     }
     Ok(Forecast {
         schema_version: SCHEMA_VERSION,
@@ -173,37 +167,25 @@ struct Kind {
 
 impl Kind {
     fn of(pass: &ModelledPass) -> Kind {
-        Kind { waits: Waits::of(pass.arm, pass.resident_share() < 1.0), fill: pass.condition.fill() }
+        Kind { waits: waits(pass.arm, pass.resident_share() < 1.0), fill: pass.condition.fill() }
     }
 }
 
-/// What a pass waits for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Waits {
-    Memory,
-    /// The device, through the page cache.
-    PageCache,
-    /// The device alone, whatever is in memory.
-    Around,
+fn waits(arm: &Arm, misses: bool) -> Waits {
+    match misses {
+        _ if arm.is_direct() => Waits::Around,
+        true => Waits::PageCache,
+        false => Waits::Memory,
+    }
 }
 
-impl Waits {
-    fn of(arm: &Arm, misses: bool) -> Waits {
-        match misses {
-            _ if arm.is_direct() => Waits::Around,
-            true => Waits::PageCache,
-            false => Waits::Memory,
-        }
-    }
-
-    fn of_cell(cell: &PredictedCell) -> Option<Waits> {
-        Some(Waits::of(&cell.arm.parse().ok()?, cell.condition.state == State::Cold))
-    }
+fn waits_of_cell(cell: &PredictedCell) -> Option<Waits> {
+    Some(waits(&cell.arm.parse().ok()?, cell.condition.state == State::Cold))
 }
 
 /// The run's own cells of the same kind; of all fills where those of one are too few.
 fn kin(own: &[PredictedCell], kind: Kind) -> Option<(SortedValues, bool)> {
-    let waits: Vec<&PredictedCell> = own.iter().filter(|it| Waits::of_cell(it) == Some(kind.waits)).collect();
+    let waits: Vec<&PredictedCell> = own.iter().filter(|it| waits_of_cell(it) == Some(kind.waits)).collect();
     let of = |fill: Option<Option<Fill>>| {
         let cells = waits.iter().filter(|it| fill.is_none_or(|fill| it.condition.fill() == fill));
         let sample =
@@ -237,13 +219,6 @@ struct Errors {
     lean: Option<Lean>,
 }
 
-/// What the costs predict for nearly all cells of a kind.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Lean {
-    TooShort,
-    TooLong,
-}
-
 fn interval(components: &[CostComponent], own: &[PredictedCell], kind: Kind, beyond: bool) -> Estimate {
     let seconds: f64 = components.iter().map(|it| it.ns).sum::<f64>() / 1e9;
     let (low, high) = errors(own, kind).map_or((-UNKNOWN.ln(), UNKNOWN.ln()), |it| (it.low, it.high));
@@ -254,35 +229,12 @@ fn interval(components: &[CostComponent], own: &[PredictedCell], kind: Kind, bey
 }
 
 /// How the interval came about, and whether the estimate is an end of it.
-fn described(own: &[PredictedCell], of: Kind) -> Vec<String> {
-    let kind = match of.waits {
-        Waits::Memory => "that stay in memory",
-        Waits::PageCache => "that wait for the device",
-        Waits::Around => "that read around the page cache",
-    };
+fn interval_remarks(own: &[PredictedCell], of: Kind) -> Vec<ForecastRemark> {
     let Some(Errors { cells, alike, lean, .. }) = errors(own, of) else {
-        return vec![format!(
-            "The run has too few cells {kind} to show the error of the unit costs, so the interval is a factor of \
-             {UNKNOWN} in each direction, before other causes widen it"
-        )];
+        return vec![ForecastRemark::TooFewCells { waits: of.waits, factor: UNKNOWN }];
     };
-    let fill = of.fill.filter(|_| alike).map_or_else(String::new, |fill| format!(" after fill {fill}"));
-    let from = format!(
-        "The interval contains the estimate and spans the middle 90 % of the prediction errors of the run's own {} \
-         cells {kind}{fill}; cells whose block size was calibrated are not among them",
-        thousands(cells as u64)
-    );
-    let lean = lean.map(|lean| {
-        let (measured, end) = match lean {
-            Lean::TooShort => ("longer", "lower"),
-            Lean::TooLong => ("shorter", "upper"),
-        };
-        format!(
-            "Nearly all of these cells took {measured} than predicted, so the estimate is the {end} end of the \
-             interval"
-        )
-    });
-    std::iter::once(from).chain(lean).collect()
+    let interval = ForecastRemark::Interval { cells, waits: of.waits, fill: of.fill.filter(|_| alike) };
+    std::iter::once(interval).chain(lean.map(ForecastRemark::OneSided)).collect()
 }
 
 fn remarks(
@@ -291,42 +243,26 @@ fn remarks(
     arms: &[ForecastArm],
     resident_share: f64,
     record: &Record,
-) -> Vec<String> {
+) -> Vec<ForecastRemark> {
     let mut remarks = Vec::new();
-    let (file, memory) = (Bytes(asked.file_bytes), Bytes(asked.memory_bytes));
+    let (file_bytes, memory_bytes) = (asked.file_bytes, asked.memory_bytes);
     let answered = arms.iter().any(|it| it.seconds.value().is_some());
     if asked.state != State::Cold && resident_share < 1.0 && answered {
-        let hold = percent(resident_share);
         remarks.push(match asked.workload {
-            Workload::Random => format!(
-                "{memory} of memory hold {hold} of a file of {file}; {} of the random reads are expected to come from \
-                 the device",
-                percent(1.0 - resident_share)
-            ),
-            _ => format!(
-                "{memory} of memory hold {hold} of a file of {file}; in a repeated scan each page is evicted before it \
-                 is read again, so each pass is expected to read the whole file from the device"
-            ),
+            Workload::Random => ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share },
+            _ => ForecastRemark::ScansEvict { memory_bytes, file_bytes, resident_share },
         });
     }
     if asked.file_bytes > reached && asked.workload == Workload::Random && answered {
-        remarks.push(format!(
-            "the calibration covered {}; a file of {file} has more TLB and cache misses, so the interval is widened",
-            Bytes(reached)
-        ));
+        remarks.push(ForecastRemark::BeyondCalibration { calibrated_bytes: reached, file_bytes });
     }
     if asked.threads > 1 && answered {
-        let cpus = record.environment.cpus;
-        remarks.push(format!(
-            "unit costs are of one thread: {} are assumed to share the work on {cpus} CPUs without contention, which \
-             gives the shortest possible time; the interval is widened",
-            thousands(u64::from(asked.threads))
-        ));
+        remarks.push(ForecastRemark::Threads { threads: asked.threads, cpus: record.environment.cpus });
     }
     if resident_share < 1.0
         && let Some(device) = record.target.device.value()
     {
-        remarks.push(format!("the device is assumed to be the {} of that run", device.name));
+        remarks.push(ForecastRemark::Device { name: device.name.clone() });
     }
     remarks
 }
@@ -374,7 +310,11 @@ mod tests {
                 (ci_low == median, ci_high == median),
                 (lean == Some(Lean::TooShort), lean == Some(Lean::TooLong))
             );
-            assert_eq!(described(&own, kind).len(), 1 + usize::from(lean.is_some()));
+            let one_sided = |it: &ForecastRemark| match it {
+                ForecastRemark::OneSided(lean) => Some(*lean),
+                _ => None,
+            };
+            assert_eq!(interval_remarks(&own, kind).iter().find_map(one_sided), lean);
         }
     }
 
@@ -389,7 +329,7 @@ mod tests {
         .concat();
         let kind = |waits| Kind { waits, fill: Some(Fill::Sequential) };
         let median = |arm: &str, misses| {
-            kin(&own, kind(Waits::of(&arm.parse().unwrap(), misses))).map(|it| it.0.median().exp().round())
+            kin(&own, kind(waits(&arm.parse().unwrap(), misses))).map(|it| it.0.median().exp().round())
         };
         for misses in [false, true] {
             assert_eq!(median("native/direct", misses), Some(3.0));

@@ -4,12 +4,10 @@
 use schema::{
     Record, State,
     record::{Outcome, ReclaimScheme, Resident},
+    warning::Warning,
 };
 
-use crate::{
-    measured::{Cell, Run},
-    words::{percent, rough_size, size, thousands},
-};
+use crate::measured::{Cell, Run};
 
 /// Foreign bytes above this share of the passes' own bytes are warned of.
 const FOREIGN: f64 = 0.05;
@@ -18,7 +16,7 @@ const FOREIGN_BYTES: f64 = (4 << 20) as f64;
 /// From this share of the ceiling on, arms differ by what the device leaves them.
 const CEILING: f64 = 0.9;
 
-pub(crate) fn of_passes(run: &Run) -> Vec<String> {
+pub(crate) fn of_passes(run: &Run) -> Vec<Warning> {
     [foreign(run), at_the_ceiling(run), moved(run.record), uneven_starts(run.record), reclaimed(run.record)]
         .into_iter()
         .flatten()
@@ -30,7 +28,7 @@ fn waits_for_the_device(cell: &Cell) -> bool {
 }
 
 /// The disk's counters include all processes, the worker's only itself; the difference is foreign.
-fn foreign(run: &Run) -> Option<String> {
+fn foreign(run: &Run) -> Option<Warning> {
     let (mut read, mut written, mut own, mut passes) = (0.0, 0.0, 0.0, 0u64);
     for cell in run.cells.iter().filter(|cell| waits_for_the_device(cell)) {
         for pass in &cell.passes {
@@ -49,20 +47,16 @@ fn foreign(run: &Run) -> Option<String> {
         }
     }
     let foreign = read + written;
-    (foreign > FOREIGN_BYTES && foreign > FOREIGN * own).then(|| {
-        let device = run.record.target.device.value().map_or("the disk", |it| it.name.as_str());
-        format!(
-            "other processes used {device} during the {} passes that use it: {} read and {} written, besides the \
-             passes' own {}; this is part of the measured times",
-            thousands(passes),
-            size(read),
-            size(written),
-            size(own)
-        )
+    (foreign > FOREIGN_BYTES && foreign > FOREIGN * own).then(|| Warning::DiskShared {
+        device: run.record.target.device.value().map(|it| it.name.clone()),
+        passes,
+        read_bytes: read,
+        written_bytes: written,
+        own_bytes: own,
     })
 }
 
-fn at_the_ceiling(run: &Run) -> Option<String> {
+fn at_the_ceiling(run: &Run) -> Option<Warning> {
     let share = |cell: &Cell| cell.ceiling_share(run).filter(|&share| share >= CEILING);
     // To be at a throttle is what a throttle is for.
     let mut reached: Vec<(f64, &Cell)> = run
@@ -72,15 +66,9 @@ fn at_the_ceiling(run: &Run) -> Option<String> {
         .filter_map(|cell| Some((share(cell)?, cell)))
         .collect();
     reached.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let &(most, first) = reached.first()?;
-    let more = if reached.len() > 1 { format!(" and {} more", reached.len() - 1) } else { String::new() };
-    Some(format!(
-        "at the device's ceiling: {} with {} of it ({}){more}; such cells measure the device, and a faster method \
-         would show no difference",
-        run.name(first.arm()),
-        percent(most),
-        run.label(first)
-    ))
+    let &(share, first) = reached.first()?;
+    let (arm, label) = (run.name(first.arm()).to_string(), run.label(first));
+    Some(Warning::AtTheCeiling { arm, label, share, more: reached.len() - 1 })
 }
 
 /// Passes and the pages before and after, of states that are recorded with both.
@@ -92,51 +80,31 @@ fn residencies(record: &Record) -> impl Iterator<Item = (State, Resident, Reside
     })
 }
 
-fn moved(record: &Record) -> Option<String> {
+fn moved(record: &Record) -> Option<Warning> {
     let kept = residencies(record).filter(|it| matches!(it.0, State::Cached | State::Mapped | State::Locked));
-    let (mut all, mut lost, mut most) = (0u64, 0u64, 0u64);
+    let (mut passes, mut lost, mut most_pages) = (0u64, 0u64, 0u64);
     for (_, before, after) in kept {
-        all += 1;
+        passes += 1;
         let left = before.pages.saturating_sub(after.pages);
         lost += u64::from(left > 0);
-        most = most.max(left);
+        most_pages = most_pages.max(left);
     }
-    (lost > 0).then(|| {
-        format!(
-            "pages of the file left the page cache during {} of {} passes that need them there (up to {}); those \
-             passes do not count. The cause may persist: memory pressure, another program, or a reclaim scheme",
-            thousands(lost),
-            thousands(all),
-            thousands(most)
-        )
-    })
+    (lost > 0).then_some(Warning::PagesLeft { lost, passes, most_pages })
 }
 
 /// In state as-is the passes' starts are not made alike.
-fn uneven_starts(record: &Record) -> Option<String> {
+fn uneven_starts(record: &Record) -> Option<Warning> {
     let as_is: Vec<(State, Resident, Resident)> = residencies(record).filter(|it| it.0 == State::AsIs).collect();
-    let changed = as_is.iter().filter(|(_, before, after)| before.pages != after.pages).count();
+    let changed = as_is.iter().filter(|(_, before, after)| before.pages != after.pages).count() as u64;
     let pages = |of: fn(u64, u64) -> u64| as_is.iter().map(|it| it.1.pages).reduce(of);
-    let (least, most) = pages(u64::min).zip(pages(u64::max))?;
-    (changed > 0 && least != most).then(|| {
-        format!(
-            "in state as-is the residency changed during {} of {} passes, which began with {} to {} resident pages: \
-             their starting states differ",
-            thousands(changed as u64),
-            thousands(as_is.len() as u64),
-            thousands(least),
-            thousands(most)
-        )
-    })
+    let (least_pages, most_pages) = pages(u64::min).zip(pages(u64::max))?;
+    let passes = as_is.len() as u64;
+    let is_uneven = changed > 0 && least_pages != most_pages;
+    is_uneven.then_some(Warning::UnevenStarts { changed, passes, least_pages, most_pages })
 }
 
-fn reclaimed(record: &Record) -> Option<String> {
+fn reclaimed(record: &Record) -> Option<Warning> {
     let schemes = record.environment.reclaim_schemes.value()?;
-    let scheme = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action))?;
-    let quota = scheme.quota_bytes_per_s.map(|rate| format!(", up to {}/s", rough_size(rate))).unwrap_or_default();
-    Some(format!(
-        "the kernel reclaims memory that was not accessed for {:.0} s{quota} (DAMON scheme {:?} of kdamond.{}): pages \
-         of the file can leave the page cache between passes, and idle memory becomes slower to access",
-        scheme.idle_s, scheme.action, scheme.kdamond
-    ))
+    let scheme = schemes.iter().find(|it| ReclaimScheme::pushes_out(&it.action))?.clone();
+    Some(Warning::Reclaimed { scheme })
 }

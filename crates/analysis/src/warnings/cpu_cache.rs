@@ -1,11 +1,8 @@
 //! Conditions so small that the processor's caches may have answered instead of memory.
 
-use schema::{State, findings::WithinCpuCache};
+use schema::{State, findings::WithinCpuCache, warning::Warning};
 
-use crate::{
-    measured::Run,
-    words::{count, size},
-};
+use crate::measured::Run;
 
 /// Every measured condition whose range fits into the last-level cache and is in memory before a pass. What comes from the
 /// device came through memory during the pass, and a command covers files of its own choice.
@@ -28,13 +25,8 @@ pub(crate) fn all(run: &Run) -> Vec<WithinCpuCache> {
     within
 }
 
-pub(crate) fn warning(within: &[WithinCpuCache]) -> Option<String> {
+pub(crate) fn warning(within: &[WithinCpuCache]) -> Option<Warning> {
     let widest = within.iter().max_by_key(|it| it.range_bytes)?;
-    let conditions = count(within.len() as u64, "condition reads", "conditions read");
-    Some(format!(
-        "{conditions} at most {} of the file, which fits into the CPU's last-level cache of {}: reads may have hit \
-         this cache instead of memory. This holds for all arms; use a larger range to measure memory",
-        size(widest.range_bytes as f64),
-        size(widest.cache_bytes as f64)
-    ))
+    let WithinCpuCache { range_bytes, cache_bytes, .. } = *widest;
+    Some(Warning::WithinCpuCache { conditions: within.len(), range_bytes, cache_bytes })
 }

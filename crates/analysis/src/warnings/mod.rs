@@ -7,13 +7,13 @@ pub(crate) mod traps;
 use schema::{
     Record, State,
     findings::{NoiseFloor, StateNoise},
+    warning::Warning,
 };
 
 use crate::{
     measured::{Cell, Run},
     stats::SortedValues,
     verdict::MARGIN,
-    words::{percent, size},
 };
 
 /// CPU time that the hypervisor gave to other guests.
@@ -23,10 +23,10 @@ const STEAL: f64 = 0.02;
 const READ_AHEAD_BYTES: u64 = 128 * 1024;
 const READ_AHEAD_FACTOR: u64 = 4;
 
-pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor, noise_floors: &[StateNoise]) -> Vec<String> {
+pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor, noise_floors: &[StateNoise]) -> Vec<Warning> {
     let record = run.record;
     [
-        record.partial.as_ref().map(|reason| format!("the run is not complete: {reason}")),
+        record.partial.as_ref().map(|partial| Warning::Incomplete { partial: partial.clone() }),
         wide_noise(noise_floors),
         rejected_controls(noise_floor),
         stolen_time(record),
@@ -44,25 +44,17 @@ pub(crate) fn of_run(run: &Run, noise_floor: &NoiseFloor, noise_floors: &[StateN
 }
 
 /// A quiet state must not hide a noisy one.
-fn wide_noise(floors: &[StateNoise]) -> Option<String> {
+fn wide_noise(floors: &[StateNoise]) -> Option<Warning> {
     let wide = floors.iter().filter(|it| it.floor.half_width.is_some_and(|width| width > MARGIN));
-    let wide: Vec<String> =
-        wide.filter_map(|it| Some(format!("{} in state {}", it.floor.width()?, it.state))).collect();
-    (!wide.is_empty()).then(|| {
-        format!(
-            "the noise floor is {}: one arm measured twice differed by more than the margin of {}",
-            wide.join(", "),
-            percent(MARGIN)
-        )
-    })
+    let states: Vec<StateNoise> = wide.cloned().collect();
+    (!states.is_empty()).then_some(Warning::WideNoise { states, margin: MARGIN })
 }
 
 /// So many controls with an interval that leaves out 1 that chance alone would do it once in a hundred runs.
-fn rejected_controls(floor: &NoiseFloor) -> Option<String> {
-    let (n, rejected) = (floor.pairs, floor.rejected);
-    (rejected > 0 && chance_of_at_least(rejected, n, 0.05) < 0.01).then(|| {
-        format!("{rejected} of {n} A/A controls differ from their baseline, which is the same arm: the intervals of this run are too narrow")
-    })
+fn rejected_controls(floor: &NoiseFloor) -> Option<Warning> {
+    let (controls, rejected) = (floor.pairs, floor.rejected);
+    let by_chance = chance_of_at_least(rejected, controls, 0.05);
+    (rejected > 0 && by_chance < 0.01).then_some(Warning::RejectedControls { rejected, controls })
 }
 
 /// P(Binomial(n, p) >= k).
@@ -76,9 +68,9 @@ fn chance_of_at_least(k: u32, n: u32, p: f64) -> f64 {
     1.0 - below
 }
 
-fn stolen_time(record: &Record) -> Option<String> {
-    let share = record.environment.steal_share.value().filter(|&&share| share > STEAL)?;
-    Some(format!("{} of the CPU time was stolen by the hypervisor during the run", percent(*share)))
+fn stolen_time(record: &Record) -> Option<Warning> {
+    let share = *record.environment.steal_share.value()?;
+    (share > STEAL).then_some(Warning::StolenTime { share })
 }
 
 /// Skipped conditions cause no other warning.
@@ -86,87 +78,59 @@ fn measured<'r, 'a>(run: &'r Run<'a>) -> impl Iterator<Item = &'r Cell<'a>> {
     run.cells.iter().filter(|it| !it.passes.is_empty())
 }
 
-fn few_cpus(run: &Run) -> Option<String> {
+fn few_cpus(run: &Run) -> Option<Warning> {
     let cpus = run.record.environment.cpus;
     let threads = measured(run).flat_map(|it| &it.passes).map(|pass| pass.tally.threads).max()?;
-    (threads > cpus).then(|| format!("{threads} threads took turns on {cpus} CPUs"))
+    (threads > cpus).then_some(Warning::FewCpus { threads, cpus })
 }
 
-fn busy(record: &Record) -> Option<String> {
-    let (load, cpus) = (record.environment.load, f64::from(record.environment.cpus));
-    (load > cpus / 2.0).then(|| format!("the machine was busy when the run began: load {load:.1} on {cpus:.0} CPUs"))
+fn busy(record: &Record) -> Option<Warning> {
+    let (load, cpus) = (record.environment.load, record.environment.cpus);
+    (load > f64::from(cpus) / 2.0).then_some(Warning::Busy { load, cpus })
 }
 
-fn sparse(record: &Record) -> Option<String> {
-    let target = &record.target;
-    (target.allocated_bytes < target.bytes).then(|| {
-        format!(
-            "the file has holes, or is compressed: {} of {} are allocated, and reads of holes do not reach the device",
-            size(target.allocated_bytes as f64),
-            size(target.bytes as f64)
-        )
-    })
+fn sparse(record: &Record) -> Option<Warning> {
+    let (allocated_bytes, bytes) = (record.target.allocated_bytes, record.target.bytes);
+    (allocated_bytes < bytes).then_some(Warning::Sparse { allocated_bytes, bytes })
 }
 
-fn read_ahead(run: &Run) -> Option<String> {
+fn read_ahead(run: &Run) -> Option<Warning> {
     let cold = measured(run).any(|it| it.own.state == State::Cold);
     let bytes = *run.record.target.device.value()?.read_ahead_bytes.value()?;
     let usual = READ_AHEAD_BYTES / READ_AHEAD_FACTOR..=READ_AHEAD_BYTES * READ_AHEAD_FACTOR;
-    (cold && !usual.contains(&bytes)).then(|| {
-        format!(
-            "read-ahead is {} on this device (usually {}): cold reads depend on it, most of all random reads through a \
-             mapping without advice",
-            size(bytes as f64),
-            size(READ_AHEAD_BYTES as f64)
-        )
-    })
+    let is_unusual = cold && !usual.contains(&bytes);
+    is_unusual.then_some(Warning::UnusualReadAhead { bytes, usual_bytes: READ_AHEAD_BYTES })
 }
 
-fn small_window(run: &Run) -> Option<String> {
-    let file = run.record.target.bytes;
+fn small_window(run: &Run) -> Option<Warning> {
+    let file_bytes = run.record.target.bytes;
     let again = run.record.confirmations.iter().filter(|it| !it.pairs.is_empty()).map(|it| it.range.bytes);
-    let widest = measured(run).map(|it| it.own.range.bytes).chain(again).max()?;
-    ((widest as f64) < 0.9 * file as f64).then(|| {
-        format!(
-            "no pass touched more than {} of the file's {}: this part may fit into a cache or a memory limit where the \
-             whole file does not",
-            size(widest as f64),
-            size(file as f64)
-        )
-    })
+    let bytes = measured(run).map(|it| it.own.range.bytes).chain(again).max()?;
+    ((bytes as f64) < 0.9 * file_bytes as f64).then_some(Warning::SmallWindow { bytes, file_bytes })
 }
 
 /// What was not calibrated is not explained, and predicted from less.
-fn half_calibrated(record: &Record) -> Option<String> {
+fn half_calibrated(record: &Record) -> Option<Warning> {
     let calibration = record.calibration.value()?;
-    let (first, missing) = (calibration.missing.first()?, calibration.missing.len());
-    let all = calibration.points.len() + missing;
-    Some(format!(
-        "unit costs are based on {} of {all} calibrated operations: {missing} could not be measured (the first: \
-         {first})",
-        all - missing
-    ))
+    let first_missing = calibration.missing.first()?.clone();
+    let calibrated = calibration.points.len();
+    Some(Warning::HalfCalibrated { calibrated, all: calibrated + calibration.missing.len(), first_missing })
 }
 
 /// More than this over what an I/O throttle allows, and storage was not what the condition says.
 const THROTTLE_LEEWAY: f64 = 0.05;
 
 /// Bytes from the device over time, for mappings and read-ahead as for system calls, held against the throttle.
-fn loose_throttle(run: &Run) -> Option<String> {
+fn loose_throttle(run: &Run) -> Option<Warning> {
     let excess = run.cells.iter().filter_map(|cell| {
         let allowed = cell.own.storage?.read_bytes_per_s? as f64;
         let rates = cell.passes.iter().filter_map(|pass| Some(pass.reading("device_read_bytes")? * 1e9 / pass.ns));
         let rate = SortedValues::new(rates.collect())?.median();
         (rate > allowed * (1.0 + THROTTLE_LEEWAY)).then_some((cell, rate, allowed))
     });
-    let (cell, rate, allowed) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
-    Some(format!(
-        "the I/O throttle of {:.1} MB/s was exceeded: {} got {:.1} MB/s ({})",
-        allowed / 1e6,
-        run.name(cell.arm()),
-        rate / 1e6,
-        run.label(cell)
-    ))
+    let (cell, bytes_per_s, allowed_bytes_per_s) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
+    let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell));
+    Some(Warning::ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s })
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 use schema::{
     counted::{CountedFinding, Histogram},
     record::Reading,
+    warning::Warning,
 };
 
-use crate::{measured::Run, words::thousands};
+use crate::measured::Run;
 
 /// More than this many bytes read for each byte used.
 const AMPLIFICATION: f64 = 4.0;
@@ -14,7 +15,7 @@ const AMPLIFICATION: f64 = 4.0;
 /// Counts closer than this are the same.
 const SAME: f64 = 0.01;
 
-pub(crate) fn of_counts(run: &Run, counted: &[CountedFinding]) -> Vec<String> {
+pub(crate) fn of_counts(run: &Run, counted: &[CountedFinding]) -> Vec<Warning> {
     [amplified(run, counted), idle_advice(run, counted), other_folios(run, counted), lossy(run, counted)]
         .into_iter()
         .flatten()
@@ -25,18 +26,16 @@ fn cell<'a>(run: &'a Run, finding: &CountedFinding) -> Option<&'a schema::record
     run.record.cells.get(finding.cell)
 }
 
-fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<String> {
+fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
     let value = |it: &CountedFinding| it.amplification.value().copied().filter(|&times| times > AMPLIFICATION);
-    let worst = counted.iter().filter_map(|it| Some((value(it)?, it))).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let entry = cell(run, worst.1)?;
-    let label = run.labels.label(entry.condition);
-    let cause =
-        if is_read_ahead(run, worst.1.cell, worst.0) { ": read-ahead fetched bytes that were not used" } else { "" };
-    Some(format!(
-        "{:.1} bytes were read from the device for each byte that {} used ({label}){cause}",
-        worst.0,
-        run.name(&entry.arm)
-    ))
+    let (times, worst) = counted.iter().filter_map(|it| Some((value(it)?, it))).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let entry = cell(run, worst)?;
+    Some(Warning::Amplified {
+        arm: run.name(&entry.arm).to_string(),
+        label: run.labels.label(entry.condition),
+        times,
+        read_ahead: is_read_ahead(run, worst.cell, times),
+    })
 }
 
 /// Whole pages come for what is smaller, and whole sectors around the page cache: only what is more than that was read ahead.
@@ -51,7 +50,7 @@ fn is_read_ahead(run: &Run, cell: usize, amplification: f64) -> bool {
 }
 
 /// An arm that differs from another of its condition in its advice alone, and did exactly the same.
-fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<String> {
+fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
     let mut idle = Vec::new();
     for it in counted {
         let Some(advised) = cell(run, it).filter(|it| !matches!(it.arm.word("advice"), "" | "normal" | "none")) else {
@@ -73,17 +72,12 @@ fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<String> {
             })
         });
         if plain.is_some_and(|plain| did_the_same(it, plain)) {
-            idle.push(format!("{} ({})", run.name(&advised.arm), run.labels.label(advised.condition)));
+            idle.push(advised);
         }
     }
-    let first = idle.first()?;
-    Some(format!(
-        "an advice changed none of the counts (faults, bytes from the device): {first}{}",
-        match idle.len() {
-            1 => String::new(),
-            more => format!(" and {} more", more - 1),
-        }
-    ))
+    let first = *idle.first()?;
+    let (arm, label) = (run.name(&first.arm).to_string(), run.labels.label(first.condition));
+    Some(Warning::IdleAdvice { arm, label, more: idle.len() - 1 })
 }
 
 fn did_the_same(a: &CountedFinding, b: &CountedFinding) -> bool {
@@ -103,7 +97,7 @@ fn usual_order(histogram: &Histogram) -> Option<u64> {
     histogram.bins.iter().filter(|it| it.events > 0).max_by_key(|it| pages(it)).map(|it| it.value)
 }
 
-fn other_folios(run: &Run, counted: &[CountedFinding]) -> Option<String> {
+fn other_folios(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
     (0..run.record.conditions.len()).find_map(|condition| {
         let orders = counted.iter().filter_map(|it| {
             let entry = cell(run, it).filter(|it| it.condition == condition)?;
@@ -115,27 +109,19 @@ fn other_folios(run: &Run, counted: &[CountedFinding]) -> Option<String> {
             (least, most)
         });
         let ((small, small_entry), (large, large_entry)) = (least?, most?);
-        (small < large).then(|| {
-            format!(
-                "arms of one condition filled the cache with folios of different sizes: order {small} for {}, order \
-                 {large} for {} ({}); the cost of later passes depends on these sizes",
-                run.name(&small_entry.arm),
-                run.name(&large_entry.arm),
-                run.labels.label(condition)
-            )
+        (small < large).then(|| Warning::OtherFolios {
+            label: run.labels.label(condition),
+            small_arm: run.name(&small_entry.arm).to_string(),
+            small_order: small,
+            large_arm: run.name(&large_entry.arm).to_string(),
+            large_order: large,
         })
     })
 }
 
-fn lossy(run: &Run, counted: &[CountedFinding]) -> Option<String> {
+fn lossy(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
     let worst = counted.iter().max_by_key(|it| it.lost_events).filter(|it| it.lost_events > 0)?;
     let passes = counted.iter().filter(|it| it.lost_events > 0).count();
-    Some(format!(
-        "{} of {} counted passes had more events than their rings could hold: their histograms are incomplete (most in \
-         {}: {} lost); totals are exact",
-        passes,
-        counted.len(),
-        cell(run, worst).map_or("an unknown arm", |it| run.name(&it.arm)),
-        thousands(worst.lost_events)
-    ))
+    let most_in = cell(run, worst).map(|it| run.name(&it.arm).to_string());
+    Some(Warning::LostEvents { passes, all: counted.len(), most_in, lost: worst.lost_events })
 }

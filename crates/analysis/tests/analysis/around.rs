@@ -5,10 +5,13 @@ use schema::{
     record::{CacheKind, CpuCache, ReclaimScheme, Resident},
 };
 
+use report::words::warning;
+
 use crate::support::{Lab, MIB, random, scan};
 
 fn warned(lab: &Lab, words: &str) -> Option<String> {
-    let mut found: Vec<String> = lab.analyze().warnings.into_iter().filter(|it| it.contains(words)).collect();
+    let warnings = lab.analyze().warnings;
+    let mut found: Vec<String> = warnings.iter().map(warning).filter(|it| it.contains(words)).collect();
     assert!(found.len() < 2, "{found:?}");
     found.pop()
 }
@@ -129,7 +132,7 @@ fn a_range_that_fits_into_the_last_level_cache_is_named_where_it_is_in_memory_be
         ]);
         let range_bytes = lab.record.conditions[0].range.bytes;
         let findings = lab.analyze();
-        let warned = findings.warnings.iter().any(|it| it.contains("last-level cache"));
+        let warned = findings.warnings.iter().any(|it| matches!(it, schema::warning::Warning::WithinCpuCache { .. }));
         assert_eq!(warned, !findings.within_cpu_cache.is_empty(), "{:?}", findings.warnings);
         (findings.within_cpu_cache, range_bytes)
     };

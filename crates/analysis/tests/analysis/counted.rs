@@ -40,7 +40,7 @@ fn duel(arms: [&str; 2], counted: [Counted; 2]) -> Lab {
 }
 
 fn warnings(lab: &Lab, word: &str) -> usize {
-    lab.analyze().warnings.iter().filter(|it| it.contains(word)).count()
+    lab.analyze().warnings.iter().filter(|it| report::words::warning(it).contains(word)).count()
 }
 
 #[test]

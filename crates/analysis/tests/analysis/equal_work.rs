@@ -1,10 +1,12 @@
 //! The mistakes of published comparisons, found without knowing them.
 
 use crate::support::{GIB, Lab, MIB, Pass, random, scan};
+use report::words;
 use schema::{
     Consume, Durability, Experiment, State, Workload,
     findings::{Comparison, Verdict},
     record::Outcome,
+    warning::Warning,
 };
 
 fn only(lab: &Lab) -> Comparison {
@@ -25,7 +27,7 @@ fn not_comparable(lab: &Lab, reason: &str) {
 fn comparable_with(lab: &Lab, warnings: &[&str]) {
     let comparison = only(lab);
     assert_ne!(comparison.verdict, Verdict::NotComparable, "{:?}", comparison.reason);
-    assert_eq!(comparison.warnings, warnings);
+    assert_eq!(comparison.warnings.iter().map(words::caution).collect::<Vec<String>>(), warnings);
 }
 
 fn nothing(_: u32, _: &mut Pass) {}
@@ -234,7 +236,8 @@ fn a_range_of_half_the_file_is_said_whether_the_arms_or_the_experiment_set_it() 
     let mut lab = Lab::duel_with(condition, ("read", 100.0), half, ("mmap", 90.0), half);
     // A window that the planner took is said once, for the run.
     comparable_with(&lab, &[]);
-    assert!(lab.analyze().warnings[0].starts_with("no pass touched more than 32 MiB of the file's 64 MiB"));
+    let small = Warning::SmallWindow { bytes: 32 * MIB, file_bytes: 64 * MIB };
+    assert_eq!(lab.analyze().warnings[0], small);
     let half_of_it = r#"
         title = "Half"
         [[compare]]
@@ -297,7 +300,7 @@ fn a_hole_is_found_by_device_bytes_that_stay_at_zero_for_both() {
             "cold, but no byte came from the device for either arm: the file is a hole, or a cache below the page cache held it",
         ],
     );
-    assert!(lab.analyze().warnings[0].starts_with("the file has holes, or is compressed: 0 B of 64 MiB are allocated"));
+    assert_eq!(lab.analyze().warnings[0], Warning::Sparse { allocated_bytes: 0, bytes: 64 * MIB });
     assert_eq!(lab.analyze().cells[0].ceiling_share, None);
 }
 
@@ -482,7 +485,7 @@ fn half_of_a_file_is_said_of_the_comparison_that_asks_for_it_and_of_no_other() {
     let comparisons = lab.analyze().comparisons;
     assert_eq!(comparisons.len(), 2);
     assert_eq!(
-        comparisons[0].warnings,
+        comparisons[0].warnings.iter().map(words::caution).collect::<Vec<String>>(),
         [
             "both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over the whole would have reached 25.18 MiB, these reached 20.22 MiB"
         ]

@@ -1,11 +1,13 @@
 //! Cells, verdicts, crossovers, the map and its reasons.
 
 use expect_test::{Expect, expect};
+use report::words;
 use schema::{
     Reading, State,
     condition::Storage,
     findings::{Status, Verdict},
     unit_cost::{Calibration, Loop},
+    warning::Warning,
 };
 
 use crate::support::{Lab, MIB, Pass, random, scan};
@@ -16,7 +18,7 @@ fn nothing(_: u32, _: &mut Pass) {}
 #[track_caller]
 fn check_map(lab: &Lab, expected: Expect) {
     let line = |line: &schema::findings::MapLine| {
-        let explanation = line.explanation.as_deref().unwrap_or("no reason");
+        let explanation = line.explanation.as_ref().map_or("no reason".to_string(), words::explanation);
         format!("{} ({}): {}\n  {explanation}\n", line.condition.label(), line.verdict.words(), line.says)
     };
     expected.assert_eq(&lab.analyze().map.iter().map(line).collect::<String>());
@@ -27,7 +29,7 @@ fn check_crossovers(lab: &Lab, expected: Expect) {
     let line = |it: &schema::findings::Crossover| {
         let at =
             it.at.map_or("null".to_string(), |at| format!("{:.0} [{:.0}, {:.0}]", at.median, at.ci_low, at.ci_high));
-        format!("{at}: {}\n", it.statement)
+        format!("{at}: {}\n", words::crossover(it))
     };
     expected.assert_eq(&lab.analyze().crossovers.iter().map(line).collect::<String>());
 }
@@ -134,7 +136,7 @@ fn what_a_fault_brought_is_said_where_faults_go_through_the_file_in_order() {
             }
         };
         let lab = Lab::duel_with(condition, ("read", 1000.0), calls(1024.0, 0.0), (arm, 500.0), calls(0.0, 1024.0));
-        lab.analyze().comparisons[0].explanation.clone().unwrap()
+        words::explanation(lab.analyze().comparisons[0].explanation.as_ref().unwrap())
     };
     assert!(explanation(scan("64 KiB", State::Cached), "mmap").contains("1,024 minor faults of 64 KiB"));
     for (condition, arm) in [(scan("64 KiB", State::Cached), "uring"), (random("4 KiB", State::Cached), "mmap")] {
@@ -174,7 +176,11 @@ fn a_throttled_cell_is_held_against_its_throttle_and_not_against_the_device() {
 #[test]
 fn a_throttle_that_lets_more_through_is_named() {
     let warnings = throttled(900_000_000).analyze().warnings;
-    assert!(warnings[0].starts_with("the I/O throttle of 900.0 MB/s was exceeded: read got 1"), "{warnings:?}");
+    let Warning::ThrottleExceeded { arm, allowed_bytes_per_s, bytes_per_s, .. } = &warnings[0] else {
+        panic!("{warnings:?}")
+    };
+    assert_eq!((arm.as_str(), *allowed_bytes_per_s), ("read", 9e8));
+    assert!((0.95e9..1.05e9).contains(bytes_per_s), "{bytes_per_s}");
 }
 
 #[test]
@@ -307,7 +313,8 @@ fn controls_make_the_noise_floor_and_are_not_listed() {
     lab.measure(cells[1], 10, 1200.0, nothing);
     let findings = lab.analyze();
     assert_eq!((findings.noise_floor.pairs, findings.noise_floor.rejected), (2, 1));
-    assert!(findings.warnings[0].starts_with("the noise floor is ±19 %"), "{:?}", findings.warnings);
+    let Warning::WideNoise { states, .. } = &findings.warnings[0] else { panic!("{:?}", findings.warnings) };
+    assert_eq!(states[0].floor.width().as_deref(), Some("±19 %"));
 }
 
 #[test]
@@ -326,7 +333,8 @@ fn a_state_is_judged_by_its_own_controls() {
     assert_eq!((cached.state, cached.floor.pairs, cached.floor.rejected), (State::Cached, 1, 0));
     assert_eq!((cold.state, cold.floor.pairs, cold.floor.rejected), (State::Cold, 1, 1));
     assert!(cached.floor.half_width.unwrap() < 0.01 && cold.floor.half_width.unwrap() > 0.25);
-    assert!(findings.warnings[0].contains("in state cold") && !findings.warnings[0].contains("cached"));
+    let Warning::WideNoise { states, .. } = &findings.warnings[0] else { panic!("{:?}", findings.warnings) };
+    assert_eq!(states, std::slice::from_ref(cold));
 }
 
 #[test]
@@ -712,7 +720,7 @@ fn what_disturbs_the_whole_run_is_said_once() {
         the machine was busy when the run began: load 1.9 on 2 CPUs
         read-ahead is 8 MiB on this device (usually 128 KiB): cold reads depend on it, most of all random reads through a mapping without advice
         unit costs are based on 0 of 1 calibrated operations: 1 could not be measured (the first: native/direct random 4 KiB: no O_DIRECT here)"#]]
-    .assert_eq(&lab.analyze().warnings.join("\n"));
+    .assert_eq(&lab.analyze().warnings.iter().map(words::warning).collect::<Vec<String>>().join("\n"));
     let quiet = Lab::duel(random("4 KiB", State::Cached), ("pread", 1000.0), ("mmap", 500.0));
     assert!(quiet.analyze().warnings.is_empty());
     let mut steal = quiet;
@@ -746,8 +754,8 @@ fn what_was_skipped_is_not_warned_of_and_hides_no_warning() {
     lab.measure(cells[0], 10, 1_000.0, |_, _| {});
     lab.record.cells[cells[1]].skipped = Some(schema::Skip::Untried);
     let warnings = lab.analyze().warnings;
-    assert!(!warnings.iter().any(|it| it.contains("900 threads")), "{warnings:?}");
-    assert!(warnings.iter().any(|it| it.starts_with("no pass touched more than 1 MiB")), "{warnings:?}");
+    assert!(!warnings.iter().any(|it| matches!(it, Warning::FewCpus { threads: 900, .. })), "{warnings:?}");
+    assert!(warnings.iter().any(|it| matches!(it, Warning::SmallWindow { bytes: MIB, .. })), "{warnings:?}");
 }
 
 #[test]
@@ -757,7 +765,7 @@ fn a_job_that_was_measured_over_the_whole_file_is_no_small_window() {
     let condition = lab.condition(schema::Condition { range: small, ..scan("64 KiB", State::Cached) });
     let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
     cells.iter().for_each(|&cell| lab.measure(cell, 10, 1_000.0, |_, _| {}));
-    let is_warned = |lab: &Lab| lab.analyze().warnings.iter().any(|it| it.starts_with("no pass touched more than"));
+    let is_warned = |lab: &Lab| lab.analyze().warnings.iter().any(|it| matches!(it, Warning::SmallWindow { .. }));
     assert!(is_warned(&lab));
     lab.record.confirmations.push(schema::record::Confirmation {
         condition,

@@ -2,7 +2,9 @@
 
 use schema::{
     Findings, State,
+    caution::Caution,
     findings::{ClaimVerdict, Verdict},
+    warning::Warning,
 };
 
 use crate::support::{Lab, Pass, scan};
@@ -28,7 +30,7 @@ fn forks_that_agree_are_nothing_to_speak_of() {
     let findings = run(|_, _| {});
     assert_eq!(findings.splits, []);
     assert_eq!(findings.comparisons[0].verdict, Verdict::Slower);
-    assert_eq!(findings.comparisons[0].warnings, Vec::<String>::new());
+    assert_eq!(findings.comparisons[0].warnings, []);
 }
 
 #[test]
@@ -44,13 +46,13 @@ fn one_fork_that_was_slow_over_its_warm_up_file_too_is_marked() {
     assert!((13.0..15.0).contains(&split.factor), "{}", split.factor);
     let slow: Vec<u32> = split.forks.iter().filter(|it| it.slow).map(|it| it.round).collect();
     assert_eq!(slow, [4]);
-    assert!(split.says.contains("1 of 12 took 14x as long") && split.says.contains("compiled"), "{}", split.says);
+    assert_eq!((split.says.slow, split.says.forks, split.says.in_code), (1, 12, true));
     let marked = findings.cells.iter().find(|it| it.arm.name == "jvm/mapped").unwrap();
     assert!(marked.reason.as_ref().unwrap().contains("its forks disagree"), "{marked:?}");
     // Slower in either group, so the verdict stands, with the warning.
     assert_eq!(findings.comparisons[0].verdict, Verdict::Slower);
-    assert!(findings.comparisons[0].warnings[0].contains("disagree"), "{:?}", findings.comparisons[0].warnings);
-    assert!(findings.warnings.iter().any(|it| it.contains("disagree")), "{:?}", findings.warnings);
+    assert_eq!(findings.comparisons[0].warnings[0], Caution::ForksDisagree(split.says.clone()));
+    assert!(findings.warnings.contains(&Warning::ForksDisagree { first: split.says.clone(), more: 0 }));
 }
 
 #[test]
@@ -74,7 +76,7 @@ fn a_warm_up_file_that_was_a_little_slower_is_a_busy_machine() {
 fn several_slow_forks_are_marked_whatever_their_warm_up_files_showed() {
     let findings = run(|round, pass| pass.ns_per_op *= if round % 3 == 0 { 3.0 } else { 1.0 });
     let [split] = &findings.splits[..] else { panic!("{:?}", findings.splits) };
-    assert!(!split.in_code && split.says.contains("4 of 12"), "{}", split.says);
+    assert_eq!((split.says.slow, split.says.forks, split.says.in_code), (4, 12, false));
 }
 
 #[test]

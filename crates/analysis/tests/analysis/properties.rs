@@ -77,7 +77,8 @@ proptest! {
         let json = serde_json::to_string(&findings).unwrap();
         let back: Findings = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&back, &findings);
-        let texts = findings.map.iter().map(|line| &line.says).chain(&findings.warnings);
+        let warnings: Vec<String> = findings.warnings.iter().map(report::words::warning).collect();
+        let texts = findings.map.iter().map(|line| &line.says).chain(&warnings);
         let texts = texts.chain(findings.claims.iter().map(|it| &it.reason));
         for text in texts.chain(findings.comparisons.iter().filter_map(|it| it.reason.as_ref())) {
             prop_assert!(!text.contains("NaN") && !text.contains("inf"), "{}", text);

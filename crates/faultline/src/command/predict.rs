@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow, bail};
 use schema::{
     Condition, Experiment, Fill, Record, Skip, builtin,
     machine::{MadeOn, Origin, Whose},
-    unit_cost::CalibrationPoint,
+    unit_cost::{CalibrationPoint, ForecastRemark},
 };
 
 use crate::{
@@ -34,14 +34,13 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
         },
     };
     let asked = asked(args, &record)?;
-    let mut forecast = analysis::forecast(&record, &asked).map_err(|reason| anyhow!("{reason}"))?;
+    let mut forecast = analysis::forecast(&record, &asked)
+        .map_err(|reason| anyhow!("run {} has no unit costs: {reason}", record.id))?;
     let here = machine::here(&store);
     let is_here = Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&MadeOn::new(&record.environment, Origin::Own));
     if here.kernel != record.environment.kernel && is_here {
-        forecast.remarks.push(format!(
-            "the kernel was {} then and is {} now; `faultline run . -e calibrate` measures unit costs anew",
-            record.environment.kernel, here.kernel
-        ));
+        let (then, now) = (record.environment.kernel.clone(), here.kernel);
+        forecast.remarks.push(ForecastRemark::OtherKernel { then, now });
     }
     output::print(&if args.json {
         report::forecast_json(&forecast)

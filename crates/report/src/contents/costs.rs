@@ -1,7 +1,7 @@
 //! Unit costs, how much of the measured times they explain, and what they predict.
 
 use schema::{
-    Bytes, Findings, Labels, Record, SCHEMA_VERSION,
+    Bytes, Findings, Labels, Record,
     arm::short,
     findings::{Estimate, Verdict},
     record::Reading,
@@ -17,6 +17,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::{all_of, plural},
     },
+    words::forecast_remark,
 };
 
 /// From how many reads of a cold file on another arm is the faster one, a sentence each.
@@ -213,18 +214,10 @@ pub fn forecast(forecast: &Forecast, style: Style) -> String {
     page.blank();
     page.paragraph(0, Paint::Plain, &verdict(forecast));
     for remark in &forecast.remarks {
-        page.bullet(0, remark);
+        page.bullet(0, &forecast_remark(remark));
     }
     page.bullet(0, &format!("unit costs are those of run {}, measured on {}", forecast.run, forecast.target.path));
     page.finish()
-}
-
-/// As one JSON document.
-pub fn forecast_json(forecast: &Forecast) -> String {
-    let mut text = serde_json::to_string_pretty(forecast).expect("nothing in it can fail");
-    text.push('\n');
-    debug_assert!(forecast.schema_version <= SCHEMA_VERSION);
-    text
 }
 
 fn question(forecast: &Forecast, arm: &ForecastArm) -> String {

@@ -13,10 +13,13 @@ use super::{
     map::{self, Names},
     study,
 };
-use crate::layout::{
-    number,
-    paint::Paint,
-    table::{Cell, Column, Table},
+use crate::{
+    layout::{
+        number,
+        paint::Paint,
+        table::{Cell, Column, Table},
+    },
+    words::{caution, explanation},
 };
 
 pub(crate) struct ConditionSection {
@@ -256,8 +259,8 @@ fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
 /// The line of the map in words; its reason only where no note gives it already.
 fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> {
     let line = findings.map.iter().find(|line| line.id == id)?;
-    let new = |explanation: &&String| !notes.iter().any(|note| note.text.contains(explanation.as_str()));
-    match line.explanation.as_ref().filter(new) {
+    let new = |explanation: &String| !notes.iter().any(|note| note.text.contains(explanation.as_str()));
+    match line.explanation.as_ref().map(explanation).filter(new) {
         Some(explanation) => Some(format!("{}: {explanation}", line.says)),
         None => Some(line.says.clone()),
     }
@@ -416,14 +419,14 @@ fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
     if let Some(reason) = &comparison.reason {
         note(format!("{}: {reason}", comparison.verdict.words()));
     }
-    if let Some(explanation) = &comparison.explanation {
+    if let Some(explanation) = comparison.explanation.as_ref().map(explanation) {
         let explained = comparison.explained_share.map_or(String::new(), |share| {
             format!(" (counted causes explain {} of the difference)", number::percent(share))
         });
         note(format!("{explanation}{explained}"));
     }
     for warning in &comparison.warnings {
-        note(format!("warning: {warning}"));
+        note(format!("warning: {}", caution(warning)));
     }
 }
 

@@ -6,11 +6,14 @@ use schema::{
     findings::{AnswerOf, Estimate, MapLine, Verdict},
 };
 
-use crate::layout::{
-    number::{self, GLUE},
-    page::Page,
-    paint::{Paint, Piece},
-    text::{visible, width, wrap, wrap_at_most},
+use crate::{
+    layout::{
+        number::{self, GLUE},
+        page::Page,
+        paint::{Paint, Piece},
+        text::{visible, width, wrap, wrap_at_most},
+    },
+    words::explanation,
 };
 
 /// The rows of one state.
@@ -99,7 +102,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         format!("{arm} is faster than {baseline} from {} reads on", number::rough(&it.reads))
     }));
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
-    why.extend(line.explanation.clone());
+    why.extend(line.explanation.as_ref().map(explanation));
     MapRow {
         condition: line.id.condition_index,
         workload: line.condition.workload.to_string(),

@@ -3,10 +3,13 @@
 
 use schema::{Findings, Record, findings::ForkSplit};
 
-use crate::layout::{
-    number,
-    paint::Paint,
-    table::{Cell, Column, Table},
+use crate::{
+    layout::{
+        number,
+        paint::Paint,
+        table::{Cell, Column, Table},
+    },
+    words::fork_groups,
 };
 
 pub(crate) const TITLE: &str = "Runtimes";
@@ -45,7 +48,7 @@ pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
     });
     Some(Tables {
         arms: Table { columns, rows: rows.collect() },
-        splits: findings.splits.iter().map(|it| (it.says.clone(), forks(it))).collect(),
+        splits: findings.splits.iter().map(|it| (fork_groups(&it.says), forks(it))).collect(),
     })
 }
 

@@ -2,9 +2,12 @@
 
 use schema::{ConditionId, Findings, Labels, Record, findings::Safepoints};
 
-use crate::layout::{
-    number,
-    table::{Cell, Column, Table},
+use crate::{
+    layout::{
+        number,
+        table::{Cell, Column, Table},
+    },
+    words,
 };
 
 pub(crate) const TITLE: &str = "Safepoints";
@@ -12,8 +15,8 @@ pub(crate) const TITLE: &str = "Safepoints";
 pub(crate) const ABOUT: &str = "During each pass a second thread of the same JVM requested a safepoint about every millisecond. The delay is taken from the JVM's own log: from the request until every Java thread had stopped. Median and 99 of 100: of one pass, as the median over passes; longest: of all passes. Stopped: the share of the passes' time in which no Java thread ran.";
 
 /// What was seen and what it means; nothing where no arm has `+safepoints`.
-pub(crate) fn of_run<'a>(record: &Record, findings: &'a Findings) -> Option<(&'a [String], Table)> {
-    findings.safepoints.as_deref().map(|it| (&it.says[..], table(record, it)))
+pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<(Vec<String>, Table)> {
+    findings.safepoints.as_deref().map(|it| (words::safepoints(it), table(record, it)))
 }
 
 fn table(record: &Record, safepoints: &Safepoints) -> Table {

@@ -18,6 +18,7 @@ use crate::{
         text::visible,
         words::{all_of, plural, without_numbers},
     },
+    words::caution,
 };
 
 /// Whether a record is shown as a study: something was published, and is held against what was measured.
@@ -171,7 +172,7 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     for comparison in &done {
         let unequal = (comparison.verdict == Verdict::NotComparable).then_some(comparison.reason.as_deref()).flatten();
         let unequal = unequal.map(|reason| format!("not comparable: {reason}"));
-        let described = unequal.into_iter().chain(comparison.warnings.iter().cloned());
+        let described = unequal.into_iter().chain(comparison.warnings.iter().map(caution));
         for sentence in described {
             let key = without_names(&sentence, comparison, names);
             match found.iter_mut().find(|it| it.key == key) {

@@ -17,6 +17,7 @@ use crate::{
         words::{all_of, counted, plural, without_numbers},
     },
     shell,
+    words::{crossover, warning},
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -63,7 +64,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry>
         true,
     );
     add("Limits", record.limits.clone(), true);
-    add("Warnings", findings.warnings.clone(), true);
+    add("Warnings", findings.warnings.iter().map(warning).collect(), true);
     entries
 }
 
@@ -340,11 +341,11 @@ pub(crate) fn with_crossover(record: &Record, findings: &Findings, is_there: boo
         // Of a curve over the number of blocks they all have one block size.
         let block = first.filter(|_| it.axis == "ops").and_then(|index| record.conditions.get(index));
         if let Some(condition) = block {
-            return format!("{}: {}", schema::fields::core(condition), it.statement);
+            return format!("{}: {}", schema::fields::core(condition), crossover(it));
         }
         let also = first.map(|index| labels.also(index)).filter(|it| !it.is_empty());
         let also = also.map_or_else(String::new, |also| format!(", {also}"));
-        format!("{} {}{also}: {}", it.workload, it.state, it.statement)
+        format!("{} {}{also}: {}", it.workload, it.state, crossover(it))
     };
     findings.crossovers.iter().filter(|it| it.changes == is_there).map(line).collect()
 }

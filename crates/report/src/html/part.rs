@@ -125,7 +125,7 @@ pub(super) fn safepoints(record: &Record, findings: &Findings) -> Markup {
             h2 { (safepoints::TITLE) }
             p.about { (safepoints::ABOUT) }
             (table(&delays))
-            @for line in says { p { (described(line)) } }
+            @for line in says { p { (described(&line)) } }
         } }
     }
 }

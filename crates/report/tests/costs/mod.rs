@@ -6,7 +6,7 @@ use schema::{
     findings::{Estimate, Verdict},
     unit_cost::{
         BreakEven, BreakEvenMeasured, Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm,
-        PredictedCell, Predictions, Quantity, UnitCosts,
+        ForecastRemark, PredictedCell, Predictions, Quantity, UnitCosts,
     },
 };
 
@@ -141,7 +141,7 @@ fn forecast(pread: [f64; 3], mmap: Reading<Estimate>) -> Forecast {
         memory_bytes: 16_000_000_000,
         resident_share: 0.4,
         arms: vec![arm("pread", Reading::Value(Estimate { median, ci_low, ci_high })), arm("mmap", mmap)],
-        remarks: vec!["the interval is wide".into()],
+        remarks: vec![ForecastRemark::Threads { threads: 4, cpus: 2 }],
     }
 }
 

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 
 use schema::{
     Arm, Condition, Consume, Experiment, Findings, Reading, Record, Span, State, Workload,
+    caution::Caution,
     experiment::Unit,
+    explanation::{Count, Explanation},
     findings::{
-        CellFinding, ClaimFinding, ClaimVerdict, Comparison, Crossover, Estimate, FigureFinding, MapLine, NoiseFloor,
-        PublishedClaim, Status, Verdict,
+        CellFinding, ClaimFinding, ClaimVerdict, Comparison, Crossover, CurvePoint, Estimate, FigureFinding, MapLine,
+        NoiseFloor, PublishedClaim, Status, Verdict,
     },
     protocol::{Phases, Tally},
     record::{Ceiling, Cell, Device, Environment, FilledRange, Outcome, Resident, Sample, Target},
+    warning::Warning,
 };
 
 const GIB: u64 = 1 << 30;
@@ -26,6 +29,11 @@ pub(crate) fn estimate(median: f64, share: f64) -> Estimate {
 
 pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> Condition {
     Condition { workload, block_bytes, state, ops: GIB / block_bytes, ..Condition::plain(GIB) }
+}
+
+/// One count of each of two arms.
+pub(crate) fn counted(arms: [&str; 2], counts: [Count; 2]) -> Explanation {
+    Explanation::Counts { arms: arms.map(str::to_string), counts: counts.map(|it| vec![it]) }
 }
 
 /// A record and findings that grow together.
@@ -159,7 +167,7 @@ impl Run {
         margin: Option<Estimate>,
         verdict: Verdict,
         says: &str,
-        explanation: Option<&str>,
+        explanation: Option<Explanation>,
     ) {
         let cell_of = |name: &str| {
             let of_arm = |it: &Cell| it.condition == index && !it.control && it.arm.name == arm(name).name;
@@ -179,7 +187,7 @@ impl Run {
             margin,
             verdict,
             says: says.into(),
-            explanation: explanation.map(str::to_string),
+            explanation,
             answer_of: schema::findings::AnswerOf::Rounds,
         });
     }
@@ -202,11 +210,12 @@ pub(crate) fn run() -> Run {
         "io_uring is switched off (kernel.io_uring_disabled = 2)",
     );
     let slower = run.compare(cold_scan, "mmap", Some(estimate(0.553, 0.03)), Verdict::Slower);
-    slower.explanation = Some("512 major faults waited for the device one after the other".into());
+    let calls = |calls: f64| Count::ReadCalls { calls, bytes: None };
+    slower.explanation = Some(counted(["read", "mmap"], [calls(16_384.0), Count::MajorFaults(512.0)]));
     slower.explained_share = Some(0.87);
     run.compare(cold_scan, "mmap+populate-read", Some(estimate(0.982, 0.02)), Verdict::Same);
-    run.compare(cold_scan, "direct", Some(estimate(1.52, 0.021)), Verdict::Faster).explanation =
-        Some("no copy through the page cache: 0.8 µs instead of 14.1 µs of system time per 64 KiB".into());
+    let no_copy = counted(["read", "direct"], [Count::SystemShare(0.94), Count::SystemShare(0.41)]);
+    run.compare(cold_scan, "direct", Some(estimate(1.52, 0.021)), Verdict::Faster).explanation = Some(no_copy.clone());
     run.line(
         cold_scan,
         Some("direct"),
@@ -214,7 +223,7 @@ pub(crate) fn run() -> Run {
         Some(estimate(1.52, 0.021)),
         Verdict::Faster,
         "direct is 1.52x faster than read",
-        Some("no copy through the page cache: 0.8 µs instead of 14.1 µs of system time per 64 KiB"),
+        Some(no_copy),
     );
 
     let cold_random = run.condition(condition(Workload::Random, 4096, State::Cold));
@@ -246,10 +255,11 @@ pub(crate) fn run() -> Run {
         Status::Invalid,
         "37 of 262144 pages were not in the page cache before the pass",
     );
+    let faults = |bytes_each| Count::MinorFaults { faults: 16_402.0, bytes_each };
     run.compare(cached_scan, "mmap", Some(estimate(0.504, 0.02)), Verdict::Slower).explanation =
-        Some("16,402 faults of 1.0 µs each against 262,144 system calls of 0.2 µs".into());
+        Some(counted(["read", "mmap"], [calls(262_144.0), faults(None)]));
     run.compare(cached_scan, "mmap+populate-read", Some(estimate(0.66, 0.015)), Verdict::Slower).warnings =
-        vec!["both arms reach only 50 % of the file".into()];
+        vec![Caution::LessThanAsked { bytes: GIB / 2, asked_bytes: GIB }];
     run.line(
         cached_scan,
         Some("read"),
@@ -257,7 +267,7 @@ pub(crate) fn run() -> Run {
         None,
         Verdict::Faster,
         "read is the fastest",
-        Some("16,402 faults of 1.0 µs each cost more than 262,144 system calls of 0.2 µs"),
+        Some(counted(["read", "mmap"], [calls(262_144.0), faults(Some(65_536.0))])),
     );
 
     let cached_random = run.condition(condition(Workload::Random, 64, State::Cached));
@@ -286,7 +296,7 @@ pub(crate) fn run() -> Run {
         Some(estimate(1.012, 0.02)),
         Verdict::Same,
         "mmap and read are within 5 % of each other",
-        Some("memory bandwidth limits both"),
+        Some(Explanation::Alike { arms: ["read", "mmap"].map(str::to_string), counts: vec![calls(1024.0)] }),
     );
 
     let mapped_random = run.condition(condition(Workload::Random, 64, State::Mapped));
@@ -303,7 +313,7 @@ pub(crate) fn run() -> Run {
         Some(estimate(27.8, 0.015)),
         Verdict::Faster,
         "mmap is 27.8x faster than pread",
-        Some("no system call: pread makes 16,777,216 of them, and each costs more than the 64 B it brings"),
+        Some(counted(["pread", "mmap"], [calls(16_777_216.0), calls(0.0)])),
     );
     run
 }
@@ -364,7 +374,7 @@ pub(crate) fn study() -> Run {
         comparison.reason = Some(format!(
             "{name} summed words and read (quarter) summed bytes; the read (quarter) arm consumed 268 MB of 1,074 MB"
         ));
-        comparison.warnings = vec!["the file fits the CPU's last-level cache".into()];
+        comparison.warnings = vec![Caution::LittleFromDevice { share: 0.0 }];
     }
     let corrected = run.condition(cached);
     run.ok(corrected, "read", 14_100.0, false);
@@ -575,6 +585,10 @@ fn record() -> Record {
 }
 
 fn findings() -> Findings {
+    let points = |verdicts: [Verdict; 3]| {
+        let at = [4096.0, 65_536.0, 1_048_576.0].into_iter();
+        at.zip(verdicts).map(|(at, verdict)| CurvePoint { at, verdict, of_job: false }).collect::<Vec<_>>()
+    };
     Findings {
         fills: vec![],
         commands: vec![],
@@ -586,6 +600,10 @@ fn findings() -> Findings {
         crossovers: vec![
             Crossover {
                 arms: ["native/pread".into(), "native/mmap".into()],
+                names: ["pread".into(), "mmap".into()],
+                points: points([Verdict::Faster, Verdict::Slower, Verdict::Slower]),
+                between: Some([0, 1]),
+                of_curve: 1,
                 cells: vec![],
                 workload: Workload::Random,
                 consume: Consume::Sum,
@@ -594,10 +612,13 @@ fn findings() -> Findings {
                 changes: true,
                 at: Some(estimate(12_288.0, 0.1)),
                 of_job: vec![],
-                statement: "mmap is faster up to 12 KiB [11 KiB, 14 KiB], pread above".into(),
             },
             Crossover {
                 arms: ["native/read".into(), "native/mmap".into()],
+                names: ["read".into(), "mmap".into()],
+                points: points([Verdict::Slower; 3]),
+                between: None,
+                of_curve: 0,
                 cells: vec![],
                 workload: Workload::Scan,
                 consume: Consume::Sum,
@@ -606,7 +627,6 @@ fn findings() -> Findings {
                 changes: false,
                 at: None,
                 of_job: vec![],
-                statement: "read is faster than mmap at every block from 4 KiB to 1 MiB".into(),
             },
         ],
         noise_floor: NoiseFloor { half_width: Some(0.0121), pairs: 21, rejected: 0 },
@@ -619,6 +639,6 @@ fn findings() -> Findings {
         map: vec![],
         answer: Default::default(),
         within_cpu_cache: vec![],
-        warnings: vec!["the hypervisor took 0.4 % of the CPU time".into()],
+        warnings: vec![Warning::StolenTime { share: 0.004 }],
     }
 }

@@ -8,6 +8,7 @@ use schema::{
     Reading, Record, Skip, Span, State, Workload,
     across::{Across, Differs, PassSize, SharedAnswer, SharedCell},
     arm::Setting,
+    caution::Caution,
     claims::Later,
     condition::Storage,
     counted::{Bin, Counted, CountedFinding, Histogram},
@@ -15,11 +16,13 @@ use schema::{
         Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, SizeAsked, Study, Throttle, Unit, Variant,
         Where,
     },
+    explanation::{ArmCosts, Count, Explanation},
     findings::{
         AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime,
-        Comparison, Confirmed, Confounder, ConfounderKind, Crossover, Document, Estimate, FigureFinding, FillFinding,
-        FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding,
-        SafepointFinding, Safepoints, StateNoise, Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
+        Comparison, Confirmed, Confounder, ConfounderKind, Crossover, CurvePoint, Document, Estimate, FigureFinding,
+        FillFinding, FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding,
+        SafepointDelay, SafepointFinding, Safepoints, SafepointsSeen, StateNoise, Status, UnjudgedCause,
+        UnjudgedRefill, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
@@ -28,6 +31,7 @@ use schema::{
     observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
+    reason::{Difference, Inconsistent, Reason, Rounds},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
         Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
@@ -36,9 +40,10 @@ use schema::{
     timeline::{Moment, Passing, Timeline},
     unit_cost::{
         BreakEven, BreakEvenMeasured, BreakEvenPoint, Calibration, CalibrationPass, CalibrationPoint, Cause,
-        CostBreakdown, CostComponent, Costs, Curve, DeviceCost, FaultCost, FillCosts, Forecast, ForecastArm, Loop,
-        NotCounted, PerPage, PredictedCell, Predictions, Quantity, UnitCosts,
+        CostBreakdown, CostComponent, Costs, Curve, DeviceCost, FaultCost, FillCosts, Forecast, ForecastArm,
+        ForecastRemark, Lean, Loop, NotCounted, PerPage, PredictedCell, Predictions, Quantity, UnitCosts, Waits,
     },
+    warning::{ForkGroups, Warning},
 };
 
 /// SplitMix64.
@@ -339,12 +344,20 @@ makes! {
             arm, cells, consume, passes, loop_bytes_per_s, first_pass, compile_share, collections, collection_share, not_quiet,
         }
         ForkSplit { id, arm, condition, forks, factor, in_code, says }
+        ForkGroups { arm, label, slow, forks, factor, in_code }
         Fork { round, ns_per_op, warm_pass_ns_per_op, loop_bytes_per_s, slow }
-        Safepoints { cells, says }
+        Safepoints { cells, seen, apart }
+        SafepointsSeen { label, calls, faults, max_call_ns, max_fault_ns, held_up }
+        SafepointDelay { name, p99_ns }
         SafepointFinding {
             id, arm, name, condition, passes, asked, median_ns, p99_ns, max_ns, stopped_share, through_calls,
         }
-        Crossover { arms, cells, workload, consume, state, axis, changes, at, of_job, statement }
+        Crossover {
+            arms, names, cells, workload, consume, state, axis, points, changes, at, of_job, between, of_curve,
+        }
+        CurvePoint { at, verdict, of_job }
+        ArmCosts { arm, components, accounted_ns, measured_ns }
+        Rounds { differing, all }
         NoiseFloor { half_width, pairs, rejected }
         StateNoise { state, floor }
         FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill, not_judged }
@@ -416,6 +429,115 @@ makes! {
         }
     }
     enums {
+        Warning {
+            Incomplete { partial },
+            WideNoise { states, margin },
+            RejectedControls { rejected, controls },
+            StolenTime { share },
+            FewCpus { threads, cpus },
+            Busy { load, cpus },
+            Sparse { allocated_bytes, bytes },
+            UnusualReadAhead { bytes, usual_bytes },
+            SmallWindow { bytes, file_bytes },
+            ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s },
+            HalfCalibrated { calibrated, all, first_missing },
+            DiskShared { device, passes, read_bytes, written_bytes, own_bytes },
+            AtTheCeiling { arm, label, share, more },
+            PagesLeft { lost, passes, most_pages },
+            UnevenStarts { changed, passes, least_pages, most_pages },
+            Reclaimed { scheme },
+            Amplified { arm, label, times, read_ahead },
+            IdleAdvice { arm, label, more },
+            OtherFolios { label, small_arm, small_order, large_arm, large_order },
+            LostEvents { passes, all, most_in, lost },
+            ForksDisagree { first, more },
+            WithinCpuCache { conditions, range_bytes, cache_bytes },
+        }
+        Caution {
+            Descriptors { arms, descriptors },
+            LittleFromDevice { share },
+            UnseenDevice { arm, reason },
+            Amplified { arm, device_bytes, reached_bytes },
+            LessThanAsked { bytes, asked_bytes },
+            SmallRange { of_file, range_bytes, whole_bytes, would_bytes, reached_bytes },
+            NotUniform { of_file, reached_bytes, whole_bytes, would_bytes },
+            QueueDepths { arms, depths },
+            ReadFromDevice { arm, state, bytes, share },
+            HeldOpen { arm, state },
+            PagesFaulted { arm, state, faults, pages },
+            Inconsistent { arm, what },
+            ForksDisagree(groups),
+            JobDecides { blocks, rounds, job_blocks, job },
+        }
+        Inconsistent { Amounts { passes, bytes, ops }, Parts { passes }, Bytes { passes, checksums } }
+        Reason {
+            LostPasses { lost, passes, reason },
+            Inconsistent(what),
+            ForksDisagree { slow, forks, factor },
+            SinglePass,
+            Skipped(skip),
+            EndedBefore { partial },
+            NoPass,
+            UnequalWork { arms, differences },
+            NoValidPass { arm, reasons },
+            NoMeasurableTime,
+            NoCommonRound,
+            TooFewRounds { rounds, least },
+            AcrossTheMargin { ci_low, ci_high, margin, more_than },
+            DependsOnFork { arm, forks_of, beside_fast, beside_slow },
+            WithinNoise { ci_low, ci_high, state, times },
+            JobDoubts { blocks, rounds, job_blocks, job, pairs, least },
+            FewWindows { covered_bytes, window_bytes, least },
+            OtherSizes { first, second },
+            NotCompared,
+            Text(text),
+        }
+        Difference {
+            Workloads { workloads },
+            Consumes { consumes, user_ns_per_byte },
+            States { states },
+            Durabilities { durabilities },
+            Blocks { block_bytes },
+            Alignments { aligned },
+            Files { file_bytes },
+            Storages,
+            Memories { memory_bytes },
+            Amounts { bytes, writes, rounds },
+            Operations { ops, rounds },
+            Reached { distinct_bytes, bytes, writes, rounds },
+            Pages { pages, rounds },
+            Checksums { checksums, writes, rounds },
+            Outputs { rounds },
+            Threads { threads, rounds },
+            Opened { opened },
+            Changed { of, what },
+            FromDevice { device_bytes, covered_bytes },
+            OnDevice { device_bytes, covered_bytes, flushes },
+        }
+        Explanation { Counts { arms, counts }, Alike { arms, counts }, Costs { arms, decided } }
+        Count {
+            ReadCalls { calls, bytes },
+            WriteCalls(calls),
+            ToDevice { bytes },
+            Flushes(flushes),
+            MinorFaults { faults, bytes_each },
+            MajorFaults(faults),
+            FromDevice { bytes, times_reached, ceiling_share },
+            SystemShare(share),
+        }
+        ForecastRemark {
+            RandomMisses { memory_bytes, file_bytes, resident_share },
+            ScansEvict { memory_bytes, file_bytes, resident_share },
+            BeyondCalibration { calibrated_bytes, file_bytes },
+            Threads { threads, cpus },
+            Device { name },
+            TooFewCells { waits, factor },
+            Interval { cells, waits, fill },
+            OneSided(lean),
+            OtherKernel { then, now },
+        }
+        Waits { Memory, PageCache, Around }
+        Lean { TooShort, TooLong }
         NotCounted { Calibrated, Repeated }
         Later { Undecided, PartialAgrees, PartialContradicts }
         Ending { Interrupted, TargetChanged, BudgetSpent }

@@ -9,6 +9,7 @@ use crate::{
         number,
         table::{Cell, Column, Table},
     },
+    words::crossover,
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -76,7 +77,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
     let blocks = blocks.into_iter().map(|it| it as f64).collect();
     Some(Figure {
         title: title.to_string(),
-        notes: crossovers.iter().filter(|it| it.changes).map(|it| it.statement.clone()).collect(),
+        notes: crossovers.iter().filter(|it| it.changes).map(|it| crossover(it)).collect(),
         plots: vec![Plot {
             x: Axis::new("block", Scale::LogAt(blocks), Unit::Bytes),
             y: Axis::new("throughput", Scale::Log, Unit::BytesPerSecond),

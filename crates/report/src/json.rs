@@ -1,0 +1,65 @@
+//! What `--json` prints. A finding that people read as a sentence is data in `schema`, mostly under a name that ends in
+//! `_data`; its words are put beside it here, under the name without that end.
+
+use schema::{
+    Findings, Record, SCHEMA_VERSION, across::RunComparison, explanation::Explanation, findings::Document,
+    unit_cost::Forecast,
+};
+use serde_json::Value;
+
+use crate::words::{caution, crossover, explanation, forecast_remark, fork_groups, safepoints, warning};
+
+const WRITTEN: &str = "maps have string keys and nothing else can fail";
+
+/// One JSON document, as docs/FORMATS.md describes it, and a line feed.
+pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>) -> String {
+    let mut value = serde_json::to_value(findings).expect(WRITTEN);
+    say_findings(findings, &mut value);
+    let (schema_version, record) = (SCHEMA_VERSION, record.clone());
+    let document = Document { schema_version, record, findings: value, across: across.cloned() };
+    serde_json::to_string_pretty(&document).expect(WRITTEN) + "\n"
+}
+
+/// What `predict` found, as one JSON document.
+pub fn forecast_json(forecast: &Forecast) -> String {
+    let mut value = serde_json::to_value(forecast).expect(WRITTEN);
+    put(&mut value, "remarks", texts(&forecast.remarks, forecast_remark));
+    format!("{value:#}\n")
+}
+
+fn say_findings(findings: &Findings, value: &mut Value) {
+    put(value, "warnings", texts(&findings.warnings, warning));
+    for (it, value) in each(&findings.comparisons, value, "comparisons") {
+        put(value, "warnings", texts(&it.warnings, caution));
+        put(value, "because", because(it.explanation.as_ref()));
+    }
+    for (it, value) in each(&findings.crossovers, value, "crossovers") {
+        put(value, "statement", crossover(it));
+    }
+    for (it, value) in each(&findings.map, value, "map") {
+        put(value, "because", because(it.explanation.as_ref()));
+    }
+    for (it, value) in each(&findings.splits, value, "splits") {
+        put(value, "says", fork_groups(&it.says));
+    }
+    if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
+        put(value, "says", safepoints(it));
+    }
+}
+
+fn because(of: Option<&Explanation>) -> Option<String> {
+    of.map(explanation)
+}
+
+fn put(value: &mut Value, name: &str, words: impl Into<Value>) {
+    value[name] = words.into();
+}
+
+fn texts<T>(of: &[T], words: impl Fn(&T) -> String) -> Vec<String> {
+    of.iter().map(words).collect()
+}
+
+/// The entries of a list beside what they were written as.
+fn each<'a, T>(of: &'a [T], value: &'a mut Value, name: &str) -> impl Iterator<Item = (&'a T, &'a mut Value)> {
+    of.iter().zip(value.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten())
+}

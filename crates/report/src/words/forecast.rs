@@ -1,0 +1,73 @@
+//! What to know of a forecast.
+
+use schema::{
+    Bytes,
+    unit_cost::{ForecastRemark, Lean, Waits},
+};
+
+use super::numbers::{percent, thousands};
+
+pub fn forecast_remark(remark: &ForecastRemark) -> String {
+    match remark {
+        ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share } => format!(
+            "{} of memory hold {} of a file of {}; {} of the random reads are expected to come from the device",
+            Bytes(*memory_bytes),
+            percent(*resident_share),
+            Bytes(*file_bytes),
+            percent(1.0 - resident_share)
+        ),
+        ForecastRemark::ScansEvict { memory_bytes, file_bytes, resident_share } => format!(
+            "{} of memory hold {} of a file of {}; in a repeated scan each page is evicted before it is read again, so \
+             each pass is expected to read the whole file from the device",
+            Bytes(*memory_bytes),
+            percent(*resident_share),
+            Bytes(*file_bytes)
+        ),
+        ForecastRemark::BeyondCalibration { calibrated_bytes, file_bytes } => format!(
+            "the calibration covered {}; a file of {} has more TLB and cache misses, so the interval is widened",
+            Bytes(*calibrated_bytes),
+            Bytes(*file_bytes)
+        ),
+        ForecastRemark::Threads { threads, cpus } => format!(
+            "unit costs are of one thread: {} are assumed to share the work on {cpus} CPUs without contention, which \
+             gives the shortest possible time; the interval is widened",
+            thousands((*threads).into())
+        ),
+        ForecastRemark::Device { name } => format!("the device is assumed to be the {name} of that run"),
+        ForecastRemark::TooFewCells { waits, factor } => format!(
+            "The run has too few cells {} to show the error of the unit costs, so the interval is a factor of {factor} \
+             in each direction, before other causes widen it",
+            that_wait(*waits)
+        ),
+        ForecastRemark::Interval { cells, waits, fill } => {
+            let fill = fill.as_ref().map_or_else(String::new, |fill| format!(" after fill {fill}"));
+            format!(
+                "The interval contains the estimate and spans the middle 90 % of the prediction errors of the run's own \
+                 {} cells {}{fill}; cells whose block size was calibrated are not among them",
+                thousands(*cells as u64),
+                that_wait(*waits)
+            )
+        }
+        ForecastRemark::OneSided(lean) => {
+            let (measured, end) = match lean {
+                Lean::TooShort => ("longer", "lower"),
+                Lean::TooLong => ("shorter", "upper"),
+            };
+            format!(
+                "Nearly all of these cells took {measured} than predicted, so the estimate is the {end} end of the \
+                 interval"
+            )
+        }
+        ForecastRemark::OtherKernel { then, now } => format!(
+            "the kernel was {then} then and is {now} now; `faultline run . -e calibrate` measures unit costs anew"
+        ),
+    }
+}
+
+fn that_wait(waits: Waits) -> &'static str {
+    match waits {
+        Waits::Memory => "that stay in memory",
+        Waits::PageCache => "that wait for the device",
+        Waits::Around => "that read around the page cache",
+    }
+}

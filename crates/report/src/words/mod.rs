@@ -1,0 +1,18 @@
+//! What `analysis` found, in words: one file for each kind of finding that people read as a sentence.
+
+mod caution;
+mod crossover;
+mod explanation;
+mod forecast;
+mod numbers;
+mod reason;
+mod safepoints;
+mod warning;
+
+pub use caution::caution;
+pub use crossover::crossover;
+pub use explanation::explanation;
+pub use forecast::forecast_remark;
+pub use reason::{reason, reasons};
+pub use safepoints::safepoints;
+pub use warning::{fork_groups, warning};

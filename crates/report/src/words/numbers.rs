@@ -1,0 +1,166 @@
+//! Numbers as sentences give them: two or three digits, without the glue that tables need.
+
+use schema::Bytes;
+
+/// `16,384`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 fault`, `1,024 faults`, `no fault`.
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
+    match number {
+        0 => format!("no {one}"),
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", thousands(number)),
+    }
+}
+
+/// Amounts of work, in decimal megabytes so that small differences show: `268 MB`, `1,074 MB`, `4,096 bytes`.
+pub(crate) fn amount(bytes: u64) -> String {
+    match bytes {
+        10_000_000.. => format!("{} MB", thousands(bytes.saturating_add(500_000) / 1_000_000)),
+        _ => count(bytes, "byte", "bytes"),
+    }
+}
+
+/// A part and its whole in one unit: `0.26 MB` and `67 MB`.
+pub(crate) fn amounts(part: u64, whole: u64) -> [String; 2] {
+    let part = match (part, whole) {
+        (..10_000_000, 10_000_000..) => format!("{:.2} MB", part as f64 / 1e6),
+        _ => amount(part),
+    };
+    [part, amount(whole)]
+}
+
+/// Sizes that were counted: `64 MiB`, `1.50 GiB`.
+pub(crate) fn size(bytes: f64) -> String {
+    Bytes(bytes.round().max(0.0) as u64).to_string()
+}
+
+/// Sizes that were estimated, with two or three digits: `23 KiB`, `180 KiB`, `2.4 MiB`.
+pub(crate) fn rough_size(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes.max(0.0);
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if value < 10.0 && unit > 0 && (value - value.round()).abs() > 0.05 {
+        format!("{value:.1} {}", UNITS[unit])
+    } else {
+        format!("{value:.0} {}", UNITS[unit])
+    }
+}
+
+/// How many times: `1.07x`, `1.6x`, `23x`.
+pub(crate) fn times(factor: f64) -> String {
+    match factor {
+        ..1.095 => format!("{factor:.2}x"),
+        ..9.95 => format!("{factor:.1}x"),
+        _ => format!("{factor:.0}x"),
+    }
+}
+
+/// Two digits or three: `81 ms`, `4.1 µs`.
+pub(crate) fn time(ns: f64) -> String {
+    let (value, unit) = in_unit(ns);
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+fn in_unit(ns: f64) -> (f64, &'static str) {
+    match ns {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "µs"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    }
+}
+
+/// `1,024 reads × 45.9 µs = 47 ms`: what is shown as the product is the product of the two numbers that are shown.
+pub(crate) fn product(count: f64, what: &str, unit_ns: f64) -> String {
+    let count = count.round().max(1.0);
+    let unit = rounded(unit_ns);
+    format!("{} {what} × {} = {}", thousands(count as u64), precise_time(unit), time(count * unit))
+}
+
+/// To three digits.
+fn rounded(number: f64) -> f64 {
+    if number > 0.0 && number.is_finite() { format!("{number:.2e}").parse().unwrap_or(number) } else { number }
+}
+
+/// A rounded time with all of its digits: `45.9 µs`, `0.00412 ns`.
+fn precise_time(ns: f64) -> String {
+    let (value, unit) = in_unit(ns);
+    // Dividing moves the last bit; what is shown has three digits.
+    format!("{} {unit}", rounded(value))
+}
+
+/// `71 %`, `0.4 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<T: AsRef<str>>(items: &[T]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_string(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_that_is_shown_comes_out() {
+        let number = |text: &str| text.replace(',', "").parse::<f64>().unwrap();
+        let ns = |text: &str| {
+            let (value, unit) = text.split_once(' ').unwrap();
+            let scale = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)].iter().find(|it| it.0 == unit).unwrap().1;
+            (number(value) * scale, if value.contains('.') { 0.05 * scale } else { 0.5 * scale })
+        };
+        for (count, unit_ns) in [(1024.0, 45_949.0), (3.4, 0.0123), (2.0, 999.96), (262_144.0, 309.9), (16.0, 9.949e8)]
+        {
+            let text = product(count, "reads", unit_ns);
+            let (shown, total) = text.split_once(" = ").unwrap();
+            let (counted, unit) = shown.split_once(" reads × ").unwrap();
+            let ((total, half_a_digit), (unit, _)) = (ns(total), ns(unit));
+            assert!((number(counted) * unit - total).abs() <= half_a_digit * 1.000_001, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_read_like_numbers() {
+        assert_eq!([0, 999, 1_000, 16_384, 1_234_567].map(thousands), ["0", "999", "1,000", "16,384", "1,234,567"]);
+        assert_eq!([0, 1, 2].map(|it| count(it, "fault", "faults")), ["no fault", "1 fault", "2 faults"]);
+        assert_eq!([268_435_456, 1_073_741_824, 4096].map(amount), ["268 MB", "1,074 MB", "4,096 bytes"]);
+        assert_eq!(amounts(262_144, 67_108_864), ["0.26 MB", "67 MB"]);
+        assert_eq!(amounts(4096, 8192), ["4,096 bytes", "8,192 bytes"]);
+        assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
+        assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
+        assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
+        assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn times_have_two_digits_at_least() {
+        let described: Vec<String> = [0.0, 9.94, 12.3, 4100.0, 81e6, 2.5e9].map(time).to_vec();
+        assert_eq!(described, ["0.0 ns", "9.9 ns", "12 ns", "4.1 µs", "81 ms", "2.5 s"]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Why a cell has no number, or a comparison no verdict.
+
+use schema::{
+    Bytes, Consume,
+    reason::{Difference, Inconsistent, Reason, Rounds},
+};
+
+use super::{
+    numbers::{amount, amounts, count, percent, size, thousands, times},
+    warning::forks_disagree,
+};
+
+/// All of them in one sentence; `None` without any.
+pub fn reasons(reasons: &[Reason]) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.iter().map(reason).collect::<Vec<String>>().join("; "))
+}
+
+pub fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::LostPasses { passes: 1, reason, .. } => reason.clone(),
+        Reason::LostPasses { lost, passes, reason } => {
+            format!("{lost} of {}: {reason}", count(*passes as u64, "pass", "passes"))
+        }
+        Reason::Inconsistent(what) => inconsistent(what),
+        Reason::ForksDisagree { slow, forks, factor } => forks_disagree(*slow, *forks, *factor),
+        Reason::SinglePass => "a single pass has no interval, so there is no number".into(),
+        Reason::Skipped(skip) => skip.to_string(),
+        Reason::EndedBefore { partial } => format!("the run ended before its first pass: {partial}"),
+        Reason::NoPass => "no pass was made".into(),
+        Reason::UnequalWork { arms, differences } => {
+            differences.iter().map(|it| difference(arms, it)).collect::<Vec<String>>().join("; ")
+        }
+        Reason::NoValidPass { arm, reasons: why } => {
+            format!("{arm} has no valid pass: {}", reasons(why).unwrap_or_default())
+        }
+        Reason::NoMeasurableTime => "no pass has a measurable time".into(),
+        Reason::NoCommonRound => "both were measured, but never in the same round".into(),
+        Reason::TooFewRounds { rounds, least } => {
+            format!("only {}; at least {least} are needed to decide anything", rounds_made(*rounds))
+        }
+        Reason::AcrossTheMargin { ci_low, ci_high, margin, more_than } => {
+            let reach = match () {
+                () if *ci_low > 1.0 => "above 1, possibly by less than the margin of",
+                () if *ci_high < 1.0 => "below 1, possibly by less than the margin of",
+                () => "across the margin of",
+            };
+            let advice = more_than
+                .map(|rounds| format!("; more than {rounds} rounds would make the interval smaller (--rounds)"));
+            format!(
+                "the speedup lies between {ci_low:.2} and {ci_high:.2}, {reach} {}{}",
+                percent(*margin),
+                advice.unwrap_or_default()
+            )
+        }
+        Reason::DependsOnFork { arm, forks_of, beside_fast, beside_slow } => format!(
+            "the result depends on the fork: {arm} is {} in forks where {forks_of} is fast, and {} in the others",
+            direction(*beside_fast),
+            direction(*beside_slow)
+        ),
+        Reason::WithinNoise { ci_low, ci_high, state, times: by } => format!(
+            "the speedup lies between {ci_low:.2} and {ci_high:.2}, not wholly beyond the noise floor: in state \
+             {state} one arm measured twice differs by up to {}",
+            times(*by)
+        ),
+        Reason::JobDoubts { blocks, rounds, job_blocks, job, pairs, least } => {
+            let why = match pairs < least {
+                true => format!("too few to decide anything (at least {least} are needed)"),
+                false => format!("between {:.2} and {:.2}, which decides nothing", job.ci_low, job.ci_high),
+            };
+            format!(
+                "passes of {} gave {}; at the size of the job, {} blocks, {} gave {}: {why}",
+                count(*blocks, "block", "blocks"),
+                rounds.map_or_else(|| "nothing".to_string(), times),
+                thousands(*job_blocks),
+                count((*pairs).into(), "pair", "pairs"),
+                times(job.median)
+            )
+        }
+        Reason::FewWindows { covered_bytes, window_bytes, least } => format!(
+            "a pass covered {}, and a read-ahead window is {}: fewer than {least} windows do not represent the whole \
+             file (try a larger --budget)",
+            amount(*covered_bytes),
+            amount(*window_bytes)
+        ),
+        Reason::OtherSizes { first, second } => {
+            format!("passes of {} against {}", first.join(", "), second.join(", "))
+        }
+        Reason::NotCompared => "no arm was compared with it".into(),
+        Reason::Text(text) => text.clone(),
+    }
+}
+
+fn rounds_made(rounds: u32) -> String {
+    if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
+}
+
+/// `1.2x faster`, `1.3x slower`, for one end of an interval.
+pub(crate) fn direction(speedup: f64) -> String {
+    if speedup >= 1.0 { format!("{} faster", times(speedup)) } else { format!("{} slower", times(1.0 / speedup)) }
+}
+
+pub(crate) fn inconsistent(what: &Inconsistent) -> String {
+    match what {
+        Inconsistent::Amounts { passes, bytes, ops } => {
+            let [a, b] = match bytes[0] == bytes[1] {
+                true => ops.map(|it| count(it, "block", "blocks")),
+                false => bytes.map(amount),
+            };
+            format!("its {passes} passes were not the same work: one consumed {a}, another {b}")
+        }
+        Inconsistent::Parts { passes } => format!("its {passes} passes did not all reach the same part of the file"),
+        Inconsistent::Bytes { passes, checksums: [a, b] } => {
+            format!("its {passes} passes did not all read the same bytes (checksums {a} and {b})")
+        }
+    }
+}
+
+fn difference([first, second]: &[String; 2], what: &Difference) -> String {
+    let each = |[a, b]: [&dyn std::fmt::Display; 2]| format!("{first} {a}, {second} {b}");
+    match what {
+        Difference::Workloads { workloads: [a, b] } => format!("different workloads: {}", each([a, b])),
+        Difference::Consumes { consumes: [a, b], user_ns_per_byte } => {
+            let does = |name: &str, consume: &Consume| format!("{name} {consume} ({})", consume.about());
+            let cost = user_ns_per_byte
+                .map(|[a, b]| format!("; they spend {a:.2} and {b:.2} ns of user time on a byte"))
+                .unwrap_or_default();
+            format!("what happens to each byte differs: {}, {}{cost}", does(first, a), does(second, b))
+        }
+        Difference::States { states: [a, b] } => {
+            format!("different states: the {first} arm starts {a}, the {second} arm {b}")
+        }
+        Difference::Durabilities { durabilities: [a, b] } => format!("the durability differs: {}", each([a, b])),
+        Difference::Blocks { block_bytes: [a, b] } => {
+            format!("different blocks: {}", each([&Bytes(*a), &Bytes(*b)]))
+        }
+        Difference::Alignments { aligned } => {
+            let name = if aligned[0] { first } else { second };
+            format!("only the {name} arm's offsets are multiples of the block")
+        }
+        Difference::Files { file_bytes: [a, b] } => {
+            format!("files of different sizes: {}", each([&Bytes(*a), &Bytes(*b)]))
+        }
+        Difference::Storages => "the arms read from differently limited storage".into(),
+        Difference::Memories { memory_bytes } => {
+            let [a, b] = memory_bytes.map(|it| it.map_or_else(|| "no limit".into(), |it| Bytes(it).to_string()));
+            format!("different memory: {}", each([&a, &b]))
+        }
+        Difference::Amounts { bytes: [a, b], writes, rounds } => {
+            let less = if a < b { first } else { second };
+            let [part, whole] = amounts(*a.min(b), *a.max(b));
+            format!("the {less} arm {} {part} of {whole}{}", did(*writes), in_rounds(*rounds))
+        }
+        Difference::Operations { ops, rounds } => {
+            let [a, b] = ops.map(|ops| count(ops, "operation", "operations"));
+            format!("the {first} arm made {a}, the {second} arm {b}{}", in_rounds(*rounds))
+        }
+        Difference::Reached { distinct_bytes: [a, b], bytes, writes, rounds } => {
+            let (less, more) = if a < b { (first, second) } else { (second, first) };
+            format!(
+                "the {less} arm reached {} of the file where the {more} arm reached {}, although both {} {}{}",
+                amount(*a.min(b)),
+                amount(*a.max(b)),
+                did(*writes),
+                amount(*bytes),
+                in_rounds(*rounds)
+            )
+        }
+        Difference::Pages { pages, rounds } => {
+            let [a, b] = pages.map(|pages| count(pages, "page", "pages"));
+            format!("the {first} arm reached {a} of the file, the {second} arm {b}{}", in_rounds(*rounds))
+        }
+        Difference::Checksums { checksums: [a, b], writes, rounds } => format!(
+            "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was {}{}",
+            if *writes { "written" } else { "read" },
+            in_rounds(*rounds)
+        ),
+        Difference::Outputs { rounds } => format!(
+            "{first} and {second} differ in exit code or standard output{}; --anyway compares them",
+            in_rounds(*rounds)
+        ),
+        Difference::Threads { threads, rounds } => {
+            let [a, b] = threads.map(|threads| count(threads.into(), "thread", "threads"));
+            format!("the {first} arm used {a}, the {second} arm {b}{}", in_rounds(*rounds))
+        }
+        Difference::Opened { opened } => {
+            let opener = if opened[0] { first } else { second };
+            format!("only the {opener} arm opened the file during its passes")
+        }
+        Difference::Changed { of, what } => {
+            format!("{}: {}", if *of == 0 { first } else { second }, inconsistent(what))
+        }
+        Difference::FromDevice { device_bytes, covered_bytes } => {
+            from_device([first, second], *device_bytes, *covered_bytes)
+        }
+        Difference::OnDevice { device_bytes, covered_bytes, flushes } => {
+            let side = |at: usize, name: &str| {
+                let flushes = flushes[at].map(|it| format!(", {}", count(it.round() as u64, "flush", "flushes")));
+                let device = device_bytes[at];
+                let device = if device == 0.0 { "nothing".to_string() } else { size(device) };
+                format!(
+                    "of the {} that {name} covered {device} had reached the device{}",
+                    size(covered_bytes[at]),
+                    flushes.unwrap_or_default()
+                )
+            };
+            format!("when its passes ended, {}; {}", side(0, first), side(1, second))
+        }
+    }
+}
+
+fn from_device(names: [&str; 2], device: [f64; 2], covered: [f64; 2]) -> String {
+    let less = usize::from(device[0] / covered[0] >= device[1] / covered[1]);
+    let (name, other) = (names[less], names[1 - less]);
+    let had = match device[less] == 0.0 {
+        true => format!("the {name} arm read nothing from the device, although it covered {}", size(covered[less])),
+        false => format!(
+            "only {} of the {} that the {name} arm covered came from the device",
+            size(device[less]),
+            size(covered[less])
+        ),
+    };
+    format!("both should start cold: {had}; the {other} arm had {}", size(device[1 - less]))
+}
+
+fn did(writes: bool) -> &'static str {
+    if writes { "wrote" } else { "consumed" }
+}
+
+fn in_rounds(Rounds { differing, all }: Rounds) -> String {
+    if differing == all { String::new() } else { format!(" (in {differing} of {all} rounds)") }
+}

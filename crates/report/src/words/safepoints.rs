@@ -1,0 +1,71 @@
+//! How long threads that read by calls, and threads that read through a mapping, delayed safepoints.
+
+use schema::findings::{SafepointDelay, Safepoints, SafepointsSeen};
+
+use super::numbers::{list, time};
+
+/// What was seen, condition by condition, and then what it means.
+pub fn safepoints(of: &Safepoints) -> Vec<String> {
+    let labels = |held_up: bool| -> Vec<&str> {
+        of.seen.iter().filter(|it| it.held_up == held_up).map(|it| it.label.as_str()).collect()
+    };
+    let (held_up, alike) = (labels(true), labels(false));
+    let mut says: Vec<String> = of.seen.iter().map(seen).collect();
+    if !held_up.is_empty() {
+        says.push(format!(
+            "What it means ({}): a thread in a page fault is still executing Java code and cannot reach a safepoint. An \
+             operation that needs one (a garbage collection, a thread dump) waits until the page is in memory, and all \
+             other Java threads are stopped meanwhile. A thread in read(2) executes native code, and the JVM does not \
+             wait for it",
+            list(&held_up)
+        ));
+    }
+    if !alike.is_empty() {
+        let (control, mapping) =
+            if held_up.is_empty() { ("", "the mapping") } else { ("the control: ", "the same mapping") };
+        says.push(format!(
+            "No such difference ({control}{}): there {mapping} delayed safepoints at most {:.0} times as long as calls \
+             did",
+            list(&alike),
+            of.apart
+        ));
+    }
+    says
+}
+
+fn seen(of: &SafepointsSeen) -> String {
+    let each = |of: &[SafepointDelay]| {
+        list(&of.iter().map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect::<Vec<String>>())
+    };
+    format!(
+        "{}: 99 of 100 safepoints were reached within {} while a thread read by system calls, and within {} while it \
+         read through a mapping; the longest took {} and {}",
+        of.label,
+        each(&of.calls),
+        each(&of.faults),
+        time(of.max_call_ns),
+        time(of.max_fault_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_meaning_is_said_only_of_what_was_seen() {
+        let of = |seen| Safepoints { cells: Vec::new(), seen, apart: 3.0 };
+        assert_eq!(safepoints(&of(Vec::new())), Vec::<String>::new());
+        let label = "scan 4 KiB cached".into();
+        let alike = SafepointsSeen {
+            label,
+            calls: vec![],
+            faults: vec![],
+            max_call_ns: 1.0,
+            max_fault_ns: 1.0,
+            held_up: false,
+        };
+        let says = safepoints(&of(vec![alike]));
+        assert!(says.len() == 2 && says[1].starts_with("No such difference (scan 4 KiB cached)"), "{says:?}");
+    }
+}

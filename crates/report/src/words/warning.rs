@@ -1,0 +1,146 @@
+//! Warnings about a whole run.
+
+use schema::warning::{ForkGroups, Warning};
+
+use super::numbers::{count, percent, rough_size, size, thousands, times};
+
+pub fn warning(warning: &Warning) -> String {
+    match warning {
+        Warning::Incomplete { partial } => format!("the run is not complete: {partial}"),
+        Warning::WideNoise { states, margin } => {
+            let wide = states.iter().filter_map(|it| Some(format!("{} in state {}", it.floor.width()?, it.state)));
+            format!(
+                "the noise floor is {}: one arm measured twice differed by more than the margin of {}",
+                wide.collect::<Vec<String>>().join(", "),
+                percent(*margin)
+            )
+        }
+        Warning::RejectedControls { rejected, controls } => format!(
+            "{rejected} of {controls} A/A controls differ from their baseline, which is the same arm: the intervals of \
+             this run are too narrow"
+        ),
+        Warning::StolenTime { share } => {
+            format!("{} of the CPU time was stolen by the hypervisor during the run", percent(*share))
+        }
+        Warning::FewCpus { threads, cpus } => format!("{threads} threads took turns on {cpus} CPUs"),
+        Warning::Busy { load, cpus } => {
+            format!("the machine was busy when the run began: load {load:.1} on {cpus} CPUs")
+        }
+        Warning::Sparse { allocated_bytes, bytes } => format!(
+            "the file has holes, or is compressed: {} of {} are allocated, and reads of holes do not reach the device",
+            size(*allocated_bytes as f64),
+            size(*bytes as f64)
+        ),
+        Warning::UnusualReadAhead { bytes, usual_bytes } => format!(
+            "read-ahead is {} on this device (usually {}): cold reads depend on it, most of all random reads through a \
+             mapping without advice",
+            size(*bytes as f64),
+            size(*usual_bytes as f64)
+        ),
+        Warning::SmallWindow { bytes, file_bytes } => format!(
+            "no pass touched more than {} of the file's {}: this part may fit into a cache or a memory limit where the \
+             whole file does not",
+            size(*bytes as f64),
+            size(*file_bytes as f64)
+        ),
+        Warning::ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s } => format!(
+            "the I/O throttle of {:.1} MB/s was exceeded: {arm} got {:.1} MB/s ({label})",
+            allowed_bytes_per_s / 1e6,
+            bytes_per_s / 1e6
+        ),
+        Warning::HalfCalibrated { calibrated, all, first_missing } => format!(
+            "unit costs are based on {calibrated} of {all} calibrated operations: {} could not be measured (the first: \
+             {first_missing})",
+            all.saturating_sub(*calibrated)
+        ),
+        Warning::DiskShared { device, passes, read_bytes, written_bytes, own_bytes } => format!(
+            "other processes used {} during the {} passes that use it: {} read and {} written, besides the passes' own \
+             {}; this is part of the measured times",
+            device.as_deref().unwrap_or("the disk"),
+            thousands(*passes),
+            size(*read_bytes),
+            size(*written_bytes),
+            size(*own_bytes)
+        ),
+        Warning::AtTheCeiling { arm, label, share, more } => format!(
+            "at the device's ceiling: {arm} with {} of it ({label}){}; such cells measure the device, and a faster \
+             method would show no difference",
+            percent(*share),
+            and_more(*more)
+        ),
+        Warning::PagesLeft { lost, passes, most_pages } => format!(
+            "pages of the file left the page cache during {} of {} passes that need them there (up to {}); those \
+             passes do not count. The cause may persist: memory pressure, another program, or a reclaim scheme",
+            thousands(*lost),
+            thousands(*passes),
+            thousands(*most_pages)
+        ),
+        Warning::UnevenStarts { changed, passes, least_pages, most_pages } => format!(
+            "in state as-is the residency changed during {} of {} passes, which began with {} to {} resident pages: \
+             their starting states differ",
+            thousands(*changed),
+            thousands(*passes),
+            thousands(*least_pages),
+            thousands(*most_pages)
+        ),
+        Warning::Reclaimed { scheme } => {
+            let quota = scheme.quota_bytes_per_s.map(|rate| format!(", up to {}/s", rough_size(rate)));
+            format!(
+                "the kernel reclaims memory that was not accessed for {:.0} s{} (DAMON scheme {:?} of kdamond.{}): \
+                 pages of the file can leave the page cache between passes, and idle memory becomes slower to access",
+                scheme.idle_s,
+                quota.unwrap_or_default(),
+                scheme.action,
+                scheme.kdamond
+            )
+        }
+        Warning::Amplified { arm, label, times, read_ahead } => {
+            let cause = if *read_ahead { ": read-ahead fetched bytes that were not used" } else { "" };
+            format!("{times:.1} bytes were read from the device for each byte that {arm} used ({label}){cause}")
+        }
+        Warning::IdleAdvice { arm, label, more } => format!(
+            "an advice changed none of the counts (faults, bytes from the device): {arm} ({label}){}",
+            and_more(*more)
+        ),
+        Warning::OtherFolios { label, small_arm, small_order, large_arm, large_order } => format!(
+            "arms of one condition filled the cache with folios of different sizes: order {small_order} for \
+             {small_arm}, order {large_order} for {large_arm} ({label}); the cost of later passes depends on these \
+             sizes"
+        ),
+        Warning::LostEvents { passes, all, most_in, lost } => format!(
+            "{passes} of {all} counted passes had more events than their rings could hold: their histograms are \
+             incomplete (most in {}: {} lost); totals are exact",
+            most_in.as_deref().unwrap_or("an unknown arm"),
+            thousands(*lost)
+        ),
+        Warning::ForksDisagree { first, more: 0 } => fork_groups(first),
+        Warning::ForksDisagree { first, more } => {
+            format!("{}; so do those of {}", fork_groups(first), count(*more as u64, "other cell", "other cells"))
+        }
+        Warning::WithinCpuCache { conditions, range_bytes, cache_bytes } => format!(
+            "{} at most {} of the file, which fits into the CPU's last-level cache of {}: reads may have hit this \
+             cache instead of memory. This holds for all arms; use a larger range to measure memory",
+            count(*conditions as u64, "condition reads", "conditions read"),
+            size(*range_bytes as f64),
+            size(*cache_bytes as f64)
+        ),
+    }
+}
+
+fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more") }
+}
+
+/// `jvm/read, scan 4 KiB cached: its forks disagree: …`
+pub fn fork_groups(groups: &ForkGroups) -> String {
+    let ForkGroups { arm, label, slow, forks, factor, in_code } = groups;
+    let reason = match in_code {
+        true => "; the slow ones were as slow over the warm-up file, so the compiled code differs",
+        false => "; over the warm-up file they did not differ in this way",
+    };
+    format!("{arm}, {label}: {}{reason}", forks_disagree(*slow, *forks, *factor))
+}
+
+pub(crate) fn forks_disagree(slow: usize, forks: usize, factor: f64) -> String {
+    format!("its forks disagree: {slow} of {forks} took {} as long as the others", times(factor))
+}

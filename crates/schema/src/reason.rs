@@ -1,0 +1,217 @@
+//! Why a cell has no number, or a comparison no verdict, as data; `report` makes the words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Consume, Durability, Skip, State, Workload, estimate::Estimate};
+
+/// Names of arms are as in sentences: without their runtime where all have the same one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// Of so many passes, those that were lost for the most frequent reason.
+    LostPasses {
+        lost: usize,
+        passes: usize,
+        reason: String,
+    },
+    /// Its passes were not all the same work.
+    Inconsistent(Inconsistent),
+    /// Processes of the cell fall into two groups.
+    ForksDisagree {
+        slow: usize,
+        forks: usize,
+        factor: f64,
+    },
+    /// One pass has no interval.
+    SinglePass,
+    /// No pass was made.
+    Skipped(Skip),
+    /// The run ended before the first pass.
+    EndedBefore {
+        partial: String,
+    },
+    NoPass,
+    /// The arms did different work: the baseline and the arm.
+    UnequalWork {
+        arms: [String; 2],
+        differences: Vec<Difference>,
+    },
+    /// One of the arms has no valid pass, for these reasons.
+    NoValidPass {
+        arm: String,
+        reasons: Vec<Reason>,
+    },
+    NoMeasurableTime,
+    /// Both were measured, but never in the same round.
+    NoCommonRound,
+    TooFewRounds {
+        rounds: u32,
+        least: u32,
+    },
+    /// The interval crosses an edge of the margin; `more_than`: so many rounds were made, and more may decide it.
+    AcrossTheMargin {
+        ci_low: f64,
+        ci_high: f64,
+        margin: f64,
+        more_than: Option<u32>,
+    },
+    /// An arm beside forks of `forks_of` that are fast, and beside those that are slow.
+    DependsOnFork {
+        arm: String,
+        forks_of: String,
+        beside_fast: f64,
+        beside_slow: f64,
+    },
+    /// One arm measured twice differs by up to `times` in this state.
+    WithinNoise {
+        ci_low: f64,
+        ci_high: f64,
+        state: State,
+        times: f64,
+    },
+    /// Passes of so many blocks gave `rounds`; so many pairs at the size of the job lie elsewhere and decide nothing.
+    JobDoubts {
+        blocks: u64,
+        rounds: Option<f64>,
+        job_blocks: u64,
+        job: Estimate,
+        pairs: u32,
+        least: u32,
+    },
+    /// A pass covered too few read-ahead windows to stand for the file.
+    FewWindows {
+        covered_bytes: u64,
+        window_bytes: u64,
+        least: u64,
+    },
+    /// Passes of two runs are of different sizes, each in words of the condition.
+    OtherSizes {
+        first: Vec<String>,
+        second: Vec<String>,
+    },
+    /// No arm was compared with it.
+    NotCompared,
+    /// In words.
+    #[serde(untagged)]
+    Text(String),
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        Reason::Text(text.into())
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Reason {
+        Reason::Text(text)
+    }
+}
+
+/// Why passes of one cell were not all the same work: above all, a file that changed meanwhile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inconsistent {
+    /// Two of them consumed different amounts, or as much in different numbers of blocks.
+    Amounts { passes: usize, bytes: [u64; 2], ops: [u64; 2] },
+    /// They reached different parts of the file.
+    Parts { passes: usize },
+    /// They found different bytes.
+    Bytes { passes: usize, checksums: [String; 2] },
+}
+
+/// One thing that two arms did not do alike: what it was in the baseline and in the arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Difference {
+    Workloads {
+        workloads: [Workload; 2],
+    },
+    /// With the user time of a byte, where that was seen.
+    Consumes {
+        consumes: [Consume; 2],
+        user_ns_per_byte: Option<[f64; 2]>,
+    },
+    States {
+        states: [State; 2],
+    },
+    Durabilities {
+        durabilities: [Durability; 2],
+    },
+    Blocks {
+        block_bytes: [u64; 2],
+    },
+    /// Whether the offsets are multiples of the block.
+    Alignments {
+        aligned: [bool; 2],
+    },
+    Files {
+        file_bytes: [u64; 2],
+    },
+    /// Differently limited.
+    Storages,
+    /// `null`: no limit.
+    Memories {
+        memory_bytes: [Option<u64>; 2],
+    },
+    Amounts {
+        bytes: [u64; 2],
+        writes: bool,
+        rounds: Rounds,
+    },
+    Operations {
+        ops: [u64; 2],
+        rounds: Rounds,
+    },
+    /// Of the file, each byte once, where both handled as many.
+    Reached {
+        distinct_bytes: [u64; 2],
+        bytes: u64,
+        writes: bool,
+        rounds: Rounds,
+    },
+    Pages {
+        pages: [u64; 2],
+        rounds: Rounds,
+    },
+    Checksums {
+        checksums: [String; 2],
+        writes: bool,
+        rounds: Rounds,
+    },
+    /// Exit code or standard output of commands.
+    Outputs {
+        rounds: Rounds,
+    },
+    Threads {
+        threads: [u32; 2],
+        rounds: Rounds,
+    },
+    /// Whether the file was opened during the passes.
+    Opened {
+        opened: [bool; 2],
+    },
+    /// Which of the two found other bytes from pass to pass.
+    Changed {
+        of: usize,
+        what: Inconsistent,
+    },
+    /// Bytes that came from the device, of those that were covered, where both should start cold.
+    FromDevice {
+        device_bytes: [f64; 2],
+        covered_bytes: [f64; 2],
+    },
+    /// Bytes that had reached the device when a pass ended, of those that were covered.
+    OnDevice {
+        device_bytes: [f64; 2],
+        covered_bytes: [f64; 2],
+        flushes: [Option<f64>; 2],
+    },
+}
+
+/// In how many of the rounds it was so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rounds {
+    pub differing: usize,
+    pub all: usize,
+}
