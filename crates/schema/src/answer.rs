@@ -7,7 +7,7 @@ use crate::{ConditionId, unit_cost::Cause};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The one that loses least in its worst condition comes first (minimax).
+    /// The one that loses least in its worst condition comes first (minimax); last those of which not all is known.
     pub choices: Vec<Choice>,
     /// What differences come from, the largest ratio first.
     pub causes: Vec<MainCause>,

@@ -4,7 +4,7 @@
 use schema::{
     Skip,
     answer::{Choice, Loss},
-    findings::{MapLine, Verdict},
+    findings::{AnswerOf, Comparison, MapLine, Verdict},
 };
 
 use crate::{
@@ -37,8 +37,13 @@ pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: 
     names.dedup();
     let mut choices = vec![of_baselines(&answered)];
     choices.extend(names.into_iter().filter(entered_everywhere).filter_map(|it| of_arm(run, compared, &answered, it)));
-    choices.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
+    // What is not known of an arm may be worse than all that is: its worst condition bounds nothing.
+    choices.sort_by(|a, b| (is_partial(a).cmp(&is_partial(b))).then(worst(a).total_cmp(&worst(b))));
     choices
+}
+
+fn is_partial(choice: &Choice) -> bool {
+    choice.known < choice.conditions
 }
 
 fn worst(choice: &Choice) -> f64 {
@@ -78,14 +83,16 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
     let (mut losses, mut known) = (Vec::new(), 0);
     for it in answered {
         let cell = cell_of(run, it, name)?;
+        let is_of_job = it.line.answer_of == AnswerOf::Job;
         // How many times faster than the baseline it is, where that is known.
         let (speedup, by_trial) = match &cell.entry.skipped {
             _ if std::ptr::eq(cell, it.baseline) => (Some(1.0), false),
+            Some(Skip::TooSlow { .. }) if is_of_job => (None, true),
             Some(Skip::TooSlow { ns_per_block, .. }) => (baseline_ns(it.baseline).map(|ns| ns / ns_per_block), true),
             Some(_) => return None,
             None => {
                 let finding = compared.iter().find(|it| it.arm.id.cell == cell.id.cell).map(|it| &it.finding)?;
-                (finding.speedup.filter(|_| finding.verdict.is_decided()).map(|it| it.median), false)
+                (speedup(finding, is_of_job).filter(|_| finding.verdict.is_decided()), false)
             }
         };
         if let Some(speedup) = speedup.filter(|it| it.is_finite() && *it > 0.0) {
@@ -94,6 +101,17 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
         }
     }
     Some(choice(vec![name.to_string()], losses, known, answered.len()))
+}
+
+/// Over the baseline, at the size that the fastest arm was measured at: what passes of two sizes say is not to be divided.
+fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
+    let job = finding.confirmed.as_ref().map(|it| it.speedup);
+    let speedup = match (is_of_job, finding.answer_of) {
+        (true, AnswerOf::Job | AnswerOf::RoundsAndJob) => job,
+        (true, AnswerOf::Rounds | AnswerOf::Neither) | (false, AnswerOf::Job) => None,
+        (false, _) => finding.speedup,
+    };
+    speedup.map(|it| it.median)
 }
 
 fn baseline_ns(baseline: &Cell) -> Option<f64> {

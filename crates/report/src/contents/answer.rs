@@ -325,8 +325,12 @@ impl Words<'_> {
     fn choice(&self, choice: &Choice) -> String {
         let arms: Vec<&str> = choice.arms.iter().map(|it| self.names.short(it)).collect();
         let arms = arms.join(" and ");
+        let is_partial = choice.known < choice.conditions;
+        let all = counted(choice.conditions as usize, "condition", "conditions");
+        let known = if is_partial { format!(" (known for {} of {all})", choice.known) } else { String::new() };
         let Some(most) = choice.losses.first() else {
-            return format!("{arms}: no other arm is faster");
+            let none = if is_partial { "no loss there" } else { "no other arm is faster" };
+            return format!("{arms}{known}: {none}");
         };
         let trial = if most.by_trial { ", by one short pass" } else { "" };
         let place = self.place(most.id).unwrap_or_default();
@@ -335,7 +339,7 @@ impl Words<'_> {
             None => "elsewhere nothing".into(),
         };
         let fastest = self.names.short(&most.fastest);
-        format!("{arms}: at worst {} behind ({fastest}, {place}{trial}), {elsewhere}", times(most.times))
+        format!("{arms}{known}: at worst {} behind ({fastest}, {place}{trial}), {elsewhere}", times(most.times))
     }
 
     /// The largest ratio of each kind first.
