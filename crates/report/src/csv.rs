@@ -74,6 +74,12 @@ pub fn csv(record: &Record) -> String {
 fn fields(record: &Record, sample: &Sample) -> Vec<String> {
     let cell = record.cells.get(sample.cell);
     let condition = cell.and_then(|cell| cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition)));
+    // Where the pass was, which may be elsewhere in each round.
+    let condition = condition.map(|it| {
+        let offset = sample.window_offset.unwrap_or(it.range.offset);
+        schema::Condition { range: schema::Span { offset, ..it.range }, ..it.clone() }
+    });
+    let condition = condition.as_ref();
     let of_cell = |show: &dyn Fn(&schema::record::Cell) -> String| cell.map_or(String::new(), show);
     let compare = cell.and_then(|cell| record.experiment.comparisons.get(*record.origins.get(cell.condition)?));
     // A command has few of them.

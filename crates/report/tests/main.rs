@@ -729,6 +729,17 @@ fn the_csv_has_a_row_per_sample_and_reads_back() {
 }
 
 #[test]
+fn the_csv_says_of_each_pass_where_its_own_window_was() {
+    let mut run = run();
+    run.record.conditions[0].range = schema::Span { offset: 4 << 20, bytes: 64 << 20 };
+    run.record.samples[1].window_offset = Some(256 << 20);
+    let rows = parse_csv(&report::csv(&run.record));
+    let column = rows[0].iter().position(|it| it == "range_offset").unwrap();
+    let offsets: Vec<&str> = rows[1..=3].iter().map(|row| row[column].as_str()).collect();
+    assert_eq!(offsets, ["4194304", "268435456", "4194304"]);
+}
+
+#[test]
 fn no_text_of_a_record_is_a_formula_to_a_spreadsheet_and_numbers_stay_numbers() {
     let mut run = run();
     for evil in ["=HYPERLINK(1)", "+1+1|x", "-2-cmd", "@SUM(1)", "\t=1", "\u{ff1d}1", "=1\"x"] {
