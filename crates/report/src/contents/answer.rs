@@ -22,7 +22,7 @@ use crate::{
         page::Page,
         paint::{Paint, Piece},
         table::{Cell, Column, Table},
-        words::counted,
+        words::{counted, list},
     },
     shell,
 };
@@ -72,8 +72,12 @@ pub(crate) enum Standing {
         times: f64,
         in_flight: Option<u32>,
     },
-    /// Arms were proved equal.
+    /// All arms were proved equal.
     Same,
+    /// These were, and others are slower.
+    Tied {
+        arms: Vec<String>,
+    },
     /// Nothing is faster than this arm, and what is equal to it was not proved.
     Unbeaten {
         arm: String,
@@ -91,6 +95,7 @@ impl Field {
                 format!("{arm}{mark}{GLUE}{}", self::times(*times))
             }
             Standing::Same => "=".into(),
+            Standing::Tied { arms } => arms.join(&format!("{GLUE}={GLUE}")),
             Standing::Unbeaten { arm } => format!("{arm}{GLUE}≥"),
             Standing::Undecided => "?".into(),
             Standing::NotComparable => "≠".into(),
@@ -100,7 +105,7 @@ impl Field {
     fn paint(&self) -> Paint {
         match self.standing {
             Standing::Ahead { .. } => Paint::Good,
-            Standing::Same | Standing::Unbeaten { .. } => Paint::Plain,
+            Standing::Same | Standing::Tied { .. } | Standing::Unbeaten { .. } => Paint::Plain,
             Standing::Undecided | Standing::NotComparable => Paint::Unsure,
         }
     }
@@ -200,6 +205,10 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
         (Verdict::Same, Some(winner), _) if !line.not_told_apart.is_empty() => {
             Standing::Unbeaten { arm: names.short(winner).to_string() }
         }
+        (Verdict::Same, Some(winner), _) if !line.ties.is_empty() && !map::are_all_alike(line, findings) => {
+            let arms = [winner].into_iter().chain(&line.ties);
+            Standing::Tied { arms: arms.map(|it| names.short(it).to_string()).collect() }
+        }
         (Verdict::Same, ..) => Standing::Same,
         (Verdict::NotComparable, ..) => Standing::NotComparable,
         _ => Standing::Undecided,
@@ -268,6 +277,7 @@ fn groups(fields: &[(u64, &Field)]) -> Vec<String> {
                 format!("{arm}{deep} {ratio}")
             }
             Standing::Same => "no difference".into(),
+            Standing::Tied { arms } => format!("no difference between {}", list(arms)),
             Standing::Unbeaten { arm } => format!("nothing beats {arm}"),
             Standing::Undecided => "undecided".into(),
             Standing::NotComparable => "not comparable".into(),
@@ -480,7 +490,7 @@ impl Answer {
         let absent = self.starts.iter().any(|it| it.fields.contains(&None));
         let signs = [
             ahead.then(|| "number: speedup over read or pread; where one of these wins, over the next arm".to_string()),
-            has(|it| *it == Standing::Same).then(|| "= no difference".to_string()),
+            has(|it| matches!(it, Standing::Same | Standing::Tied { .. })).then(|| "= no difference".to_string()),
             has(|it| matches!(it, Standing::Unbeaten { .. }))
                 .then(|| "≥ nothing is faster, not proved equal".to_string()),
             has(|it| *it == Standing::Undecided).then(|| "? undecided".to_string()),

@@ -67,7 +67,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     let mut why: Vec<String> = Vec::new();
     let (fastest, paint) = match (line.verdict, &line.winner) {
         // That nothing beats the plainest is an answer too, but no proof that they are the same.
-        (Verdict::Same, winner) if not_told_apart.is_empty() => {
+        (Verdict::Same, winner) if winner.is_none() || are_all_alike(line, findings) => {
             let arms: Vec<&str> =
                 ties.iter().map(String::as_str).chain(winner.iter().map(|winner| names.short(winner))).collect();
             if !ties.is_empty() {
@@ -114,6 +114,13 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         versus: versus.filter(|_| margin.is_some()).map_or(String::new(), |arm| format!("vs {}", names.short(&arm))),
         why: why.join("; "),
     }
+}
+
+/// Whether all arms of a line were proved equal: none is slower, also by too few rounds for a verdict, or left open.
+pub(crate) fn are_all_alike(line: &MapLine, findings: &Findings) -> bool {
+    let of_line = findings.comparisons.iter().filter(|it| it.id.condition == line.id && it.speedup.is_some());
+    let mut others = of_line.filter(|it| !line.same_work_cells.contains(&it.id.cell));
+    line.not_told_apart.is_empty() && others.all(|it| it.verdict == Verdict::Same)
 }
 
 /// How many times faster the fastest arm of a line is, and than which.

@@ -84,7 +84,7 @@ fn a_field(field: Option<&Field>) -> Markup {
             };
             format!("{hue} by{strength}")
         }
-        Standing::Same | Standing::Unbeaten { .. } => "alike".into(),
+        Standing::Same | Standing::Tied { .. } | Standing::Unbeaten { .. } => "alike".into(),
         Standing::Undecided | Standing::NotComparable => "open".into(),
     };
     html! { td class=(class) { a href={ "#condition-" (field.condition) } { (described(&field.text())) } } }

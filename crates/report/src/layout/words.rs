@@ -12,6 +12,21 @@ pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", number::count(count as f64), if count == 1 { one } else { many })
 }
 
+/// `read`, `read and mmap`, `read, mmap and direct`.
+pub(crate) fn list(items: &[impl AsRef<str>]) -> String {
+    joined(items, "and")
+}
+
+/// The same, with another word before the last one.
+pub(crate) fn joined(items: &[impl AsRef<str>], word: &str) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match &items[..] {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
+    }
+}
+
 /// `the one comparison`, `both comparisons`, `all 3 comparisons`.
 pub(crate) fn all_of(count: usize, one: &str, many: &str) -> String {
     match count {
