@@ -8,6 +8,7 @@ use schema::{
     answer::{Choice, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
+    record::Outcome,
     unit_cost::{BreakEven, Cause},
 };
 
@@ -22,7 +23,7 @@ use crate::{
         page::Page,
         paint::{Paint, Piece},
         table::{Cell, Column, Table},
-        words::{counted, list},
+        words::{counted, joined, list},
     },
     shell,
 };
@@ -61,15 +62,18 @@ pub(crate) struct Start {
 pub(crate) struct Field {
     pub(crate) condition: usize,
     pub(crate) standing: Standing,
+    /// Of passes at the size of the job, and not of those of the rounds.
+    of_job: bool,
 }
 
 #[derive(Clone, PartialEq)]
 pub(crate) enum Standing {
-    /// The fastest arm; how many times faster than the baseline, or where it is the baseline than the next; and how many
-    /// of its reads are in flight, if not one.
+    /// The fastest arm; how many times faster than the baseline, or where it is the baseline itself than the next; and how
+    /// many of its reads were in flight, if not one.
     Ahead {
         arm: String,
         times: f64,
+        baseline: Option<String>,
         in_flight: Option<u32>,
     },
     /// All arms were proved equal.
@@ -87,10 +91,10 @@ pub(crate) enum Standing {
 }
 
 impl Field {
-    /// In the matrix. A mark beside the arm says that it keeps several reads in flight.
+    /// In the matrix. Marks say that the arm keeps several reads in flight, and that the answer is that of the job.
     pub(crate) fn text(&self) -> String {
-        match &self.standing {
-            Standing::Ahead { arm, times, in_flight } => {
+        let text = match &self.standing {
+            Standing::Ahead { arm, times, in_flight, .. } => {
                 let mark = if in_flight.is_some() { "*" } else { "" };
                 format!("{arm}{mark}{GLUE}{}", self::times(*times))
             }
@@ -99,7 +103,8 @@ impl Field {
             Standing::Unbeaten { arm } => format!("{arm}{GLUE}≥"),
             Standing::Undecided => "?".into(),
             Standing::NotComparable => "≠".into(),
-        }
+        };
+        if self.of_job { text + "†" } else { text }
     }
 
     fn paint(&self) -> Paint {
@@ -142,7 +147,11 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     for line in lines() {
         let label = start(&labels, line.id, &line.condition);
         let column = columns.iter().position(|it| *it == (line.condition.workload, line.condition.block_bytes))?;
-        let field = Field { condition: line.id.condition_index, standing: standing(line, record, findings, &names) };
+        let field = Field {
+            condition: line.id.condition_index,
+            standing: standing(line, record, findings, &names),
+            of_job: line.answer_of == AnswerOf::Job,
+        };
         // No answer takes the place of another one, whatever two starts are called.
         let is_free = |it: &Start| it.label == label && it.fields[column].is_none();
         let at = starts.iter().position(is_free).unwrap_or_else(|| {
@@ -151,6 +160,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         });
         starts[at].fields[column] = Some(field);
     }
+    let is_of_reads = |it: &MapLine| it.condition.workload == Workload::Random && it.answer_of != AnswerOf::Job;
     let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
     for it in &mut starts {
         let conditions: Vec<usize> = it.fields.iter().flatten().map(|it| it.condition).collect();
@@ -164,7 +174,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         crossovers: summary::with_crossover(record, findings, true),
         refill: fills::refills(record, findings).next(),
         why: words.why(&findings.answer.causes),
-        reads: reads(lines().filter(|it| it.condition.workload == Workload::Random).map(|it| it.condition.ops)),
+        reads: reads(lines().filter(|it| is_of_reads(it)).map(|it| it.condition.ops)),
         trust: trust(findings),
         starts,
         columns,
@@ -197,11 +207,14 @@ fn start(labels: &Labels, id: ConditionId, condition: &Condition) -> String {
 
 fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names) -> Standing {
     match (line.verdict, &line.winner, map::margin(line, record, findings).0) {
-        (Verdict::Faster | Verdict::Slower, Some(winner), Some(margin)) => {
-            let arm = line.winner_cell.and_then(|cell| record.cells.get(cell)).map(|it| &it.arm);
-            let in_flight = arm.and_then(|it| it.number("queue_depth")).filter(|depth| *depth > 1);
-            Standing::Ahead { arm: names.short(winner).to_string(), times: margin.median, in_flight }
-        }
+        (Verdict::Faster | Verdict::Slower, Some(winner), Some(margin)) => Standing::Ahead {
+            arm: names.short(winner).to_string(),
+            times: margin.median,
+            baseline: map::baseline(line.id, record)
+                .filter(|it| Some(*it) != line.winner_cell)
+                .map(|cell| names.short(&record.cells[cell].arm.name).to_string()),
+            in_flight: line.winner_cell.and_then(|cell| in_flight(record, cell)),
+        },
         (Verdict::Same, Some(winner), _) if !line.not_told_apart.is_empty() => {
             Standing::Unbeaten { arm: names.short(winner).to_string() }
         }
@@ -215,6 +228,26 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
     }
 }
 
+/// How many reads of an arm were in flight, if more than one: fewer than asked for where a pass has few, or memory does.
+fn in_flight(record: &Record, cell: usize) -> Option<u32> {
+    let depths = record.samples.iter().filter(|it| it.cell == cell).filter_map(|it| match &it.outcome {
+        Outcome::Ok { tally, .. } => Some(tally.queue_depth),
+        Outcome::Invalid { .. } | Outcome::Failed { .. } => None,
+    });
+    depths.max().filter(|it| *it > 1)
+}
+
+/// `32`, `16 or 32`: of fields, in flight.
+fn depths<'f>(fields: impl Iterator<Item = &'f Field>) -> Option<String> {
+    let depth = |it: &Field| match it.standing {
+        Standing::Ahead { in_flight, .. } => in_flight,
+        _ => None,
+    };
+    let depths: BTreeSet<u32> = fields.filter_map(depth).collect();
+    let depths: Vec<String> = depths.into_iter().map(|it| number::count(it.into())).collect();
+    (!depths.is_empty()).then(|| joined(&depths, "or"))
+}
+
 /// `scans: no difference; random reads: mmap 1.3x to 2.6x`.
 fn says(columns: &[(Workload, u64)], start: &Start, break_evens: &[&BreakEven], names: &Names) -> String {
     let mut workloads: Vec<Workload> = Vec::new();
@@ -225,11 +258,10 @@ fn says(columns: &[(Workload, u64)], start: &Start, break_evens: &[&BreakEven], 
     }
     let of_workload = |workload: Workload| {
         let fields = columns.iter().zip(&start.fields).filter(move |((it, _), _)| *it == workload);
-        let fields: Vec<(u64, &Field)> = fields.filter_map(|((_, block), it)| Some((*block, it.as_ref()?))).collect();
+        let fields: Vec<(u64, Option<&Field>)> = fields.map(|((_, block), it)| (*block, it.as_ref())).collect();
         let parts = groups(&fields);
-        let blocks: Vec<u64> = columns.iter().filter(|it| it.0 == workload).map(|it| it.1).collect();
-        let what = match blocks[..] {
-            [block] => format!("{workload} {}", size(block)),
+        let what = match fields[..] {
+            [(block, _)] => format!("{workload} {}", size(block)),
             _ => noun(workload),
         };
         (!parts.is_empty()).then(|| format!("{what}: {}", parts.join(", ")))
@@ -252,27 +284,27 @@ fn noun(workload: Workload) -> String {
     }
 }
 
-/// Neighbouring blocks with the same answer are one part.
-fn groups(fields: &[(u64, &Field)]) -> Vec<String> {
-    let answers = |a: &Field, b: &Field| match (&a.standing, &b.standing) {
-        (Standing::Ahead { arm: a, .. }, Standing::Ahead { arm: b, .. }) => a == b,
-        (a, b) => a == b,
+/// Neighbouring blocks with the same answer are one part. A block that was not measured is in none.
+fn groups(fields: &[(u64, Option<&Field>)]) -> Vec<String> {
+    let is_one = |a: Option<&Field>, b: Option<&Field>| match (a, b) {
+        (Some(a), Some(b)) => a.of_job == b.of_job && is_one_answer(&a.standing, &b.standing),
+        (a, b) => a.is_none() && b.is_none(),
     };
-    let parts: Vec<&[(u64, &Field)]> = fields.chunk_by(|a, b| answers(a.1, b.1)).collect();
-    let all = parts.len() == 1;
-    let part = |part: &&[(u64, &Field)]| {
-        let ([(first, field), ..], Some((last, _))) = (part, part.last()) else { return String::new() };
+    let parts: Vec<&[(u64, Option<&Field>)]> = fields.chunk_by(|a, b| is_one(a.1, b.1)).collect();
+    let is_all = parts.len() == 1;
+    let part = |part: &[(u64, Option<&Field>)]| {
+        let ([(first, Some(field)), ..], Some((last, _))) = (part, part.last()) else { return None };
+        let fields = || part.iter().filter_map(|it| it.1);
         let what = match &field.standing {
-            Standing::Ahead { arm, in_flight, .. } => {
-                let ratios = part.iter().filter_map(|(_, it)| match it.standing {
+            Standing::Ahead { arm, .. } => {
+                let ratios = fields().filter_map(|it| match it.standing {
                     Standing::Ahead { times, .. } => Some(times),
                     _ => None,
                 });
                 let ratios: Vec<f64> = ratios.collect();
                 let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
                 let [least, most] = [least, ratios.iter().copied().fold(0.0, f64::max)].map(times);
-                let deep =
-                    in_flight.map_or(String::new(), |depth| format!(" ({} in flight)", number::count(depth.into())));
+                let deep = depths(fields()).map_or(String::new(), |it| format!(" ({it} in flight)"));
                 let ratio = if least == most { most } else { format!("{least} to {most}") };
                 format!("{arm}{deep} {ratio}")
             }
@@ -282,13 +314,23 @@ fn groups(fields: &[(u64, &Field)]) -> Vec<String> {
             Standing::Undecided => "undecided".into(),
             Standing::NotComparable => "not comparable".into(),
         };
-        match (all, first == last) {
-            (true, _) => what,
-            (false, true) => format!("{what} at {}", size(*first)),
-            (false, false) => format!("{what} from {} to {}", size(*first), size(*last)),
-        }
+        let at = match (is_all, first == last) {
+            (true, _) => String::new(),
+            (false, true) => format!(" at {}", size(*first)),
+            (false, false) => format!(" from {} to {}", size(*first), size(*last)),
+        };
+        let of_job = if field.of_job { " (at the size of the job)" } else { "" };
+        Some(format!("{what}{at}{of_job}"))
     };
-    parts.iter().map(part).collect()
+    parts.into_iter().filter_map(part).collect()
+}
+
+/// The ratio may differ.
+fn is_one_answer(a: &Standing, b: &Standing) -> bool {
+    match (a, b) {
+        (Standing::Ahead { arm: a, .. }, Standing::Ahead { arm: b, .. }) => a == b,
+        (a, b) => a == b,
+    }
 }
 
 /// `mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`.
@@ -430,7 +472,7 @@ fn trust(findings: &Findings) -> String {
 
 /// What the first screen leaves out, counted, and where it stands.
 pub(crate) fn left_out(record: &Record, findings: &Findings, saved: bool) -> String {
-    let lost = record.samples.iter().filter(|it| !matches!(it.outcome, schema::record::Outcome::Ok { .. })).count();
+    let lost = record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Ok { .. })).count();
     let skipped = record.cells.iter().filter(|it| it.skipped.is_some()).count();
     let all = [
         (skipped, "cell skipped", "cells skipped"),
@@ -482,24 +524,39 @@ impl Answer {
     pub(crate) fn legend(&self) -> String {
         let fields = || self.starts.iter().flat_map(|it| it.fields.iter().flatten());
         let has = |wanted: fn(&Standing) -> bool| fields().any(|it| wanted(&it.standing));
-        let deep = fields().find_map(|it| match it.standing {
-            Standing::Ahead { in_flight, .. } => in_flight,
-            _ => None,
-        });
-        let ahead = has(|it| matches!(it, Standing::Ahead { .. }));
         let absent = self.starts.iter().any(|it| it.fields.contains(&None));
         let signs = [
-            ahead.then(|| "number: speedup over read or pread; where one of these wins, over the next arm".to_string()),
+            self.numbers(),
             has(|it| matches!(it, Standing::Same | Standing::Tied { .. })).then(|| "= no difference".to_string()),
             has(|it| matches!(it, Standing::Unbeaten { .. }))
                 .then(|| "≥ nothing is faster, not proved equal".to_string()),
             has(|it| *it == Standing::Undecided).then(|| "? undecided".to_string()),
             has(|it| *it == Standing::NotComparable).then(|| "≠ not the same work".to_string()),
             absent.then(|| "– not measured".to_string()),
-            deep.map(|depth| format!("* {} reads in flight", number::count(depth.into()))),
+            depths(fields()).map(|it| format!("* {it} reads in flight")),
+            fields().any(|it| it.of_job).then(|| "† at the size of the job".to_string()),
             self.reads.clone(),
         ];
         signs.into_iter().flatten().collect::<Vec<String>>().join("; ")
+    }
+
+    /// What the numbers of the matrix are over: the baselines that they are of.
+    fn numbers(&self) -> Option<String> {
+        let (mut over, mut ahead): (Vec<&str>, Vec<&str>) = Default::default();
+        for it in self.starts.iter().flat_map(|it| it.fields.iter().flatten()) {
+            let Standing::Ahead { arm, baseline, .. } = &it.standing else { continue };
+            let (names, name) = baseline.as_ref().map_or((&mut ahead, arm), |it| (&mut over, it));
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let [over, ahead] = [over, ahead].map(|it| joined(&it, "or"));
+        match (over.is_empty(), ahead.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(format!("number: speedup of {ahead} over the next arm")),
+            (false, true) => Some(format!("number: speedup over {over}")),
+            (false, false) => Some(format!("number: speedup over {over}; of {ahead}, over the next arm")),
+        }
     }
 
     /// Label and sentence of each start, then what to take in doubt, and what changes the answer.

@@ -67,7 +67,9 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     let mut why: Vec<String> = Vec::new();
     let (fastest, paint) = match (line.verdict, &line.winner) {
         // That nothing beats the plainest is an answer too, but no proof that they are the same.
-        (Verdict::Same, winner) if winner.is_none() || are_all_alike(line, findings) => {
+        (Verdict::Same, winner)
+            if not_told_apart.is_empty() && (winner.is_none() || are_all_alike(line, findings)) =>
+        {
             let arms: Vec<&str> =
                 ties.iter().map(String::as_str).chain(winner.iter().map(|winner| names.short(winner))).collect();
             if !ties.is_empty() {
