@@ -41,7 +41,10 @@ fn of_line(line: &MapLine, comparisons: &[Comparison], accounts: &[CostBreakdown
         cause_ns: ns_of(it, cause),
     };
     let cause = MainCause { id: line.id, cause, faster: part(faster), slower: part(slower) };
-    (cause.slower.pass_ns > cause.faster.pass_ns && cause.faster.pass_ns > 0.0).then_some(cause)
+    let is_slower = cause.slower.pass_ns > cause.faster.pass_ns && cause.faster.pass_ns > 0.0;
+    // Unit costs may come to more than was measured; no cause takes longer than the pass.
+    let is_within = [&cause.slower, &cause.faster].iter().all(|it| it.cause_ns <= it.pass_ns);
+    (is_slower && is_within).then_some(cause)
 }
 
 fn ns_of(account: &CostBreakdown, cause: Cause) -> f64 {

@@ -9,7 +9,7 @@ use schema::{
     fields,
     findings::{AnswerOf, MapLine, Verdict},
     record::Outcome,
-    unit_cost::{BreakEven, Cause},
+    unit_cost::BreakEven,
 };
 
 use super::{
@@ -127,9 +127,10 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         return None;
     }
     let (names, labels) = (Names::of(record, findings), Labels::of(record));
-    let measured = |condition: usize| record.cells.iter().any(|it| it.condition == condition && it.skipped.is_none());
-    // What was not measured at all is no row and no column; why stands with the skipped cells.
-    let lines = || findings.map.iter().filter(|it| measured(it.id.condition_index));
+    let with_passes = record.samples.iter().filter_map(|it| record.cells.get(it.cell));
+    let measured: BTreeSet<usize> = with_passes.map(|it| it.condition).collect();
+    // What was not measured at all, or not reached by a run that ended early, is no row and no column.
+    let lines = || findings.map.iter().filter(|it| measured.contains(&it.id.condition_index));
     let mut columns: Vec<(Workload, u64)> = Vec::new();
     for line in lines() {
         let column = (line.condition.workload, line.condition.block_bytes);
@@ -267,7 +268,8 @@ fn says(columns: &[(Workload, u64)], start: &Start, break_evens: &[&BreakEven], 
         (!parts.is_empty()).then(|| format!("{what}: {}", parts.join(", ")))
     };
     let mut says: Vec<String> = workloads.into_iter().filter_map(of_workload).collect();
-    says.extend(overtakes(break_evens, names));
+    let sizes = columns.iter().filter(|it| it.0 == Workload::Random).count();
+    says.extend(overtakes(break_evens, sizes > 1, names));
     says.join("; ")
 }
 
@@ -333,8 +335,9 @@ fn is_one_answer(a: &Standing, b: &Standing) -> bool {
     }
 }
 
-/// `mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`.
-fn overtakes(break_evens: &[&BreakEven], names: &Names) -> Option<String> {
+/// `mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`. A number holds for its size, which is said where there
+/// are several.
+fn overtakes(break_evens: &[&BreakEven], sizes: bool, names: &Names) -> Option<String> {
     let reads = |it: &BreakEven| it.reads.median;
     let first = break_evens.iter().min_by(|a, b| reads(a).total_cmp(&reads(b)))?;
     let same = |it: &&&BreakEven| (&it.arm, &it.baseline) == (&first.arm, &first.baseline);
@@ -342,9 +345,10 @@ fn overtakes(break_evens: &[&BreakEven], names: &Names) -> Option<String> {
     let [arm, baseline] = [&first.arm, &first.baseline].map(|it| names.short(it));
     let about = |it: &BreakEven| number::two_digits(reads(it));
     let size = |it: &BreakEven| size(it.block_bytes);
-    Some(match std::ptr::eq(*first, *last) {
-        true => format!("{arm} overtakes {baseline} from about {} reads on", about(first)),
-        false => format!(
+    Some(match (std::ptr::eq(*first, *last), sizes) {
+        (true, false) => format!("{arm} overtakes {baseline} from about {} reads on", about(first)),
+        (true, true) => format!("{arm} overtakes {baseline} from about {} ({}) reads on", about(first), size(first)),
+        (false, _) => format!(
             "{arm} overtakes {baseline} from about {} ({}) to {} ({}) reads on",
             about(first),
             size(first),
@@ -414,24 +418,16 @@ impl Words<'_> {
             Workload::Scan => number::bytes_glued(condition.range.bytes as f64),
             _ => counted(condition.ops as usize, "block", "blocks"),
         };
-        let on = match it.cause {
-            Cause::SystemCalls => "system calls",
-            Cause::Copies => "copies",
-            Cause::Misses => "TLB and cache misses",
-            Cause::Bytes => "the bytes themselves",
-            Cause::Faults => "page faults",
-            Cause::Mapping => "calls that map and unmap",
-            Cause::Device => "waits for the device",
-        };
         let less = match it.faster.cause_ns {
             none if none < 0.01 * it.slower.cause_ns => "nothing".to_string(),
             some => number::duration_glued(some),
         };
         Some(format!(
-            "{}, {work}: {slower} takes {}, {faster} {}; {on} account for {} of the one and {less} of the other",
+            "{}, {work}: {slower} takes {}, {faster} {}; of these, {}: {} and {less}",
             self.place(it.id)?,
             number::duration_glued(it.slower.pass_ns),
             number::duration_glued(it.faster.pass_ns),
+            it.cause.words(),
             number::duration_glued(it.slower.cause_ns),
         ))
     }
@@ -447,7 +443,7 @@ fn reads(ops: impl Iterator<Item = u64> + Clone) -> Option<String> {
     ))
 }
 
-/// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again …, and 6 held`.
+/// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again, each over …, and 6 held`.
 fn trust(findings: &Findings) -> String {
     let of_state = |it: &schema::findings::StateNoise| Some(format!("{} {}", it.floor.width()?, it.state));
     let floors: Vec<String> = findings.noise_floors.iter().filter_map(of_state).collect();
@@ -465,7 +461,7 @@ fn trust(findings: &Findings) -> String {
         again => {
             let answers = counted(again, "answer", "answers");
             let verb = if again == 1 { "was" } else { "were" };
-            format!("{noise}; {answers} {verb} measured again over the whole file or with more reads, and {held} held")
+            format!("{noise}; {answers} {verb} measured again, {}, and {held} held", summary::AS_MUCH)
         }
     }
 }
@@ -555,7 +551,7 @@ impl Answer {
             (true, true) => None,
             (true, false) => Some(format!("number: speedup of {ahead} over the next arm")),
             (false, true) => Some(format!("number: speedup over {over}")),
-            (false, false) => Some(format!("number: speedup over {over}; of {ahead}, over the next arm")),
+            (false, false) => Some(format!("number: speedup over {over}; where {ahead} wins, over the next arm")),
         }
     }
 

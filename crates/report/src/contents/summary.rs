@@ -270,22 +270,31 @@ fn noise_floor(findings: &Findings) -> String {
     }
 }
 
-/// How many answers were measured again over the whole file or with many reads, with the results.
+/// How large the passes are that measure an answer again.
+pub(super) const AS_MUCH: &str = "each over as much of the file or with as many reads as time allowed";
+
+/// How many answers were measured again at the size of the job, with the results.
 fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
     let tried: Vec<_> = findings.comparisons.iter().filter_map(|it| Some((it, it.confirmed.as_ref()?))).collect();
     if tried.is_empty() {
         return Vec::new();
     }
-    let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of).count();
+    // What the job decided may be no more than noise; then it is open.
+    let is_open = |it: &Comparison| match it.answer_of {
+        AnswerOf::Job => !it.verdict.is_decided(),
+        other => other == AnswerOf::Neither,
+    };
+    let open = tried.iter().filter(|(it, _)| is_open(it)).count();
+    let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of && !is_open(it)).count();
     let mut says = vec![format!(
-        "{} {} measured again, each over as much of the file or with as many reads as time allowed: {} confirmed, {} \
-         replaced by the new answer, {} now undecided, {} without an answer at that size",
+        "{} {} measured again, {AS_MUCH}: {} confirmed, {} replaced by the new answer, {} now undecided, {} without an \
+         answer at that size",
         counted(tried.len(), "answer", "answers"),
         if tried.len() == 1 { "was" } else { "were" },
         count(AnswerOf::RoundsAndJob),
         count(AnswerOf::Job),
-        count(AnswerOf::Neither),
+        open,
         count(AnswerOf::Rounds)
     )];
     for (comparison, job) in tried.iter().filter(|(it, _)| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither)) {
