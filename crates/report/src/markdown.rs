@@ -103,6 +103,9 @@ fn the_answer(out: &mut String, record: &Record, findings: &Findings) {
         a_table(out, &matrix);
         push(out, format_args!("\n{}\n\n", escape(&answer.legend())));
     }
+    if !answer.why.is_empty() {
+        out.push_str("**Why**\n\n");
+    }
     for why in &answer.why {
         push(out, format_args!("* {}\n", escape(why)));
     }

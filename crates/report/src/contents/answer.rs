@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use schema::{
-    Bytes, Condition, ConditionId, Fill, Findings, Labels, Record, State, Workload,
+    Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Record, State, Workload,
     answer::{Choice, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
@@ -66,6 +66,15 @@ pub(crate) struct Field {
     of_job: bool,
 }
 
+/// How an arm reaches the bytes: the colour of a field where there are colours.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Way {
+    Mapping,
+    /// One after the other, through the page cache.
+    Calls,
+    Others,
+}
+
 #[derive(Clone, PartialEq)]
 pub(crate) enum Standing {
     /// The fastest arm; how many times faster than the baseline, or where it is the baseline itself than the next; and how
@@ -75,6 +84,7 @@ pub(crate) enum Standing {
         times: f64,
         baseline: Option<String>,
         in_flight: Option<u32>,
+        by: Way,
     },
     /// All arms were proved equal.
     Same,
@@ -215,6 +225,7 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
                 .filter(|it| Some(*it) != line.winner_cell)
                 .map(|cell| names.short(&record.cells[cell].arm.name).to_string()),
             in_flight: line.winner_cell.and_then(|cell| in_flight(record, cell)),
+            by: line.winner_cell.and_then(|cell| record.cells.get(cell)).map_or(Way::Others, |it| way(&it.arm)),
         },
         (Verdict::Same, Some(winner), _) if !line.not_told_apart.is_empty() => {
             Standing::Unbeaten { arm: names.short(winner).to_string() }
@@ -226,6 +237,14 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
         (Verdict::Same, ..) => Standing::Same,
         (Verdict::NotComparable, ..) => Standing::NotComparable,
         _ => Standing::Undecided,
+    }
+}
+
+fn way(arm: &Arm) -> Way {
+    match (arm.maps(), arm.is_direct() || arm.number("queue_depth").is_some()) {
+        (true, _) => Way::Mapping,
+        (false, true) => Way::Others,
+        (false, false) => Way::Calls,
     }
 }
 

@@ -6,7 +6,7 @@ use schema::{Condition, Findings, Labels, Record, findings::Status};
 use super::described;
 use crate::{
     contents::{
-        answer::{self, Answer, Field, Standing},
+        answer::{self, Answer, Field, Standing, Way},
         claim, costs, counted, details, fills, map, runtimes, safepoints,
         study::{self, Intervals},
         summary,
@@ -18,8 +18,9 @@ use crate::{
 pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="answer" {
-            @for text in summary::interrupted(record).into_iter().chain(summary::undecided(record, findings).map(|it| it.1)) {
-                p.warning { (described(&text)) }
+            @let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
+            @for (label, text) in interrupted.into_iter().chain(summary::undecided(record, findings)) {
+                p.warning { b { (label) ": " } (described(&text)) }
             }
             @for text in summary::confounders(record, findings) {
                 p.warning { b { "Not only reading: " } (described(&text)) }
@@ -67,14 +68,13 @@ fn first(answer: &Answer) -> Markup {
 }
 
 fn a_field(field: Option<&Field>) -> Markup {
-    let Some(field) = field else { return html! { td {} } };
+    let Some(field) = field else { return html! { td { "–" } } };
     let class = match &field.standing {
-        Standing::Ahead { arm, times, .. } => {
-            let method = arm.rsplit('/').next().unwrap_or_default();
-            let hue = match method.split(['+', ' ']).next().unwrap_or_default() {
-                "mmap" | "mapped" => "mapping",
-                "read" | "pread" | "channel" => "calls",
-                _ => "others",
+        Standing::Ahead { by, times, .. } => {
+            let hue = match by {
+                Way::Mapping => "mapping",
+                Way::Calls => "calls",
+                Way::Others => "others",
             };
             let strength = match times {
                 ..1.2 => 1,

@@ -20,7 +20,7 @@ fn term(cause: Cause, what: Quantity, count: f64, unit_ns: f64) -> CostComponent
 }
 
 /// The made-up run with a cost breakdown of its first cell, which is three quarters of what was measured.
-fn with_costs() -> Run {
+pub(crate) fn with_costs() -> Run {
     let mut run = run();
     let cell = run.findings.cells.iter().find(|it| it.ns_per_op.is_some() && !it.control).unwrap();
     let (id, arm, condition) = (cell.id, cell.arm.name.clone(), cell.condition.clone());

@@ -1,0 +1,224 @@
+//! The first screen: what it says of the made-up run, and of changes to it.
+
+use schema::{
+    State, Workload,
+    answer::{Choice, Loss, MainCause, Part},
+    findings::{AnswerOf, Comparison, Confirmed, Verdict},
+    record::Outcome,
+    unit_cost::Cause,
+};
+
+use crate::{
+    costs::with_costs,
+    overview, squeezed,
+    support::{Run, run},
+};
+
+/// Without line breaks, and without the spaces that keep words together.
+fn first_screen(run: &Run) -> String {
+    squeezed(&overview(run))
+}
+
+/// The condition of that workload and state.
+fn condition(run: &Run, workload: Workload, state: State) -> usize {
+    run.record.conditions.iter().position(|it| (it.workload, it.state) == (workload, state)).unwrap()
+}
+
+#[test]
+fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
+    let mut run = run();
+    let id = run.findings.map[0].id;
+    let choice = |arm: &str, times: Option<f64>, known: u32| Choice {
+        arms: vec![arm.into()],
+        losses: times.map(|times| Loss { id, fastest: "native/direct".into(), times, by_trial: false }).into_iter().collect(),
+        known,
+        conditions: 3,
+    };
+    run.findings.answer.choices = vec![choice("native/read", Some(1.5), 3), choice("native/mmap+random", None, 1)];
+    let text = first_screen(&run);
+    assert!(text.contains("take read: at worst 1.5x behind (direct, scan 64 KiB, cold), elsewhere nothing;"), "{text}");
+    assert!(text.contains("mmap+random (known for 1 of 3 conditions): no loss there"), "{text}");
+    run.findings.answer.choices = vec![choice("native/mmap+random", None, 3)];
+    assert!(first_screen(&run).contains("take mmap+random: no other arm is faster"));
+}
+
+#[test]
+fn the_legend_names_the_baselines_that_the_numbers_are_over() {
+    let mut run = run();
+    assert!(first_screen(&run).contains("number: speedup over read or pread; where read wins, over the next arm"));
+    let id = run.record.condition_id(condition(&run, Workload::Scan, State::Cached));
+    run.findings.map.retain(|it| it.id == id || it.verdict == Verdict::Undecided);
+    assert!(first_screen(&run).contains("number: speedup of read over the next arm"));
+    for it in &mut run.record.cells {
+        it.baseline = it.arm.name == "native/mmap";
+    }
+    let text = first_screen(&run);
+    assert!(text.contains("number: speedup over mmap") && !text.contains("over read"), "{text}");
+}
+
+#[test]
+fn an_answer_of_the_job_is_marked_and_is_not_of_the_reads_of_the_rounds() {
+    let mut run = run();
+    assert!(!first_screen(&run).contains('†'));
+    for it in run.findings.map.iter_mut().filter(|it| it.condition.workload == Workload::Random) {
+        it.answer_of = AnswerOf::Job;
+    }
+    let text = first_screen(&run);
+    assert!(text.contains("† at the size of the job") && !text.contains("a pass of random reads"), "{text}");
+    assert!(text.contains("mmap 28x at 64 B (at the size of the job)"), "{text}");
+}
+
+#[test]
+fn how_many_reads_are_in_flight_is_what_the_passes_had() {
+    let mut run = run();
+    let winner = run.findings.map[0].winner_cell.unwrap();
+    run.record.cells[winner].arm = crate::support::arm("uring+queue_depth=32");
+    for sample in run.record.samples.iter_mut().filter(|it| it.cell == winner) {
+        if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.queue_depth = 16;
+        }
+    }
+    let text = first_screen(&run);
+    assert!(text.contains("(16 in flight)") && text.contains("* 16 reads in flight"), "{text}");
+    // Another depth elsewhere.
+    let other = run.findings.map.iter().rev().find_map(|it| it.winner_cell).unwrap();
+    for sample in run.record.samples.iter_mut().filter(|it| it.cell == other) {
+        if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.queue_depth = 4;
+        }
+    }
+    assert!(first_screen(&run).contains("* 4 or 16 reads in flight"));
+}
+
+#[test]
+fn an_answer_covers_no_block_that_was_not_measured() {
+    let text = first_screen(&run());
+    assert!(text.contains("Cold scans: direct 1.5x at 64 KiB"), "{text}");
+    // Three blocks, the one in the middle without passes.
+    let mut run = run();
+    let id = run.record.condition_id(condition(&run, Workload::Scan, State::Cold));
+    let line = run.findings.map.iter().find(|it| it.id == id).unwrap().clone();
+    for (other, block_bytes) in [(State::Cached, 4096), (State::Mapped, 1 << 20)] {
+        let index = condition(&run, Workload::Scan, other);
+        run.record.conditions[index].state = State::Cold;
+        let at = run.findings.map.iter().position(|it| it.id.condition_index == index).unwrap();
+        let id = run.findings.map[at].id;
+        let condition = schema::Condition { block_bytes, ..line.condition.clone() };
+        run.findings.map[at] = schema::findings::MapLine { id, condition, ..line.clone() };
+    }
+    assert!(first_screen(&run).contains("Cold scans: direct 1.5x;"), "{}", first_screen(&run));
+    let middle = run.findings.map.iter_mut().find(|it| it.id == id).unwrap();
+    middle.condition.state = State::Cached;
+    let text = first_screen(&run);
+    assert!(text.contains("Cold scans: direct 1.5x at 4 KiB, direct 1.5x at 1 MiB"), "{text}");
+}
+
+#[test]
+fn the_number_from_which_on_an_arm_overtakes_is_said_with_its_size() {
+    let run = with_costs();
+    let text = first_screen(&run);
+    assert!(text.contains("mmap overtakes pread from about 18,000 (4 KiB) reads on"), "{text}");
+}
+
+#[test]
+fn what_a_run_that_ended_early_did_not_reach_is_no_row() {
+    let mut run = run();
+    let cells = &run.record.cells;
+    run.record.samples.retain(|it| cells[it.cell].condition == 0);
+    let text = first_screen(&run);
+    assert!(text.contains("Cold scan 64 KiB: direct 1.5x"), "{text}");
+    assert!(!text.contains("Mapped") && !text.contains("Cached"), "{text}");
+}
+
+#[test]
+fn what_was_measured_again_is_counted_by_what_came_of_it() {
+    let mut run = run();
+    let confirmed = |it: &Comparison| Confirmed {
+        bytes: 1 << 30,
+        ops: 1 << 14,
+        speedup: it.speedup.unwrap(),
+        pairs: 5,
+        verdict: it.verdict,
+        rounds_speedup: it.speedup,
+        rounds_verdict: it.verdict,
+    };
+    let again = run.findings.comparisons.iter_mut().filter(|it| it.speedup.is_some()).take(2);
+    // What the job decided is within the noise of the state.
+    for (it, verdict) in again.zip([Verdict::Slower, Verdict::Undecided]) {
+        it.confirmed = Some(confirmed(it));
+        (it.answer_of, it.verdict) = (AnswerOf::Job, verdict);
+    }
+    let text = squeezed(&report::markdown(&run.record, &run.findings));
+    assert!(text.contains("0 confirmed, 1 replaced by the new answer, 1 now undecided, 0 without an answer"), "{text}");
+    let text = first_screen(&run);
+    assert!(text.contains("2 answers were measured again, each over as much of the file or with as many reads as time"));
+}
+
+fn with_cause(mut run: Run) -> Run {
+    let line = &run.findings.map[0];
+    let part = |name: &str, pass_ns: f64, cause_ns: f64| {
+        let is_it = |it: &&schema::findings::CellFinding| it.id.condition == line.id && it.arm.name == name;
+        let cell = run.findings.cells.iter().find(is_it).unwrap();
+        Part { cell: cell.id.cell, arm: name.into(), pass_ns, cause_ns }
+    };
+    let (faster, slower) = (part("native/direct", 1e5, 9e3), part("native/read", 2e5, 45e3));
+    run.findings.answer.causes = vec![MainCause { id: line.id, cause: Cause::Mapping, faster, slower }];
+    run
+}
+
+#[test]
+fn a_cause_is_called_by_what_it_holds() {
+    let text = first_screen(&with_cause(run()));
+    assert!(text.contains("of these, open, map, unmap, close: 45.0 µs and 9.00 µs"), "{text}");
+}
+
+/// Text as it is read: without markup, escapes and the spaces that keep words together.
+fn read(markup: &str) -> String {
+    let mut text = String::new();
+    let mut is_tag = false;
+    for c in markup.chars() {
+        match c {
+            '<' => is_tag = true,
+            '>' if is_tag => is_tag = false,
+            _ if is_tag => {}
+            '\\' | '*' | '|' => {}
+            c => text.push(c),
+        }
+    }
+    squeezed(&text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&").replace('|', " "))
+}
+
+#[test]
+fn all_forms_of_a_report_say_what_the_first_screen_says() {
+    let mut run = with_cause(with_costs());
+    run.record.partial = Some("interrupted by the user (SIGINT)".into());
+    run.record.ending = Some(schema::record::Ending::Interrupted);
+    for it in &mut run.findings.comparisons {
+        it.verdict = Verdict::Undecided;
+    }
+    let id = run.findings.map[0].id;
+    run.findings.answer.choices = vec![Choice {
+        arms: vec!["native/read".into()],
+        losses: vec![Loss { id, fastest: "native/direct".into(), times: 1.5, by_trial: true }],
+        known: 2,
+        conditions: 3,
+    }];
+    let style = report::Style { width: 4000, colour: false, details: false };
+    let screen = report::terminal(&run.record, &run.findings, style, None);
+    // Its last lines say where the rest is, which other forms have on the same page.
+    let (screen, _) = screen.split_once("\nMore:").unwrap();
+    let forms = [report::markdown(&run.record, &run.findings), report::html(&run.record, &run.findings)];
+    let [markdown, html] = forms.map(|it| read(&it));
+    // Columns are two spaces apart.
+    let parts = screen.lines().flat_map(|it| it.split("  ")).map(squeezed).filter(|it| !it.is_empty());
+    for part in parts {
+        let part = part.trim_start_matches("• ").replace('*', "");
+        for form in [&markdown, &html] {
+            assert!(form.contains(&part), "{part:?}\n{screen}\n{form}");
+        }
+    }
+    let dashes = |text: &str| text.matches('–').count();
+    let matrix = |text: &str| dashes(text.split("Trust").next().unwrap());
+    assert!(dashes(screen) > 0);
+    assert_eq!((matrix(&markdown), matrix(&html)), (matrix(screen), matrix(screen)));
+}
