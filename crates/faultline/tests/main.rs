@@ -13,6 +13,7 @@ mod budget;
 mod compare;
 mod conformance;
 mod evidence;
+mod examples;
 mod exits;
 mod experiments;
 mod files;
