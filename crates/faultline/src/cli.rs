@@ -3,10 +3,11 @@
 use std::{error::Error, ffi::OsStr, marker::PhantomData, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{
-    Arg, Args, Parser, Subcommand, ValueEnum,
+    Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
 use clap_complete::Shell;
+use report::{EXPORTS, Export};
 use schema::{Arm, Bytes, Consume, Fill, State, Workload, builtin, runtime};
 
 /// mmap or read? Measures both on your machine, explains the difference by what was counted, checks published claims.
@@ -264,20 +265,13 @@ pub struct ClaimsArgs {
     pub json: bool,
 }
 
+/// How stdout is written where a file may be named, as for other programs.
+pub const STDOUT: &str = "-";
+
 #[derive(Args)]
 pub struct OutputArgs {
-    /// Write one JSON document (record and findings) to stdout, which then has nothing else, or to FILE
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    pub json: Option<Option<PathBuf>>,
-    /// Write a summary for a pull request; - is stdout
-    #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Write one CSV row per sample; - is stdout
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-    /// Write a self-contained page with charts; - is stdout
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub documents: Documents,
     /// Open the page of --html in a browser: that of $BROWSER, or what xdg-open takes
     #[arg(long, requires = "html")]
     pub open: bool,
@@ -287,6 +281,38 @@ pub struct OutputArgs {
     /// Print the answer only: no progress, no detailed tables
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// The documents of a run that were asked for, and where each is to go: every row of `report::EXPORTS` is an option.
+pub struct Documents(pub Vec<(&'static Export, PathBuf)>);
+
+impl Args for Documents {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(EXPORTS.iter().map(|export| {
+            let option = Arg::new(export.name).long(export.name).help(export.about);
+            let option = option.value_name("FILE").value_parser(clap::value_parser!(PathBuf));
+            match export.file_is_optional {
+                true => option.num_args(0..=1).require_equals(true).default_missing_value(STDOUT),
+                false => option,
+            }
+        }))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Documents::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Documents {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Documents, clap::Error> {
+        let given = |export: &'static Export| Some((export, matches.get_one::<PathBuf>(export.name)?.clone()));
+        Ok(Documents(EXPORTS.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Documents::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Args)]

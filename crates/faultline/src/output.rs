@@ -12,7 +12,11 @@ use schema::{Findings, Record, across::RunComparison};
 use sys::whole::{AccessRights, Taken, Whole};
 
 pub use crate::stderr::note;
-use crate::{browser, cli::OutputArgs, exit::UsageError};
+use crate::{
+    browser,
+    cli::{OutputArgs, STDOUT},
+    exit::UsageError,
+};
 
 impl OutputArgs {
     /// Whether every file can be written, before anything is measured.
@@ -20,10 +24,9 @@ impl OutputArgs {
     /// # Errors
     /// A file exists already and `--force` was not given, or its folder does not.
     pub fn check(&self) -> Result<()> {
-        let json = self.json.as_ref().map(|path| path.as_deref().unwrap_or(Path::new(STDOUT)));
-        let [markdown, csv, html] = [&self.markdown, &self.csv, &self.html].map(Option::as_deref);
-        check(&[("--json", json), ("--markdown", markdown), ("--csv", csv), ("--html", html)], self.force)?;
-        check_open(self.open, html)
+        let documents: Vec<_> = self.documents.0.iter().map(|(export, path)| (export.name, Some(&**path))).collect();
+        check(&documents, self.force)?;
+        check_open(self.open, self.place_of("html"))
     }
 
     /// As `check`, for a dry run: of what has not been measured there is a plan, as text or as JSON, and nothing else.
@@ -31,10 +34,10 @@ impl OutputArgs {
     /// # Errors
     /// As `check`, or the option that asks for more.
     pub fn check_plan(&self) -> Result<()> {
-        let asked = [("--markdown", &self.markdown), ("--csv", &self.csv), ("--html", &self.html)];
-        if let Some((option, _)) = asked.into_iter().find(|(_, path)| path.is_some()) {
+        if let Some((export, _)) = self.documents.0.iter().find(|(export, _)| export.plan.is_none()) {
             return Err(UsageError(format!(
-                "a dry run measures nothing, so {option} has nothing to show; --json has the plan"
+                "a dry run measures nothing, so --{} has nothing to show; --json has the plan",
+                export.name
             ))
             .into());
         }
@@ -59,50 +62,31 @@ impl OutputArgs {
     }
 
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        let json = self.json.as_ref().and_then(Option::as_ref);
-        let paths = [json, self.markdown.as_ref(), self.csv.as_ref(), self.html.as_ref()];
-        paths.into_iter().flatten().filter(|path| !is_stdout(path))
+        self.documents.0.iter().map(|(_, path)| path).filter(|path| !is_stdout(path))
     }
 
-    /// The documents that are asked for on stdout, by the option that does: `--json`, or any of them with `-`.
-    pub fn on_stdout(&self) -> Vec<&'static str> {
-        let dash = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
-        let asked = [
-            ("--json", self.json_on_stdout()),
-            ("--markdown", dash(&self.markdown)),
-            ("--csv", dash(&self.csv)),
-            ("--html", dash(&self.html)),
-        ];
-        asked.into_iter().filter(|(_, asked)| *asked).map(|(option, _)| option).collect()
+    /// Where a document that was asked for is to go, by its name.
+    fn place_of(&self, name: &str) -> Option<&Path> {
+        self.documents.0.iter().find(|(export, _)| export.name == name).map(|(_, path)| &**path)
     }
 
-    /// Whether a document of one run was asked for, by the option that does.
-    pub fn of_one_run(&self) -> Option<&'static str> {
-        let asked = [
-            ("--json", self.json.is_some()),
-            ("--markdown", self.markdown.is_some()),
-            ("--csv", self.csv.is_some()),
-            ("--html", self.html.is_some()),
-        ];
-        asked.into_iter().find(|(_, asked)| *asked).map(|(option, _)| option)
-    }
-
-    fn json_on_stdout(&self) -> bool {
-        self.json.as_ref().is_some_and(|path| path.as_deref().is_none_or(is_stdout))
+    /// Whether a document is asked for on stdout.
+    pub fn takes_stdout(&self) -> bool {
+        self.documents.0.iter().any(|(_, path)| is_stdout(path))
     }
 }
 
-/// Whether all documents that are asked for, each by its option, can be written where they are to go.
+/// Whether all documents that are asked for, each by the name of its option, can be written where they are to go.
 ///
 /// # Errors
 /// Two of them go to one place, a file exists already and is not to be overwritten, or its folder does not exist.
-pub fn check(documents: &[(&'static str, Option<&Path>)], force: bool) -> Result<()> {
+pub fn check(documents: &[(&str, Option<&Path>)], force: bool) -> Result<()> {
     let asked: Vec<(&str, &Path)> = documents.iter().filter_map(|&(option, path)| Some((option, path?))).collect();
     for (at, (option, path)) in asked.iter().enumerate() {
         let Some((other, _)) = asked[..at].iter().find(|(_, other)| is_same_place(other, path)) else { continue };
         return Err(UsageError(match is_stdout(path) {
-            true => format!("{other} and {option} cannot both go to stdout; name a file for one of them"),
-            false => format!("{other} and {option} cannot both go to {}; name another file", path.display()),
+            true => format!("--{other} and --{option} cannot both go to stdout; name a file for one of them"),
+            false => format!("--{other} and --{option} cannot both go to {}; name another file", path.display()),
         })
         .into());
     }
@@ -161,7 +145,7 @@ fn is_same_place(one: &Path, other: &Path) -> bool {
 pub fn store(args: &OutputArgs) -> Option<history::Store> {
     history::Store::open(None)
         .inspect_err(|error| {
-            let advice = if args.json.is_some() { "" } else { "; use --json=FILE to keep it" };
+            let advice = if args.place_of("json").is_some() { "" } else { "; use --json=FILE to keep it" };
             warn(&format!("this run will not be saved: {error:#}{advice}"));
         })
         .ok()
@@ -208,30 +192,20 @@ pub fn emit_across(
 ) -> Result<()> {
     args.files().try_for_each(|path| spare_measured(record, path))?;
     // Files first: a closed stdout (`| head`) must not prevent them from being written.
-    let json = args.json.as_ref().and_then(Option::as_ref).filter(|path| !is_stdout(path));
-    let files: [(Option<&PathBuf>, &dyn Fn() -> String); 4] = [
-        (json, &|| report::json(record, findings, across)),
-        (args.markdown.as_ref(), &|| report::markdown(record, findings)),
-        (args.csv.as_ref(), &|| report::csv(record)),
-        (args.html.as_ref(), &|| report::html(record, findings)),
-    ];
+    let (on_stdout, files): (Vec<_>, Vec<_>) = args.documents.0.iter().partition(|(_, path)| is_stdout(path));
     let mut first_error = Ok(());
-    for (path, text) in files {
-        if let Some(path) = path
-            && let Err(error) = write(path, &text(), args.force)
-            && first_error.is_ok()
-        {
-            first_error = Err(error);
-        }
+    for (export, path) in files {
+        first_error = first_error.and(write(path, &(export.text)(record, findings, across), args.force));
     }
-    if args.json_on_stdout() {
-        print(&report::json(record, findings, across))?;
-    } else if args.on_stdout().is_empty() {
+    for (export, _) in &on_stdout {
+        print(&(export.text)(record, findings, across))?;
+    }
+    if on_stdout.is_empty() {
         let saved = saved.map(|path| path.display().to_string());
         print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }
     first_error?;
-    open(args.open, args.html.as_deref());
+    open(args.open, args.place_of("html"));
     Ok(())
 }
 
@@ -240,10 +214,12 @@ pub fn emit_across(
 /// # Errors
 /// The file cannot be written, or the reader of stdout went away.
 pub fn emit_plan(plan: &schema::plan::PlannedRun, args: &OutputArgs) -> Result<()> {
-    if let Some(path) = args.files().next() {
-        write(path, &report::plan_json(plan), args.force)?;
+    for (export, path) in &args.documents.0 {
+        if let Some(text) = export.plan {
+            write(path, &text(plan), args.force)?;
+        }
     }
-    print(&if args.json_on_stdout() { report::plan_json(plan) } else { report::plan(plan, style(true)) })
+    if args.takes_stdout() { Ok(()) } else { print(&report::plan(plan, style(true))) }
 }
 
 fn is_same_file(path: &Path, other: &Path) -> bool {
@@ -297,9 +273,6 @@ fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
     let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));
     Whole::write(folder, &temporary, text.as_bytes(), access)?.name(&path, taken).map(drop)
 }
-
-/// How stdout is written where a file may be named, as for other programs.
-const STDOUT: &str = "-";
 
 /// Whether a file that was named is stdout.
 pub fn is_stdout(path: &Path) -> bool {

@@ -58,10 +58,11 @@ fn without_a_place_for_notes_no_test_file_is_made() {
 fn files_that_exist_are_overwritten_only_when_forced() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
-    for (option, name) in [("--json", "out.json"), ("--csv", "out.csv"), ("--markdown", "out.md")] {
-        let path = sandbox.write(name, "mine");
-        let option = format!("{option}={path}");
-        sandbox.run_short(&file, &[&option]).refused(2, &[name, "exists already", "--force"]);
+    for export in report::EXPORTS {
+        let name = format!("out.{}", export.name);
+        let path = sandbox.write(&name, "mine");
+        let option = format!("--{}={path}", export.name);
+        sandbox.run_short(&file, &[&option]).refused(2, &[&name, "exists already", "--force"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
         assert_eq!(sandbox.saved(), None, "nothing was measured");
     }
@@ -269,6 +270,14 @@ fn a_dash_is_stdout_and_takes_one_document() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     sandbox.run_short(&file, &[]).sane();
+    for export in report::EXPORTS {
+        let path = sandbox.at(export.name);
+        let option = format!("--{}", export.name);
+        sandbox.run(&["report", &format!("{option}={path}")]).expect(0);
+        let document = sandbox.run(&["report", &format!("{option}=-")]).expect(0).stdout;
+        assert!(!document.is_empty() && document == fs::read_to_string(&path).unwrap(), "{option}");
+        fs::remove_file(path).unwrap();
+    }
     let csv = sandbox.run(&["report", "--csv", "-"]).expect(0).stdout;
     assert!(csv.starts_with("run,") && csv.lines().count() == 1 + sandbox.record().samples.len(), "{csv}");
     assert!(sandbox.run(&["report", "--markdown=-"]).expect(0).stdout.contains("| "));

@@ -3,15 +3,16 @@
 //!
 //! What a report says is in `contents`: the map (state → winner → margin → why), the summary (noise floor, ceiling,
 //! crossovers, what was lost), studies and claims (published against measured), a table per condition, the environment.
-//! `terminal`, `markdown` and `html` lay the same contents out, with what is in `layout`. `ledger`, `across` and `saved`
-//! report on several runs. File names, reasons and everything else in a record are untrusted text: `layout::page` and
-//! `markdown` let nothing through that could move a cursor or become markup.
+//! `terminal`, `markdown` and `html` lay the same contents out, with what is in `layout`; `export` lists the documents that
+//! a run can be written as. `ledger`, `across` and `saved` report on several runs. File names, reasons and everything else in
+//! a record are untrusted text: `layout::page` and `markdown` let nothing through that could move a cursor or become markup.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod across;
 mod contents;
 mod csv;
+mod export;
 mod html;
 mod inspection;
 mod json;
@@ -29,6 +30,7 @@ pub mod words;
 pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked, gate_not_judged};
 pub use contents::{claim::variant, costs::forecast, study::studies};
 pub use csv::csv;
+pub use export::{EXPORTS, Export};
 pub use html::{across_html, html, picture};
 pub use inspection::{inspection, inspection_json};
 pub use json::{forecast_json, json};

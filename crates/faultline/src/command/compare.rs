@@ -14,7 +14,7 @@ use crate::{
 
 pub fn run(args: &CompareArgs) -> Result<Exit> {
     let json = args.json.then_some(Path::new("-"));
-    let documents = [("--json", json), ("--markdown", args.markdown.as_deref()), ("--html", args.html.as_deref())];
+    let documents = [("json", json), ("markdown", args.markdown.as_deref()), ("html", args.html.as_deref())];
     output::check(&documents, args.force)?;
     output::check_open(args.open, args.html.as_deref())?;
     let store = history::Store::open(None)?;

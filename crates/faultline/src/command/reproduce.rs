@@ -51,9 +51,11 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
             UsageError(format!("{} is no folder; --dir says where test files are made", args.dir.display())).into()
         );
     }
-    if let Some(option) = args.output.of_one_run().filter(|_| studies.len() != 1) {
-        let count = studies.len();
-        return Err(UsageError(format!("{option} takes one study, not {count}: each has a document of its own")).into());
+    if let Some((export, _)) = args.output.documents.0.first().filter(|_| studies.len() != 1) {
+        let (option, count) = (export.name, studies.len());
+        return Err(
+            UsageError(format!("--{option} takes one study, not {count}: each has a document of its own")).into()
+        );
     }
     if args.dry_run {
         return args.output.check_plan();

@@ -61,7 +61,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let versus = analysis::across((&before, &findings), (&measured.record, &measured.findings));
     let saved = measured.saved.as_deref();
     output::emit_across(&measured.record, &measured.findings, Some(&versus), saved, &args.output, false)?;
-    if args.output.on_stdout().is_empty() {
+    if !args.output.takes_stdout() {
         let across = Across { schema_version: SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
         output::print(&report::across(&across, output::style(true)))?;
     }

@@ -31,10 +31,9 @@ fn numbers(value: &Value, at: &str, found: &mut Vec<String>) {
 /// Everything that is said of a record.
 pub(crate) fn say_everything(record: &Record) {
     let findings = analysis::analyze(record);
-    report::json(record, &findings, None);
-    report::markdown(record, &findings);
-    report::csv(record);
-    report::html(record, &findings);
+    for export in report::EXPORTS {
+        (export.text)(record, &findings, None);
+    }
     report::terminal(record, &findings, Style { details: true, ..Style::default() }, Some("saved"));
     let versus = analysis::across((record, &findings), (record, &findings));
     let across = Across { schema_version: schema::SCHEMA_VERSION, versus: vec![versus], gates: Vec::new() };
