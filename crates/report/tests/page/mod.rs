@@ -21,16 +21,19 @@ fn charts(page: &str) -> Vec<&str> {
     after.map(|it| &it[..it.find("<details>").expect("the numbers follow")]).collect()
 }
 
-/// Each series in a line: of which chart, what it is, of whom, how many points.
+/// Each series in a line: in which section, of which figure there, what it is, of whom, how many points.
 pub(crate) fn outline(page: &str) -> String {
     let mut lines = String::new();
-    for (at, chart) in charts(page).iter().enumerate() {
-        for series in chart.split("<g class=\"series ").skip(1) {
-            let kind = series.split(' ').next().unwrap();
-            let begin = series.find("<title>").unwrap() + "<title>".len();
-            let name = &series[begin..begin + series[begin..].find('<').unwrap()];
-            let marks = series[..series.find("</g>").unwrap()].matches("<title>").count() - 1;
-            lines += &format!("{at} {kind} {name}: {marks}\n");
+    for section in page.split("<section id=\"").skip(1) {
+        let id = section.split('"').next().unwrap();
+        for (at, chart) in charts(section).iter().enumerate() {
+            for series in chart.split("<g class=\"series ").skip(1) {
+                let kind = series.split(' ').next().unwrap();
+                let begin = series.find("<title>").unwrap() + "<title>".len();
+                let name = &series[begin..begin + series[begin..].find('<').unwrap()];
+                let marks = series[..series.find("</g>").unwrap()].matches("<title>").count() - 1;
+                lines += &format!("{id} {at} {kind} {name}: {marks}\n");
+            }
         }
     }
     lines
@@ -79,7 +82,8 @@ fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
     let tables = page.matches("<summary>The numbers</summary><div class=\"scroll\"><table>").count();
-    assert_eq!((charts(&page).len(), tables), (30, 30));
+    assert!(tables > 0);
+    assert_eq!(charts(&page).len(), tables);
     assert!(page.contains("This experiment does not reproduce a publication."));
     assert!(page.contains("io_uring is switched off (kernel.io_uring_disabled = 2)"));
 }
