@@ -54,7 +54,7 @@ const SYNC: OptionSpec = OptionSpec {
 };
 
 const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-    MethodSpec { name, about, options: &[MEANWHILE, JDK], can: Can::Read, direct: false, maps: false }
+    MethodSpec { options: &[MEANWHILE, JDK], ..MethodSpec::reads(name, about) }
 }
 
 /// In the order in which the worker's hello names them.

@@ -124,6 +124,13 @@ pub struct MethodSpec {
     pub maps: bool,
 }
 
+impl MethodSpec {
+    /// Reads through the page cache into memory of its own, without options; other methods say in what they differ.
+    const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
+        MethodSpec { name, about, options: &[], can: Can::Read, direct: false, maps: false }
+    }
+}
+
 /// Which workloads a method is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Can {

@@ -56,30 +56,9 @@ const WINDOW: OptionSpec = OptionSpec {
 
 /// In the order in which `faultline list methods` prints them.
 const METHODS: &[MethodSpec] = &[
-    MethodSpec {
-        name: "read",
-        about: "read(2) at the file's own position; lseek(2) before it when the workload jumps",
-        options: &[],
-        can: Can::Read,
-        direct: false,
-        maps: false,
-    },
-    MethodSpec {
-        name: "pread",
-        about: "pread(2) at an explicit offset",
-        options: &[],
-        can: Can::Read,
-        direct: false,
-        maps: false,
-    },
-    MethodSpec {
-        name: "stdio",
-        about: "fread(3) with the C library's own buffer",
-        options: &[],
-        can: Can::Read,
-        direct: false,
-        maps: false,
-    },
+    MethodSpec::reads("read", "read(2) at the file's own position; lseek(2) before it when the workload jumps"),
+    MethodSpec::reads("pread", "pread(2) at an explicit offset"),
+    MethodSpec::reads("stdio", "fread(3) with the C library's own buffer"),
     MethodSpec {
         name: "stdio-mmap",
         about: "fread(3) of a stream opened with glibc's opt-in mode \"rm\", which maps the file",
@@ -112,14 +91,10 @@ const METHODS: &[MethodSpec] = &[
         direct: false,
         maps: false,
     },
-    MethodSpec {
-        name: "dontcache",
-        about: "preadv2(2) with RWF_DONTCACHE: through the page cache, whose pages are dropped after the read (Linux 6.14)",
-        options: &[],
-        can: Can::Read,
-        direct: false,
-        maps: false,
-    },
+    MethodSpec::reads(
+        "dontcache",
+        "preadv2(2) with RWF_DONTCACHE: through the page cache, whose pages are dropped after the read (Linux 6.14)",
+    ),
     MethodSpec {
         name: "write",
         about: "write(2) at the file's own position; lseek(2) before it when the workload goes back",
