@@ -44,6 +44,7 @@ fn hello_names_the_methods_of_the_table_in_its_order() {
         let table: Vec<&str> = worker.runtime.methods.iter().map(|it| it.name).collect();
         assert_eq!((hello.protocol, hello.methods), (PROTOCOL, table.iter().map(|it| it.to_string()).collect()));
         assert_eq!(hello.runtime, worker.name);
+        assert_eq!(hello.runtime.split(' ').next(), Some(worker.runtime.name), "its version may follow");
         link.bye().unwrap();
     });
 }

@@ -33,8 +33,18 @@ pub struct Worker {
 type Found = Result<Vec<Worker>, String>;
 type Start = fn(&'static RuntimeSpec) -> Found;
 
-/// How the workers of a runtime are started, by its name: a line here for each line of `RUNTIMES`.
+/// Runtimes whose workers are not started as in a run: this process is not the product, and every JDK is tried.
 const STARTS: &[(&str, Start)] = &[("native", native), ("jvm", with_each_jdk)];
+
+fn as_in_a_run(runtime: &'static RuntimeSpec) -> Found {
+    let found = lab::runtime::find(runtime.name)?;
+    found.described()?;
+    let command = Box::new(move |arm: &Arm| found.worker(arm).unwrap());
+    let name = runtime.name.to_string();
+    let mut worker = Worker { runtime, name, command, jobs_of_method: 20, jobs_of_option: 5, excuses: &[] };
+    worker.name = worker.start(&worker.arm(runtime.methods[0].name)).1.runtime;
+    Ok(vec![worker])
+}
 
 fn native(runtime: &'static RuntimeSpec) -> Found {
     let command = |_: &Arm| {
@@ -114,8 +124,7 @@ pub fn all() -> &'static [Worker] {
     ALL.get_or_init(|| {
         let mut workers = Vec::new();
         for runtime in RUNTIMES {
-            let start = STARTS.iter().find(|it| it.0 == runtime.name);
-            let (_, start) = start.unwrap_or_else(|| panic!("no test starts workers of runtime {}", runtime.name));
+            let start = STARTS.iter().find(|it| it.0 == runtime.name).map_or(as_in_a_run as Start, |it| it.1);
             match start(runtime) {
                 Ok(found) => workers.extend(found),
                 Err(why) => println!("skipped: workers of runtime {}: {why}", runtime.name),
