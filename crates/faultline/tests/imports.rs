@@ -26,10 +26,10 @@ struct File {
 }
 
 /// A crate's files, by their modules.
-struct Crate(BTreeMap<Module, File>);
+pub struct Crate(BTreeMap<Module, File>);
 
 impl Crate {
-    fn read(root: &Path) -> Crate {
+    pub fn read(root: &Path) -> Crate {
         let mut files = BTreeMap::new();
         collect(root, &mut Vec::new(), &mut files);
         let mut read = Crate(files);
@@ -95,6 +95,22 @@ impl Crate {
         module.clone()
     }
 
+    /// Every module, by its path, that a module imports in any number of steps.
+    pub fn reached_from(&self, module: &str) -> BTreeSet<String> {
+        let mut reached = BTreeSet::new();
+        let mut waiting: Vec<Module> = vec![module.split("::").map(str::to_string).collect()];
+        while let Some(module) = waiting.pop() {
+            for path in &self.0[&module].paths {
+                let target = self.resolve(path, 0);
+                // The root re-exports names of all modules.
+                if !target.is_empty() && reached.insert(target.join("::")) {
+                    waiting.push(target);
+                }
+            }
+        }
+        reached
+    }
+
     /// For each folder: which of the modules in it import which others, with the files that do.
     fn imports(&self) -> BTreeMap<Module, BTreeMap<String, BTreeMap<String, String>>> {
         let mut all: BTreeMap<Module, BTreeMap<String, BTreeMap<String, String>>> = BTreeMap::new();
@@ -133,7 +149,7 @@ fn collect(folder: &Path, module: &mut Module, files: &mut BTreeMap<Module, File
 }
 
 /// Unit tests stand at the end of a file.
-fn without_tests_and_comments(text: &str) -> String {
+pub fn without_tests_and_comments(text: &str) -> String {
     let code = match text
         .match_indices("#[cfg(test)]\nmod ")
         .find(|(at, _)| text[*at..].lines().nth(1).is_some_and(|it| it.ends_with('{')))

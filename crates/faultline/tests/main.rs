@@ -6,6 +6,7 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside to hide from")]
 
 mod ab;
+mod absences;
 mod adversary;
 mod answers;
 mod browser;
