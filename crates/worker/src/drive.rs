@@ -85,7 +85,7 @@ fn with_spans<A: Access>(
     }
 }
 
-/// Whole blocks have a loop of their own, that pays nothing for the possibility of less.
+/// Whole blocks have a loop of their own, without the check for a part of a block.
 fn drive_part<A: Access, C: Consumer>(
     access: &mut A,
     spans: impl Iterator<Item = Span>,
@@ -128,9 +128,17 @@ mod tests {
         cell::Cell,
     };
 
-    use schema::Workload;
+    use schema::{
+        Arm, Workload,
+        protocol::{Hold, Job},
+        runtime::NATIVE,
+    };
 
     use super::*;
+    use crate::{
+        method::METHODS,
+        task::{Refusal, Task},
+    };
 
     /// Counts what each thread allocates.
     struct Counting;
@@ -155,6 +163,37 @@ mod tests {
 
     #[global_allocator]
     static COUNTING: Counting = Counting;
+
+    /// How often one pass of so many blocks allocates.
+    fn allocations(arm: &Arm, file: &str, ops: u64) -> Result<u64, String> {
+        let span = Span { offset: 0, bytes: 1 << 20 };
+        let workload = Workload::Random;
+        let job = Job { workload, block_bytes: 4096, ops, hold: Hold::Open, ..Job::new(arm, file, span) };
+        let task = Task::new(job).map_err(|fault| fault.to_string())?;
+        let method = METHODS.iter().find(|it| it.name() == arm.method).expect("a method of the table");
+        method.support(&task)?;
+        let mut session = method.session(task).map_err(|refusal| match refusal {
+            Refusal::Unavailable(reason) => reason,
+            Refusal::Failed(fault) => panic!("{fault}"),
+        })?;
+        let before = ALLOCATIONS.get();
+        session.pass(0).map_err(|(during, fault)| format!("{during}: {fault}")).unwrap();
+        Ok(ALLOCATIONS.get() - before)
+    }
+
+    #[test]
+    fn no_method_allocates_more_in_a_pass_of_more_blocks() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        io::Write::write_all(&mut file, &[b'\n'; 1 << 20]).unwrap();
+        let path = file.path().to_str().unwrap();
+        for method in NATIVE.methods.iter().filter(|it| it.can.does(Workload::Random)) {
+            let arm = Arm::new(NATIVE.name, method.name, &Default::default()).unwrap();
+            match (allocations(&arm, path, 50), allocations(&arm, path, 5000)) {
+                (Ok(few), Ok(many)) => assert_eq!(few, many, "{arm}"),
+                (Err(reason), _) | (_, Err(reason)) => println!("skipped: {arm}: {reason}"),
+            }
+        }
+    }
 
     struct InMemory<'a>(&'a [u8]);
 
