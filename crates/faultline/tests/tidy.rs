@@ -100,6 +100,30 @@ fn every_crate_says_what_it_is() {
     }
 }
 
+/// The compiler reads no file that no module names, and says nothing of it.
+#[test]
+fn every_source_file_is_a_module_of_its_crate() {
+    for krate in crates() {
+        let mut found = Vec::new();
+        files(&krate.join("src"), &mut found);
+        for path in found.into_iter().filter(|it| it.extension().is_some_and(|it| it == "rs")) {
+            let (mut folder, mut stem) = (path.parent().unwrap(), path.file_stem().unwrap());
+            if stem == "lib" || stem == "main" {
+                continue;
+            }
+            if stem == "mod" {
+                (folder, stem) = (folder.parent().unwrap(), folder.file_name().unwrap());
+            }
+            let above = ["mod.rs", "lib.rs", "main.rs"].map(|it| folder.join(it));
+            let above = above.into_iter().chain([folder.with_extension("rs")]);
+            let text: String = above.filter_map(|it| fs::read_to_string(it).ok()).collect();
+            let line = format!("mod {};", stem.to_str().unwrap());
+            let is_module = text.lines().any(|it| it.trim_end() == line || it.ends_with(&format!(" {line}")));
+            assert!(is_module, "{} is in no module above it", path.display());
+        }
+    }
+}
+
 #[test]
 fn every_dependency_has_its_reason() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
