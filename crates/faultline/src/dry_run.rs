@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Dur
 use anyhow::{Context, Result};
 use lab::{Plan, Target, cgroups::Cgroups, fixture, possible, runtime};
 use schema::{
-    Condition, Consume, Experiment, SCHEMA_VERSION, Skip,
+    Condition, Consume, Experiment, SCHEMA_VERSION, Skip, Span,
     plan::{PlannedCell, PlannedCondition},
     record::Cell,
 };
@@ -106,11 +106,17 @@ impl Place {
     fn plan(&self, planned: &Planned) -> Plan {
         let cgroups = Cgroups::new(None);
         let asked = self.target.as_ref().or(self.unnamed.as_ref());
-        let mut plan =
-            Plan::new(planned.experiment, self.file_bytes, lab::plan::RANGE_BYTES_MAX, |condition| match asked {
-                Some(target) => possible::condition(condition, target, &cgroups),
-                None => Ok(()),
-            });
+        let limit = range_limit(planned);
+        let mut plan = Plan::new(planned.experiment, self.file_bytes, limit, |condition| match asked {
+            Some(target) => possible::condition(condition, target, &cgroups).or_else(|reason| {
+                // A run may take less of the file, as the device is.
+                let least = Span { bytes: lab::plan::RANGE_BYTES_MIN, ..condition.range };
+                let smaller = Condition { range: least, ..condition.clone() };
+                let is_limit = condition.range.bytes == limit && limit < self.file_bytes;
+                if is_limit { possible::condition(&smaller, target, &cgroups) } else { Err(reason) }
+            }),
+            None => Ok(()),
+        });
         let mut tried: BTreeMap<(String, u64, Consume), Option<Skip>> = BTreeMap::new();
         for cell in plan.cells.iter_mut().filter(|it| it.skipped.is_none()) {
             let condition = cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]);
@@ -169,6 +175,11 @@ impl Place {
             limits: self.limits.clone(),
         }
     }
+}
+
+/// As far as it is known without a look at the device, which may be so slow that a run takes less.
+fn range_limit(planned: &Planned) -> u64 {
+    lab::plan::range_limit(planned.experiment, &lab::host::detect(&|| None), None, planned.budget)
 }
 
 /// A test file would be refused for the same reason.

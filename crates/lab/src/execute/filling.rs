@@ -46,9 +46,7 @@ impl Bench<'_> {
         self.look_again();
         // An old copy goes before a new one takes its room.
         self.filled = None;
-        // Once for all conditions of this fill, so that they share folios.
-        let alike = self.record.conditions.iter().filter(|it| it.fill() == Some(fill)).map(|it| it.range);
-        let range = alike.chain([range]).reduce(union).expect("at least the range itself");
+        let range = extent(&self.record, fill, condition);
         let began = Instant::now();
         let order = self.order(range.bytes);
         let copy = match fill.copied_by() {
@@ -87,7 +85,7 @@ impl Bench<'_> {
         if fill::possible(Fill::Found, self.target, 0).is_err() {
             return Ok(());
         }
-        let range = Span { offset: 0, bytes: self.target.bytes };
+        let range = Span { offset: 0, bytes: self.target.all_bytes() };
         // It was looked at when it was opened. What left the page cache since must not be brought back by looking at folios.
         state::verify_before(State::Cached, &self.target.residency(range)).map_err(Trouble::Unavailable)?;
         self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0)
@@ -156,6 +154,15 @@ impl Bench<'_> {
     }
 }
 
+/// What is filled where a window is needed: once for all conditions of this fill, so that they share folios; and again as
+/// far as before, since a pass of another round lies elsewhere in it.
+fn extent(record: &Record, fill: Fill, condition: &Condition) -> Span {
+    let alike = record.conditions.iter().filter(|it| it.fill() == Some(fill)).map(|it| it.range);
+    // A file that is written is another one each time.
+    let before = record.fills.iter().filter(|it| it.fill == Some(fill) && !condition.workload.writes());
+    alike.chain(before.map(|it| it.range)).fold(condition.range, union)
+}
+
 /// Passes after a fill, from some moment on, were made in folios that were not all those of the fill.
 fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
     let reason = Invalid::FoliosChanged { fill, share };
@@ -183,6 +190,30 @@ fn union(a: Span, b: Span) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_filled_again_is_filled_as_far_as_before() {
+        let mut record = planted::empty_record();
+        let mib = |offset: u64, bytes: u64| Span { offset: offset << 20, bytes: bytes << 20 };
+        let condition = |range: Span| Condition { state: State::Cached, range, ..Condition::plain(4 << 30) };
+        record.conditions = vec![condition(mib(0, 1024)), condition(mib(0, 256))];
+        assert_eq!(extent(&record, Fill::Sequential, &condition(mib(0, 256))), mib(0, 1024));
+        record.fills.push(FilledRange {
+            fill: Some(Fill::Sequential),
+            range: mib(0, 1024),
+            method: String::new(),
+            elapsed_ns: 0,
+            folio_orders: Reading::unavailable("not looked at"),
+            pages_per_fault: None,
+            looked_again: None,
+        });
+        // Then the sizes of passes are decided, and windows lie elsewhere in each round.
+        record.conditions = vec![condition(mib(0, 64)), condition(mib(64, 16))];
+        for window in [mib(0, 64), mib(640, 64), mib(960, 64)] {
+            assert_eq!(extent(&record, Fill::Sequential, &condition(window)), mib(0, 1024));
+        }
+        assert_eq!(extent(&record, Fill::Random, &condition(mib(640, 64))), mib(640, 64));
+    }
 
     #[test]
     fn passes_since_the_last_look_at_folios_that_changed_are_invalid_and_no_others() {

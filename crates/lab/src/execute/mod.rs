@@ -26,7 +26,7 @@ use crate::{
     cgroups::{Cgroups, Note},
     link,
     machine::host,
-    plan::{Plan, Stage, possible},
+    plan::{self, Plan, Stage, possible},
     scenario::{self, Scene},
     target::Target,
     timeline::Sampler,
@@ -122,7 +122,8 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.show("the device's ceiling".into(), hooks);
     bench.record.ceiling = ceiling::measure(&mut bench);
 
-    let range_limit = record::range_limit(&bench.record, experiment, settings.budget);
+    let device = bench.record.ceiling.value().map(|it| it.bytes_per_s);
+    let range_limit = plan::range_limit(experiment, &bench.record.environment, device, settings.budget);
     let plan = Plan::new(experiment, target.all_bytes(), range_limit, |condition| {
         possible::condition(condition, target, &bench.around.cgroups)
     });

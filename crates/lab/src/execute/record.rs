@@ -1,39 +1,16 @@
 //! The record at its beginning, and what this machine, file or user does not allow.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::{Duration, SystemTime},
-};
+use std::{collections::BTreeMap, time::SystemTime};
 
 use schema::{
-    Experiment, Fill, Record, SCHEMA_VERSION,
+    Experiment, Record, SCHEMA_VERSION,
     record::{Environment, Reading, ScenarioResult},
 };
 
-use crate::{
-    machine::host,
-    plan::{Plan, RANGE_BYTES_MAX},
-    target::Target,
-};
+use crate::{machine::host, plan::Plan, target::Target};
 
 /// What scenarios found, by their names.
 pub type Scenarios = BTreeMap<String, Reading<ScenarioResult>>;
-
-/// The part of the budget that filling the page cache may take, as fast as the device is.
-const FILLING_SHARE: f64 = 0.1;
-
-/// A window that the device can bring in by every fill of the experiment in a small part of the budget, and that memory
-/// holds with room to spare. How many reads share a fault depends on how densely they lie, so random reads are to go over
-/// the whole file where that can be had.
-pub(super) fn range_limit(record: &Record, experiment: &Experiment, budget: Duration) -> u64 {
-    let memory = record.environment.cache_memory_bytes();
-    let fills: BTreeSet<_> = experiment.comparisons.iter().flat_map(|it| &it.fill).collect();
-    let times = fills.iter().filter(|it| ***it != Fill::Found).count().max(1) as f64;
-    let filling_s = budget.as_secs_f64() * FILLING_SHARE;
-    let fillable = record.ceiling.value().map_or(u64::MAX, |it| (it.bytes_per_s * filling_s / times) as u64);
-    // Whole mebibytes, and never less than a small useful window.
-    (RANGE_BYTES_MAX.min(memory / 4).min(fillable) >> 20 << 20).max(16 << 20)
-}
 
 /// What this machine, file or user does not allow, beyond single cells.
 pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
@@ -119,6 +96,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, of: (u64, Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::RANGE_BYTES_MAX;
 
     #[test]
     fn a_part_of_the_file_that_lies_elsewhere_is_not_called_its_start() {

@@ -79,6 +79,11 @@ pub(super) struct Slot {
     moving: BTreeMap<usize, u64>,
 }
 
+/// As far as windows may move: a range that an experiment names may lie beyond what the planner found to be of use.
+fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
+    ranges.filter(|(given, _)| *given == Given::Nothing).map(|(_, range)| range.end()).max().unwrap_or(0)
+}
+
 impl Bench<'_> {
     /// All conditions of one stage: trials, sizes, then rounds.
     pub(super) fn stage(&mut self, stage: Stage, given: &[Given], hooks: &mut Hooks) {
@@ -133,9 +138,7 @@ impl Bench<'_> {
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
         let shares = self.shares(time, &conditions, &trials);
-        // As far as windows may move: a range that an experiment names lies beyond what is filled for the others.
-        let open = conditions.iter().filter(|it| given[**it] == Given::Nothing);
-        let may_touch = open.map(|&it| self.record.conditions[it].range.end()).max().unwrap_or(0);
+        let may_touch = may_touch(conditions.iter().map(|&it| (given[it], self.record.conditions[it].range)));
         for (&condition, share_ns) in conditions.iter().zip(shares) {
             let trials = trials.remove(&condition).unwrap_or_default();
             self.fix_sizes(condition, given[condition], &trials, share_ns);
@@ -661,5 +664,18 @@ impl Bench<'_> {
             Err(Trouble::Interrupted) => return,
         }
         self.record.samples.push(sample);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_move_only_as_far_as_ranges_that_the_planner_chose() {
+        let range = |mib: u64| Span { offset: 0, bytes: mib << 20 };
+        let ranges = [(Given::Nothing, range(64)), (Given::Range, range(4096)), (Given::Ops, range(1024))];
+        assert_eq!(may_touch(ranges.into_iter()), 64 << 20);
+        assert_eq!(may_touch(ranges.into_iter().skip(1)), 0, "none of them moves");
     }
 }

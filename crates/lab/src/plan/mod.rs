@@ -5,18 +5,37 @@
 pub mod possible;
 pub mod sizing;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use schema::{
     Condition, Experiment, Fill, Skip, Span, State, Workload,
     condition::Storage,
     experiment::{Compare, Competitor, Throttle},
-    record::Cell,
+    record::{Cell, Environment},
 };
 
 /// The window a pass may touch is at most this, unless the experiment names one. It bounds what has to be filled and
 /// what `populate` options populate.
 pub const RANGE_BYTES_MAX: u64 = 4 << 30;
+
+/// A small window that is useful still.
+pub const RANGE_BYTES_MIN: u64 = 16 << 20;
+
+/// The part of the budget that filling the page cache may take, as fast as the device is.
+const FILLING_SHARE: f64 = 0.1;
+
+/// A window that the device can bring in by every fill of the experiment in a small part of the budget, and that memory
+/// holds with room to spare. How many reads share a fault depends on how densely they lie, so random reads are to go over
+/// the whole file where that can be had. The device's speed, in bytes per second, is known once it was measured.
+pub fn range_limit(experiment: &Experiment, environment: &Environment, device: Option<f64>, budget: Duration) -> u64 {
+    let memory = environment.cache_memory_bytes();
+    let fills: BTreeSet<_> = experiment.comparisons.iter().flat_map(|it| &it.fill).collect();
+    let times = fills.iter().filter(|it| ***it != Fill::Found).count().max(1) as f64;
+    let filling_s = budget.as_secs_f64() * FILLING_SHARE;
+    let fillable = device.map_or(u64::MAX, |it| (it * filling_s / times) as u64);
+    // Whole mebibytes.
+    (RANGE_BYTES_MAX.min(memory / 4).min(fillable) >> 20 << 20).max(RANGE_BYTES_MIN)
+}
 
 /// Conditions and cells of one experiment on one target.
 #[derive(Debug, Clone, PartialEq)]
@@ -296,7 +315,7 @@ fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
 
 #[cfg(test)]
 mod tests {
-    use schema::Durability;
+    use schema::{Durability, Reading};
 
     use super::*;
 
@@ -584,6 +603,23 @@ arms = ["pread", "mmap", "half"]
     fn a_window_never_exceeds_the_file_or_the_limit() {
         assert_eq!(plan(TEXT, 10_000).conditions[0].range, Span { offset: 0, bytes: 10_000 });
         assert_eq!(plan(TEXT, 100 << 30).conditions[0].range.bytes, RANGE_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_window_is_no_more_than_memory_holds_and_the_device_brings_in_in_a_small_part_of_the_budget() {
+        let experiment = Experiment::parse("test", TEXT).unwrap();
+        let mut environment = planted::empty_record().environment;
+        (environment.memory_available_bytes, environment.memory_limit_bytes) = (64 << 30, Reading::unavailable("none"));
+        let limit = |environment: &Environment, device: Option<f64>| {
+            range_limit(&experiment, environment, device, Duration::from_secs(60))
+        };
+        let mib = f64::from(1 << 20);
+        assert_eq!(limit(&environment, None), RANGE_BYTES_MAX);
+        assert_eq!(limit(&environment, Some(100.0 * mib)), 600 << 20);
+        assert_eq!(limit(&environment, Some(1.0)), RANGE_BYTES_MIN);
+        // A dry run knows this much, too.
+        environment.memory_available_bytes = 2 << 30;
+        assert_eq!(limit(&environment, None), 512 << 20);
     }
 
     #[test]
