@@ -17,6 +17,8 @@ mod verdict;
 mod warnings;
 mod words;
 
+use std::collections::BTreeMap;
+
 use schema::{
     Findings, Record,
     answer::Answer,
@@ -73,6 +75,7 @@ pub fn analyze(record: &Record) -> Findings {
         within_cpu_cache,
         warnings,
         counted,
+        called: called(&run),
         mechanisms: mechanism::all(record),
         comparisons,
         noise_floor,
@@ -85,4 +88,9 @@ pub fn analyze(record: &Record) -> Findings {
         commands: share::all(&run),
         safepoints: safepoints::all(&run).map(Box::new),
     }
+}
+
+fn called(run: &measured::Run) -> BTreeMap<String, String> {
+    let names = &run.names;
+    names.commands().iter().map(|it| (it.arm.clone(), names.short(&it.arm).to_string())).collect()
 }

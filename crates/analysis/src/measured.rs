@@ -4,7 +4,7 @@
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use schema::{
-    Arm, CellId, Condition, Labels, Reading, Record, State,
+    Arm, CellId, Condition, Labels, Names, Reading, Record, State,
     experiment::Compare,
     findings::StateNoise,
     protocol::Tally,
@@ -24,7 +24,7 @@ const JVM_TICK_NS: f64 = 1e7;
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,
     pub(crate) cells: Vec<Cell<'a>>,
-    one_runtime: bool,
+    pub(crate) names: Names,
     pub(crate) labels: Labels,
     /// Worked out once, by `compare::noise`.
     pub(crate) floors: OnceCell<Vec<StateNoise>>,
@@ -66,9 +66,6 @@ impl<'a> Run<'a> {
 
     /// As far as some cells go.
     pub(crate) fn of(record: &'a Record, wanted: impl Fn(&record::Cell) -> bool) -> Run<'a> {
-        let mut runtimes: Vec<&str> = record.cells.iter().map(|cell| cell.arm.runtime.as_str()).collect();
-        runtimes.sort_unstable();
-        runtimes.dedup();
         let cells = record.cells.iter().enumerate().filter(|(_, entry)| wanted(entry)).filter_map(|(index, entry)| {
             let condition = record.conditions.get(entry.condition)?;
             Some(Cell::new(record, index, entry, condition))
@@ -76,15 +73,15 @@ impl<'a> Run<'a> {
         Run {
             record,
             cells: cells.collect(),
-            one_runtime: runtimes.len() < 2,
+            names: Names::of(record),
             labels: Labels::of(record),
             floors: OnceCell::new(),
         }
     }
 
-    /// What an arm is called in sentences: without its runtime when all have the same one.
+    /// What an arm is called in sentences.
     pub(crate) fn name(&self, arm: &'a Arm) -> &'a str {
-        if self.one_runtime { arm.short_name() } else { &arm.name }
+        self.names.short(&arm.name)
     }
 
     /// What a cell's condition is called; no two of a run read the same.

@@ -7,14 +7,19 @@ use schema::{
 };
 use serde_json::Value;
 
-use crate::words::{caution, crossover, explanation, forecast_remark, fork_groups, safepoints, warning};
+use crate::{
+    contents::commands,
+    words::{caution, crossover, explanation, forecast_remark, fork_groups, safepoints, warning},
+};
 
 const WRITTEN: &str = "maps have string keys and nothing else can fail";
 
 /// One JSON document, as docs/FORMATS.md describes it, and a line feed.
 pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>) -> String {
-    let mut value = serde_json::to_value(findings).expect(WRITTEN);
-    say_findings(findings, &mut value);
+    let mut findings = findings.clone();
+    commands::say(record, &mut findings);
+    let mut value = serde_json::to_value(&findings).expect(WRITTEN);
+    say_findings(&findings, &mut value);
     let (schema_version, record) = (SCHEMA_VERSION, record.clone());
     let document = Document { schema_version, record, findings: value, across: across.cloned() };
     serde_json::to_string_pretty(&document).expect(WRITTEN) + "\n"

@@ -7,11 +7,18 @@ use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
     contents::{
-        answer, claim, costs, counted, details, environment, fills, map, runtimes, safepoints,
+        answer::Answer,
+        claim, costs, counted, details, environment, fills, first, map, runtimes, safepoints,
         study::{self, Intervals},
         summary,
     },
-    layout::{number, paint::Paint, table::Table, text::visible, words::plural},
+    layout::{
+        number::{self, GLUE},
+        paint::Paint,
+        table::Table,
+        text::{visible, whole},
+        words::plural,
+    },
     shell,
 };
 
@@ -28,17 +35,23 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
     } else {
         push(&mut out, format_args!("{}\n\n", escape(&summary::title(record))));
     }
+    let answer = first::screen(record, findings).filter(|_| !is_study);
+    for (called, line) in answer.iter().flat_map(|it| &it.commands) {
+        push(&mut out, format_args!("* **{}:** {}\n", escape(called), code_span(line)));
+    }
+    if answer.as_ref().is_some_and(|it| !it.commands.is_empty()) {
+        out.push('\n');
+    }
     let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
     for (label, text) in interrupted.into_iter().chain(summary::undecided(record, findings)) {
         push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
     }
-    for text in summary::confounders(record, findings) {
-        push(&mut out, format_args!("> **Not only reading:** {}\n\n", escape(&text)));
-    }
     if is_study {
         the_figures(&mut out, findings);
     } else {
-        the_answer(&mut out, record, findings);
+        if let Some(answer) = &answer {
+            the_answer(&mut out, answer);
+        }
         the_map(&mut out, record, findings);
     }
     the_claims(&mut out, &findings.claims);
@@ -93,10 +106,12 @@ fn the_figures(out: &mut String, findings: &Findings) {
     }
 }
 
-fn the_answer(out: &mut String, record: &Record, findings: &Findings) {
-    let Some(answer) = answer::of_run(record, findings) else { return };
+fn the_answer(out: &mut String, answer: &Answer) {
     for (label, says) in answer.lines() {
-        push(out, format_args!("* **{}:** {}\n", escape(&label), escape(says)));
+        match label.is_empty() {
+            true => push(out, format_args!("  * {}\n", escape(says))),
+            false => push(out, format_args!("* **{}:** {}\n", escape(&label), escape(says))),
+        }
     }
     out.push('\n');
     if let Some(matrix) = answer.matrix() {
@@ -109,7 +124,10 @@ fn the_answer(out: &mut String, record: &Record, findings: &Findings) {
     for why in &answer.why {
         push(out, format_args!("* {}\n", escape(why)));
     }
-    push(out, format_args!("\n**Trust:** {}\n\n", escape(&answer.trust)));
+    if !answer.why.is_empty() {
+        out.push('\n');
+    }
+    push(out, format_args!("**Trust:** {}\n\n", escape(&answer.trust)));
 }
 
 fn the_claims(out: &mut String, claims: &[ClaimFinding]) {
@@ -293,6 +311,16 @@ pub(crate) fn escape(text: &str) -> String {
         escaped.replace_range(..1, "&#32;");
     }
     escaped
+}
+
+/// Text as a code span of any content, outside of tables: nothing in it becomes markup.
+fn code_span(text: &str) -> String {
+    let text = whole(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    // A blank on each side belongs to the fence.
+    let beside = if text.starts_with(['`', ' ', GLUE]) || text.ends_with(['`', ' ', GLUE]) { " " } else { "" };
+    format!("{fence}{beside}{text}{beside}{fence}")
 }
 
 /// The inside of a code span that users paste into a shell: characters that no id has are left out.

@@ -5,7 +5,7 @@ use schema::{Findings, Record};
 use crate::{
     Style,
     contents::{
-        answer, claim, costs, counted, details, environment, fills,
+        answer, claim, commands, costs, counted, details, environment, fills, first,
         map::{self, MapSection},
         runtimes, safepoints, study, summary, timeline,
     },
@@ -19,7 +19,7 @@ const FEW: usize = 3;
 /// The report as text. `saved` is where the record lies, if it was saved.
 pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Option<&str>) -> String {
     let mut page = Page::new(style);
-    let answer = answer::of_run(record, findings);
+    let answer = first::screen(record, findings);
     // Of a run that has an answer as a whole, that is the first screen.
     let all = style.details || answer.is_none();
     if study::is_one(record) {
@@ -34,11 +34,15 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
     } else {
         page.paragraph(0, Paint::Heading, &summary::title(record));
         page.paragraph(0, Paint::Quiet, &summary::run(record));
+        if let Some(answer) = &answer {
+            answer::write_commands(&mut page, answer);
+        }
         notices(&mut page, record, findings);
         if let Some(answer) = &answer {
             answer::write(&mut page, answer);
         }
-        if all || findings.map.len() <= FEW {
+        // Of commands, the answer has the interval and the reason of each.
+        if all || (findings.map.len() <= FEW && !commands::are_those_of(record)) {
             let sections: Vec<MapSection> = map::sections(record, findings);
             map::write(&mut page, &sections);
         }
@@ -77,7 +81,7 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
 /// The answers of a run that goes on, as far as it has come: the matrix, and what its signs mean. Absent where a run has no
 /// matrix, or nothing for it yet.
 pub fn so_far(record: &Record, findings: &Findings, style: Style) -> Option<[String; 2]> {
-    let mut answer = answer::of_run(record, findings)?;
+    let mut answer = first::screen(record, findings)?;
     answer.keep_measured(record);
     let matrix = answer.matrix().filter(|_| answer.starts.iter().any(|it| it.fields.iter().any(Option::is_some)))?;
     let (mut table, mut legend) = (Page::new(style), Page::new(style));
@@ -89,8 +93,7 @@ pub fn so_far(record: &Record, findings: &Findings, style: Style) -> Option<[Str
 fn notices(page: &mut Page, record: &Record, findings: &Findings) {
     let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
     let undecided = summary::undecided(record, findings);
-    let confounders = summary::confounders(record, findings).into_iter().map(|text| ("Not only reading", text));
-    for (i, (label, text)) in interrupted.into_iter().chain(undecided).chain(confounders).enumerate() {
+    for (i, (label, text)) in interrupted.into_iter().chain(undecided).enumerate() {
         if i == 0 {
             page.blank();
         }

@@ -1,6 +1,7 @@
 //! Reports of a run made up by hand, as people see them.
 
 mod answer;
+mod commands;
 mod costs;
 mod page;
 mod several;
@@ -14,7 +15,7 @@ use schema::{
     Findings, Record, Skip, State,
     claims::{LaterRun, Ledger, LedgerEntry},
     explanation::Count,
-    findings::{CommandFinding, Confounder, ConfounderKind, Document, SafepointsSeen, Status, Verdict},
+    findings::{Document, SafepointsSeen, Status, Verdict},
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     record::{Outcome, Reading, RoundsEnd},
@@ -239,41 +240,6 @@ fn no_difference_is_said_only_of_arms_that_were_proved_the_same() {
     let slower = judge(&mut run, [Verdict::Same, Verdict::Slower]);
     assert!(alike(&slower) == alike(&open), "{slower}");
     assert!(slower.contains("no difference between read and mmap") && slower.contains("read = mmap"), "{slower}");
-}
-
-#[test]
-fn what_else_differs_between_commands_is_said_before_their_times() {
-    let mut run = run();
-    let (cell, other) = (&run.findings.cells[2], &run.findings.cells[0]);
-    let unknown = || schema::Reading::unavailable("not looked at");
-    let confounder = Confounder {
-        versus: other.arm.name.clone(),
-        versus_cell: other.id.cell,
-        what: ConfounderKind::ThreadsAtWork,
-        own: 1.91,
-        other: 1.0,
-    };
-    run.findings.commands = vec![CommandFinding {
-        id: cell.id,
-        arm: cell.arm.name.clone(),
-        condition: cell.condition.clone(),
-        says: String::new(),
-        memory: None,
-        time: schema::Reading::unavailable("not looked at"),
-        confounders: vec![confounder],
-        amplification: unknown(),
-        cgroup_limit_bytes: unknown(),
-        cgroup_memory_bytes: unknown(),
-        cgroup_peak_bytes: unknown(),
-        cgroup_file_bytes: unknown(),
-        cgroup_anonymous_bytes: unknown(),
-    }];
-    let html = report::html(&run.record, &run.findings);
-    for text in [terminal(&run, 200), report::markdown(&run.record, &run.findings), html] {
-        let at = text.find("1.91").expect("it is named");
-        assert!(text.find("Not only reading").is_some_and(|it| it < at));
-        assert!(text.find("1.52x").is_some_and(|verdict| at < verdict), "before the map");
-    }
 }
 
 #[test]
@@ -952,7 +918,7 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
             ("a reason".into(), Some(support::counted([&"a long one ".repeat(9), "read"], counts)));
     }
     judge(&mut run, Verdict::Undecided);
-    let style = Style { width: 80, colour: false, details: false };
+    let style = Style { width: 80, colour: false, details: true };
     let text = report::terminal(&run.record, &run.findings, style, None);
     let column = |line: &str, word: &str| line.find(word);
     let lines: Vec<&str> = text.lines().collect();

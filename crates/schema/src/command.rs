@@ -98,6 +98,23 @@ fn with_blanks_shown(name: &str) -> String {
     name.replace(' ', "\u{2423}").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
 }
 
+/// A text as it is, or with its blanks shown where one of `others` differs from it in these alone: reports wrap lines at
+/// blanks, which would make the two look the same.
+pub(crate) fn told_apart<'a>(text: &str, mut others: impl Iterator<Item = &'a str>) -> String {
+    let alike = |it: &str| it != text && it.split_whitespace().eq(text.split_whitespace());
+    if others.any(alike) { with_blanks_shown(text) } else { text.to_string() }
+}
+
+/// Whether an arm has no name but its command line.
+pub(crate) fn is_called_by_its_line(arm: &Arm, spec: &Spec) -> bool {
+    let is_line_or_repeat = |line: &str| {
+        let rest = arm.short_name().strip_prefix(line);
+        let times = rest.and_then(|it| it.strip_prefix(" (")?.strip_suffix(')'));
+        rest == Some("") || times.is_some_and(|it| it.parse::<u32>().is_ok())
+    };
+    is_line_or_repeat(&spec.line) || is_line_or_repeat(&with_blanks_shown(&spec.line))
+}
+
 /// The commands as an experiment: one execution a pass, the whole file in its state.
 pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experiment {
     let mut taken: BTreeSet<String> = BTreeSet::new();
@@ -105,11 +122,8 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
         .iter()
         .map(|spec| {
             let mut arm = spec.arm();
-            // Reports wrap lines at blanks, which would make these two look the same.
-            let words = |it: &Spec| it.name.split_whitespace().map(str::to_string).collect::<Vec<String>>();
-            if specs.iter().any(|it| it.name != spec.name && words(it) == words(spec)) {
-                arm.name = format!("{COMMAND}/{}", with_blanks_shown(&spec.name));
-            }
+            let told_apart = told_apart(&spec.name, specs.iter().map(|it| it.name.as_str()));
+            arm.name = format!("{COMMAND}/{told_apart}");
             // The same command twice is the null case; two arms of one name would be one.
             let name = std::mem::take(&mut arm.name);
             let mut names = std::iter::once(name.clone()).chain((2..).map(|times| format!("{name} ({times})")));

@@ -65,6 +65,13 @@ pub enum AnswerOf {
     Neither,
 }
 
+impl Estimate {
+    /// Of a ratio: the other way round.
+    pub fn inverse(&self) -> Estimate {
+        Estimate { median: 1.0 / self.median, ci_low: 1.0 / self.ci_high, ci_high: 1.0 / self.ci_low }
+    }
+}
+
 impl AnswerOf {
     /// Passes at the size of the job decided what the comparison says.
     pub fn is_confirmed(self) -> bool {

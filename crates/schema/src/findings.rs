@@ -1,6 +1,8 @@
 //! Findings: what `analysis` derives from a record, and the second half of what `--json` prints.
 //! They are never stored; the same record gives the same findings.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -66,6 +68,9 @@ pub struct Findings {
     /// Of runs of commands: one entry for each and every condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandFinding>,
+    /// What sentences call the arms that are commands, by their names: the name that was given, or a letter.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub called: BTreeMap<String, String>,
     /// How commands reach their files, one entry for each that was observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanisms: Vec<crate::observation::MechanismFinding>,
@@ -260,7 +265,8 @@ pub struct CommandFinding {
     pub id: CellId,
     pub arm: String,
     pub condition: Condition,
-    /// Where its time went, in one sentence.
+    /// Where its time went, in one sentence. Reports make the words.
+    #[serde(default)]
     pub says: String,
     /// What its memory group held, in another; only in state `limited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -317,6 +323,10 @@ pub struct CommandTime {
     pub device_busy_share: Reading<f64>,
     /// System time and waiting: reading is this share of the time that passed at most.
     pub reading_at_most: f64,
+    /// With the same user time, another way of reading makes it at most so many times faster; known only where one command
+    /// of the condition copies what it reads, and one maps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faster_at_most: Option<f64>,
     /// The arm whose user time, the least of the condition, was taken for the command's own work.
     pub own_work_of: String,
 }

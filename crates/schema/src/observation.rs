@@ -143,8 +143,13 @@ pub struct MechanismFinding {
     /// Its cells: one execution was watched for all of them.
     #[serde(default)]
     pub cells: Vec<crate::CellId>,
-    /// How it reaches the named files, in words; or why that is not known.
+    /// How it reaches the named files, in words; or why that is not known. Reports make the words.
+    #[serde(default)]
     pub says: String,
+    /// What it does to the named files, without calls and mappings that make up less than a fiftieth of that; absent where it
+    /// was not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
     /// Held against the first arm's; absent for the first arm itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versus: Option<MechanismComparison>,
@@ -155,7 +160,44 @@ pub struct MechanismComparison {
     /// The first arm's name.
     pub baseline: String,
     pub likeness: Likeness,
+    /// Reports make the words.
+    #[serde(default)]
     pub says: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<AccessDifference>,
+    /// Why the likeness is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<UnknownLikeness>,
+}
+
+/// In what two accesses differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessDifference {
+    /// One reads what the other maps.
+    Kind,
+    /// How much is mapped, in how many mappings, how.
+    Mappings,
+    /// Which calls read how often, in blocks of what size, in what order.
+    Calls,
+    /// One goes around the page cache.
+    Direct,
+    Hints,
+    /// How many threads read at once.
+    Readers,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownLikeness {
+    /// One of the two could not be observed.
+    NotObserved,
+    /// Of one arm, by its name, not all was seen.
+    Incomplete { arm: String, reason: String },
+    /// What an arm reads through its rings cannot be assigned to files.
+    Ring { arm: String },
+    /// Neither reads nor maps a named file.
+    Idle,
 }
 
 /// Whether two arms reach their files in the same way, whatever their times say.

@@ -22,7 +22,6 @@ use crate::{
     compare::compare,
     measured::{Cell, Run},
     stats::SortedValues,
-    words::{percent, size, times},
 };
 
 /// How many standard deviations of counting ticks are taken off the user time before it counts as the command's own.
@@ -86,8 +85,8 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
         id: cell.id,
         arm: cell.arm().name.clone(),
         condition: cell.condition.clone(),
-        says: says(run, cell, &time, &amplification),
-        memory: in_group(run.name(cell.arm()), cell),
+        says: String::new(),
+        memory: None,
         time,
         confounders: baseline.map_or_else(Vec::new, |baseline| confounders::of(run, baseline, cell)),
         amplification,
@@ -130,6 +129,9 @@ fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<Command
     let Spent { wall_ns, user_ns, system_ns, at_once, .. } = spent;
     let busy = (user_ns + system_ns) / wall_ns;
     let device = sum(cell, "disk_busy_ns").map(|busy| (busy / wall_ns).min(1.0));
+    let reading_at_most = spent.reading_at_most(own_ns * cell.passes.len() as f64);
+    // Only where both ways were measured is it known what user time either of them has.
+    let is_bound = reading_at_most < ALL && mechanism::both_ways(run, cell);
     Reading::Value(CommandTime {
         threads_at_once: at_once as u32,
         threads_seen: threads_seen(cell).is_some(),
@@ -140,63 +142,10 @@ fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<Command
             false => Reading::Value((1.0 - busy).max(0.0)),
         },
         device_busy_share: Reading::from(device.ok_or("the disk's counters cannot be read")),
-        reading_at_most: spent.reading_at_most(own_ns * cell.passes.len() as f64),
+        reading_at_most,
+        faster_at_most: is_bound.then(|| 1.0 / (1.0 - reading_at_most)),
         own_work_of: whose,
     })
-}
-
-fn says(run: &Run, cell: &Cell, time: &Reading<CommandTime>, amplification: &Reading<f64>) -> String {
-    let (name, state) = (run.name(cell.arm()), cell.own.state);
-    let time = match time {
-        Reading::Value(time) => time,
-        Reading::Unavailable { unavailable } => return format!("{name}, {state}: {unavailable}"),
-    };
-    let [user, system] = [time.user_share, time.system_share].map(percent);
-    let also = match (time.waited_share.value(), time.threads_seen) {
-        (Some(&waited), _) => format!(", {} waiting", percent(waited)),
-        (None, true) => format!(" ({} threads at work)", time.threads_at_once),
-        (None, false) => " (too short to see how many threads are at work)".to_string(),
-    };
-    let mut says = format!("{name}, {state}: of its time {user} user, {system} system{also}");
-    let device_bytes = cell.count("device_read_bytes").filter(|&bytes| bytes > 0.0);
-    if let (Some(bytes), Some(busy)) = (device_bytes, time.device_busy_share.value()) {
-        let times_over = amplification.value().map_or(String::new(), |it| format!(", {it:.2} times the files"));
-        says.push_str(&format!(
-            "; {} from the device{times_over}, the disk busy {} of it",
-            size(bytes),
-            percent(*busy)
-        ));
-    }
-    let most = time.reading_at_most;
-    let rival = run.cells.iter().map(Cell::arm).find(|it| it.name == time.own_work_of && it.name != cell.arm().name);
-    let by = rival.map_or(String::new(), |it| format!(", by the user time of {}", run.name(it)));
-    says.push_str(&match most {
-        ALL.. => "; all of it may be reading".to_string(),
-        // Only where both ways were measured is it known what user time either of them has.
-        _ if mechanism::both_ways(run, cell) => format!(
-            "; reading takes at most {} of its time{by}: with the same user time, another way of reading makes it at \
-             most {} faster",
-            percent(most),
-            times(1.0 / (1.0 - most))
-        ),
-        _ => format!("; reading takes at most {} of its time{by}, if the user time stays the same", percent(most)),
-    });
-    says
-}
-
-/// What its memory group held, where it had one.
-fn in_group(name: &str, cell: &Cell) -> Option<String> {
-    let [limit, after] = ["cgroup_limit_bytes", "cgroup_memory_bytes"].map(|it| cell.count(it));
-    let peak = largest(cell, "cgroup_peak_bytes").value().copied();
-    let files =
-        cell.count("cgroup_file_bytes").map_or(String::new(), |it| format!(", {} of it pages of files", size(it)));
-    let peak = peak.map_or(String::new(), |it| format!(" at most {},", size(it)));
-    Some(format!(
-        "{name}, {}: {} were allowed for its processes and their page cache; they used{peak} {} when it ended{files}",
-        cell.own.state,
-        size(limit?),
-        size(after?)
-    ))
 }
 
 #[cfg(test)]

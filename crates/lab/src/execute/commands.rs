@@ -1,6 +1,6 @@
 //! Commands watched once, before anything is timed.
 
-use schema::{Arm, Consume, Skip, Span, observation::Means};
+use schema::{Arm, Consume, Names, Skip, Span, observation::Means};
 
 use super::{Bench, Hooks, observe};
 
@@ -19,6 +19,7 @@ impl Bench<'_> {
                 arms.push(arm.clone());
             }
         }
+        let names = Names::of(&self.record);
         let mut unprepared: Vec<Arm> = Vec::new();
         for arm in arms {
             // One preparation of several commands that fails, or hangs, does so for each of them.
@@ -28,7 +29,7 @@ impl Bench<'_> {
             if self.is_interrupted() || self.clock.is_over() {
                 return;
             }
-            self.show(format!("observing how {} reads its files", arm.short_name()), hooks);
+            self.show(format!("observing how {} reads its files", names.short(&arm.name)), hooks);
             self.draw.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch), self.target);
@@ -44,7 +45,7 @@ impl Bench<'_> {
                 Err(_) => return,
             };
             let change = self.target.unchanged().err();
-            let described = change.map(|it| format!("{it}, while {} ran; the run ends here", arm.short_name()));
+            let described = change.map(|it| format!("{it}, while {} ran; the run ends here", names.short(&arm.name)));
             self.stop.changed = described.clone();
             let refusal = described.or_else(|| observe::refusal(&observed));
             for cell in self.record.cells.iter_mut().filter(|it| refusal.is_some() && it.arm == arm) {

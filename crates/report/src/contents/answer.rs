@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use schema::{
-    Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Record, State, Workload,
+    Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, State, Workload,
     answer::{Choice, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
@@ -12,17 +12,14 @@ use schema::{
     unit_cost::BreakEven,
 };
 
-use super::{
-    fills,
-    map::{self, Names},
-    study, summary,
-};
+use super::{fills, map, study, summary};
 use crate::{
     layout::{
         number::{self, GLUE},
         page::Page,
         paint::{Paint, Piece},
         table::{Cell, Column, Table},
+        text::{visible, width},
         words::{counted, joined, list},
     },
     shell,
@@ -31,7 +28,10 @@ use crate::{
 /// Causes that are worth a line each.
 const CAUSES: usize = 3;
 
+#[derive(Default)]
 pub(crate) struct Answer {
+    /// Of commands: what each is called, and its command line, whole.
+    pub(crate) commands: Vec<(String, String)>,
     /// The rows of the matrix, and what each says in a sentence.
     pub(crate) starts: Vec<Start>,
     /// The columns: workload, and size of the block.
@@ -43,6 +43,8 @@ pub(crate) struct Answer {
     pub(crate) crossovers: Vec<String>,
     /// The first way of filling the page cache again that pays for itself.
     pub(crate) refill: Option<String>,
+    /// What else is known, by label.
+    pub(crate) facts: Vec<(&'static str, Vec<String>)>,
     pub(crate) why: Vec<String>,
     /// How many reads the passes of random reads make: their ratios depend on it.
     pub(crate) reads: Option<String>,
@@ -131,12 +133,12 @@ fn times(ratio: f64) -> String {
     if ratio < 9.95 { format!("{ratio:.1}x") } else { format!("{}x", number::count(ratio.round())) }
 }
 
-/// Absent for studies, which answer by their claims, for commands, which have no blocks, and where nothing was asked.
+/// Absent for studies, which answer by their claims, and where nothing was asked.
 pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
-    if study::is_one(record) || findings.map.iter().any(|it| it.condition.is_of_commands()) {
+    if study::is_one(record) {
         return None;
     }
-    let (names, labels) = (Names::of(record, findings), Labels::of(record));
+    let (names, labels) = (Names::of(record), Labels::of(record));
     let with_passes = record.samples.iter().filter_map(|it| record.cells.get(it.cell));
     let measured: BTreeSet<usize> = with_passes.map(|it| it.condition).collect();
     // What was not measured at all, or not reached by a run that ended early, is no row and no column.
@@ -189,6 +191,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         trust: trust(findings),
         starts,
         columns,
+        ..Answer::default()
     })
 }
 
@@ -203,7 +206,7 @@ fn not_now(record: &Record) -> Option<String> {
 }
 
 /// What a start is called: the state, and how the cache was filled where that is not the usual way.
-fn start(labels: &Labels, id: ConditionId, condition: &Condition) -> String {
+pub(crate) fn start(labels: &Labels, id: ConditionId, condition: &Condition) -> String {
     let fill_words = fields::FIELDS.iter().find(|it| it.name == "fill").map(|it| (it.words)(condition));
     let state = match (condition.state, condition.fill()) {
         (State::Cached, Some(Fill::Found)) => "now".to_string(),
@@ -463,7 +466,7 @@ fn reads(ops: impl Iterator<Item = u64> + Clone) -> Option<String> {
 }
 
 /// `the same arm measured twice differs by ±4.8 % cached, ±24 % cold; 6 answers were measured again, each over …, and 6 held`.
-fn trust(findings: &Findings) -> String {
+pub(crate) fn trust(findings: &Findings) -> String {
     let of_state = |it: &schema::findings::StateNoise| Some(format!("{} {}", it.floor.width()?, it.state));
     let floors: Vec<String> = findings.noise_floors.iter().filter_map(of_state).collect();
     let noise = match &floors[..] {
@@ -517,7 +520,7 @@ impl Answer {
 
     /// Absent where a sentence says all of it.
     pub(crate) fn matrix(&self) -> Option<Table> {
-        if self.columns.len() < 2 && self.starts.len() < 2 {
+        if self.columns.is_empty() || (self.columns.len() < 2 && self.starts.len() < 2) {
             return None;
         }
         let title = |(workload, block): &(Workload, u64)| format!("{workload} {}", size(*block));
@@ -574,20 +577,36 @@ impl Answer {
         }
     }
 
-    /// Label and sentence of each start, then what to take in doubt, and what changes the answer.
+    /// Label and sentence of each start, then what to take in doubt, what changes the answer, and what else is known. Of
+    /// several sentences with one label, the first has it.
     pub(crate) fn lines(&self) -> Vec<(String, &str)> {
         let now = self.now.as_deref().map(|it| ("Now".to_string(), it));
         let starts = self.starts.iter().map(|it| (capital(&it.label), it.says.as_str()));
         let crossovers = self.crossovers.iter().map(|it| ("Crossover".to_string(), it.as_str()));
         let refill = self.refill.as_deref().map(|it| ("Refill".to_string(), it));
         let in_doubt = self.in_doubt.as_deref().map(|it| ("If unsure".to_string(), it));
-        now.into_iter().chain(starts).chain(in_doubt).chain(crossovers).chain(refill).collect()
+        let facts = self.facts.iter().flat_map(|(label, says)| {
+            let label = |at: usize| if at == 0 { label.to_string() } else { String::new() };
+            says.iter().enumerate().map(move |(at, it)| (label(at), it.as_str()))
+        });
+        now.into_iter().chain(starts).chain(in_doubt).chain(crossovers).chain(refill).chain(facts).collect()
     }
 }
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The legend of commands on a terminal.
+pub(crate) fn write_commands(page: &mut Page, answer: &Answer) {
+    let columns = answer.commands.iter().map(|(called, _)| width(&visible(called))).max().unwrap_or(0);
+    for (at, (called, line)) in answer.commands.iter().enumerate() {
+        if at == 0 {
+            page.blank();
+        }
+        page.whole_item(0, columns, called, Paint::Heading, line);
+    }
 }
 
 /// On a terminal.

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Condition, ConditionId, Findings, Labels, Record,
+    Condition, ConditionId, Findings, Labels, Names, Record,
     fields::{self, Role},
     findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
     record::Reading,
 };
 
-use super::{
-    map::{self, Names},
-    study,
-};
+use super::{map, study};
 use crate::{
     layout::{
         number,
@@ -116,7 +113,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> (Vec<ConditionSect
 }
 
 fn sections(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec<Missing>) {
-    let names = Names::of(record, findings);
+    let names = Names::of(record);
     let conditions = conditions(findings);
     let shown = |index: usize| conditions.iter().any(|it| it.condition_index == index);
     let labels = Labels::of_some(record, shown);

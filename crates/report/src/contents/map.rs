@@ -2,7 +2,7 @@
 //! workload and block is named only where it differs within the run.
 
 use schema::{
-    Condition, ConditionId, Findings, Labels, Record, State,
+    Condition, ConditionId, Findings, Labels, Names, Record, State,
     findings::{AnswerOf, Estimate, MapLine, Verdict},
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct MapRow {
 
 /// The map's rows by state, in the order of the findings.
 pub(crate) fn sections(record: &Record, findings: &Findings) -> Vec<MapSection> {
-    let names = Names::of(record, findings);
+    let names = Names::of(record);
     let labels = Labels::of(record);
     let mut sections: Vec<MapSection> = Vec::new();
     for line in &findings.map {
@@ -67,9 +67,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     let mut why: Vec<String> = Vec::new();
     let (fastest, paint) = match (line.verdict, &line.winner) {
         // That nothing beats the plainest is an answer too, but no proof that they are the same.
-        (Verdict::Same, winner)
-            if not_told_apart.is_empty() && (winner.is_none() || are_all_alike(line, findings)) =>
-        {
+        (Verdict::Same, winner) if not_told_apart.is_empty() && (winner.is_none() || are_all_alike(line, findings)) => {
             let arms: Vec<&str> =
                 ties.iter().map(String::as_str).chain(winner.iter().map(|winner| names.short(winner))).collect();
             if !ties.is_empty() {
@@ -150,11 +148,7 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
         .filter_map(|other| Some((other.speedup?, &other.arm)))
         .max_by(|a, b| a.0.median.total_cmp(&b.0.median));
     match best {
-        Some((speedup, arm)) => {
-            let seen =
-                Estimate { median: 1.0 / speedup.median, ci_low: 1.0 / speedup.ci_high, ci_high: 1.0 / speedup.ci_low };
-            (Some(seen), Some(arm.clone()))
-        }
+        Some((speedup, arm)) => (Some(speedup.inverse()), Some(arm.clone())),
         None => (None, None),
     }
 }
@@ -176,29 +170,6 @@ pub(crate) fn storage(condition: &Condition) -> String {
     let ops = storage.read_ops_per_s.map(|ops| format!("{} reads/s", number::count(ops as f64)));
     let limits: Vec<String> = rate.into_iter().chain(ops).collect();
     format!("storage limited to {}", limits.join(" and "))
-}
-
-/// Arm names, without the runtime where every arm of the run has the same one.
-pub(crate) struct Names {
-    prefix: Option<String>,
-}
-
-impl Names {
-    pub(crate) fn of(record: &Record, findings: &Findings) -> Names {
-        let runtimes = record.cells.iter().map(|cell| &cell.arm).chain(findings.cells.iter().map(|cell| &cell.arm));
-        let mut runtimes: Vec<&str> = runtimes.map(|arm| arm.runtime.as_str()).collect();
-        runtimes.sort_unstable();
-        runtimes.dedup();
-        let prefix = match runtimes[..] {
-            [only @ ("native" | "command")] => Some(format!("{only}/")),
-            _ => None,
-        };
-        Names { prefix }
-    }
-
-    pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
-        self.prefix.as_deref().and_then(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
-    }
 }
 
 /// Where the parts of a row stand. The widest that fits is taken.

@@ -2,11 +2,13 @@
 
 pub(crate) mod answer;
 pub(crate) mod claim;
+pub(crate) mod commands;
 pub(crate) mod costs;
 pub(crate) mod counted;
 pub(crate) mod details;
 pub(crate) mod environment;
 pub(crate) mod fills;
+pub(crate) mod first;
 pub(crate) mod map;
 pub(crate) mod runtimes;
 pub(crate) mod safepoints;

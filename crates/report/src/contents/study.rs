@@ -1,13 +1,13 @@
 //! A study: *published | here as published | here corrected*, and what the equal-work check found in both forms.
 
 use schema::{
-    Experiment, Findings, Labels, Record,
+    Experiment, Findings, Labels, Names, Record,
     experiment::{Unit, Variant},
     findings::{Comparison, Estimate, FigureFinding, Verdict},
     record::Reading,
 };
 
-use super::{claim::variant, map::Names};
+use super::claim::variant;
 use crate::{
     Style,
     layout::{
@@ -147,7 +147,7 @@ pub(crate) struct Checked {
 
 /// Both forms, what was published first; a form without comparisons is left out.
 pub(crate) fn equal_work(record: &Record, findings: &Findings) -> Vec<Checked> {
-    let names = Names::of(record, findings);
+    let names = Names::of(record);
     let checked = [Variant::AsPublished, Variant::Corrected].map(|variant| {
         let in_variant = |origin: Option<usize>| {
             origin.and_then(|origin| record.experiment.comparisons.get(origin)?.variant) == Some(variant)

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
-    Bytes, Findings, Labels, Record, State,
-    findings::{AnswerOf, Comparison, Confounder, ConfounderKind, Crossover, NoiseFloor, Verdict},
+    Bytes, Findings, Labels, Names, Record, State,
+    findings::{AnswerOf, CommandFinding, Comparison, Crossover, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Ending, Files, Outcome, Reading, RoundsEnd},
 };
 
-use super::{costs, map::Names};
+use super::{
+    commands::{mechanism, time},
+    costs,
+};
 use crate::{
     layout::{
         number::{self, GLUE},
@@ -31,25 +34,26 @@ pub(crate) struct SummaryEntry {
 const REASONS: usize = 8;
 
 pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry> {
+    let names = Names::of(record);
     let mut entries = Vec::new();
     let mut add = |label, lines: Vec<String>, warning| {
         if !lines.is_empty() {
             entries.push(SummaryEntry { label, lines, warning });
         }
     };
-    add("Mechanism", mechanism(findings), false);
+    add("Mechanism", mechanism(record, findings, &names), false);
     add("Noise floor", vec![noise_floor(findings)], false);
     add("Whole job", whole_job(record, findings), false);
     add("Device ceiling", vec![ceiling(record)], false);
     add("Crossovers", crossovers(record, findings), false);
     add("Job size", costs::break_evens(record, findings), false);
     add("Accounted", costs::summary(record, findings), false);
-    add("Time", findings.commands.iter().map(|it| it.says.clone()).collect(), false);
-    add("Memory", findings.commands.iter().filter_map(|it| it.memory.clone()).collect(), false);
-    add("Skipped", skipped(record, &Names::of(record, findings)), true);
+    add("Time", times(findings, &names), false);
+    add("Memory", findings.commands.iter().filter_map(|it| time::memory(it, &names)).collect(), false);
+    add("Skipped", skipped(record, &names), true);
     add(
         "Invalid",
-        lost(record, |outcome| match outcome {
+        lost(record, &names, |outcome| match outcome {
             Outcome::Invalid { reason } => Some(reason.to_string()),
             Outcome::Ok { .. } | Outcome::Failed { .. } => None,
         }),
@@ -57,7 +61,7 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry>
     );
     add(
         "Failed",
-        lost(record, |outcome| match outcome {
+        lost(record, &names, |outcome| match outcome {
             Outcome::Failed { reason } => Some(reason.clone()),
             Outcome::Ok { .. } | Outcome::Invalid { .. } => None,
         }),
@@ -195,8 +199,8 @@ fn most_often<'a>(record: &Record, undecided: &[&'a Comparison]) -> (String, &'a
         all if all == undecided.len() => String::new(),
         several if several > 1 && is_alone => ", most often".to_string(),
         _ => {
-            let [arm, baseline] =
-                [&first.arm, &first.baseline].map(|it| it.split_once('/').map_or(it.as_str(), |it| it.1));
+            let names = Names::of(record);
+            let [arm, baseline] = [&first.arm, &first.baseline].map(|it| names.short(it));
             let label = Labels::of(record).label(first.id.condition.condition_index);
             format!(", for example {arm} against {baseline} ({label})")
         }
@@ -222,36 +226,18 @@ fn no_valid_pass(record: &Record) -> String {
 }
 
 /// How each command reaches its files, and whether two do it in the same way.
-fn mechanism(findings: &Findings) -> Vec<String> {
+fn mechanism(record: &Record, findings: &Findings, names: &Names) -> Vec<String> {
     let of_arm = |it: &MechanismFinding| {
-        let name = it.arm.split_once('/').map_or(it.arm.as_str(), |(_, name)| name);
-        let says = [Some(format!("{name}: {}", it.says)), it.versus.as_ref().map(|versus| versus.says.clone())];
-        says.into_iter().flatten()
+        let says = format!("{}: {}", names.short(&it.arm), mechanism::of_arm(it, record));
+        [Some(says), mechanism::versus(it, &findings.mechanisms, record, names)].into_iter().flatten()
     };
     findings.mechanisms.iter().flat_map(of_arm).collect()
 }
 
-/// What else than reading differs between commands, one sentence each: to be read before their times are.
-pub(crate) fn confounders(record: &Record, findings: &Findings) -> Vec<String> {
-    let names = Names::of(record, findings);
-    let sentence = |arm: &str, it: &Confounder| {
-        let (a, b) = (names.short(arm), names.short(&it.versus));
-        let each =
-            |what: &str, show: &dyn Fn(f64) -> String| format!("{a} {what} {}, {b} {}", show(it.own), show(it.other));
-        match it.what {
-            ConfounderKind::ThreadsAtWork => each("runs this many threads at once:", &|it| format!("{it:.2}")),
-            ConfounderKind::UserTime => each("uses this user time:", &number::duration),
-            ConfounderKind::Processes => each("runs this many processes:", &number::count),
-            ConfounderKind::OutputBytes => each("prints", &number::bytes),
-        }
-    };
-    let mut all: Vec<String> = Vec::new();
-    for command in &findings.commands {
-        for it in &command.confounders {
-            all.push(format!("{}: {}", command.condition.state, sentence(&command.arm, it)));
-        }
-    }
-    all
+/// Where the time of each command went.
+fn times(findings: &Findings, names: &Names) -> Vec<String> {
+    let cell = |it: &CommandFinding| findings.cells.iter().find(|cell| cell.id == it.id);
+    findings.commands.iter().map(|it| time::says(it, cell(it), names)).collect()
 }
 
 fn noise_floor(findings: &Findings) -> String {
@@ -371,8 +357,8 @@ fn skipped(record: &Record, names: &Names) -> Vec<String> {
     groups.sentences("cell", "s")
 }
 
-fn lost(record: &Record, reason: impl Fn(&Outcome) -> Option<String>) -> Vec<String> {
-    let arm = |cell: usize| record.cells.get(cell).map_or("unknown arm", |cell| cell.arm.short_name());
+fn lost(record: &Record, names: &Names, reason: impl Fn(&Outcome) -> Option<String>) -> Vec<String> {
+    let arm = |cell: usize| record.cells.get(cell).map_or("unknown arm", |cell| names.short(&cell.arm.name));
     let all = record.samples.iter().filter_map(|it| Some((reason(&it.outcome)?, arm(it.cell))));
     let all: Vec<(String, &str)> = all.collect();
     let mut groups = ReasonGroups::default();

@@ -1,29 +1,30 @@
 //! The parts of the page that are words and tables.
 
 use maud::{Markup, html};
-use schema::{Condition, Findings, Labels, Record, findings::Status};
+use schema::{Condition, Findings, Labels, Names, Record, findings::Status};
 
 use super::described;
 use crate::{
     contents::{
-        answer::{self, Answer, Field, Standing, Way},
-        claim, costs, counted, details, fills, map, runtimes, safepoints,
+        answer::{Answer, Field, Standing, Way},
+        claim, costs, counted, details, fills, first, map, runtimes, safepoints,
         study::{self, Intervals},
         summary,
     },
-    layout::{paint::Paint, table::Table, words::plural},
+    layout::{number, paint::Paint, table::Table, text::whole, words::plural},
     shell,
 };
 
 pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="answer" {
+            @let answer = first::screen(record, findings);
+            @for (called, line) in answer.iter().flat_map(|it| &it.commands) {
+                p.called { b { (described(called)) } " " code { (number::plain(&whole(line))) } }
+            }
             @let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
             @for (label, text) in interrupted.into_iter().chain(summary::undecided(record, findings)) {
                 p.warning { b { (label) ": " } (described(&text)) }
-            }
-            @for text in summary::confounders(record, findings) {
-                p.warning { b { "Not only reading: " } (described(&text)) }
             }
             @if study::is_one(record) {
                 h2 { "Published, and measured here" }
@@ -31,7 +32,7 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
                 @let counted = claim::counted(findings.claims.iter());
                 @if !counted.is_empty() { p { b { "Claims: " } a href="#claims" { (counted) } "." } }
             } @else {
-                @if let Some(answer) = answer::of_run(record, findings) { (first(&answer)) }
+                @if let Some(answer) = &answer { (the_answer(answer)) }
                 h2 { "Each answer: the fastest arm, by how much, and why" }
                 (the_map(record, findings))
             }
@@ -48,7 +49,7 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
 
 /// The answer of the run as a whole. The matrix is a picture: the colour says which arm, its strength by how much, and the
 /// words in each field say both.
-fn first(answer: &Answer) -> Markup {
+fn the_answer(answer: &Answer) -> Markup {
     html! {
         h2 { "The answer" }
         dl.answer { @for (label, says) in answer.lines() { dt { (described(&label)) } dd { (described(says)) } } }
@@ -165,7 +166,7 @@ pub(super) fn equal_work(record: &Record, findings: &Findings) -> Markup {
 
 /// Cells without a number, each with its reason.
 pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
-    let labels = Labels::of(record);
+    let (labels, names) = (Labels::of(record), Names::of(record));
     let lost: Vec<_> = findings
         .cells
         .iter()
@@ -179,7 +180,7 @@ pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
                     thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "valid passes" } th.right { "lost" } th { "reason" } } }
                     tbody { @for cell in lost { tr {
                         td { (described(&labels.label(cell.id.condition.condition_index))) }
-                        td { (described(&cell.arm.name)) @if cell.control { " (A/A)" } }
+                        td { (described(names.short(&cell.arm.name))) @if cell.control { " (A/A)" } }
                         td { (status(cell.status)) }
                         td.right { (cell.samples) }
                         td.right { (cell.invalid_samples + cell.failed_samples) }

@@ -5,7 +5,7 @@ use super::{
     number::{self, GLUE},
     paint::{Paint, Piece},
     table::Table,
-    text::{visible, width, wrap},
+    text::{visible, whole, width, wrap},
 };
 use crate::Style;
 
@@ -45,6 +45,15 @@ impl Page {
 
     /// As `labelled`, with the texts of several labels in one column.
     pub(crate) fn item(&mut self, indent: usize, columns: usize, label: &str, paint: Paint, text: &str) {
+        self.visible_item(indent, columns, label, paint, &visible(text));
+    }
+
+    /// As `item`, of a text of which nothing is left out: a command line.
+    pub(crate) fn whole_item(&mut self, indent: usize, columns: usize, label: &str, paint: Paint, text: &str) {
+        self.visible_item(indent, columns, label, paint, &whole(text));
+    }
+
+    fn visible_item(&mut self, indent: usize, columns: usize, label: &str, paint: Paint, text: &str) {
         let label = visible(label);
         let lead = indent + columns + 2;
         // Where the label leaves no room beside it, the text goes beneath.
@@ -52,10 +61,12 @@ impl Page {
             if !label.is_empty() {
                 self.paragraph(indent, paint, &label);
             }
-            self.paragraph(indent + 2, Paint::Plain, text);
+            for line in wrap(text, self.width - indent - 2) {
+                self.line(indent + 2, &[Piece::of(line, Paint::Plain)]);
+            }
             return;
         }
-        let mut lines = wrap(&visible(text), self.width - lead).into_iter();
+        let mut lines = wrap(text, self.width - lead).into_iter();
         let first = lines.next().unwrap_or_default();
         self.line(indent, &[Piece::padded(label, columns + 2, paint), Piece::of(first, Paint::Plain)]);
         for line in lines {

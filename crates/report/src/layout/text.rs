@@ -13,8 +13,27 @@ const LONGEST: usize = 1000;
 /// A file name, a reason or any other text from outside, safe to print on a terminal: control characters,
 /// line breaks and characters that reorder or hide text are spelled out, and a very long text loses its middle.
 pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len().min(LONGEST));
-    for c in shortened(text, LONGEST).chars() {
+    spelled_out(&shortened(text, LONGEST))
+}
+
+/// No argument of a program is longer (execve(2)).
+const LONGEST_ARGUMENT: usize = 128 << 10;
+
+/// As `visible`, of a command line: nothing of it is left out, and several blanks stay as many.
+pub(crate) fn whole(text: &str) -> String {
+    let shown = spelled_out(&shortened(text, LONGEST_ARGUMENT));
+    let mut whole = String::with_capacity(shown.len());
+    for c in shown.chars() {
+        // The first of them is where a line may end.
+        let is_further = c == ' ' && whole.ends_with([' ', GLUE]);
+        whole.push(if is_further || (c == ' ' && whole.is_empty()) { GLUE } else { c });
+    }
+    whole
+}
+
+fn spelled_out(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
         match c {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),

@@ -1,5 +1,7 @@
 //! Nouns with their numbers, and sentences without theirs.
 
+use std::borrow::Cow;
+
 use super::{number, text};
 
 /// `s`, unless there is one.
@@ -25,6 +27,11 @@ pub(crate) fn joined(items: &[impl AsRef<str>], word: &str) -> String {
         [one] => one.to_string(),
         [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
     }
+}
+
+/// A name as one word of a sentence: in quotation marks where it has several.
+pub(crate) fn word(name: &str) -> Cow<'_, str> {
+    if name.contains(char::is_whitespace) { Cow::Owned(format!("`{name}`")) } else { Cow::Borrowed(name) }
 }
 
 /// `the one comparison`, `both comparisons`, `all 3 comparisons`.

@@ -4,7 +4,7 @@ mod caution;
 mod crossover;
 mod explanation;
 mod forecast;
-mod numbers;
+pub(crate) mod numbers;
 mod reason;
 mod safepoints;
 mod warning;

@@ -30,7 +30,10 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     let id = run.findings.map[0].id;
     let choice = |arm: &str, times: Option<f64>, known: u32| Choice {
         arms: vec![arm.into()],
-        losses: times.map(|times| Loss { id, fastest: "native/direct".into(), times, by_trial: false }).into_iter().collect(),
+        losses: times
+            .map(|times| Loss { id, fastest: "native/direct".into(), times, by_trial: false })
+            .into_iter()
+            .collect(),
         known,
         conditions: 3,
     };
@@ -151,7 +154,9 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
     let text = squeezed(&report::markdown(&run.record, &run.findings));
     assert!(text.contains("0 confirmed, 1 replaced by the new answer, 1 now undecided, 0 without an answer"), "{text}");
     let text = first_screen(&run);
-    assert!(text.contains("2 answers were measured again, each over as much of the file or with as many reads as time"));
+    assert!(
+        text.contains("2 answers were measured again, each over as much of the file or with as many reads as time")
+    );
 }
 
 fn with_cause(mut run: Run) -> Run {
@@ -185,7 +190,9 @@ fn read(markup: &str) -> String {
             c => text.push(c),
         }
     }
-    squeezed(&text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&").replace('|', " "))
+    squeezed(
+        &text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&").replace('|', " "),
+    )
 }
 
 #[test]

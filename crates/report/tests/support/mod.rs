@@ -592,6 +592,7 @@ fn findings() -> Findings {
     Findings {
         fills: vec![],
         commands: vec![],
+        called: Default::default(),
         safepoints: None,
         counted: vec![],
         mechanisms: vec![],

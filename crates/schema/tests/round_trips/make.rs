@@ -28,7 +28,10 @@ use schema::{
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     machine::{KeySource, Machine, Origin},
-    observation::{Access, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed, Watch},
+    observation::{
+        Access, AccessDifference, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed,
+        UnknownLikeness, Watch,
+    },
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
     reason::{Difference, Inconsistent, Reason, Rounds},
@@ -275,8 +278,8 @@ makes! {
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
         Calls { count, asked_bytes, bytes, sequential, sizes }
         MappingCount { shared, writable, executable, populate, count, bytes }
-        MechanismFinding { arm, cells, says, versus }
-        schema::observation::MechanismComparison { baseline, likeness, says }
+        MechanismFinding { arm, cells, says, access, versus }
+        schema::observation::MechanismComparison { baseline, likeness, says, differences, unknown }
         Counted { cell, bytes, distinct_bytes, distinct_pages, device_read_bytes, invalid, counts, histograms }
         Histogram { bins, lost }
         Bin { value, events }
@@ -318,7 +321,7 @@ makes! {
         Document { schema_version, record, findings, across }
         Findings {
             cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints,
-            commands, mechanisms, fills, within_cpu_cache, warnings,
+            commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
         Estimate { median, ci_low, ci_high }
         WithinCpuCache { id, range_bytes, cache_bytes }
@@ -334,7 +337,7 @@ makes! {
         Confounder { versus, versus_cell, what, own, other }
         CommandTime {
             threads_at_once, threads_seen, user_share, system_share, waited_share, device_busy_share, reading_at_most,
-            own_work_of,
+            faster_at_most, own_work_of,
         }
         Comparison {
             id, baseline_cell, condition, baseline, arm, speedup, pairs, verdict, reason, warnings, explanation,
@@ -573,6 +576,8 @@ makes! {
         Origin { Own, Imported }
         Hold { No, Rehearse, Open, Warm, Locked }
         Likeness { Identical, Different, Unknown }
+        AccessDifference { Kind, Mappings, Calls, Direct, Hints, Readers }
+        UnknownLikeness { NotObserved, Incomplete { arm, reason }, Ring { arm }, Idle }
         Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }
         Quantity {
             Reads, Seeks, BytesCopied, RandomPlaces, BytesSummed, BytesSummedInPlace, PagesTouched, OpenAndClose,

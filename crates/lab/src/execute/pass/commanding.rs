@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, process::Command, time::Duration};
 
-use schema::{Arm, Condition, State, record::Reading};
+use schema::{Arm, Condition, Names, State, record::Reading};
 
 use super::{super::Bench, Work, kind::PassSteps};
 use crate::{
@@ -35,8 +35,8 @@ impl PassSteps for Commanding {
         link.prepare_within(bench.clock.pass_limit(), &bench.job(work.arm, work.condition, work.target))
     }
 
-    fn during(&self, arm: &Arm) -> String {
-        format!(", while {} ran", arm.short_name())
+    fn during(&self, bench: &Bench, arm: &Arm) -> String {
+        format!(", while {} ran", Names::of(&bench.record).short(&arm.name))
     }
 
     /// What probes saw is the worker's own: the command was another process, and is gone.

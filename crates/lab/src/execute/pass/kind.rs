@@ -43,7 +43,7 @@ pub(in crate::execute) trait PassSteps {
     }
 
     /// Of a change of the target that was found after a pass: what may have made it, after a comma.
-    fn during(&self, _: &Arm) -> String {
+    fn during(&self, _: &Bench, _: &Arm) -> String {
         String::new()
     }
 

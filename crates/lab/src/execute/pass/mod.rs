@@ -126,7 +126,7 @@ impl Bench<'_> {
         pass: Result<Pass, Trouble>,
     ) -> Result<Pass, Trouble> {
         let Err(change) = self.unchanged() else { return pass };
-        let mut reason = format!("{change}{}; the run ends here", kind.during(arm));
+        let mut reason = format!("{change}{}; the run ends here", kind.during(self, arm));
         self.stop.changed.get_or_insert_with(|| reason.clone());
         match pass {
             Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),

@@ -9,10 +9,9 @@ pub(super) mod speedup;
 mod timeline;
 mod where_time;
 
-use schema::{Condition, Findings, Labels, Record, findings::CellFinding};
+use schema::{Condition, Findings, Labels, Names, Record, findings::CellFinding};
 
 use super::figure::{Drawn, Looks};
-use crate::contents::map::Names;
 
 /// A section of the page with its figures.
 pub(super) struct Chart {
@@ -79,7 +78,7 @@ impl<'a> View<'a> {
             (group, if also.is_empty() { title } else { format!("{title}, {also}") })
         };
         let groups = groups.into_iter().enumerate().map(title).collect();
-        View { findings, labels: Labels::of(record), groups, names: Names::of(record, findings), looks }
+        View { findings, labels: Labels::of(record), groups, names: Names::of(record), looks }
     }
 
     /// The cells by figure. Figures differ in everything but the block and how much of the file is touched.

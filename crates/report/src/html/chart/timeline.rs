@@ -1,7 +1,7 @@
 //! The run in the order of its passes: drift and disturbance show here.
 
 use schema::{
-    Findings, Labels, Reading, Record,
+    Findings, Labels, Names, Reading, Record,
     record::Outcome,
     timeline::{Moment, Passing, Timeline},
 };
@@ -78,12 +78,12 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         }],
         table,
     }];
-    figures.extend(record.timeline.as_ref().and_then(|it| machine(record, &view.labels, it)));
+    figures.extend(record.timeline.as_ref().and_then(|it| machine(record, &view.labels, &view.names, it)));
     Ok(figures)
 }
 
 /// What the machine did, over the run's seconds; the passes as marks beneath.
-fn machine(record: &Record, labels: &Labels, timeline: &Timeline) -> Option<Figure> {
+fn machine(record: &Record, labels: &Labels, names: &Names, timeline: &Timeline) -> Option<Figure> {
     let table = crate::contents::timeline::table(record)?;
     let curve = |name: &str, colour: Colour, of: &dyn Fn(&Moment) -> Option<f64>| {
         // A moment without a reading interrupts the curve.
@@ -95,7 +95,7 @@ fn machine(record: &Record, labels: &Labels, timeline: &Timeline) -> Option<Figu
     let pass = |pass: &Passing| {
         let cell = record.cells.get(pass.cell);
         let condition = cell.map(|it| labels.label(it.condition));
-        let arm = cell.map_or("", |it| it.arm.name.as_str());
+        let arm = cell.map_or("", |it| names.short(&it.arm.name));
         let says = label(&format!("{arm} {}", condition.unwrap_or_default()));
         Point::new((pass.from_s + pass.to_s) / 2.0, -4.0, says)
     };

@@ -1,0 +1,280 @@
+//! How commands reach their files, in words: by what calls, mappings and advice, and in what two of them differ.
+
+use schema::{
+    Names, Reading, Record,
+    observation::{
+        Access, AccessDifference, Calls, Likeness, MappingCount, MechanismComparison, MechanismFinding, Observation,
+        UnknownLikeness,
+    },
+};
+
+use crate::{
+    layout::{
+        number,
+        words::{counted, word},
+    },
+    words::numbers,
+};
+
+fn observation<'a>(record: &'a Record, arm: &str) -> Option<&'a Reading<Observation>> {
+    record.observations.iter().find(|it| it.arm == arm).map(|it| &it.seen)
+}
+
+/// Everything about one arm, on a line; or why that is not known.
+pub(crate) fn of_arm(finding: &MechanismFinding, record: &Record) -> String {
+    match (observation(record, &finding.arm), &finding.access) {
+        (Some(Reading::Value(seen)), Some(access)) => describe(access, seen),
+        (Some(Reading::Unavailable { unavailable }), _) => format!("not observed: {unavailable}"),
+        _ => "not observed".into(),
+    }
+}
+
+/// How an arm is like the first one, or how it differs from it.
+pub(crate) fn versus(
+    it: &MechanismFinding,
+    all: &[MechanismFinding],
+    record: &Record,
+    names: &Names,
+) -> Option<String> {
+    let versus = it.versus.as_ref()?;
+    let says = held_against(it, versus, all, record, names);
+    Some(match (versus.likeness, &versus.unknown) {
+        (Likeness::Identical, _) => format!("identical in mechanism: {says}"),
+        (Likeness::Different, _) => format!("different in mechanism: {says}"),
+        (Likeness::Unknown, _) => format!("not known whether they are alike: {says}"),
+    })
+}
+
+/// As `versus`, with fewer words.
+pub(crate) fn brief_versus(
+    it: &MechanismFinding,
+    all: &[MechanismFinding],
+    record: &Record,
+    names: &Names,
+) -> Option<String> {
+    let versus = it.versus.as_ref()?;
+    let says = held_against(it, versus, all, record, names);
+    let [one, two] = [&versus.baseline, &it.arm].map(|it| names.short(it));
+    Some(match versus.likeness {
+        Likeness::Identical => format!("{one} and {two} read alike: {says}"),
+        Likeness::Different => says,
+        Likeness::Unknown => format!("not known whether {one} and {two} read alike: {says}"),
+    })
+}
+
+fn held_against(
+    it: &MechanismFinding,
+    versus: &MechanismComparison,
+    all: &[MechanismFinding],
+    record: &Record,
+    names: &Names,
+) -> String {
+    let arms = [&versus.baseline, &it.arm];
+    let called = arms.map(|it| word(names.short(it)));
+    let nothing = Access::default();
+    let [one, two] =
+        arms.map(|arm| all.iter().find(|it| it.arm == *arm).and_then(|it| it.access.as_ref()).unwrap_or(&nothing));
+    let each = |what: [String; 2]| format!("{} {}; {} {}", called[0], what[0], called[1], what[1]);
+    match (versus.likeness, &versus.unknown) {
+        (Likeness::Identical, _) => format!("each {}; a difference in time has another cause", brief(one)),
+        (Likeness::Different, _) => {
+            let readers =
+                arms.map(|arm| observation(record, arm).and_then(|it| it.value()?.readers_at_once).unwrap_or(0));
+            let difference = |of: &AccessDifference| match of {
+                AccessDifference::Kind => each([one, two].map(brief)),
+                AccessDifference::Mappings => each([one, two].map(of_mappings)),
+                AccessDifference::Calls => each([one, two].map(of_calls)),
+                AccessDifference::Direct => each([one, two].map(of_page_cache)),
+                AccessDifference::Hints => each([one, two].map(of_hints)),
+                AccessDifference::Readers => each(readers.map(of_readers)),
+            };
+            versus.differences.iter().map(difference).collect::<Vec<String>>().join("; ")
+        }
+        (_, Some(UnknownLikeness::Incomplete { arm, reason })) => format!("{}: {reason}", names.short(arm)),
+        (_, Some(UnknownLikeness::Ring { arm })) => {
+            format!("{}: reads through its ring cannot be assigned to a file", names.short(arm))
+        }
+        (_, Some(UnknownLikeness::Idle)) => "neither command was observed to read or map a named file".into(),
+        (_, Some(UnknownLikeness::NotObserved) | None) => "one of them could not be observed".into(),
+    }
+}
+
+fn of_page_cache(access: &Access) -> String {
+    match access.opens_direct > 0 {
+        true => AROUND.into(),
+        false => "goes through the page cache".into(),
+    }
+}
+
+const AROUND: &str = "goes around the page cache (O_DIRECT)";
+
+fn of_readers(at_once: u64) -> String {
+    match at_once {
+        0 | 1 => "reads with one thread at a time".into(),
+        threads => format!("reads with {} threads at once", number::count(threads as f64)),
+    }
+}
+
+fn describe(access: &Access, seen: &Observation) -> String {
+    let mut parts = vec![of_calls(access), of_mappings(access)];
+    if access.opens_direct > 0 {
+        parts.push(AROUND.into());
+    }
+    if !access.hints.is_empty() {
+        parts.push(of_hints(access));
+    }
+    if seen.rings > 0 {
+        parts.push("sets up a ring (io_uring or AIO), whose reads cannot be assigned to a file".into());
+    }
+    if access.opens_for_writing > 0 {
+        parts.push("also opens it for writing".into());
+    }
+    parts.push(format!(
+        "{}{}, {}; by {}",
+        match seen.named_opened {
+            0 | 1 => String::new(),
+            files => format!("{}; ", counted(files as usize, "file", "files")),
+        },
+        counted(seen.processes as usize, "process", "processes"),
+        counted(seen.threads as usize, "thread", "threads"),
+        seen.by.word()
+    ));
+    let more = seen.incomplete.iter().map(|it| format!("incomplete: {it}")).chain(seen.remarks.iter().cloned());
+    parts.into_iter().chain(more).collect::<Vec<_>>().join(" · ")
+}
+
+/// What matters, in a clause.
+fn brief(access: &Access) -> String {
+    match (!access.mappings.is_empty(), !access.calls.is_empty()) {
+        (true, true) => format!("{} and {}", of_mappings(access), of_calls(access)),
+        (true, false) => of_mappings(access),
+        (false, true) => of_calls(access),
+        (false, false) => "neither reads nor maps it".into(),
+    }
+}
+
+/// `reads 64 MiB: 512 × read of 128 KiB, sequential`, the call with the most bytes first.
+fn of_calls(access: &Access) -> String {
+    if access.calls.is_empty() {
+        return "reads nothing".into();
+    }
+    let mut calls: Vec<(&String, &Calls)> = access.calls.iter().collect();
+    calls.sort_by_key(|(_, it)| std::cmp::Reverse(it.bytes));
+    let each: Vec<String> = calls
+        .iter()
+        .map(|(name, it)| format!("{} × {name} of {}, {}", number::count(it.count as f64), sizes(it), order(it)))
+        .collect();
+    format!("reads {}: {}", size(access.read_bytes()), each.join(" and "))
+}
+
+/// Of calls and mappings.
+fn size(bytes: u64) -> String {
+    numbers::rough_size(bytes as f64)
+}
+
+/// The size of most calls, or from the smallest to the largest that are no exceptions.
+fn sizes(calls: &Calls) -> String {
+    match (calls.sizes.first(), calls.sizes.last()) {
+        (Some(first), Some(last)) if first.value != last.value => {
+            format!("{} to {}", size(first.value), size(last.value))
+        }
+        // All of one bin, or nearly: then the mean is what they are.
+        (usual, _) => {
+            let usual = usual.map_or(0, |it| it.value);
+            let mean = calls.asked_bytes / calls.count.max(1);
+            size(if (usual..usual.saturating_mul(2)).contains(&mean) { mean } else { usual })
+        }
+    }
+}
+
+fn order(calls: &Calls) -> String {
+    match calls.sequential as f64 / calls.count.max(1) as f64 {
+        share if share >= 0.95 => "sequential".into(),
+        share if share <= 0.05 => "not sequential".into(),
+        share => format!("{} sequential", numbers::percent(share)),
+    }
+}
+
+/// `maps 64 MiB, private`
+fn of_mappings(access: &Access) -> String {
+    if access.mappings.is_empty() {
+        return "maps nothing".into();
+    }
+    let one = |it: &MappingCount| {
+        let mut text = size(it.bytes);
+        if it.count > 1 {
+            text = format!("{text} in {} mappings", number::count(it.count as f64));
+        }
+        text.push_str(if it.shared { ", shared" } else { ", private" });
+        for (word, is) in [(", writable", it.writable), (", executable", it.executable), (", populated", it.populate)] {
+            text.push_str(if is { word } else { "" });
+        }
+        text
+    };
+    format!("maps {}", access.mappings.iter().map(one).collect::<Vec<_>>().join(" and "))
+}
+
+fn of_hints(access: &Access) -> String {
+    if access.hints.is_empty() {
+        return "gives no advice".into();
+    }
+    let each = access.hints.iter().map(|(hint, &times)| match times {
+        1 => hint.clone(),
+        _ => format!("{} × {hint}", number::count(times as f64)),
+    });
+    format!("advises {}", each.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::observation::Means;
+
+    use super::*;
+
+    fn reading(name: &str, size: u64, times: u64) -> Access {
+        let mut access = Access { opens: 1, ..Access::default() };
+        (0..times).for_each(|_| access.count_call(name, size, size, true));
+        access
+    }
+
+    fn mapping(bytes: u64) -> Access {
+        let mut access = Access { opens: 1, ..Access::default() };
+        access.count_mapping(&MappingCount { count: 1, bytes, ..MappingCount::default() });
+        access
+    }
+
+    #[test]
+    fn an_arm_is_described_on_one_line() {
+        let named = reading("read", 131_072, 64);
+        let seen = Observation {
+            by: Means::Ptrace,
+            processes: 1,
+            threads: 3,
+            readers_at_once: Some(1),
+            named_opened: 1,
+            named: named.clone(),
+            files: Vec::new(),
+            files_left_out: 0,
+            rings: 1,
+            incomplete: Vec::new(),
+            remarks: Vec::new(),
+        };
+        assert_eq!(
+            number::plain(&describe(&named, &seen)),
+            "reads 8 MiB: 64 × read of 128 KiB, sequential · maps nothing · sets up a ring (io_uring or AIO), whose reads \
+cannot be assigned to a file · 1 process, 3 threads; by ptrace"
+        );
+    }
+
+    #[test]
+    fn what_two_commands_do_otherwise_is_said_of_each() {
+        let mut populated = mapping(1 << 20);
+        populated.mappings[0].populate = true;
+        assert_eq!(number::plain(&brief(&populated)), "maps 1 MiB, private, populated");
+        populated.hints.insert("madvise(MADV_RANDOM)".into(), 2);
+        assert_eq!(of_hints(&populated), "advises 2 × madvise(MADV_RANDOM)");
+        assert_eq!(of_hints(&mapping(1)), "gives no advice");
+        assert_eq!(brief(&Access::default()), "neither reads nor maps it");
+        assert_eq!([0, 4].map(of_readers), ["reads with one thread at a time", "reads with 4 threads at once"]);
+    }
+}

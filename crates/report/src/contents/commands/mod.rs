@@ -1,0 +1,260 @@
+//! What is said of commands (`faultline ab`): which one is the faster from each start, what they differ in besides reading,
+//! how each reaches its files, and how much of its time reading can be.
+
+pub(crate) mod mechanism;
+pub(crate) mod time;
+
+use schema::{
+    Condition, Findings, Labels, Names, Record, Skip,
+    findings::{CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
+};
+
+use super::answer::{self, Answer, Start};
+use crate::{
+    layout::number,
+    words::{explanation, numbers},
+};
+
+/// Whether the run is one of commands.
+pub(crate) fn are_those_of(record: &Record) -> bool {
+    record.conditions.iter().any(Condition::is_of_commands)
+}
+
+/// The first screen of such a run.
+pub(crate) fn answer(record: &Record, findings: &Findings) -> Answer {
+    let it = Commands { record, findings, names: Names::of(record), labels: Labels::of(record) };
+    Answer {
+        commands: it.names.commands().iter().map(|of| (it.names.short(&of.arm).into(), of.line.clone())).collect(),
+        starts: findings.map.iter().filter_map(|line| it.start(line)).collect(),
+        facts: vec![
+            ("Not measured", it.not_measured()),
+            ("Also differ in", it.confounders()),
+            ("Why", it.mechanisms().into_iter().chain(it.counts()).collect()),
+            ("Reading takes", it.share()),
+        ],
+        trust: answer::trust(findings),
+        ..Answer::default()
+    }
+}
+
+/// The words of findings as the JSON document has them.
+pub(crate) fn say(record: &Record, findings: &mut Findings) {
+    let names = Names::of(record);
+    let cells = &findings.cells;
+    for it in &mut findings.commands {
+        it.says = number::plain(&time::says(it, cells.iter().find(|cell| cell.id == it.id), &names));
+        it.memory = time::memory(it, &names).map(|it| number::plain(&it));
+    }
+    let all = findings.mechanisms.clone();
+    for it in &mut findings.mechanisms {
+        it.says = number::plain(&mechanism::of_arm(it, record));
+        let says = mechanism::versus(it, &all, record, &names);
+        if let (Some(versus), Some(says)) = (&mut it.versus, says) {
+            versus.says = number::plain(&says);
+        }
+    }
+}
+
+struct Commands<'a> {
+    record: &'a Record,
+    findings: &'a Findings,
+    names: Names,
+    labels: Labels,
+}
+
+impl Commands<'_> {
+    /// Which command is the faster from this start, and how long each takes; nothing where none was measured.
+    fn start(&self, line: &MapLine) -> Option<Start> {
+        let is_control = |it: &Comparison| self.record.cells.get(it.id.cell).is_none_or(|it| it.control);
+        let compared = self.findings.comparisons.iter().filter(|it| it.id.condition == line.id && !is_control(it));
+        let compared: Vec<&Comparison> =
+            compared.filter(|it| [it.id.cell, it.baseline_cell].iter().all(|it| self.is_tried(*it))).collect();
+        let each: Vec<String> = compared.iter().map(|it| self.verdict(it)).collect();
+        let fastest = line.winner.as_ref().filter(|_| {
+            line.verdict == Verdict::Faster && each.len() > 1 && line.ties.is_empty() && line.not_told_apart.is_empty()
+        });
+        let fastest = fastest.map(|it| format!("{} is the fastest", self.names.short(it)));
+        (!each.is_empty()).then(|| Start {
+            label: self.place(line),
+            says: fastest.into_iter().chain(each).collect::<Vec<String>>().join("; "),
+            fields: Vec::new(),
+        })
+    }
+
+    fn place(&self, line: &MapLine) -> String {
+        answer::start(&self.labels, line.id, &line.condition)
+    }
+
+    fn is_tried(&self, cell: usize) -> bool {
+        self.record.cells.get(cell).is_some_and(|it| it.skipped.is_none())
+    }
+
+    fn verdict(&self, it: &Comparison) -> String {
+        let [arm, baseline] = [&it.arm, &it.baseline].map(|it| self.names.short(it));
+        let time = |cell: usize| {
+            let found = self.findings.cells.iter().find(|it| it.id.cell == cell);
+            Some(number::duration_glued(found?.ns_per_op?.median))
+        };
+        let (own, other) = (time(it.id.cell), time(it.baseline_cell));
+        let against = |first: &Option<String>, second: &Option<String>| match (first, second) {
+            (Some(first), Some(second)) => format!(": {first} against {second}"),
+            _ => String::new(),
+        };
+        let reason = it.reason.as_deref().unwrap_or("the interval crosses the margin");
+        match (it.verdict, it.speedup) {
+            (Verdict::Faster, Some(times)) => {
+                format!("{arm} is {} faster than {baseline}{}", number::speedup_glued(&times), against(&own, &other))
+            }
+            (Verdict::Slower, Some(times)) => format!(
+                "{baseline} is {} faster than {arm}{}",
+                number::speedup_glued(&times.inverse()),
+                against(&other, &own)
+            ),
+            (Verdict::Same, Some(times)) => format!(
+                "no difference between {arm} and {baseline}, {}{}",
+                number::speedup_glued(&times),
+                against(&own, &other)
+            ),
+            (Verdict::Undecided, Some(times)) => format!(
+                "undecided: {arm} is {} as fast as {baseline}{}",
+                number::speedup_glued(&times),
+                against(&own, &other)
+            ),
+            (Verdict::NotComparable, _) => format!("{arm} and {baseline} are not comparable: {reason}"),
+            _ => format!("undecided: {reason}"),
+        }
+    }
+
+    /// Each reason once, with the commands, and with the starts where it is not that of all.
+    fn not_measured(&self) -> Vec<String> {
+        let all = || self.record.cells.iter().enumerate().filter(|(_, it)| !it.control);
+        let skipped = |it: &schema::record::Cell| it.skipped.as_ref().map(ToString::to_string);
+        let is_consequence = |it: &schema::record::Cell| it.skipped == Some(Skip::NothingToCompare);
+        let only_consequences = all().all(|(_, it)| it.skipped.is_none() || is_consequence(it));
+        let mut reasons: Vec<(String, String, Vec<usize>)> = Vec::new();
+        for (_, cell) in all().filter(|(_, it)| only_consequences || !is_consequence(it)) {
+            let Some(reason) = skipped(cell) else { continue };
+            let name = self.names.short(&cell.arm.name).to_string();
+            match reasons.iter_mut().find(|it| (&it.0, &it.1) == (&name, &reason)) {
+                Some(known) => known.2.push(cell.condition),
+                None => reasons.push((name, reason, vec![cell.condition])),
+            }
+        }
+        let says = |(name, reason, conditions): (String, String, Vec<usize>)| {
+            let starts =
+                conditions.iter().filter_map(|at| self.findings.map.iter().find(|it| it.id.condition_index == *at));
+            let starts: Vec<String> = match conditions.len() == self.record.conditions.len() {
+                true => Vec::new(),
+                false => starts.map(|it| self.place(it)).collect(),
+            };
+            let starts = if starts.is_empty() { String::new() } else { format!(" ({})", starts.join(", ")) };
+            format!("{name}{starts}: {reason}")
+        };
+        reasons.into_iter().map(says).collect()
+    }
+
+    /// What is not the same besides reading, a line for each kind: part of any difference in time may be due to that.
+    fn confounders(&self) -> Vec<String> {
+        let mut kinds: Vec<(ConfounderKind, Vec<(String, Vec<usize>)>)> = Vec::new();
+        for command in &self.findings.commands {
+            for it in &command.confounders {
+                let at = kinds.iter().position(|known| known.0 == it.what).unwrap_or_else(|| {
+                    kinds.push((it.what, Vec::new()));
+                    kinds.len() - 1
+                });
+                add(&mut kinds[at].1, self.confounder(&command.arm, it), command.id.condition.condition_index);
+            }
+        }
+        let says = |(what, found): (ConfounderKind, Vec<(String, Vec<usize>)>)| {
+            let what = match what {
+                ConfounderKind::ThreadsAtWork => "threads at work",
+                ConfounderKind::UserTime => "user time",
+                ConfounderKind::Processes => "processes",
+                ConfounderKind::OutputBytes => "output",
+            };
+            let place = |conditions: &[usize]| self.among(conditions).map_or(String::new(), |it| format!(" ({it})"));
+            let found: Vec<String> = found.into_iter().map(|(says, of)| format!("{says}{}", place(&of))).collect();
+            format!("{what}: {}", found.join("; "))
+        };
+        kinds.into_iter().map(says).collect()
+    }
+
+    fn confounder(&self, arm: &str, it: &Confounder) -> String {
+        let show: fn(f64) -> String = match it.what {
+            ConfounderKind::ThreadsAtWork => |threads| format!("{threads:.2}"),
+            ConfounderKind::UserTime => number::duration_glued,
+            ConfounderKind::Processes => number::count,
+            ConfounderKind::OutputBytes => number::bytes_glued,
+        };
+        let [own, other] = [arm, &it.versus].map(|it| self.names.short(it));
+        format!("{other} {}, {own} {}", show(it.other), show(it.own))
+    }
+
+    /// `cached, cold`; nothing where it is all of those that were measured.
+    fn among(&self, conditions: &[usize]) -> Option<String> {
+        let is_measured = |line: &&MapLine| self.findings.commands.iter().any(|it| it.id.condition == line.id);
+        let measured = || self.findings.map.iter().filter(is_measured);
+        let is_named = |it: &&MapLine| conditions.contains(&it.id.condition_index);
+        let named = || measured().filter(is_named).map(|it| self.place(it)).collect::<Vec<String>>().join(", ");
+        (!measured().all(|it| is_named(&it))).then(named)
+    }
+
+    fn mechanisms(&self) -> Vec<String> {
+        let all = &self.findings.mechanisms;
+        all.iter().filter_map(|it| mechanism::brief_versus(it, all, self.record, &self.names)).collect()
+    }
+
+    /// What was counted of an execution from each start.
+    fn counts(&self) -> Vec<String> {
+        let of_line =
+            |line: &MapLine| Some(format!("{}: {}", self.place(line), explanation(line.explanation.as_ref()?)));
+        self.findings.map.iter().filter_map(of_line).collect()
+    }
+
+    /// How much of the time of each command reading can be.
+    fn share(&self) -> Vec<String> {
+        let mut found: Vec<(String, Vec<usize>)> = Vec::new();
+        for line in &self.findings.map {
+            if let Some(says) = self.share_of(line) {
+                add(&mut found, says, line.id.condition_index);
+            }
+        }
+        let says = |(says, conditions): (String, Vec<usize>)| match self.among(&conditions) {
+            Some(place) => format!("{place}: {says}"),
+            None => says,
+        };
+        found.into_iter().map(says).collect()
+    }
+
+    fn share_of(&self, line: &MapLine) -> Option<String> {
+        let commands = self.findings.commands.iter().filter(|it| it.id.condition == line.id);
+        let times: Vec<(&str, &CommandTime)> =
+            commands.filter_map(|it| Some((self.names.short(&it.arm), it.time.value()?))).collect();
+        if times.iter().all(|(_, time)| time::is_unbounded(time)) {
+            return (!times.is_empty()).then(|| "up to all of the time".to_string());
+        }
+        let share = |(name, time): &(&str, &CommandTime)| match time::is_unbounded(time) {
+            true => format!("all of {name}"),
+            false => format!("{} of {name}", numbers::percent(time.reading_at_most)),
+        };
+        let shares: Vec<String> = times.iter().map(share).collect();
+        let factor =
+            |(name, time): &(&str, &CommandTime)| Some(format!("{name} {}", numbers::times(time.faster_at_most?)));
+        let factors: Vec<String> = times.iter().filter_map(factor).collect();
+        let most = match factors.is_empty() {
+            true => String::new(),
+            false => {
+                format!("; with this user time, another way of reading is faster by at most {}", factors.join(", "))
+            }
+        };
+        Some(format!("up to {}{most}", shares.join(", ")))
+    }
+}
+
+/// A sentence with one more condition that it is about.
+fn add(found: &mut Vec<(String, Vec<usize>)>, says: String, condition: usize) {
+    match found.iter_mut().find(|it| it.0 == says) {
+        Some(known) => known.1.push(condition),
+        None => found.push((says, vec![condition])),
+    }
+}

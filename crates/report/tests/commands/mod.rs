@@ -1,0 +1,314 @@
+//! A run of commands, as people see it first: letters, verdict, what differs besides reading, how each reads, its share.
+
+use expect_test::expect_file;
+use report::Style;
+use schema::{
+    Reading, Skip, State, Workload,
+    command::Spec,
+    explanation::Count,
+    findings::{CommandFinding, CommandTime, Confounder, ConfounderKind, MapLine, Verdict},
+    observation::{
+        Access, AccessDifference, Likeness, MappingCount, Means, MechanismComparison, MechanismFinding, Observation,
+        Observed, UnknownLikeness,
+    },
+};
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    SAVED, check_widths, squeezed,
+    support::{Run, condition, counted, estimate, run},
+    terminal,
+};
+
+const LINES: [&str; 2] = ["rg --mmap -c needle big.log", "rg --no-mmap -c needle big.log"];
+
+/// Two commands, cached and cold: one maps and one reads; cached the first one is faster.
+fn commands(lines: [&str; 2], names: [Option<&str>; 2]) -> Run {
+    let mut all = run();
+    let (template, line) = (all.findings.cells[0].clone(), all.findings.map[0].clone());
+    let (cell, comparison) = (all.record.cells[0].clone(), all.findings.comparisons[0].clone());
+    (all.record.conditions, all.record.cells, all.record.samples) = (vec![], vec![], vec![]);
+    let findings = &mut all.findings;
+    (findings.cells, findings.comparisons, findings.map, findings.crossovers) = (vec![], vec![], vec![], vec![]);
+    (findings.warnings, findings.claims, findings.figures, findings.costs) = (vec![], vec![], vec![], None);
+    findings.answer = Default::default();
+    all.record.experiment.title = "Commands side by side".into();
+    let arms = [0, 1].map(|at| {
+        Spec {
+            line: lines[at].into(),
+            name: names[at].unwrap_or(lines[at]).into(),
+            shell: Some("/bin/sh".into()),
+            prepare: None,
+            cleanup: None,
+            timeout_s: 50,
+            compared: true,
+        }
+        .arm()
+    });
+    for (index, (state, times)) in
+        [(State::Cold, [846e6, 868e6]), (State::Cached, [190e6, 297e6])].into_iter().enumerate()
+    {
+        let condition = schema::Condition { ops: 1, ..condition(Workload::Command, 1, state) };
+        all.record.conditions.push(condition.clone());
+        for (at, arm) in arms.iter().enumerate() {
+            all.record.cells.push(schema::record::Cell {
+                arm: arm.clone(),
+                condition: index,
+                baseline: at == 0,
+                control: false,
+                ..cell.clone()
+            });
+            let id = all.record.cell_id(all.record.cells.len() - 1).unwrap();
+            all.findings.cells.push(schema::findings::CellFinding {
+                id,
+                arm: arm.clone(),
+                condition: condition.clone(),
+                control: false,
+                ns_per_op: Some(estimate(times[at], 0.02)),
+                ..template.clone()
+            });
+            all.findings.commands.push(CommandFinding {
+                id,
+                arm: arm.name.clone(),
+                condition: condition.clone(),
+                says: String::new(),
+                memory: None,
+                time: Reading::Value(CommandTime {
+                    threads_at_once: 1,
+                    threads_seen: true,
+                    user_share: 0.36,
+                    system_share: 0.61,
+                    waited_share: Reading::Value(0.03),
+                    device_busy_share: Reading::unavailable("not looked at"),
+                    reading_at_most: if state == State::Cold { 1.0 } else { [0.52, 0.68][at] },
+                    faster_at_most: (state == State::Cached).then(|| [2.08, 3.12][at]),
+                    own_work_of: arms[0].name.clone(),
+                }),
+                confounders: vec![],
+                amplification: Reading::unavailable("not looked at"),
+                cgroup_limit_bytes: Reading::unavailable("not looked at"),
+                cgroup_memory_bytes: Reading::unavailable("not looked at"),
+                cgroup_peak_bytes: Reading::unavailable("not looked at"),
+                cgroup_file_bytes: Reading::unavailable("not looked at"),
+                cgroup_anonymous_bytes: Reading::unavailable("not looked at"),
+            });
+        }
+        let (first, second) = (all.record.cells.len() - 2, all.record.cells.len() - 1);
+        let cold = state == State::Cold;
+        let faults = |faults: f64| Count::MinorFaults { faults, bytes_each: None };
+        let explanation = counted(["A", "B"], [1227.0, 464.0].map(faults));
+        all.findings.comparisons.push(schema::findings::Comparison {
+            id: all.record.cell_id(second).unwrap(),
+            baseline_cell: first,
+            condition: condition.clone(),
+            baseline: arms[0].name.clone(),
+            arm: arms[1].name.clone(),
+            speedup: Some(if cold { estimate(0.94, 0.06) } else { estimate(0.64, 0.02) }),
+            verdict: if cold { Verdict::Undecided } else { Verdict::Slower },
+            ..comparison.clone()
+        });
+        all.findings.map.push(MapLine {
+            id: all.record.condition_id(index),
+            condition: condition.clone(),
+            winner: (!cold).then(|| arms[0].name.clone()),
+            winner_cell: (!cold).then_some(first),
+            margin: None,
+            verdict: if cold { Verdict::Undecided } else { Verdict::Faster },
+            says: if cold { "undecided" } else { "A is 1.6x faster than B" }.into(),
+            explanation: (!cold).then_some(explanation),
+            ..line.clone()
+        });
+    }
+    let mut maps = Access { opens: 1, ..Access::default() };
+    maps.count_mapping(&MappingCount { shared: true, count: 1, bytes: 1 << 30, ..MappingCount::default() });
+    let mut reads = Access { opens: 1, ..Access::default() };
+    (0..16_384).for_each(|_| reads.count_call("read", 65_536, 65_536, true));
+    for (at, (arm, named)) in arms.iter().zip([maps, reads]).enumerate() {
+        all.record.observations.push(Observed { arm: arm.name.clone(), seen: Reading::Value(observed(named.clone())) });
+        all.findings.mechanisms.push(MechanismFinding {
+            arm: arm.name.clone(),
+            cells: vec![],
+            says: String::new(),
+            access: Some(named),
+            versus: (at == 1).then(|| MechanismComparison {
+                baseline: arms[0].name.clone(),
+                likeness: Likeness::Different,
+                says: String::new(),
+                differences: vec![AccessDifference::Kind],
+                unknown: None,
+            }),
+        });
+    }
+    all
+}
+
+fn observed(named: Access) -> Observation {
+    Observation {
+        by: Means::Ptrace,
+        processes: 1,
+        threads: 1,
+        readers_at_once: Some(1),
+        named_opened: 1,
+        named,
+        files: Vec::new(),
+        files_left_out: 0,
+        rings: 0,
+        incomplete: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
+
+fn with_threads(mut run: Run) -> Run {
+    for at in [1, 3] {
+        run.findings.commands[at].confounders = vec![
+            Confounder {
+                versus: run.findings.commands[0].arm.clone(),
+                versus_cell: at - 1,
+                what: ConfounderKind::ThreadsAtWork,
+                own: 1.91,
+                other: 1.0,
+            },
+            Confounder {
+                versus: run.findings.commands[0].arm.clone(),
+                versus_cell: at - 1,
+                what: ConfounderKind::UserTime,
+                own: if at == 1 { 40e6 } else { 41e6 },
+                other: 12e6,
+            },
+        ];
+    }
+    run
+}
+
+fn first(run: &Run, width: usize) -> String {
+    report::terminal(&run.record, &run.findings, Style { width, colour: false, details: false }, Some(SAVED))
+}
+
+#[test]
+fn the_first_screen_of_commands_reads_well_at_every_usual_width() {
+    let run = with_threads(commands(LINES, [None, None]));
+    expect_file!["../snapshots/commands-40.txt"].assert_eq(&first(&run, 40));
+    expect_file!["../snapshots/commands-80.txt"].assert_eq(&first(&run, 80));
+    expect_file!["../snapshots/commands-120.txt"].assert_eq(&first(&run, 120));
+    expect_file!["../snapshots/commands.md"].assert_eq(&report::markdown(&run.record, &run.findings));
+    check_widths(&run);
+}
+
+#[test]
+fn a_command_line_stands_once_and_elsewhere_its_letter_or_its_name() {
+    for (names, called) in [([None, None], ["A", "B"]), ([Some("by map"), Some("by call")], ["by map", "by call"])] {
+        let run = commands(LINES, names);
+        let html = report::html(&run.record, &run.findings);
+        let page = html.split("id=\"again\"").next().unwrap();
+        for text in [squeezed(&terminal(&run, 100)), report::markdown(&run.record, &run.findings), page.to_string()] {
+            for (line, called) in LINES.iter().zip(called) {
+                assert_eq!(text.matches(line).count(), 1, "{text}");
+                assert!(text.matches(called).count() > 3, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_verdict_comes_first_then_what_else_differs_then_how_they_read_then_the_share() {
+    let run = with_threads(commands(LINES, [None, None]));
+    let html = report::html(&run.record, &run.findings);
+    for text in [first(&run, 100), report::markdown(&run.record, &run.findings), html] {
+        let text = squeezed(&text);
+        let places = ["rg --no-mmap", "is 1.56x [1.53, 1.59] faster than", "1.91", "maps 1 GiB, shared", "68 %"];
+        let places: Vec<usize> =
+            places.iter().map(|it| text.find(it).unwrap_or_else(|| panic!("{it}: {text}"))).collect();
+        assert!(places.is_sorted(), "{places:?} {text}");
+    }
+}
+
+#[test]
+fn of_a_command_line_nothing_is_left_out() {
+    let long = format!("grep -F '{}'  big.log", "needle ".repeat(570));
+    let run = commands([&long, LINES[1]], [None, None]);
+    for width in [40, 80, 120] {
+        let text = first(&run, width);
+        assert!(text.lines().all(|line| line.width() <= width));
+        assert!(!text.contains('…') && !text.contains("left out"));
+        assert_eq!(text.matches("needle").count(), 571, "{text}");
+        assert!(squeezed(&text).contains("A is 1.56x"));
+    }
+    let shown = |text: &str| text.contains(&long) || text.contains(&long.replace('\'', "&#39;"));
+    assert!(shown(&report::markdown(&run.record, &run.findings)));
+    assert!(shown(&report::html(&run.record, &run.findings)));
+}
+
+#[test]
+fn blanks_of_a_command_line_stay_as_many_as_they_are() {
+    let run = commands(["grep  'a   b' f", LINES[1]], [None, None]);
+    assert!(first(&run, 80).contains("grep  'a   b' f"));
+}
+
+#[test]
+fn names_and_command_lines_cannot_move_a_cursor_or_become_markup() {
+    let evil = "x\u{1b}[2J\u{202e}`` <script> | **b**";
+    let run = with_threads(commands([evil, LINES[1]], [Some(evil), Some("\n# h")]));
+    let markdown = report::markdown(&run.record, &run.findings);
+    for text in [first(&run, 80), first(&run, 40), markdown.clone()] {
+        assert!(text.contains("\\u{1b}[2J"), "{text}");
+        assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text:?}");
+    }
+    assert!(markdown.contains("```x\\u{1b}[2J\\u{202e}`` <script> | **b**```"), "{markdown}");
+    assert!(!report::html(&run.record, &run.findings).contains("<script"));
+    check_widths(&run);
+}
+
+#[test]
+fn a_command_that_was_not_measured_has_its_reason_and_the_other_one_is_no_news() {
+    let mut run = commands(LINES, [None, None]);
+    for (at, cell) in run.record.cells.iter_mut().enumerate() {
+        cell.skipped = Some(match at % 2 {
+            0 => Skip::NothingToCompare,
+            _ => Skip::Failed("exited with status 3: too bad".into()),
+        });
+    }
+    (run.findings.comparisons, run.findings.commands) = (vec![], vec![]);
+    run.findings.map.iter_mut().for_each(|it| (it.verdict, it.winner) = (Verdict::Undecided, None));
+    let text = squeezed(&first(&run, 80));
+    assert!(text.contains("Not measured B: exited with status 3: too bad"), "{text}");
+    assert!(!text.contains("Not measured A:"), "{text}");
+    assert!(text.find(LINES[1]) < text.find("Not measured"));
+}
+
+#[test]
+fn a_switch_that_does_nothing_is_said_to_do_nothing() {
+    let mut run = commands(LINES, [None, None]);
+    let access = run.findings.mechanisms[0].access.clone();
+    run.findings.mechanisms[1].access = access;
+    let versus = run.findings.mechanisms[1].versus.as_mut().unwrap();
+    (versus.likeness, versus.differences) = (Likeness::Identical, vec![]);
+    let text = squeezed(&first(&run, 80));
+    assert!(
+        text.contains("A and B read alike: each maps 1 GiB, shared; a difference in time has another cause"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_json_document_has_the_words_that_it_always_had() {
+    let mut run = commands(LINES, [None, None]);
+    let says = |run: &Run| -> (String, String, String) {
+        let text = report::json(&run.record, &run.findings, None);
+        let findings = serde_json::from_str::<schema::findings::Document>(&text).unwrap().findings;
+        let versus = findings.mechanisms[1].versus.clone().unwrap();
+        (findings.commands[3].says.clone(), findings.mechanisms[1].says.clone(), versus.says)
+    };
+    let (time, reads, versus) = says(&run);
+    assert!(time.contains("reading takes at most 68 % of its time, by the user time of A"), "{time}");
+    assert!(time.contains("makes it at most 3.1x faster"), "{time}");
+    assert!(reads.starts_with("reads 1 GiB: 16,384 × read of 64 KiB, sequential"), "{reads}");
+    assert_eq!(
+        versus,
+        "different in mechanism: A maps 1 GiB, shared; B reads 1 GiB: 16,384 × read of 64 KiB, sequential"
+    );
+    let arm = run.findings.mechanisms[1].arm.clone();
+    let comparison = run.findings.mechanisms[1].versus.as_mut().unwrap();
+    (comparison.likeness, comparison.differences) = (Likeness::Unknown, vec![]);
+    comparison.unknown = Some(UnknownLikeness::Ring { arm });
+    assert!(says(&run).2.contains("B: reads through its ring"), "{}", says(&run).2);
+}
