@@ -1,6 +1,9 @@
 //! The record at its beginning, and what this machine, file or user does not allow.
 
-use std::{collections::BTreeMap, time::SystemTime};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
 
 use schema::{
     Experiment, Record, SCHEMA_VERSION,
