@@ -201,6 +201,8 @@ pub fn emit_across(
         print(&(export.text)(record, findings, across))?;
     }
     if on_stdout.is_empty() {
+        // What is not saved cannot be shown later.
+        let details = details || (saved.is_none() && !args.quiet);
         let saved = saved.map(|path| path.display().to_string());
         print(&report::terminal(record, findings, style(details), saved.as_deref()))?;
     }

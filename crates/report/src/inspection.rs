@@ -38,6 +38,9 @@ pub fn inspection_json(inspection: &Inspection) -> String {
 
 const LABEL: usize = 10;
 
+/// A fault maps so many bytes of small folios (fault_around_bytes, unless it was changed); more only of larger ones.
+const FAULT_AROUND: u64 = 64 << 10;
+
 fn file(page: &mut Page, view: &FileView) {
     page.item(
         0,
@@ -64,8 +67,8 @@ fn file(page: &mut Page, view: &FileView) {
         None => page.item(0, LABEL, "Folios", Paint::Heading, &sizes.join(", ")),
     }
     if let (Reading::Unavailable { .. }, Reading::Value(pages)) = (&view.folio_orders, &view.pages_per_fault) {
-        let folios =
-            if *pages <= 16.0 { "64 KiB or less".into() } else { Bytes(view.page_bytes * *pages as u64).to_string() };
+        let bytes = (view.page_bytes as f64 * *pages) as u64;
+        let folios = if bytes <= FAULT_AROUND { "64 KiB or less".into() } else { Bytes(bytes).to_string() };
         let text = format!("a fault maps {}: folios of {folios}", pages_of(*pages));
         page.item(0, LABEL, "", Paint::Heading, &text);
     }
@@ -274,6 +277,21 @@ mod tests {
                         read it once sequentially before mapping it.
         "#]]
         .assert_eq(&text(&Inspection::File(Box::new(seen()))));
+    }
+
+    #[test]
+    fn what_fault_around_maps_of_small_folios_is_not_taken_for_their_size() {
+        let described = |page_bytes: u64, pages: f64| {
+            let folio_orders = Reading::unavailable("needs root");
+            let view = FileView { page_bytes, pages_per_fault: Reading::Value(pages), folio_orders, ..seen() };
+            let text = text(&Inspection::File(Box::new(view)));
+            text.split_whitespace().collect::<Vec<&str>>().join(" ")
+        };
+        assert!(described(4096, 16.0).contains("folios of 64 KiB or less"));
+        assert!(described(4096, 32.0).contains("folios of 128 KiB"));
+        assert!(described(16 << 10, 4.0).contains("folios of 64 KiB or less"));
+        assert!(described(16 << 10, 16.0).contains("folios of 256 KiB"));
+        assert!(described(64 << 10, 2.0).contains("folios of 128 KiB"));
     }
 
     #[test]

@@ -54,9 +54,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     };
     let measured = measure::measure(&experiment, &subject, &how)?;
     let saved = measured.saved.as_deref();
-    // What was not saved cannot be shown later.
-    let details = args.details || (saved.is_none() && !args.output.quiet);
-    output::emit(&measured.record, &measured.findings, saved, &args.output, details)?;
+    output::emit(&measured.record, &measured.findings, saved, &args.output, args.details)?;
     Ok(outcome(&measured, args))
 }
 

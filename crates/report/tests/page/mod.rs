@@ -46,6 +46,25 @@ fn the_data_of_the_page_is_known() {
 }
 
 #[test]
+fn the_colour_of_a_field_is_that_of_what_its_arm_does() {
+    let field = |arm: &str| {
+        let mut run = run();
+        let arm = crate::support::arm(arm);
+        let line = &mut run.findings.map[0];
+        line.winner = Some(arm.name.clone());
+        run.record.cells[line.winner_cell.unwrap()].arm = arm;
+        let page = page(&run);
+        let matrix = &page[page.find("class=\"matrix\"").unwrap()..];
+        ["mapping", "calls", "others"].into_iter().find(|it| matrix[..matrix.find("</table>").unwrap()]
+            .contains(&format!("<td class=\"{it} by2\"")))
+    };
+    let arms = ["mmap+random", "jvm/mapped", "jvm/segment", "pread", "jvm/stream", "jvm/channel-positional", "direct"];
+    let colours = arms.map(|it| field(it).unwrap());
+    assert_eq!(colours, ["mapping", "mapping", "mapping", "calls", "calls", "calls", "others"]);
+    assert_eq!(field("uring+queue_depth=32"), Some("others"));
+}
+
+#[test]
 fn passes_of_two_numbers_of_blocks_that_were_asked_for_share_no_chart() {
     let mut run = run();
     let text = "title = \"x\"\n[[compare]]\narms = [\"read\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\n\
