@@ -143,13 +143,16 @@ pub const FIELDS: &[Field] = &[
         role: Role::Size,
         of: |it| !it.is_of_commands(),
         same: |a, b| a.range == b.range,
-        words: |it| format!("range of {} at {}", Bytes(it.range.bytes).exact(), Bytes(it.range.offset).exact()),
+        words: |it| match it.range.offset {
+            0 => format!("range of {}", Bytes(it.range.bytes).exact()),
+            offset => format!("range of {} at {}", Bytes(it.range.bytes).exact(), Bytes(offset).exact()),
+        },
         read: |it, text| {
-            let parts = text.strip_prefix("range of ").and_then(|it| it.split_once(" at "));
-            set(
-                &mut it.range,
-                parts.and_then(|(bytes, offset)| Some(Span { bytes: size(bytes)?, offset: size(offset)? })),
-            )
+            let range = |text: &str| {
+                let (bytes, offset) = text.split_once(" at ").unwrap_or((text, "0 B"));
+                Some(Span { bytes: size(bytes)?, offset: size(offset)? })
+            };
+            set(&mut it.range, text.strip_prefix("range of ").and_then(range))
         },
         columns: &[
             ("range_offset", |it| it.range.offset.to_string()),
@@ -398,6 +401,17 @@ mod tests {
         let (filter, rest) = Filter::parse(&words);
         assert!(rest.is_empty(), "{rest:?}");
         filter
+    }
+
+    #[test]
+    fn a_range_is_read_back_with_its_offset_or_as_the_first_part_of_the_file() {
+        let range = |offset: u64| Condition { range: Span { offset, bytes: 64 << 20 }, ..Condition::plain(1 << 30) };
+        assert_eq!(filter("range of 64 MiB"), filter("range of 64 MiB at 0 B"));
+        for (words, offset) in [("range of 64 MiB", 0), ("range of 64 MiB at 2 MiB", 2 << 20)] {
+            let field = FIELDS.iter().find(|it| it.name == "range").unwrap();
+            assert_eq!((field.words)(&range(offset)), words);
+            assert!(filter(words).selects(&range(offset)) && !filter(words).selects(&range(1 << 20)), "{words}");
+        }
     }
 
     #[test]

@@ -143,6 +143,12 @@ impl Record {
         ConditionId { condition_index, comparison_index: self.origins.get(condition_index).copied() }
     }
 
+    /// Whether the passes of a condition read another part of the file in each round.
+    pub fn has_moving_windows(&self, condition_index: usize) -> bool {
+        let is_of = |it: &Sample| self.cells.get(it.cell).is_some_and(|cell| cell.condition == condition_index);
+        self.samples.iter().any(|it| it.window_offset.is_some() && is_of(it))
+    }
+
     /// Of a cell that is there.
     pub fn cell_id(&self, cell: usize) -> Option<CellId> {
         let condition = self.condition_id(self.cells.get(cell)?.condition);

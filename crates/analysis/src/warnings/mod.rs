@@ -105,8 +105,17 @@ fn read_ahead(run: &Run) -> Option<Warning> {
 fn small_window(run: &Run) -> Option<Warning> {
     let file_bytes = run.record.target.bytes;
     let again = run.record.confirmations.iter().filter(|it| !it.pairs.is_empty()).map(|it| it.range.bytes);
-    let bytes = measured(run).map(|it| it.own.range.bytes).chain(again).max()?;
+    let bytes = measured(run).map(touched_bytes).chain(again).max()?;
     ((bytes as f64) < 0.9 * file_bytes as f64).then_some(Warning::SmallWindow { bytes, file_bytes })
+}
+
+/// Of the file, by all passes of a cell, whose windows may lie elsewhere in each round and overlap.
+fn touched_bytes(cell: &Cell) -> u64 {
+    let window = cell.own.range;
+    let mut offsets: Vec<u64> = cell.passes.iter().map(|it| it.window_offset.unwrap_or(window.offset)).collect();
+    offsets.sort_unstable();
+    let ahead = offsets.windows(2).map(|pair| window.bytes.min(pair[1] - pair[0]));
+    ahead.sum::<u64>().saturating_add(window.bytes)
 }
 
 /// What was not calibrated is not explained, and predicted from less.

@@ -75,13 +75,20 @@ pub(super) struct Slot {
     time: Duration,
     is_last: bool,
     calibrated_before_s: f64,
-    /// Conditions whose windows lie elsewhere in each round, and up to where.
-    moving: BTreeMap<usize, u64>,
+    /// Conditions whose windows lie elsewhere in each round.
+    moving: BTreeMap<usize, Moving>,
 }
 
 /// As far as windows may move: a range that an experiment names may lie beyond what the planner found to be of use.
 fn may_touch(ranges: impl Iterator<Item = (Given, Span)>) -> u64 {
     ranges.filter(|(given, _)| *given == Given::Nothing).map(|(_, range)| range.end()).max().unwrap_or(0)
+}
+
+/// Where the window of a condition begins in the first round, and where those of all rounds end.
+#[derive(Clone, Copy)]
+struct Moving {
+    offset: u64,
+    end: u64,
 }
 
 impl Bench<'_> {
@@ -454,7 +461,7 @@ impl Bench<'_> {
 
     /// Scans of a part of the file that the planner chose read a part of their own each, and another one in each round: those
     /// conditions, and how far they come.
-    fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) -> BTreeMap<usize, u64> {
+    fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) -> BTreeMap<usize, Moving> {
         let may_move = |it: &usize| {
             let condition = &self.record.conditions[*it];
             let has_own = self.cells_of(*it).iter().any(|&cell| self.record.cells[cell].own_condition.is_some());
@@ -466,10 +473,8 @@ impl Bench<'_> {
         let movable: Vec<usize> = conditions.iter().copied().filter(may_move).collect();
         let mut windows: Vec<Span> = movable.iter().map(|&it| self.record.conditions[it].range).collect();
         plan::spread(&mut windows, end);
-        for (&index, window) in movable.iter().zip(windows) {
-            self.record.conditions[index].range = window;
-        }
-        movable.into_iter().map(|it| (it, end)).collect()
+        // Conditions that ask the same stay equal: where a pass was, its sample says.
+        movable.into_iter().zip(windows).map(|(it, window)| (it, Moving { offset: window.offset, end })).collect()
     }
 
     /// Sets the blocks of a condition, and of the arms that say no other.
@@ -523,8 +528,8 @@ impl Bench<'_> {
                 let (arm, label) = (entry.arm.short_name(), self.record.conditions[entry.condition].label());
                 let of = self.settings.rounds.map_or_else(String::new, |all| format!(" of {all}"));
                 self.show(format!("{arm}, {label}, round {}{of}", round + 1), hooks);
-                let end = slot.moving.get(&self.record.cells[cell].condition).copied();
-                self.sample(cell, round, end);
+                let moving = slot.moving.get(&self.record.cells[cell].condition).copied();
+                self.sample(cell, round, moving);
             }
             if slot.stage != Stage::Writing {
                 let (budget, fill) = (self.settings.budget, slot.stage.fill());
@@ -627,12 +632,14 @@ impl Bench<'_> {
             .collect()
     }
 
-    /// One pass of a cell, into the record. `end` is how far its window moves, if it does.
-    fn sample(&mut self, cell: usize, round: u32, end: Option<u64>) {
+    /// One pass of a cell, into the record.
+    fn sample(&mut self, cell: usize, round: u32, moving: Option<Moving>) {
         let arm = self.record.cells[cell].arm.clone();
         let mut condition = self.condition_of(cell);
         let of_all_rounds = condition.range;
-        condition.range = end.map_or(of_all_rounds, |end| plan::in_round(of_all_rounds, end, round));
+        if let Some(Moving { offset, end }) = moving {
+            condition.range = plan::in_round(Span { offset, ..of_all_rounds }, end, round);
+        }
         let not_reached = || Reading::unavailable("the pass did not run");
         let mut sample = Sample {
             cell,

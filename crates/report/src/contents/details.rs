@@ -204,7 +204,7 @@ fn section(
     }
     Some(ConditionSection {
         title: labels.label(id.condition_index),
-        about: about(condition),
+        about: about(condition, record.has_moving_windows(id.condition_index)),
         alike,
         says: says(id, findings, &notes),
         table,
@@ -263,7 +263,8 @@ fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> 
     }
 }
 
-fn about(condition: &Condition) -> String {
+/// `moves`: its passes read another part of the file in each round.
+fn about(condition: &Condition, moves: bool) -> String {
     let bytes = |bytes: u64| number::bytes_glued(bytes as f64);
     if condition.is_of_commands() {
         let limit = condition.memory_bytes.map_or(String::new(), |it| format!(", {} of memory for them", bytes(it)));
@@ -272,8 +273,11 @@ fn about(condition: &Condition) -> String {
     let range = if condition.range.bytes == condition.file_bytes {
         format!("a file of {}", bytes(condition.file_bytes))
     } else {
-        let offset = condition.range.offset;
-        let at = if offset == 0 { String::new() } else { format!(" from offset {}", bytes(offset)) };
+        let at = match condition.range.offset {
+            _ if moves => ", another part in each round,".to_string(),
+            0 => String::new(),
+            offset => format!(" from offset {}", bytes(offset)),
+        };
         format!("{}{at} of {}", bytes(condition.range.bytes), bytes(condition.file_bytes))
     };
     // Where no pass was planned, none has a size.
@@ -458,8 +462,8 @@ mod tests {
     #[test]
     fn a_pass_that_was_never_planned_has_no_number_of_blocks() {
         let planned = Condition { ops: 7, ..Condition::plain(1 << 20) };
-        assert!(about(&planned).starts_with("7 ops a pass over"));
-        assert!(!about(&Condition { ops: 0, ..planned.clone() }).contains("ops"));
-        assert!(about(&Condition { memory_bytes: Some(1 << 19), ..planned }).contains("512"));
+        assert!(about(&planned, false).starts_with("7 ops a pass over"));
+        assert!(!about(&Condition { ops: 0, ..planned.clone() }, false).contains("ops"));
+        assert!(about(&Condition { memory_bytes: Some(1 << 19), ..planned }, false).contains("512"));
     }
 }
