@@ -55,8 +55,9 @@ fn the_colour_of_a_field_is_that_of_what_its_arm_does() {
         run.record.cells[line.winner_cell.unwrap()].arm = arm;
         let page = page(&run);
         let matrix = &page[page.find("class=\"matrix\"").unwrap()..];
-        ["mapping", "calls", "others"].into_iter().find(|it| matrix[..matrix.find("</table>").unwrap()]
-            .contains(&format!("<td class=\"{it} by2\"")))
+        ["mapping", "calls", "others"]
+            .into_iter()
+            .find(|it| matrix[..matrix.find("</table>").unwrap()].contains(&format!("<td class=\"{it} by2\"")))
     };
     let arms = ["mmap+random", "jvm/mapped", "jvm/segment", "pread", "jvm/stream", "jvm/channel-positional", "direct"];
     let colours = arms.map(|it| field(it).unwrap());
