@@ -31,9 +31,11 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         for (label, text) in study::about(record) {
             push(&mut out, format_args!("* **{label}** {}\n", escape(&text)));
         }
-        push(&mut out, format_args!("* **Here:** {}\n\n", escape(&summary::title(record))));
+        push(&mut out, format_args!("* **Here:** {}\n", escape(&summary::title(record))));
+        push(&mut out, format_args!("* **Run:** {}\n\n", escape(&summary::passes(record))));
     } else {
-        push(&mut out, format_args!("{}\n\n", escape(&summary::title(record))));
+        push(&mut out, format_args!("{}  \n", escape(&summary::title(record))));
+        push(&mut out, format_args!("{}\n\n", escape(&summary::passes(record))));
     }
     let answer = first::screen(record, findings).filter(|_| !is_study);
     for (called, line) in answer.iter().flat_map(|it| &it.commands) {
