@@ -413,11 +413,12 @@ impl Words<'_> {
         let trial = if most.by_trial { ", by one short pass" } else { "" };
         let place = self.place(most.id).unwrap_or_default();
         let elsewhere = match choice.losses.get(1) {
-            Some(next) => format!("elsewhere at most {}", times(next.times)),
-            None => "elsewhere nothing".into(),
+            _ if is_partial => String::new(),
+            Some(next) => format!(", elsewhere at most {}", times(next.times)),
+            None => ", elsewhere nothing".into(),
         };
         let fastest = self.names.short(&most.fastest);
-        format!("{arms}{known}: at worst {} behind ({fastest}, {place}{trial}), {elsewhere}", times(most.times))
+        format!("{arms}{known}: at worst {} behind ({fastest}, {place}{trial}){elsewhere}", times(most.times))
     }
 
     /// The largest ratio of each kind first.

@@ -41,6 +41,10 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     let text = first_screen(&run);
     assert!(text.contains("take read: at worst 1.5x behind (direct, scan 64 KiB, cold), elsewhere nothing;"), "{text}");
     assert!(text.contains("mmap+random (known for 1 of 3 conditions): no loss there"), "{text}");
+    // Where one loses most of what is known, the rest is not known.
+    run.findings.answer.choices = vec![choice("native/mmap", Some(1.5), 2)];
+    let text = first_screen(&run);
+    assert!(text.contains("mmap (known for 2 of 3 conditions): at worst 1.5x behind") && !text.contains("elsewhere"));
     run.findings.answer.choices = vec![choice("native/mmap+random", None, 3)];
     assert!(first_screen(&run).contains("take mmap+random: no other arm is faster"));
 }
@@ -224,7 +228,7 @@ fn all_forms_of_a_report_say_what_the_first_screen_says() {
     // Columns are two spaces apart.
     let parts = screen.lines().flat_map(|it| it.split("  ")).map(squeezed).filter(|it| !it.is_empty());
     for part in parts {
-        let part = part.trim_start_matches("• ").replace('*', "");
+        let part = part.trim_start_matches("- ").replace('*', "");
         for form in [&markdown, &html] {
             assert!(form.contains(&part), "{part:?}\n{screen}\n{form}");
         }
