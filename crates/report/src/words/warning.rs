@@ -38,7 +38,7 @@ pub fn warning(warning: &Warning) -> String {
             size(*usual_bytes as f64)
         ),
         Warning::SmallWindow { bytes, file_bytes } => format!(
-            "no pass touched more than {} of the file's {}: this part may fit into a cache or a memory limit where the \
+            "no arm touched more than {} of the file's {} under one condition: this part may fit into a cache or a memory limit where the \
              whole file does not",
             size(*bytes as f64),
             size(*file_bytes as f64)
@@ -118,7 +118,7 @@ pub fn warning(warning: &Warning) -> String {
             format!("{}; so do those of {}", fork_groups(first), count(*more as u64, "other cell", "other cells"))
         }
         Warning::WithinCpuCache { conditions, range_bytes, cache_bytes } => format!(
-            "{} at most {} of the file, which fits into the CPU's last-level cache of {}: reads may have hit this \
+            "{} at most {} of the file in a pass, which fits into the CPU's last-level cache of {}: reads may have hit this \
              cache instead of memory. This holds for all arms; use a larger range to measure memory",
             count(*conditions as u64, "condition reads", "conditions read"),
             size(*range_bytes as f64),
