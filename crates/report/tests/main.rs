@@ -105,17 +105,23 @@ fn the_answer_comes_first_and_can_be_had_alone() {
 #[test]
 fn no_answer_takes_the_place_of_another_in_the_matrix() {
     let mut run = run();
-    // Two starts of one name, with the same workload and block.
-    let line = run.findings.map[0].clone();
-    let condition = run.record.conditions[0].clone();
-    let other = run.findings.map.iter().position(|it| it.id.condition_index == 1).unwrap();
-    run.record.conditions[1] = condition.clone();
-    let id = run.findings.map[other].id;
-    run.findings.map[other] = schema::findings::MapLine { id, condition, verdict: Verdict::Undecided, ..line };
+    // Equal conditions of two comparisons. The name of one is what is left out of the name of a start: the usual fill.
+    let compare =
+        "[[compare]]\narms = [\"read\", \"mmap\"]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"cached\"\n";
+    let text = format!("title = \"x\"\n{compare}name = \"fill sequential\"\n{compare}");
+    run.record.experiment.comparisons = schema::Experiment::parse("x", &text).unwrap().comparisons;
+    run.record.origins = vec![1; run.record.conditions.len()];
+    run.record.origins[0] = 0;
+    let condition = schema::Condition { state: State::Cached, ..run.record.conditions[0].clone() };
+    for index in [0, 1] {
+        run.record.conditions[index] = condition.clone();
+        let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == index).unwrap();
+        line.condition = condition.clone();
+    }
     let text = overview(&run);
-    let cold: Vec<&str> = text.lines().filter(|it| it.starts_with("cold")).collect();
-    assert_eq!(cold.iter().filter(|it| it.contains("direct 1.5x")).count(), 1, "{text}");
-    assert_eq!(cold.iter().filter(|it| it.contains('?')).count(), 1, "{text}");
+    let of_start = || text.lines().filter(|it| it.starts_with("cached"));
+    assert_eq!(of_start().filter(|it| it.contains("direct 1.5x")).count(), 1, "{text}");
+    assert_eq!(of_start().filter(|it| it.contains('?')).count(), 1, "{text}");
 }
 
 #[test]
