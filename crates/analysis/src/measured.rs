@@ -4,9 +4,9 @@
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use schema::{
-    Arm, CellId, Condition, Labels, Names, Reading, Record, State,
+    Arm, CellId, Condition, Durability, Labels, Names, Reading, Record, State,
     experiment::Compare,
-    findings::StateNoise,
+    findings::{NoiseFloor, StateNoise},
     protocol::Tally,
     record::{self, Outcome},
     runtime::JVM,
@@ -28,6 +28,7 @@ pub(crate) struct Run<'a> {
     pub(crate) labels: Labels,
     /// Worked out once, by `compare::noise`.
     pub(crate) floors: OnceCell<Vec<StateNoise>>,
+    pub(crate) floors_by_kind: OnceCell<Vec<((State, Durability, bool), NoiseFloor)>>,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.
@@ -76,6 +77,7 @@ impl<'a> Run<'a> {
             names: Names::of(record),
             labels: Labels::of(record),
             floors: OnceCell::new(),
+            floors_by_kind: OnceCell::new(),
         }
     }
 

@@ -73,6 +73,45 @@ fn a_disk_without_room_for_a_study_is_refused_with_both_numbers_and_nothing_is_w
     assert!(!sandbox.data().exists());
 }
 
+#[test]
+fn doctor_says_before_a_run_which_claims_can_be_decided_and_what_the_others_need() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.folder("folder");
+    let output = sandbox.run(&["doctor", &folder, "--for=cse221-2003"]).expect(0);
+    for words in ["cse221-2003", "claims can be decided here", "can be decided", "d-synced"] {
+        assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
+    }
+    // Any kernel lacks something of all of them together, or nothing; each claim is listed either way.
+    let output = sandbox.run(&["doctor", &folder, "--for=all"]).expect(0);
+    for (name, text) in schema::builtin::STUDIES {
+        assert!(output.stdout.contains(name), "{}", output.stdout);
+        let claims = schema::Experiment::parse(name, text).unwrap().claims;
+        assert!(claims.iter().all(|it| output.stdout.contains(&it.id)), "{}", output.stdout);
+    }
+    sandbox.run(&["doctor", &folder, "--for=dilon-2001"]).refused(2, &["did you mean \"dillon-2001\"?"]);
+    let file = sandbox.file("file", 4096);
+    sandbox.run(&["doctor", &file, "--for=dillon-2001"]).refused(2, &["is no folder"]);
+    sandbox.run(&["doctor", "/proc", "--for=dillon-2001"]).sane();
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert_eq!(sandbox.noted(), 0);
+}
+
+#[test]
+fn a_study_has_the_budget_that_its_claims_need_and_a_minute_where_it_is_to_be_quick() {
+    let sandbox = Sandbox::new();
+    for (name, text) in schema::builtin::STUDIES {
+        let own = schema::Experiment::parse(name, text).unwrap().study.unwrap().budget_s.unwrap();
+        assert!((60..=240).contains(&own), "{name}: {own} s");
+        let expected = |more: &[&str]| -> Value {
+            let output = sandbox.run(&[&["reproduce", name, "--dry-run", "--json"], more].concat()).expect(0);
+            serde_json::from_str::<Value>(&output.stdout).unwrap()["expected_s"].clone()
+        };
+        assert_eq!(expected(&[]), f64::from(own));
+        assert_eq!(expected(&["--quick"]), 60.0);
+    }
+    sandbox.run(&["reproduce", "dillon-2001", "--quick", "--full"]).refused(2, &["--full"]);
+}
+
 /// Claims that any machine can answer, and one that none can.
 const MINE: &str = r#"
 title = "My claims"

@@ -1,7 +1,7 @@
 //! The noise floor: how far apart two measurements of one thing lie, from the A/A controls.
 
 use schema::{
-    State,
+    Condition, Durability, State,
     findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
 };
 
@@ -22,8 +22,33 @@ pub(crate) fn of_states<'r>(run: &'r Run) -> &'r [StateNoise] {
                 states.push(condition.state);
             }
         }
-        let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it == state) });
+        let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it.state == state) });
         of_states.filter(|it| it.floor.pairs > 0).collect()
+    })
+}
+
+/// What decides how noisy a condition is: a sync waits for the device, and a throttle leaves nothing for its fast and slow
+/// minutes to change. What is noisy about one of them says nothing about another.
+pub(crate) type NoiseKind = (State, Durability, bool);
+
+fn kind(condition: &Condition) -> NoiseKind {
+    (condition.state, condition.durability, condition.storage.is_some())
+}
+
+/// With fewer controls, chance decides what they differ by.
+const LEAST_CONTROLS: u32 = 3;
+
+/// Of the controls of each kind of conditions that has enough.
+fn of_kinds<'r>(run: &'r Run) -> &'r [(NoiseKind, NoiseFloor)] {
+    run.floors_by_kind.get_or_init(|| {
+        let mut kinds: Vec<NoiseKind> = Vec::new();
+        for condition in &run.record.conditions {
+            if !kinds.contains(&kind(condition)) {
+                kinds.push(kind(condition));
+            }
+        }
+        let floors = kinds.into_iter().map(|of| (of, floor(run, |it| kind(it) == of)));
+        floors.filter(|(_, it)| it.pairs >= LEAST_CONTROLS).collect()
     })
 }
 
@@ -39,10 +64,15 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
         Verdict::Same | Verdict::Undecided | Verdict::NotComparable => true,
     };
     if !is_beyond {
+        let also = match (finding.condition.durability, finding.condition.storage) {
+            (Durability::None, None) => String::new(),
+            (Durability::None, Some(_)) => ", throttled,".to_string(),
+            (synced, _) => format!(", {synced},"),
+        };
         finding.verdict = Verdict::Undecided;
         finding.reason = Some(format!(
-            "the speedup lies between {:.2} and {:.2}, not wholly beyond the noise floor: in state {state} one arm \
-             measured twice differs by up to {}",
+            "the speedup lies between {:.2} and {:.2}, not wholly beyond the noise floor: in state {state}{also} \
+             one arm measured twice differs by up to {}",
             speedup.ci_low,
             speedup.ci_high,
             times(1.0 + width)
@@ -52,12 +82,13 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
 
 /// What an answer must lie beyond, in the state that it is of.
 pub(crate) fn width(run: &Run, finding: &Comparison) -> Option<f64> {
-    let floor = of_states(run).iter().find(|it| it.state == finding.condition.state)?;
-    floor.floor.half_width.filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
+    let of_kind = of_kinds(run).iter().find(|(it, _)| *it == kind(&finding.condition)).map(|(_, floor)| floor);
+    let of_state = || of_states(run).iter().find(|it| it.state == finding.condition.state).map(|it| &it.floor);
+    of_kind.or_else(of_state)?.half_width.filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
 }
 
-fn floor(run: &Run, counts: impl Fn(State) -> bool) -> NoiseFloor {
-    let controls = run.cells.iter().filter(|cell| cell.entry.control && counts(cell.condition.state));
+fn floor(run: &Run, counts: impl Fn(&Condition) -> bool) -> NoiseFloor {
+    let controls = run.cells.iter().filter(|cell| cell.entry.control && counts(cell.condition));
     let speedups: Vec<Estimate> = controls
         .filter_map(|control| {
             let baseline = run.baseline(control.entry.condition)?;
