@@ -11,7 +11,7 @@ use std::{
     fs::File,
     num::NonZero,
     os::{fd::AsFd, unix::fs::FileExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -50,7 +50,7 @@ pub(crate) fn possible(fill: Fill, target: &Target, bytes: u64) -> Result<(), St
             return Err(only("is made on a copy, and commands open the file itself"));
         }
         let folder = folder(target);
-        fixture::fits(folder, bytes).map_err(|error| only(&format!("needs a copy of the file: {error:#}")))?;
+        fixture::fits(&folder, bytes).map_err(|error| only(&format!("needs a copy of the file: {error:#}")))?;
         // It has no name, so nothing is left behind whatever happens.
         drop(unnamed(target, 1)?);
     }
@@ -231,7 +231,7 @@ fn no_huge_pages(error: std::io::Error) -> std::io::Error {
 /// No unnamed file can be made beside the target, no space, an interruption.
 pub(crate) fn copy(target: &Target, bytes: u64, block_bytes: u64, interrupted: &AtomicBool) -> Result<Target, Trouble> {
     let folder = folder(target);
-    fixture::fits(folder, bytes).map_err(|error| Trouble::Unavailable(format!("{error:#}")))?;
+    fixture::fits(&folder, bytes).map_err(|error| Trouble::Unavailable(format!("{error:#}")))?;
     let copy = unnamed(target, bytes).map_err(Trouble::Unavailable)?;
     let cannot = |error: std::io::Error| Trouble::Failed(format!("the copy of the file cannot be written: {error}"));
     let mut buffer = vec![0; REQUEST.max(block_bytes).next_multiple_of(block_bytes) as usize];
@@ -253,7 +253,7 @@ pub(crate) fn copy(target: &Target, bytes: u64, block_bytes: u64, interrupted: &
 
 fn unnamed(target: &Target, bytes: u64) -> Result<Target, String> {
     let folder = folder(target);
-    Target::unnamed(folder, bytes).map_err(|error| {
+    Target::unnamed(&folder, bytes).map_err(|error| {
         format!(
             "a copy of the file cannot be made in {} ({error}): it needs a folder that you may write to, on a file \
              system that supports O_TMPFILE",
@@ -262,8 +262,11 @@ fn unnamed(target: &Target, bytes: u64) -> Result<Target, String> {
     })
 }
 
-fn folder(target: &Target) -> &Path {
-    Path::new(&target.path).parent().unwrap_or(Path::new("/"))
+/// Where copies are made: beside the file. One without a name is reached by a link to where it was made.
+fn folder(target: &Target) -> PathBuf {
+    let path = PathBuf::from(&target.path);
+    let path = if path.starts_with("/proc") { std::fs::read_link(&path).unwrap_or(path) } else { path };
+    path.parent().unwrap_or(Path::new("/")).to_path_buf()
 }
 
 /// Places at which pages are counted that a fault maps.
@@ -368,6 +371,15 @@ mod tests {
             return None;
         }
         Some((file, target))
+    }
+
+    #[test]
+    fn a_copy_of_a_file_without_a_name_is_made_where_that_file_is() {
+        let folder = tempfile::tempdir().unwrap();
+        match Target::unnamed(folder.path(), 4096) {
+            Ok(target) => assert_eq!(super::folder(&target), folder.path().canonicalize().unwrap()),
+            Err(error) => println!("skipped: no file without a name can be made here: {error}"),
+        }
     }
 
     fn resident(target: &Target) -> (u64, u64) {
