@@ -12,7 +12,7 @@ use schema::{
     unit_cost::BreakEven,
 };
 
-use super::{fills, map, study, summary};
+use super::{crossovers, fills, map, study};
 use crate::{
     layout::{
         number::{self, GLUE},
@@ -24,6 +24,9 @@ use crate::{
     },
     shell,
 };
+
+/// How large the passes are that measure an answer again.
+pub(super) const AS_MUCH: &str = "each over as much of the file or with as many reads as time allowed";
 
 /// Causes that are worth a line each.
 const CAUSES: usize = 3;
@@ -184,7 +187,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     Some(Answer {
         now: not_now(record),
         in_doubt: words.in_doubt(&findings.answer.choices),
-        crossovers: summary::with_crossover(record, findings, true),
+        crossovers: crossovers::lines(record, findings, true),
         refill: fills::refills(record, findings).next(),
         why: words.why(&findings.answer.causes),
         reads: reads(lines().filter(|it| is_of_reads(it)).map(|it| it.condition.ops)),
@@ -484,7 +487,7 @@ pub(crate) fn trust(findings: &Findings) -> String {
         again => {
             let answers = counted(again, "answer", "answers");
             let verb = if again == 1 { "was" } else { "were" };
-            format!("{noise}; {answers} {verb} measured again, {}, and {held} held", summary::AS_MUCH)
+            format!("{noise}; {answers} {verb} measured again, {}, and {held} held", AS_MUCH)
         }
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod claim;
 pub(crate) mod commands;
 pub(crate) mod costs;
 pub(crate) mod counted;
+mod crossovers;
 pub(crate) mod details;
 pub(crate) mod environment;
 pub(crate) mod fills;

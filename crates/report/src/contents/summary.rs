@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Names, Record, State,
-    findings::{AnswerOf, CommandFinding, Comparison, Crossover, NoiseFloor, Verdict},
+    findings::{AnswerOf, CommandFinding, Comparison, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Ending, Files, Outcome, Reading, RoundsEnd},
 };
 
 use super::{
+    answer::AS_MUCH,
     commands::{mechanism, time},
-    costs,
+    costs, crossovers,
 };
 use crate::{
     layout::{
@@ -20,7 +21,7 @@ use crate::{
         words::{all_of, counted, plural, without_numbers},
     },
     shell,
-    words::{crossover, warning},
+    words::warning,
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -256,9 +257,6 @@ fn noise_floor(findings: &Findings) -> String {
     }
 }
 
-/// How large the passes are that measure an answer again.
-pub(super) const AS_MUCH: &str = "each over as much of the file or with as many reads as time allowed";
-
 /// How many answers were measured again at the size of the job, with the results.
 fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
@@ -314,7 +312,7 @@ fn ceiling(record: &Record) -> String {
 
 /// Where the faster arm changes; how many pairs there are in which none was found.
 fn crossovers(record: &Record, findings: &Findings) -> Vec<String> {
-    let mut lines: Vec<String> = with_crossover(record, findings, true);
+    let mut lines: Vec<String> = crossovers::lines(record, findings, true);
     let without = findings.crossovers.len() - lines.len();
     // Where nothing was measured, nothing was looked for.
     if without > 0 && findings.comparisons.iter().any(|it| it.speedup.is_some()) {
@@ -326,23 +324,7 @@ fn crossovers(record: &Record, findings: &Findings) -> Vec<String> {
 
 /// The pairs without a crossover, for the details.
 pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<String> {
-    with_crossover(record, findings, false)
-}
-
-pub(crate) fn with_crossover(record: &Record, findings: &Findings, is_there: bool) -> Vec<String> {
-    let labels = Labels::of(record);
-    let line = |it: &Crossover| {
-        let first = it.cells.first().map(|id| id.condition.condition_index);
-        // Of a curve over the number of blocks they all have one block size.
-        let block = first.filter(|_| it.axis == "ops").and_then(|index| record.conditions.get(index));
-        if let Some(condition) = block {
-            return format!("{}: {}", schema::fields::core(condition), crossover(it));
-        }
-        let also = first.map(|index| labels.also(index)).filter(|it| !it.is_empty());
-        let also = also.map_or_else(String::new, |also| format!(", {also}"));
-        format!("{} {}{also}: {}", it.workload, it.state, crossover(it))
-    };
-    findings.crossovers.iter().filter(|it| it.changes == is_there).map(line).collect()
+    crossovers::lines(record, findings, false)
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
