@@ -239,6 +239,9 @@ pub struct AbArgs {
     /// Seed for the order of executions
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Also show every answer with its interval and its reason, the table of every condition and the environment
+    #[arg(long, conflicts_with = "quiet")]
+    pub details: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

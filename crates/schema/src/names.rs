@@ -72,6 +72,14 @@ impl Names {
         }
     }
 
+    /// A reason for which an arm was not measured, with its name where a worker gave the command line.
+    pub fn in_reason(&self, arm: &Arm, reason: &str) -> String {
+        match arm.word("line") {
+            "" => reason.to_string(),
+            line => reason.replace(&format!("{line:?}"), self.short(&arm.name)),
+        }
+    }
+
     /// Every command once, in the order of the run.
     pub fn commands(&self) -> &[NamedCommand] {
         &self.commands
@@ -127,6 +135,13 @@ mod tests {
         let names = called(&[("cat f", None), ("cat  f", None), ("wc -l f", None)], &["A", "B", "C"]);
         let lines: Vec<&str> = names.commands().iter().map(|it| it.line.as_str()).collect();
         assert_eq!(lines, ["cat\u{2423}f", "cat\u{2423}\u{2423}f", "wc -l f"]);
+    }
+
+    #[test]
+    fn a_reason_has_the_letter_and_not_the_command_line() {
+        let (arms, names) = names(&[("wc \"a b\"", None), ("cat f", None)]);
+        assert_eq!(names.in_reason(&arms[0], r#""wc \"a b\"" ended with status 3"#), "A ended with status 3");
+        assert_eq!(names.in_reason(&"mmap".parse().unwrap(), "no \"\" here"), "no \"\" here");
     }
 
     #[test]

@@ -48,7 +48,10 @@ pub fn run(args: &AbArgs) -> Result<Exit> {
         ..RunSettings::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;
-    output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, !args.output.quiet)?;
+    let saved = measured.saved.as_deref();
+    // What was not saved cannot be shown later.
+    let details = args.details || (saved.is_none() && !args.output.quiet);
+    output::emit(&measured.record, &measured.findings, saved, &args.output, details)?;
     Ok(match measured.outcome() {
         Exit::Answered | Exit::NothingDecided if measure::lacks_an_arm(&measured.record.cells) => Exit::Unavailable,
         other => other,

@@ -328,8 +328,8 @@ pub(crate) fn without_crossover(record: &Record, findings: &Findings) -> Vec<Str
 }
 
 fn skipped(record: &Record, names: &Names) -> Vec<String> {
-    let reasons: Vec<Option<String>> =
-        record.cells.iter().map(|cell| cell.skipped.as_ref().map(ToString::to_string)).collect();
+    let reason = |cell: &schema::record::Cell| Some(names.in_reason(&cell.arm, &cell.skipped.as_ref()?.to_string()));
+    let reasons: Vec<Option<String>> = record.cells.iter().map(reason).collect();
     let mut groups = ReasonGroups::default();
     for (cell, reason) in record.cells.iter().zip(&reasons) {
         if let Some(reason) = reason {

@@ -120,7 +120,7 @@ impl Commands<'_> {
                 number::speedup_glued(&times),
                 against(&own, &other)
             ),
-            (Verdict::NotComparable, _) => format!("{arm} and {baseline} are not comparable: {reason}"),
+            (Verdict::NotComparable, _) => format!("not comparable: {reason}"),
             _ => format!("undecided: {reason}"),
         }
     }
@@ -128,7 +128,9 @@ impl Commands<'_> {
     /// Each reason once, with the commands, and with the starts where it is not that of all.
     fn not_measured(&self) -> Vec<String> {
         let all = || self.record.cells.iter().enumerate().filter(|(_, it)| !it.control);
-        let skipped = |it: &schema::record::Cell| it.skipped.as_ref().map(ToString::to_string);
+        let skipped = |it: &schema::record::Cell| {
+            it.skipped.as_ref().map(|reason| self.names.in_reason(&it.arm, &reason.to_string()))
+        };
         let is_consequence = |it: &schema::record::Cell| it.skipped == Some(Skip::NothingToCompare);
         let only_consequences = all().all(|(_, it)| it.skipped.is_none() || is_consequence(it));
         let mut reasons: Vec<(String, String, Vec<usize>)> = Vec::new();
@@ -204,11 +206,11 @@ impl Commands<'_> {
         all.iter().filter_map(|it| mechanism::brief_versus(it, all, self.record, &self.names)).collect()
     }
 
-    /// What was counted of an execution from each start.
+    /// What was counted of an execution, from each start where one is the faster.
     fn counts(&self) -> Vec<String> {
         let of_line =
             |line: &MapLine| Some(format!("{}: {}", self.place(line), explanation(line.explanation.as_ref()?)));
-        self.findings.map.iter().filter_map(of_line).collect()
+        self.findings.map.iter().filter(|it| it.verdict == Verdict::Faster).filter_map(of_line).collect()
     }
 
     /// How much of the time of each command reading can be.
@@ -238,16 +240,13 @@ impl Commands<'_> {
             false => format!("{} of {name}", numbers::percent(time.reading_at_most)),
         };
         let shares: Vec<String> = times.iter().map(share).collect();
-        let factor =
-            |(name, time): &(&str, &CommandTime)| Some(format!("{name} {}", numbers::times(time.faster_at_most?)));
-        let factors: Vec<String> = times.iter().filter_map(factor).collect();
-        let most = match factors.is_empty() {
-            true => String::new(),
-            false => {
-                format!("; with this user time, another way of reading is faster by at most {}", factors.join(", "))
-            }
-        };
-        Some(format!("up to {}{most}", shares.join(", ")))
+        let factors: Vec<(&str, String)> =
+            times.iter().filter_map(|(name, time)| Some((*name, numbers::times(time.faster_at_most?)))).collect();
+        let most = factors.split_first().map(|((name, times), others)| {
+            let others: String = others.iter().map(|(name, times)| format!(", {name} {times}")).collect();
+            format!("; another way of reading with this user time makes {name} at most {times} faster{others}")
+        });
+        Some(format!("up to {}{}", shares.join(", "), most.unwrap_or_default()))
     }
 }
 
