@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     contents::commands,
-    words::{caution, crossover, explanation, forecast_remark, fork_groups, safepoints, warning},
+    words::{caution, crossover, explanation, forecast_remark, fork_groups, line, safepoints, warning},
 };
 
 const WRITTEN: &str = "maps have string keys and nothing else can fail";
@@ -42,6 +42,7 @@ fn say_findings(findings: &Findings, value: &mut Value) {
         put(value, "statement", crossover(it));
     }
     for (it, value) in each(&findings.map, value, "map") {
+        put(value, "says", line(&it.says));
         put(value, "because", because(it.explanation.as_ref()));
     }
     for (it, value) in each(&findings.splits, value, "splits") {

@@ -16,13 +16,14 @@ use schema::{
     claims::{LaterRun, Ledger, LedgerEntry},
     explanation::Count,
     findings::{Document, SafepointsSeen, Status, Verdict},
+    line::LineAnswer,
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     record::{Outcome, Reading, RoundsEnd},
     warning::Warning,
 };
 use serde_json::Value;
-use support::{Run, run, study};
+use support::{Run, line_says, run, study};
 use unicode_width::UnicodeWidthStr;
 
 const SAVED: &str = "/home/me/.local/share/faultline/runs/20261120T225104Z-3f9a.json";
@@ -475,7 +476,7 @@ fn a_text_of_ten_megabytes_is_shortened_everywhere() {
     let explanation = |arm: &str| support::counted([arm, "read"], [Count::Flushes(1.0), Count::Flushes(2.0)]);
     run.findings.warnings = vec![Warning::Incomplete { partial: long.clone() }];
     run.findings.map[0].explanation = Some(explanation(&long));
-    run.findings.map[1].says = long.clone();
+    run.findings.map[1].says = line_says(LineAnswer::OnlyArm { arm: long.clone() });
     run.findings.comparisons[0].explanation = Some(explanation(&long));
     run.findings.cells[0].reason = Some(long.clone());
     run.record.cells[5].skipped = Some(long.clone().into());
@@ -920,8 +921,8 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
     for it in &mut run.findings.map {
         it.condition.workload = schema::Workload::Command;
         let counts = [Count::Flushes(1.0), Count::Flushes(2.0)];
-        (it.says, it.explanation) =
-            ("a reason".into(), Some(support::counted([&"a long one ".repeat(9), "read"], counts)));
+        let says = line_says(LineAnswer::Undecided { reason: Some("a reason".into()) });
+        (it.says, it.explanation) = (says, Some(support::counted([&"a long one ".repeat(9), "read"], counts)));
     }
     judge(&mut run, Verdict::Undecided);
     let style = Style { width: 80, colour: false, details: true };

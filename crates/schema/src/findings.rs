@@ -10,6 +10,7 @@ use crate::{
     across::RunComparison,
     caution::Caution,
     explanation::Explanation,
+    line::LineSays,
     reading::Value,
     record::{FolioOrder, Reading},
     unit_cost::Costs,
@@ -569,8 +570,9 @@ pub struct MapLine {
     /// The passes that the answer comes from: those of the comparison that decides it.
     #[serde(default)]
     pub answer_of: AnswerOf,
-    /// `mmap+sequential is 1.8x faster than read`: the line in words.
-    pub says: String,
+    /// That `mmap+sequential` is 1.8 times faster than `read`.
+    #[serde(rename = "says_data")]
+    pub says: LineSays,
     #[serde(rename = "because_data")]
     pub explanation: Option<Explanation>,
 }

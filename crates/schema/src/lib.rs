@@ -24,6 +24,7 @@ pub mod identity;
 pub mod inspection;
 pub mod label;
 pub mod leftover;
+pub mod line;
 pub mod loaded;
 pub mod machine;
 pub mod names;

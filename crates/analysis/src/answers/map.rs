@@ -4,13 +4,14 @@ use schema::{
     Condition,
     explanation::Explanation,
     findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
+    line::{LineAnswer, LineSays, Promising},
+    reason::Reason,
 };
 
 use crate::{
     compare::{Compared, compare, noise},
     measured::{Cell, Run},
-    verdict::{LEAST_PAIRS, MARGIN, direction},
-    words::{list, percent, thousands, times},
+    verdict::{LEAST_PAIRS, MARGIN},
 };
 
 pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
@@ -27,10 +28,9 @@ pub(crate) fn lines(run: &Run, compared: &[Compared]) -> Vec<MapLine> {
 fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>, all: &[&Compared]) -> MapLine {
     let compared = &one_for_each_work(baseline, all)[..];
     let answer = match baseline {
-        None => MapAnswer::open(Verdict::Undecided, "nothing to compare with: the condition has no baseline"),
+        None => MapAnswer::open(Verdict::Undecided, LineAnswer::NoBaseline),
         Some(baseline) if all.is_empty() => {
-            let name = run.name(baseline.arm());
-            MapAnswer::open(Verdict::Undecided, &format!("{name} is the only arm: there is nothing to compare it with"))
+            MapAnswer::open(Verdict::Undecided, LineAnswer::OnlyArm { arm: run.name(baseline.arm()).to_string() })
         }
         Some(baseline) => match fastest(run, compared) {
             Some(winner) => an_arm_wins(run, compared, winner),
@@ -41,10 +41,13 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
     let others = all.iter().map(|it| it.arm);
     let same_work: Vec<Named> =
         others.filter(|it| winner.is_some_and(|winner| is_the_same_work(winner, it))).map(Named::of).collect();
-    let names: Vec<&str> = same_work.iter().map(|it| it.short(run)).collect();
-    let also = match names.len() {
-        0 => String::new(),
-        _ => format!("; also {}: it does the same work here", list(&names)),
+    let [not_comparable, not_measured, too_few] = left_out(run, answer.verdict, compared);
+    let says = LineSays {
+        answer: answer.says,
+        same_work: same_work.iter().map(|it| it.short(run).to_string()).collect(),
+        not_comparable,
+        not_measured,
+        too_few,
     };
     let (ties, tie_cells) = unzip(answer.ties);
     let (not_told_apart, not_told_apart_cells) = unzip(answer.not_told_apart);
@@ -63,7 +66,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         margin: answer.margin,
         verdict: answer.verdict,
         answer_of: answer.answer_of,
-        says: answer.says + &also + &left_out(run, answer.verdict, compared),
+        says,
         explanation: answer.explanation,
     }
 }
@@ -120,20 +123,20 @@ struct MapAnswer {
     not_told_apart: Vec<Named>,
     margin: Option<Estimate>,
     verdict: Verdict,
-    says: String,
+    says: LineAnswer,
     explanation: Option<Explanation>,
     answer_of: AnswerOf,
 }
 
 impl MapAnswer {
-    fn open(verdict: Verdict, says: &str) -> MapAnswer {
+    fn open(verdict: Verdict, says: LineAnswer) -> MapAnswer {
         MapAnswer {
             winner: None,
             ties: Vec::new(),
             not_told_apart: Vec::new(),
             margin: None,
             verdict,
-            says: says.to_string(),
+            says,
             explanation: None,
             answer_of: AnswerOf::Rounds,
         }
@@ -162,9 +165,9 @@ fn counts(one: &Compared, all: &[&Compared]) -> bool {
     one.finding.answer_of.is_confirmed() || !all.iter().any(|it| contradicts(it))
 }
 
-/// Of a sentence whose figures are not of the rounds.
-fn of_job(compared: &Compared) -> &'static str {
-    if compared.finding.answer_of == AnswerOf::Job { " at the size of the job" } else { "" }
+/// Whether its figures are not of the rounds.
+fn of_job(compared: &Compared) -> bool {
+    compared.finding.answer_of == AnswerOf::Job
 }
 
 fn median(compared: &Compared) -> f64 {
@@ -190,7 +193,6 @@ fn is_noise(finding: &Comparison) -> bool {
 }
 
 fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswer {
-    let (name, baseline) = (run.name(winner.arm.arm()), run.name(winner.baseline.arm()));
     // Against the winner itself, round by round: two intervals against the baseline say less.
     let direct = compared.iter().copied().filter(|it| {
         let comparable = matches!(it.finding.verdict, Verdict::Faster | Verdict::Same | Verdict::Undecided);
@@ -207,10 +209,15 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
     };
     let (ties, others): (Vec<_>, Vec<_>) = direct.into_iter().partition(|(_, verdict)| *verdict == Verdict::Same);
     let [ties, not_told_apart] = [ties, others].map(|it| it.into_iter().map(|(it, _)| it).collect::<Vec<&Compared>>());
-    let mut says = format!("{name} is {} faster than {baseline}{}", times(median(winner)), of_job(winner));
-    says.push_str(&deeper_queue(winner, baseline));
-    says.push_str(&tie_words(run, &ties, " with it"));
-    says.push_str(&apart_words(run, &not_told_apart));
+    let says = LineAnswer::ArmWins {
+        arm: run.name(winner.arm.arm()).to_string(),
+        baseline: run.name(winner.baseline.arm()).to_string(),
+        times: median(winner),
+        of_job: of_job(winner),
+        in_flight: in_flight(winner),
+        ties: names(run, &ties),
+        not_told_apart: names(run, &not_told_apart),
+    };
     MapAnswer {
         winner: Some(Named::of(winner.arm)),
         ties: named(&ties),
@@ -224,79 +231,73 @@ fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswe
 }
 
 fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer {
-    let name = run.name(baseline.arm());
+    let name = run.name(baseline.arm()).to_string();
     if compared.is_empty() && !baseline.passes.is_empty() {
-        let says = format!("every arm does the same work as {name} here");
-        return MapAnswer { winner: Some(Named::of(baseline)), ..MapAnswer::open(Verdict::Same, &says) };
+        let says = LineAnswer::OneWork { baseline: name };
+        return MapAnswer { winner: Some(Named::of(baseline)), ..MapAnswer::open(Verdict::Same, says) };
     }
     let with = |verdict: Verdict| -> Vec<&Compared> {
         compared.iter().filter(|it| it.finding.verdict == verdict).copied().collect()
     };
     let (same, undecided, slower) = (with(Verdict::Same), with(Verdict::Undecided), with(Verdict::Slower));
     if same.is_empty() && undecided.is_empty() && slower.is_empty() {
-        let reason = compared.first().and_then(|it| it.finding.reason.as_deref()).unwrap_or("different work");
-        return MapAnswer::open(Verdict::NotComparable, &format!("no arm can be compared with {name}: {reason}"));
+        let reason = compared.first().and_then(|it| it.finding.reason.clone()).map(Reason::Text);
+        return MapAnswer::open(Verdict::NotComparable, LineAnswer::NoneComparable { baseline: name, reason });
     }
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
     let doubted = compared.iter().copied().find(|it| it.finding.answer_of == AnswerOf::Neither);
     if let (None, Some(doubted)) = (confirmed, doubted) {
-        let reason = doubted.finding.reason.clone().unwrap_or_default();
-        return MapAnswer {
-            answer_of: AnswerOf::Neither,
-            ..MapAnswer::open(Verdict::Undecided, &format!("undecided: {reason}"))
-        };
+        let says = LineAnswer::Undecided { reason: doubted.finding.reason.clone().map(Reason::Text) };
+        return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
     let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding);
     let is_ahead = |it: &&&Compared| has_place(it) && !counts(it, compared);
-    let ahead: Vec<&str> = compared.iter().filter(is_ahead).map(|it| run.name(it.arm.arm())).collect();
+    let ahead: Vec<&Compared> = compared.iter().filter(is_ahead).copied().collect();
     if let (Some(confirmed), false) = (confirmed, ahead.is_empty()) {
-        let says = format!(
-            "undecided: {} was {} than {name} at the size of the job, where {} was not measured",
-            run.name(confirmed.arm.arm()),
-            direction(median(confirmed)),
-            list(&ahead)
-        );
-        return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, &says) };
+        let (arm, speedup) = (run.name(confirmed.arm.arm()).to_string(), median(confirmed));
+        let says = LineAnswer::NotAtJob { arm, baseline: name, speedup, not_measured: names(run, &ahead) };
+        return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
     if let Some(promising) = best(&open) {
-        if let Some(reason) = promising.finding.reason.as_ref().filter(|_| promising.finding.pairs < LEAST_PAIRS) {
-            return MapAnswer::open(Verdict::Undecided, &format!("undecided: {reason}"));
+        let reason = promising.finding.reason.clone().map(Reason::Text);
+        if reason.is_some() && promising.finding.pairs < LEAST_PAIRS {
+            return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
         }
-        let arms: Vec<&str> = open.iter().map(|it| run.name(it.arm.arm())).collect();
-        let range = promising.finding.speedup.map_or_else(String::new, |speedup| {
-            let subject = run.name(promising.arm.arm());
-            let (low, high) = (direction(speedup.ci_low), direction(speedup.ci_high));
-            let reason = promising.finding.reason.as_ref().filter(|_| is_noise(&promising.finding));
-            reason.map_or_else(|| format!(": {subject} is between {low} and {high}"), |it| format!(": {it}"))
-        });
-        let mut says = format!("undecided between {name} and {}{range}", list(&arms));
-        if let Some(known) = best(&same) {
-            says.push_str(&format!("; {} ties with {name}", run.name(known.arm.arm())));
-        }
+        let says = LineAnswer::Between {
+            baseline: name,
+            arms: names(run, &open),
+            promising: promising.finding.speedup.map(|Estimate { ci_low, ci_high, .. }| {
+                let arm = run.name(promising.arm.arm()).to_string();
+                Promising { arm, ci_low, ci_high }
+            }),
+            reason: reason.filter(|_| is_noise(&promising.finding)),
+            ties: best(&same).map(|it| run.name(it.arm.arm()).to_string()),
+        };
         return MapAnswer {
             ties: named(&same),
             not_told_apart: named(&undecided),
             explanation: promising.finding.explanation.clone(),
-            ..MapAnswer::open(Verdict::Undecided, &says)
+            ..MapAnswer::open(Verdict::Undecided, says)
         };
     }
     let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(|| closest(&slower)) else {
-        let reason = compared.iter().find_map(|it| it.finding.reason.as_deref()).unwrap_or("no valid pass");
-        return MapAnswer::open(Verdict::Undecided, &format!("undecided: {reason}"));
+        let reason = compared.iter().find_map(|it| it.finding.reason.clone()).map(Reason::Text);
+        return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
     };
     let (verdict, says) = if same.is_empty() && undecided.is_empty() {
-        let factor = times(1.0 / median(next));
-        let (next, of_job) = (run.name(next.arm.arm()), of_job(next));
-        let says = match compared.len() {
-            1 => format!("{name} is {factor} faster than {next}{of_job}"),
-            _ => format!("no arm is faster than {name}; {name} is {factor} faster than {next}, the next arm{of_job}"),
+        let says = LineAnswer::BaselineWins {
+            baseline: name,
+            next: run.name(next.arm.arm()).to_string(),
+            times: 1.0 / median(next),
+            of_job: of_job(next),
+            several: compared.len() > 1,
         };
         (Verdict::Faster, says)
     } else {
-        let says = format!("no arm is faster than {name} by {} or more", percent(MARGIN));
-        (Verdict::Same, says + &tie_words(run, &same, "") + &apart_words(run, &undecided))
+        let (ties, not_told_apart) = (names(run, &same), names(run, &undecided));
+        (Verdict::Same, LineAnswer::NoneFaster { baseline: name, margin: MARGIN, ties, not_told_apart })
     };
     MapAnswer {
         winner: Some(Named::of(baseline)),
@@ -310,34 +311,29 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     }
 }
 
-/// Arms that the line would otherwise omit: they did different work, or have no valid pass.
-fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> String {
-    let named = |of: &dyn Fn(&Compared) -> bool, what: &str| {
-        let names: Vec<&str> = compared.iter().filter(|it| of(it)).map(|it| run.name(it.arm.arm())).collect();
-        match names.len() {
-            0 => String::new(),
-            1 => format!("; {} is {what}", names[0]),
-            _ => format!("; {} are {what}", list(&names)),
-        }
+/// Arms that the line would otherwise omit: they did different work, have no valid pass, or too few of them.
+fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> [Vec<String>; 3] {
+    let named = |of: &dyn Fn(&Compared) -> bool| {
+        compared.iter().filter(|it| of(it)).map(|it| run.name(it.arm.arm()).to_string()).collect()
     };
     let unequal = match verdict {
-        Verdict::NotComparable => String::new(),
-        _ => named(&|it| it.finding.verdict == Verdict::NotComparable, "not comparable"),
+        Verdict::NotComparable => Vec::new(),
+        _ => named(&|it| it.finding.verdict == Verdict::NotComparable),
     };
     let unmeasured = match verdict {
         // Why nothing is decided has been said.
-        Verdict::NotComparable | Verdict::Undecided => String::new(),
-        _ => named(&|it| it.arm.passes.is_empty(), "not measured"),
+        Verdict::NotComparable | Verdict::Undecided => Vec::new(),
+        _ => named(&|it| it.arm.passes.is_empty()),
     };
     // An arm alone has been spoken of, and so have those that are not comparable.
     let no_place = |it: &Compared| {
         !it.arm.passes.is_empty() && it.finding.speedup.is_none() && it.finding.verdict == Verdict::Undecided
     };
     let without_place = match compared.len() {
-        0 | 1 => String::new(),
-        _ => named(&no_place, "measured too few times to be compared"),
+        0 | 1 => Vec::new(),
+        _ => named(&no_place),
     };
-    unequal + &unmeasured + &without_place
+    [unequal, unmeasured, without_place]
 }
 
 /// What was measured at the size of the job, or else what comes closest by the rounds.
@@ -353,32 +349,13 @@ fn named(compared: &[&Compared]) -> Vec<Named> {
     compared.iter().map(|it| Named::of(it.arm)).collect()
 }
 
-fn tie_words(run: &Run, ties: &[&Compared], with: &str) -> String {
-    let names: Vec<&str> = ties.iter().map(|it| run.name(it.arm.arm())).collect();
-    match names.len() {
-        0 => String::new(),
-        1 => format!("; {} ties{with}", names[0]),
-        _ => format!("; {} tie{with}", list(&names)),
-    }
-}
-
-fn apart_words(run: &Run, arms: &[&Compared]) -> String {
-    let names: Vec<&str> = arms.iter().map(|it| run.name(it.arm.arm())).collect();
-    match names.len() {
-        0 => String::new(),
-        1 => format!("; {} is not told apart from it", names[0]),
-        _ => format!("; {} are not told apart from it", list(&names)),
-    }
+/// As in sentences.
+fn names(run: &Run, arms: &[&Compared]) -> Vec<String> {
+    arms.iter().map(|it| run.name(it.arm.arm()).to_string()).collect()
 }
 
 /// A deeper queue is a choice that the other method may not have; the reader must see it beside the factor.
-fn deeper_queue(winner: &Compared, baseline: &str) -> String {
+fn in_flight(winner: &Compared) -> Option<[u32; 2]> {
     let depths = winner.arm.queue_depth().zip(winner.baseline.queue_depth());
-    match depths.filter(|(own, other)| own != other) {
-        Some((own, other)) => {
-            let [own, other] = [own, other].map(|depth| thousands(depth.into()));
-            format!(" (with {own} in flight; {baseline}: {other})")
-        }
-        None => String::new(),
-    }
+    depths.filter(|(own, other)| own != other).map(|(own, other)| [own, other])
 }

@@ -157,7 +157,7 @@ fn what_the_job_says_is_not_divided_by_what_the_rounds_say() {
         loss.map(|it| (it.times * 10.0).round() as i64)
     };
     let findings = lab.analyze();
-    assert_eq!(findings.map[0].answer_of, schema::findings::AnswerOf::Job, "{}", findings.map[0].says);
+    assert_eq!(findings.map[0].answer_of, schema::findings::AnswerOf::Job, "{:?}", findings.map[0].says);
     let choices = findings.answer.choices;
     assert_eq!(at_first(of_arms(&choices, "native/read")), Some(30));
     for arm in ["native/direct", "native/mmap+random"] {

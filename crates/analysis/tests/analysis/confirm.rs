@@ -106,8 +106,8 @@ fn where_an_answer_turned_arms_that_were_not_measured_at_that_size_neither_win_n
         let third = lab.cell(0, "mmap+sequential");
         lab.measure(third, 10, third_ns, |_, _| {});
         let map = &lab.analyze().map[0];
-        assert_eq!(map.verdict, verdict, "{}", map.says);
-        assert_eq!(map.winner.as_deref().filter(|it| it.contains("mmap")), None, "{}", map.says);
+        assert_eq!(map.verdict, verdict, "{:?}", map.says);
+        assert_eq!(map.winner.as_deref().filter(|it| it.contains("mmap")), None, "{:?}", map.says);
     }
 }
 
@@ -129,7 +129,7 @@ fn where_an_answer_turned_an_arm_that_is_not_told_apart_in_the_rounds_leaves_it_
     assert_eq!(
         (map.verdict, &map.winner, map.answer_of),
         (Verdict::Undecided, &None, AnswerOf::Neither),
-        "{}",
+        "{:?}",
         map.says
     );
 }
@@ -141,7 +141,7 @@ fn beside_an_arm_that_wins_at_the_size_of_the_job_alone_no_other_ties_by_its_rou
     lab.measure(third, 10, 100.0, |_, _| {});
     lab.record.confirmations = job(&[1.2, 1.3, 1.15, 1.25, 1.2]).record.confirmations;
     let map = &lab.analyze().map[0];
-    assert_eq!((map.winner.as_deref(), map.answer_of), (Some("native/mmap"), AnswerOf::Job), "{}", map.says);
+    assert_eq!((map.winner.as_deref(), map.answer_of), (Some("native/mmap"), AnswerOf::Job), "{:?}", map.says);
     assert_eq!((&map.ties[..], &map.not_told_apart[..]), (&[][..], &["native/direct".to_string()][..]));
 }
 

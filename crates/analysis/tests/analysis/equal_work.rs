@@ -49,7 +49,7 @@ fn an_arm_that_sums_a_quarter_of_the_bytes_is_found() {
     not_comparable(&lab, "the read arm consumed 268 MB of 1,074 MB");
     let line = &lab.analyze().map[0];
     assert_eq!(line.verdict, Verdict::NotComparable);
-    assert_eq!(line.says, "no arm can be compared with read: the read arm consumed 268 MB of 1,074 MB");
+    assert_eq!(words::line(&line.says), "no arm can be compared with read: the read arm consumed 268 MB of 1,074 MB");
 }
 
 #[test]
@@ -180,7 +180,10 @@ fn a_deeper_queue_is_said_and_does_not_void_anything() {
     let deep = |_: u32, pass: &mut Pass| pass.tally.queue_depth = 32;
     let lab = Lab::duel_with(random("64 KiB", State::Cached), ("pread", 9000.0), nothing, ("uring", 3000.0), deep);
     comparable_with(&lab, &["uring keeps 32 reads in flight, pread one"]);
-    assert_eq!(lab.analyze().map[0].says, "uring is 3.0x faster than pread (with 32 in flight; pread: 1)");
+    assert_eq!(
+        words::line(&lab.analyze().map[0].says),
+        "uring is 3.0x faster than pread (with 32 in flight; pread: 1)"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use schema::{
     Reading, State,
     condition::Storage,
     findings::{Status, Verdict},
+    line::LineAnswer,
     unit_cost::{Calibration, Loop},
     warning::Warning,
 };
@@ -19,7 +20,7 @@ fn nothing(_: u32, _: &mut Pass) {}
 fn check_map(lab: &Lab, expected: Expect) {
     let line = |line: &schema::findings::MapLine| {
         let explanation = line.explanation.as_ref().map_or("no reason".to_string(), words::explanation);
-        format!("{} ({}): {}\n  {explanation}\n", line.condition.label(), line.verdict.words(), line.says)
+        format!("{} ({}): {}\n  {explanation}\n", line.condition.label(), line.verdict.words(), words::line(&line.says))
     };
     expected.assert_eq(&lab.analyze().map.iter().map(line).collect::<String>());
 }
@@ -269,7 +270,8 @@ fn few_rounds_are_undecided_however_clear_they_look() {
     let reason = "only 3 rounds; at least 5 are needed to decide anything";
     assert_eq!(findings.comparisons[0].reason.as_deref(), Some(reason));
     assert!(findings.comparisons[0].speedup.is_some());
-    assert_eq!(findings.map[0].says, format!("undecided: {reason}"));
+    let undecided = LineAnswer::Undecided { reason: Some(reason.into()) };
+    assert_eq!(findings.map[0].says.answer, undecided);
     assert_eq!(findings.map[0].winner, None);
 }
 
@@ -787,5 +789,5 @@ fn the_map_names_an_arm_that_has_too_few_passes_to_be_compared() {
     (1..10).for_each(|round| lab.invalid(third, round, "5 pages left"));
     let findings = lab.analyze();
     assert_eq!((&findings.map[0].winner, findings.comparisons[1].speedup), (&Some("native/read".to_string()), None));
-    assert!(findings.map[0].says.contains("uring"), "{}", findings.map[0].says);
+    assert_eq!(findings.map[0].says.too_few, ["uring"]);
 }

@@ -77,8 +77,9 @@ proptest! {
         let json = serde_json::to_string(&findings).unwrap();
         let back: Findings = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&back, &findings);
+        let lines: Vec<String> = findings.map.iter().map(|it| report::words::line(&it.says)).collect();
         let warnings: Vec<String> = findings.warnings.iter().map(report::words::warning).collect();
-        let texts = findings.map.iter().map(|line| &line.says).chain(&warnings);
+        let texts = lines.iter().chain(&warnings);
         let texts = texts.chain(findings.claims.iter().map(|it| &it.reason));
         for text in texts.chain(findings.comparisons.iter().filter_map(|it| it.reason.as_ref())) {
             prop_assert!(!text.contains("NaN") && !text.contains("inf"), "{}", text);

@@ -16,7 +16,7 @@ use crate::{
         paint::Paint,
         table::{Cell, Column, Table},
     },
-    words::{caution, explanation},
+    words::{self, caution, explanation},
 };
 
 pub(crate) struct ConditionSection {
@@ -258,8 +258,8 @@ fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> 
     let line = findings.map.iter().find(|line| line.id == id)?;
     let new = |explanation: &String| !notes.iter().any(|note| note.text.contains(explanation.as_str()));
     match line.explanation.as_ref().map(explanation).filter(new) {
-        Some(explanation) => Some(format!("{}: {explanation}", line.says)),
-        None => Some(line.says.clone()),
+        Some(explanation) => Some(format!("{}: {explanation}", words::line(&line.says))),
+        None => Some(words::line(&line.says)),
     }
 }
 

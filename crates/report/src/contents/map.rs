@@ -13,7 +13,7 @@ use crate::{
         paint::{Paint, Piece},
         text::{visible, width, wrap, wrap_at_most},
     },
-    words::explanation,
+    words::{self, explanation},
 };
 
 /// The rows of one state.
@@ -93,7 +93,8 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     let named = matches!(line.verdict, Verdict::Faster | Verdict::Slower | Verdict::Same);
     if !(named && line.winner.is_some()) {
         // "undecided: …", "undecided between …": the word is in its column already.
-        let says = line.says.strip_prefix(fastest.as_str()).unwrap_or(&line.says);
+        let says = words::line(&line.says);
+        let says = says.strip_prefix(fastest.as_str()).unwrap_or(&says);
         why.push(says.trim_start_matches([':', ' ']).to_string());
     }
     let costs = findings.costs.iter().flat_map(|it| &it.break_evens).filter(|it| it.id.condition == line.id);

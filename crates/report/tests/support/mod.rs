@@ -12,6 +12,7 @@ use schema::{
         CellFinding, ClaimFinding, ClaimVerdict, Comparison, Crossover, CurvePoint, Estimate, FigureFinding, MapLine,
         NoiseFloor, PublishedClaim, Status, Verdict,
     },
+    line::{LineAnswer, LineSays},
     protocol::{Phases, Tally},
     record::{Ceiling, Cell, Device, Environment, FilledRange, Outcome, Resident, Sample, Target},
     warning::Warning,
@@ -29,6 +30,22 @@ pub(crate) fn estimate(median: f64, share: f64) -> Estimate {
 
 pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> Condition {
     Condition { workload, block_bytes, state, ops: GIB / block_bytes, ..Condition::plain(GIB) }
+}
+
+pub(crate) fn line_says(answer: LineAnswer) -> LineSays {
+    LineSays { answer, same_work: vec![], not_comparable: vec![], not_measured: vec![], too_few: vec![] }
+}
+
+fn wins(arm: &str, baseline: &str, times: f64) -> LineAnswer {
+    LineAnswer::ArmWins {
+        arm: arm.into(),
+        baseline: baseline.into(),
+        times,
+        of_job: false,
+        in_flight: None,
+        ties: vec![],
+        not_told_apart: vec![],
+    }
 }
 
 /// One count of each of two arms.
@@ -166,7 +183,7 @@ impl Run {
         ties: &[&str],
         margin: Option<Estimate>,
         verdict: Verdict,
-        says: &str,
+        says: LineAnswer,
         explanation: Option<Explanation>,
     ) {
         let cell_of = |name: &str| {
@@ -186,7 +203,7 @@ impl Run {
             same_work_cells: Vec::new(),
             margin,
             verdict,
-            says: says.into(),
+            says: line_says(says),
             explanation,
             answer_of: schema::findings::AnswerOf::Rounds,
         });
@@ -222,7 +239,7 @@ pub(crate) fn run() -> Run {
         &[],
         Some(estimate(1.52, 0.021)),
         Verdict::Faster,
-        "direct is 1.52x faster than read",
+        wins("direct", "read", 1.52),
         Some(no_copy),
     );
 
@@ -240,7 +257,7 @@ pub(crate) fn run() -> Run {
         &["mmap"],
         Some(estimate(1.06, 0.11)),
         Verdict::Undecided,
-        "pread and mmap cannot be told apart after 9 rounds",
+        LineAnswer::Undecided { reason: Some("pread and mmap cannot be told apart after 9 rounds".into()) },
         None,
     );
 
@@ -266,7 +283,13 @@ pub(crate) fn run() -> Run {
         &[],
         None,
         Verdict::Faster,
-        "read is the fastest",
+        LineAnswer::BaselineWins {
+            baseline: "read".into(),
+            next: "mmap+populate-read".into(),
+            times: 1.52,
+            of_job: false,
+            several: true,
+        },
         Some(counted(["read", "mmap"], [calls(262_144.0), faults(Some(65_536.0))])),
     );
 
@@ -281,7 +304,10 @@ pub(crate) fn run() -> Run {
         &[],
         None,
         Verdict::NotComparable,
-        "the arms did not do the same work: the pread arm consumed 268 MB of 1,074 MB",
+        LineAnswer::NoneComparable {
+            baseline: "pread".into(),
+            reason: Some("the pread arm consumed 268 MB of 1,074 MB".into()),
+        },
         None,
     );
 
@@ -295,7 +321,12 @@ pub(crate) fn run() -> Run {
         &["read"],
         Some(estimate(1.012, 0.02)),
         Verdict::Same,
-        "mmap and read are within 5 % of each other",
+        LineAnswer::NoneFaster {
+            baseline: "read".into(),
+            margin: 0.05,
+            ties: vec!["mmap".into()],
+            not_told_apart: vec![],
+        },
         Some(Explanation::Alike { arms: ["read", "mmap"].map(str::to_string), counts: vec![calls(1024.0)] }),
     );
 
@@ -312,7 +343,7 @@ pub(crate) fn run() -> Run {
         &["mmap+random"],
         Some(estimate(27.8, 0.015)),
         Verdict::Faster,
-        "mmap is 27.8x faster than pread",
+        wins("mmap", "pread", 27.8),
         Some(counted(["pread", "mmap"], [calls(16_777_216.0), calls(0.0)])),
     );
     run

@@ -27,6 +27,7 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
+    line::{LineAnswer, LineSays, Promising},
     machine::{KeySource, Machine, Origin},
     observation::{
         Access, AccessDifference, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed,
@@ -359,6 +360,8 @@ makes! {
             arms, names, cells, workload, consume, state, axis, points, changes, at, of_job, between, of_curve,
         }
         CurvePoint { at, verdict, of_job }
+        LineSays { answer, same_work, not_comparable, not_measured, too_few }
+        Promising { arm, ci_low, ci_high }
         ArmCosts { arm, components, accounted_ns, measured_ns }
         Rounds { differing, all }
         NoiseFloor { half_width, pairs, rejected }
@@ -516,6 +519,18 @@ makes! {
             Changed { of, what },
             FromDevice { device_bytes, covered_bytes },
             OnDevice { device_bytes, covered_bytes, flushes },
+        }
+        LineAnswer {
+            NoBaseline,
+            OnlyArm { arm },
+            OneWork { baseline },
+            ArmWins { arm, baseline, times, of_job, in_flight, ties, not_told_apart },
+            BaselineWins { baseline, next, times, of_job, several },
+            NoneFaster { baseline, margin, ties, not_told_apart },
+            NoneComparable { baseline, reason },
+            Undecided { reason },
+            NotAtJob { arm, baseline, speedup, not_measured },
+            Between { baseline, arms, promising, reason, ties },
         }
         Explanation { Counts { arms, counts }, Alike { arms, counts }, Costs { arms, decided } }
         Count {
