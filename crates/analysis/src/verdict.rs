@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use schema::findings::{Estimate, Verdict};
+use schema::{
+    findings::{Estimate, Verdict},
+    reason::Reason,
+};
 
 use crate::words::{percent, times};
 
@@ -33,6 +36,17 @@ impl Open {
             Open::TooFewRounds { .. } => self.to_string(),
             Open::Across { rounds, .. } => {
                 format!("{self}; more than {rounds} rounds would make the interval smaller (--rounds)")
+            }
+        }
+    }
+}
+
+impl Open {
+    pub(crate) fn reason(self) -> Reason {
+        match self {
+            Open::TooFewRounds { rounds } => Reason::TooFewRounds { rounds, least: LEAST_PAIRS },
+            Open::Across { ci_low, ci_high, rounds } => {
+                Reason::AcrossTheMargin { ci_low, ci_high, margin: MARGIN, more_than: Some(rounds) }
             }
         }
     }

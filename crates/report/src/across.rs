@@ -20,14 +20,8 @@ use crate::{
     },
     markdown::escape,
     shell,
+    words::not_comparable,
 };
-
-/// As JSON, with a line feed.
-pub fn across_json(across: &Across) -> String {
-    let mut text = serde_json::to_string_pretty(across).expect("maps have string keys and nothing else can fail");
-    text.push('\n');
-    text
-}
 
 /// For a terminal.
 pub fn across(across: &Across, style: Style) -> String {
@@ -47,7 +41,7 @@ pub fn across(across: &Across, style: Style) -> String {
             page.paragraph(2, Paint::Plain, SAME_PLACE);
         }
         for reason in &versus.not_comparable {
-            page.run_in(2, "Not comparable:", Paint::Bad, reason);
+            page.run_in(2, "Not comparable:", Paint::Bad, &not_comparable(reason));
         }
         page.blank();
         page.table(2, &table(versus));
@@ -79,7 +73,7 @@ pub fn across_markdown(across: &Across) -> String {
             out.push('\n');
         }
         for reason in &versus.not_comparable {
-            let _ = write!(out, "> **Not comparable:** {}\n\n", escape(reason));
+            let _ = write!(out, "> **Not comparable:** {}\n\n", escape(&not_comparable(reason)));
         }
         crate::markdown::a_table(&mut out, &table(versus));
         let _ = write!(out, "\n{}\n\n", escape(&counted(versus)));

@@ -2,14 +2,20 @@
 //! `_data`; its words are put beside it here, under the name without that end.
 
 use schema::{
-    Findings, Record, SCHEMA_VERSION, across::RunComparison, explanation::Explanation, findings::Document,
+    Findings, Record, SCHEMA_VERSION,
+    across::{Across, RunComparison},
+    explanation::Explanation,
+    findings::Document,
     unit_cost::Forecast,
 };
 use serde_json::Value;
 
 use crate::{
     contents::commands,
-    words::{caution, crossover, explanation, forecast_remark, fork_groups, line, safepoints, warning},
+    words::{
+        caution, crossover, explanation, forecast_remark, fork_groups, line, not_comparable, reason, safepoints,
+        warning,
+    },
 };
 
 const WRITTEN: &str = "maps have string keys and nothing else can fail";
@@ -21,8 +27,20 @@ pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>
     let mut value = serde_json::to_value(&findings).expect(WRITTEN);
     say_findings(&findings, &mut value);
     let (schema_version, record) = (SCHEMA_VERSION, record.clone());
-    let document = Document { schema_version, record, findings: value, across: across.cloned() };
+    let across = across.map(|it| {
+        let mut value = serde_json::to_value(it).expect(WRITTEN);
+        say_across(it, &mut value);
+        value
+    });
+    let document = Document { schema_version, record, findings: value, across };
     serde_json::to_string_pretty(&document).expect(WRITTEN) + "\n"
+}
+
+/// Runs beside each other, as one JSON document.
+pub fn across_json(across: &Across) -> String {
+    let mut value = serde_json::to_value(across).expect(WRITTEN);
+    each(&across.versus, &mut value, "versus").for_each(|(it, value)| say_across(it, value));
+    format!("{value:#}\n")
 }
 
 /// What `predict` found, as one JSON document.
@@ -50,6 +68,13 @@ fn say_findings(findings: &Findings, value: &mut Value) {
     }
     if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
         put(value, "says", safepoints(it));
+    }
+}
+
+fn say_across(across: &RunComparison, value: &mut Value) {
+    put(value, "not_comparable", texts(&across.not_comparable, not_comparable));
+    for (it, value) in each(&across.cells, value, "cells") {
+        put(value, "reason", it.reason.as_ref().map(reason));
     }
 }
 

@@ -27,13 +27,13 @@ mod shell;
 mod terminal;
 pub mod words;
 
-pub use across::{across, across_json, across_markdown, gate_breaches, gate_checked, gate_not_judged};
+pub use across::{across, across_markdown, gate_breaches, gate_checked, gate_not_judged};
 pub use contents::{claim::variant, costs::forecast, study::studies};
 pub use csv::csv;
 pub use export::{EXPORTS, Export};
 pub use html::{across_html, html, picture};
 pub use inspection::{inspection, inspection_json};
-pub use json::{forecast_json, json};
+pub use json::{across_json, forecast_json, json};
 pub use layout::{
     number::{bytes, count, duration, seconds, speedup, throughput},
     text::{visible, width},

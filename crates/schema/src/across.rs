@@ -6,6 +6,7 @@ use crate::{
     Arm, CellId, Condition, Span,
     estimate::{AnswerOf, Estimate, Verdict},
     gate::Gate,
+    reason::Reason,
 };
 
 /// The first run against each of the others.
@@ -26,7 +27,8 @@ pub struct RunComparison {
     /// What is not the same about the machine, the target and the tool.
     pub differs: Vec<Differs>,
     /// Why the two are not comparable; empty when they are.
-    pub not_comparable: Vec<String>,
+    #[serde(rename = "not_comparable_data", default)]
+    pub not_comparable: Vec<NotComparable>,
     pub cells: Vec<SharedCell>,
     /// How many times faster the second run was on the whole: the median over the shared cells. Machines drift, and other
     /// machines are other machines; what the arms are to each other (`answers`) does not move with it.
@@ -42,6 +44,41 @@ pub struct RunComparison {
     /// Measured cells that only one of the runs has.
     pub only_first: u32,
     pub only_second: u32,
+}
+
+/// Why two runs are not comparable, as data; `report` makes the words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotComparable {
+    NoSharedCell,
+    /// Both sides are one run.
+    OneRun {
+        run: String,
+    },
+    /// A field of the condition, in words.
+    Subject {
+        field: String,
+        first: String,
+        second: String,
+    },
+    /// One name for two commands.
+    Command {
+        arm: String,
+    },
+    /// Bytes of each block.
+    Consumed {
+        arm: String,
+        bytes_per_block: [f64; 2],
+    },
+    /// Output or exit code of a command.
+    Output {
+        arm: String,
+    },
+    /// Bytes of one file.
+    Bytes {
+        arm: String,
+        checksums: [String; 2],
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +107,8 @@ pub struct SharedCell {
     pub speedup: Option<Estimate>,
     pub verdict: Verdict,
     /// Why undecided, or what else must be known.
-    pub reason: Option<String>,
+    #[serde(rename = "reason_data")]
+    pub reason: Option<Reason>,
     /// Of a pass in the first run and in the second, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<[PassSize; 2]>,

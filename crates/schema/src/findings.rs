@@ -24,13 +24,13 @@ pub use crate::{
 
 /// What `--json` prints; as it is printed, with words beside the data of its findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Document<F = Findings> {
+pub struct Document<F = Findings, A = RunComparison> {
     pub schema_version: u32,
     pub record: Record,
     pub findings: F,
     /// Of `rerun`: the run that was made again, against this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub across: Option<RunComparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub across: Option<A>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,12 @@ use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
     Condition, Findings, Record, Workload,
-    across::{Differs, PassSize, RunComparison, SharedAnswer, SharedCell},
+    across::{Differs, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::Compare,
     fields::{self, Role},
     findings::{CellFinding, Estimate, Status, Verdict},
     protocol::Tally,
+    reason::Reason,
     record::{Files, Outcome, Reading, ReclaimScheme, Sample},
 };
 
@@ -23,7 +24,7 @@ use crate::{
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
     let pairs = pair_up(first, second);
     let mut cells = Vec::new();
-    let mut not_comparable: Vec<String> = Vec::new();
+    let mut not_comparable: Vec<NotComparable> = Vec::new();
     let (mut only_first, mut only_second) = (0, 0);
     for pair in &pairs {
         match (pair.first.filter(|it| is_measured(it)), pair.second.filter(|it| is_measured(it))) {
@@ -41,10 +42,10 @@ pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunC
         }
     }
     if cells.is_empty() {
-        not_comparable.push("the runs have no measured cell in common".into());
+        not_comparable.push(NotComparable::NoSharedCell);
     }
     if first.0 == second.0 {
-        not_comparable.push(format!("both sides are the run {}", first.0.id));
+        not_comparable.push(NotComparable::OneRun { run: first.0.id.clone() });
     }
     RunComparison {
         first: first.0.id.clone(),
@@ -184,12 +185,12 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
     let speedup = ratio_of_medians(first, second);
     let (verdict, mut reason) = match verdict(speedup, a.samples.min(b.samples)) {
         Ok(verdict) => (verdict, None),
-        Err(open) => (Verdict::Undecided, Some(open.with_advice())),
+        Err(open) => (Verdict::Undecided, Some(open.reason())),
     };
     let sizes = fields::differences(Role::Size, own(a), own(b));
     if verdict != Verdict::Undecided && !sizes.is_empty() {
         let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
-        reason = Some(format!("passes of {} against {}", ours.join(", "), theirs.join(", ")));
+        reason = Some(Reason::OtherSizes { first: ours, second: theirs });
     }
     let size = |of: &Condition| PassSize { ops: of.ops, range: of.range };
     let sizes = [own(a), own(b)].map(size);
@@ -209,17 +210,17 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
 }
 
 /// Why what two cells of one question say is about two things.
-fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Vec<String> {
+fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Vec<NotComparable> {
     let ((_, a), (_, b)) = (first, second);
-    let described = |words: String| if words.is_empty() { "none".to_string() } else { words };
-    let differ = fields::differences(Role::Subject, own(a), own(b)).into_iter().map(|(field, ours, theirs)| {
-        format!("{} is not the same: {} in one run, {} in the other", field.name, described(ours), described(theirs))
+    let differ = fields::differences(Role::Subject, own(a), own(b)).into_iter().map(|(field, first, second)| {
+        let field = field.name.to_string();
+        NotComparable::Subject { field, first, second }
     });
-    let mut reasons: Vec<String> = differ.collect();
+    let mut reasons: Vec<NotComparable> = differ.collect();
     let name = &a.arm.name;
     // A command keeps its name while its line, its shell or its preparation changes.
     if a.arm.command() != b.arm.command() {
-        reasons.push(format!("{name} is not the same command in both runs"));
+        reasons.push(NotComparable::Command { arm: name.clone() });
     } else if reasons.is_empty() && fields::agree(Role::Size, own(a), own(b)) {
         reasons.extend(other_work(first, second));
     }
@@ -227,10 +228,10 @@ fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)
 }
 
 /// A cell whose passes did as much as those of the other run, and found the same bytes: what their tallies say otherwise.
-fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<String> {
+fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Option<NotComparable> {
     /// Random blocks at the end of a file are cut off there, in one run more often than in another.
     const ALIKE: f64 = 0.01;
-    let name = &first.1.arm.name;
+    let arm = first.1.arm.name.clone();
     let [first_passes, second_passes] = [first, second].map(|(record, cell)| valid_passes(record, cell));
     let [a, b] = [&first_passes, &second_passes].map(|it| it.iter().map(|(_, tally)| *tally).collect::<Vec<&Tally>>());
     let per_op = |all: &[&Tally]| {
@@ -240,8 +241,7 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     };
     let (ours, theirs) = (per_op(&a), per_op(&b));
     if (ours - theirs).abs() > ALIKE * ours.max(theirs) {
-        let [ours, theirs] = [ours, theirs].map(size);
-        return Some(format!("{name} consumed {ours} of each block in one run and {theirs} in the other"));
+        return Some(NotComparable::Consumed { arm, bytes_per_block: [ours, theirs] });
     }
     let workload = own(first.1).workload;
     // Files of faultline's own hold random bytes, of another seed other ones; random offsets are of a seed too.
@@ -252,11 +252,11 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     let [ours, theirs] = [&first_passes, &second_passes].map(|it| checksums(it));
     let differs = |(window, ours): (&Option<u64>, &Option<&'_ str>)| {
         let (ours, theirs) = ((*ours)?, (*theirs.get(window)?)?);
-        (ours != theirs).then(|| (ours.to_string(), theirs.to_string()))
+        (ours != theirs).then(|| [ours.to_string(), theirs.to_string()])
     };
-    ours.iter().find_map(differs).map(|(ours, theirs)| match workload {
-        Workload::Command => format!("{name} differs in output or exit code between the runs"),
-        _ => format!("{name} read different bytes in the two runs: checksums {ours} and {theirs}"),
+    ours.iter().find_map(differs).map(|checksums| match workload {
+        Workload::Command => NotComparable::Output { arm },
+        _ => NotComparable::Bytes { arm, checksums },
     })
 }
 

@@ -245,7 +245,7 @@ fn a_run_against_itself_is_not_comparable() {
     assert_eq!(itself.not_comparable.len(), 1, "{:?}", itself.not_comparable);
     let other = run("second", 2000.0);
     let versus = analysis::across((&lab.record, &findings), (&other.record, &other.analyze()));
-    assert_eq!(versus.not_comparable, Vec::<String>::new());
+    assert_eq!(versus.not_comparable, []);
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit> {
     let across = Across { schema_version: SCHEMA_VERSION, versus, gates: gates.into_iter().flatten().collect() };
     // A gate has an answer of its own for runs that share no measured cell: what it is about is missing.
     let refused = across.versus.iter().filter(|it| across.gates.is_empty() || !it.cells.is_empty());
-    let refused = refused.flat_map(|it| it.not_comparable.clone());
+    let refused = refused.flat_map(|it| it.not_comparable.iter().map(report::words::not_comparable));
     let together: Vec<&Vec<Analyzed>> = others.iter().filter(|it| is_together(it)).collect();
     let refused: Vec<String> = refused.chain(of_two_subjects(first, &together)).collect();
     if !args.anyway && !refused.is_empty() {
@@ -91,7 +91,11 @@ fn of_two_subjects(first: &[Analyzed], together: &[&Vec<Analyzed>]) -> Vec<Strin
         let again = together.iter().flat_map(|it| it.iter()).any(|(other, _)| other == record);
         again.then(|| format!("both sides have the run {}", record.id))
     };
-    within.flat_map(|it| it.not_comparable).chain(first.iter().filter_map(on_both)).collect()
+    within
+        .flat_map(|it| it.not_comparable)
+        .map(|it| report::words::not_comparable(&it))
+        .chain(first.iter().filter_map(on_both))
+        .collect()
 }
 
 /// The runs of one side: one, or several with commas between them. No run counts twice.

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     across::{SAME_PLACE, answered, changed, counted, heading, sizes, table},
     layout::number,
+    words::not_comparable,
 };
 
 /// The whole comparison as one HTML document.
@@ -38,7 +39,7 @@ fn one(versus: &RunComparison) -> Markup {
                 tbody { @for it in &versus.differs { tr { td { (described(&it.what)) } td { (described(&it.first)) } td { (described(&it.second)) } } } }
             } }
         }
-        @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (described(reason)) } }
+        @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (described(&not_comparable(reason))) } }
         p { (described(&counted(versus))) }
         @if let Some(sizes) = sizes(versus) { p { (described(&sizes)) } }
         p { (described(&answered(versus))) }

@@ -1,5 +1,6 @@
 //! What `analysis` found, in words: one file for each kind of finding that people read as a sentence.
 
+mod across;
 mod caution;
 mod crossover;
 mod explanation;
@@ -10,6 +11,7 @@ mod reason;
 mod safepoints;
 mod warning;
 
+pub use across::not_comparable;
 pub use caution::caution;
 pub use crossover::crossover;
 pub use explanation::explanation;

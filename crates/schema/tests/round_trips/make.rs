@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schema::{
     Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
     Reading, Record, Skip, Span, State, Workload,
-    across::{Across, Differs, PassSize, SharedAnswer, SharedCell},
+    across::{Across, Differs, NotComparable, PassSize, SharedAnswer, SharedCell},
     arm::Setting,
     caution::Caution,
     claims::Later,
@@ -597,6 +597,15 @@ makes! {
         Quantity {
             Reads, Seeks, BytesCopied, RandomPlaces, BytesSummed, BytesSummedInPlace, PagesTouched, OpenAndClose,
             MapAndUnmap, PagesPopulated, PagesUnmapped, Faults, BytesFromDevice, Requests, PagesBroughtIn,
+        }
+        NotComparable {
+            NoSharedCell,
+            OneRun { run },
+            Subject { field, first, second },
+            Command { arm },
+            Consumed { arm, bytes_per_block },
+            Output { arm },
+            Bytes { arm, checksums },
         }
         UnjudgedCause { OtherPasses { now_ops, then_ops, now_bytes, then_bytes }, UnequalWork }
         AnswerOf { Rounds, RoundsAndJob, Job, Neither }
