@@ -36,6 +36,7 @@ mod outputs;
 mod predict;
 mod reloaded;
 mod scene;
+mod sentences;
 mod strangers;
 mod studies;
 mod suggestion;

@@ -1,0 +1,109 @@
+//! `analysis` makes sentences in few places: what it finds is data, and `report` has the words. Read from the text.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// So many words are a sentence.
+const WORDS: usize = 3;
+
+/// Files that still make sentences, and how many at most. These numbers only become smaller.
+const LEFT: &[(&str, usize)] = &[
+    ("answers/figures.rs", 10),
+    ("cells/counted.rs", 8),
+    ("cells/forks.rs", 1),
+    ("cells/metric.rs", 24),
+    ("cells/mod.rs", 8),
+    ("claims/conclusion.rs", 23),
+    ("claims/judge.rs", 2),
+    ("claims/mod.rs", 1),
+    ("claims/outlook.rs", 1),
+    ("claims/question.rs", 9),
+    ("commands/mechanism.rs", 18),
+    ("commands/share.rs", 16),
+    ("compare/confirm.rs", 4),
+    ("compare/equal_work.rs", 21),
+    ("compare/mod.rs", 3),
+    ("compare/noise.rs", 1),
+    ("cost/breakdown.rs", 1),
+    ("cost/fills.rs", 4),
+    ("cost/model.rs", 27),
+    ("cost/predict.rs", 2),
+    ("measured.rs", 2),
+    ("several/gate.rs", 1),
+    ("several/runs.rs", 8),
+    ("verdict.rs", 6),
+];
+
+/// The texts between quotes, each with what stands before it on its line. Raw texts and characters are passed over.
+fn literals(code: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut line = String::new();
+    let mut rest = code.chars().peekable();
+    while let Some(next) = rest.next() {
+        match next {
+            '"' => {
+                let mut text = String::new();
+                while let Some(next) = rest.next().filter(|it| *it != '"') {
+                    if next == '\\' {
+                        rest.next();
+                        continue;
+                    }
+                    text.push(next);
+                }
+                found.push((line.trim().to_string(), text));
+            }
+            '\'' if rest.peek() == Some(&'"') => drop(rest.next()),
+            '\n' => line.clear(),
+            _ => line.push(next),
+        }
+    }
+    found
+}
+
+fn words(text: &str) -> usize {
+    let is_word = |it: &&str| it.chars().filter(|it| it.is_alphabetic()).count() > 1;
+    text.split(|it: char| it.is_whitespace() || "{}:;,()".contains(it)).filter(is_word).count()
+}
+
+/// A reader of this code sees it, and nobody else.
+fn is_for_developers(before: &str) -> bool {
+    ["expect(", "panic!(", "assert!(", "env!(", "reason = ", "serde("].iter().any(|it| before.contains(it))
+}
+
+fn sentences(root: &Path, folder: &Path, found: &mut BTreeMap<String, Vec<String>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sentences(root, &path, found);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let lines = code.lines().filter(|it| !it.trim_start().starts_with("//"));
+        let code = lines.collect::<Vec<&str>>().join("\n");
+        let file = path.strip_prefix(root).unwrap().display().to_string();
+        let made = literals(&code).into_iter();
+        let made = made.filter(|(before, text)| words(text) >= WORDS && !is_for_developers(before));
+        found.entry(file).or_default().extend(made.map(|(_, text)| text));
+    }
+}
+
+#[test]
+fn a_sentence_is_found_and_other_texts_are_not() {
+    let code =
+        "let a = \"not a sentence\";\nlet b = format!(\"{a} of\");\nit.expect(\"this is never none\");\nlet c = '\"';";
+    let found = literals(code);
+    let made = |(before, text): &&(String, String)| words(text) >= WORDS && !is_for_developers(before);
+    assert_eq!(found.iter().filter(made).map(|it| it.1.as_str()).collect::<Vec<_>>(), ["not a sentence"]);
+}
+
+#[test]
+fn analysis_makes_no_further_sentence() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/src");
+    let mut found = BTreeMap::new();
+    sentences(&root, &root, &mut found);
+    assert!(found.len() > 30, "{found:?}");
+    for (file, texts) in found {
+        let most = LEFT.iter().find(|it| it.0 == file).map_or(0, |it| it.1);
+        assert!(texts.len() <= most, "{file} makes {} sentences and may make {most}: {texts:#?}", texts.len());
+    }
+}
