@@ -7,6 +7,7 @@ use schema::{
     command::Spec,
     explanation::Count,
     findings::{CommandFinding, CommandTime, Confounder, ConfounderKind, MapLine, Verdict},
+    line::LineAnswer,
     observation::{
         Access, AccessDifference, Likeness, MappingCount, Means, MechanismComparison, MechanismFinding, Observation,
         Observed, UnknownLikeness,
@@ -16,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     SAVED, check_widths, squeezed,
-    support::{Run, condition, counted, estimate, run},
+    support::{Run, condition, counted, estimate, line_says, run, wins},
     terminal,
 };
 
@@ -114,7 +115,7 @@ fn commands(lines: [&str; 2], names: [Option<&str>; 2]) -> Run {
             winner_cell: (!cold).then_some(first),
             margin: None,
             verdict: if cold { Verdict::Undecided } else { Verdict::Faster },
-            says: if cold { "undecided" } else { "A is 1.6x faster than B" }.into(),
+            says: line_says(if cold { LineAnswer::Undecided { reason: None } } else { wins("A", "B", 1.6) }),
             explanation: (!cold).then_some(explanation),
             ..line.clone()
         });

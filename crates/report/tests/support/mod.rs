@@ -36,7 +36,7 @@ pub(crate) fn line_says(answer: LineAnswer) -> LineSays {
     LineSays { answer, same_work: vec![], not_comparable: vec![], not_measured: vec![], too_few: vec![] }
 }
 
-fn wins(arm: &str, baseline: &str, times: f64) -> LineAnswer {
+pub(crate) fn wins(arm: &str, baseline: &str, times: f64) -> LineAnswer {
     LineAnswer::ArmWins {
         arm: arm.into(),
         baseline: baseline.into(),
