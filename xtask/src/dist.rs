@@ -111,7 +111,7 @@ impl Target {
 fn build(shell: &Shell, target: &Target) -> Result<PathBuf> {
     let triple = target.triple;
     let (lower, upper) = (triple.replace('-', "_"), triple.replace('-', "_").to_uppercase());
-    let mut build = cmd!(shell, "cargo build --locked --package faultline --profile dist --target {triple}")
+    let mut build = cmd!(shell, "cargo build --locked --package faultline --profile stripped --target {triple}")
         .env(format!("CARGO_TARGET_{upper}_RUSTFLAGS"), "-C target-feature=+crt-static");
     if !target.is_native() {
         build = build.env(format!("CC_{lower}"), target.compiler);
@@ -120,7 +120,7 @@ fn build(shell: &Shell, target: &Target) -> Result<PathBuf> {
         }
     }
     build.run()?;
-    Ok(target_folder().join(triple).join("dist/faultline"))
+    Ok(target_folder().join(triple).join("stripped/faultline"))
 }
 
 /// The name of the archive.
@@ -135,6 +135,7 @@ fn pack(shell: &Shell, target: &Target, executable: &Path, tool: &Path, out: &Pa
     for file in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(crate::root().join(file), folder.join(file))?;
     }
+    cmd!(shell, "cp -r docs {folder}").run()?;
     fs::write(folder.join("LICENSES-OF-DEPENDENCIES"), licences(shell, target)?)?;
     for (kind, file) in [("bash", "faultline.bash"), ("zsh", "_faultline"), ("fish", "faultline.fish")] {
         fs::write(completions.join(file), cmd!(shell, "{tool} completions {kind}").output()?.stdout)?;

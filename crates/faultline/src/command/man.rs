@@ -56,7 +56,7 @@ fn write(folder: &Path, force: bool) -> Result<()> {
         .map(|it| (folder.join(Man::new(it.clone()).get_filename()), it))
         .collect();
     // All of them, or none.
-    let documents: Vec<_> = pages.iter().map(|(path, _)| ("--dir", Some(path.as_path()))).collect();
+    let documents: Vec<_> = pages.iter().map(|(path, _)| ("dir", Some(path.as_path()))).collect();
     output::check(&documents, force)?;
     pages.iter().try_for_each(|(path, command)| output::write(path, &page(command)?, force))
 }
