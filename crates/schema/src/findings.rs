@@ -604,7 +604,7 @@ pub struct ClaimOnFolios {
     pub fill: Fill,
     /// Those of the study's time; otherwise those that this machine makes of a file that is read in order.
     pub then: bool,
-    /// Of the folios that most of the file lies in, where that is known.
+    /// Of a folio: half of the file lies in folios of this size or larger ones. Absent where they are not seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folio_bytes: Option<u64>,
     pub verdict: ClaimVerdict,

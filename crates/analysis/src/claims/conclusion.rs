@@ -225,11 +225,24 @@ fn folios(run: &Run, condition: &Condition) -> Option<String> {
 }
 
 /// Pages of the folios that most of the file lay in, if most are of one size.
-pub(super) fn folio_pages(run: &Run, condition: &Condition) -> Option<u64> {
+fn folio_pages(run: &Run, condition: &Condition) -> Option<u64> {
     let orders = fills::made_for(run.record, condition)?.folio_orders.value()?;
     let all: f64 = orders.iter().map(|it| it.pages as f64).sum();
     let most = orders.iter().find(|it| it.pages as f64 > all / 2.0)?;
     1u64.checked_shl(most.order)
+}
+
+/// Pages of the folio in the middle: half of the file lay in folios of this size or larger ones.
+pub(super) fn middle_folio_pages(run: &Run, condition: &Condition) -> Option<u64> {
+    let mut orders = fills::made_for(run.record, condition)?.folio_orders.value()?.clone();
+    orders.sort_unstable_by_key(|it| std::cmp::Reverse(it.order));
+    let half = orders.iter().map(|it| it.pages as f64).sum::<f64>() / 2.0;
+    let mut larger = 0.0;
+    let middle = orders.iter().find(|it| {
+        larger += it.pages as f64;
+        larger >= half
+    })?;
+    1u64.checked_shl(middle.order)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::measured::Run;
 
 pub use outlook::outlook;
 
-use conclusion::folio_pages;
+use conclusion::middle_folio_pages;
 use question::{ClaimOutcome, Question};
 
 const DECIDED: [ClaimVerdict; 3] = [ClaimVerdict::Holds, ClaimVerdict::Reversed, ClaimVerdict::NoDifference];
@@ -126,7 +126,7 @@ fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome]) -> Vec<
     let on = |fill: Fill| {
         let of_fill: Vec<&ClaimOutcome> =
             outcomes.iter().copied().filter(|it| it.condition.fill() == Some(fill)).collect();
-        let pages = of_fill.first().and_then(|it| folio_pages(run, it.condition));
+        let pages = of_fill.first().and_then(|it| middle_folio_pages(run, it.condition));
         let folio_bytes = pages.and_then(|it| it.checked_mul(run.page_bytes()));
         ClaimOnFolios { fill, then: fill == fill_then, folio_bytes, verdict: question.conclude(run, &of_fill).0 }
     };

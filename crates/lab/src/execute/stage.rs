@@ -59,6 +59,8 @@ const SHARE_OF_CALIBRATION: f64 = 0.15;
 const WARM_PASS_S: f64 = 0.012;
 const SLOW_PASS_S: f64 = 0.02;
 const AROUND_PASS_S: f64 = 0.01;
+/// Of a scan in state limited, until it is steady, and the timed one.
+const LIMITED_PASSES: f64 = 4.0;
 /// Trials with a given number of blocks grow by this factor until one takes this part of what is left, or a whole pass
 /// seems to take no more than that one.
 const TRIAL_GROWTH: u64 = 8;
@@ -197,6 +199,10 @@ impl Bench<'_> {
                 };
                 let bytes = ops.saturating_mul(condition.block_bytes).min(condition.range.bytes);
                 (bytes as f64 / per_s).max(SLOW_PASS_S)
+            }
+            // Warm passes come first, and most of each comes from the device.
+            (Stage::Limited, Workload::Scan, Some(per_s)) => {
+                (LIMITED_PASSES * condition.range.bytes as f64 / per_s).max(SLOW_PASS_S)
             }
             (stage, ..) if stage >= Stage::Limited => SLOW_PASS_S,
             // The work is done once more before the clock starts.
