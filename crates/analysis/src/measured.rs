@@ -21,6 +21,9 @@ const TICK_NS: f64 = 4e6;
 /// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
 const JVM_TICK_NS: f64 = 1e7;
 
+/// What decides how noisy a condition is: its state, when it is synced, and whether its storage is throttled.
+pub(crate) type NoiseKind = (State, Durability, bool);
+
 pub(crate) struct Run<'a> {
     pub(crate) record: &'a Record,
     pub(crate) cells: Vec<Cell<'a>>,
@@ -28,7 +31,7 @@ pub(crate) struct Run<'a> {
     pub(crate) labels: Labels,
     /// Worked out once, by `compare::noise`.
     pub(crate) floors: OnceCell<Vec<StateNoise>>,
-    pub(crate) floors_by_kind: OnceCell<Vec<((State, Durability, bool), NoiseFloor)>>,
+    pub(crate) floors_by_kind: OnceCell<Vec<(NoiseKind, NoiseFloor)>>,
 }
 
 /// One arm under one condition, with its passes in the order of their rounds.

@@ -6,7 +6,12 @@ use schema::{
 };
 
 use super::rounds::Rounds;
-use crate::{measured::Run, stats::SortedValues, verdict::LEAST_PAIRS, words::times};
+use crate::{
+    measured::{NoiseKind, Run},
+    stats::SortedValues,
+    verdict::LEAST_PAIRS,
+    words::times,
+};
 
 /// Of all controls.
 pub(crate) fn of_all(run: &Run) -> NoiseFloor {
@@ -27,10 +32,8 @@ pub(crate) fn of_states<'r>(run: &'r Run) -> &'r [StateNoise] {
     })
 }
 
-/// What decides how noisy a condition is: a sync waits for the device, and a throttle leaves nothing for its fast and slow
-/// minutes to change. What is noisy about one of them says nothing about another.
-pub(crate) type NoiseKind = (State, Durability, bool);
-
+/// A sync waits for the device, and a throttle leaves nothing for its fast and slow minutes to change: what is noisy about
+/// one of them says nothing about another.
 fn kind(condition: &Condition) -> NoiseKind {
     (condition.state, condition.durability, condition.storage.is_some())
 }
