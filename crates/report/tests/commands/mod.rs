@@ -277,6 +277,18 @@ fn a_command_that_was_not_measured_has_its_reason_and_the_other_one_is_no_news()
 }
 
 #[test]
+fn a_reason_that_commands_have_in_common_is_said_once_and_has_letters_for_command_lines() {
+    let mut run = commands(LINES, [None, None]);
+    for (at, cell) in run.record.cells.iter_mut().enumerate() {
+        cell.skipped = (at < 2).then(|| Skip::Impossible("it cannot be verified as cold".into()));
+    }
+    run.record.cells[3].skipped = Some(Skip::Failed(format!("{:?} ended with status 3", LINES[1])));
+    let text = squeezed(&first(&run, 80));
+    assert!(text.contains("A and B (cold): it cannot be verified as cold"), "{text}");
+    assert!(text.contains("B (cached): B ended with status 3"), "{text}");
+}
+
+#[test]
 fn a_switch_that_does_nothing_is_said_to_do_nothing() {
     let mut run = commands(LINES, [None, None]);
     let access = run.findings.mechanisms[0].access.clone();

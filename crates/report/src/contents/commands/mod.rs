@@ -11,7 +11,7 @@ use schema::{
 
 use super::answer::{self, Answer, Start};
 use crate::{
-    layout::number,
+    layout::{number, words::list},
     words::{explanation, numbers},
 };
 
@@ -133,31 +133,38 @@ impl Commands<'_> {
         };
         let is_consequence = |it: &schema::record::Cell| it.skipped == Some(Skip::NothingToCompare);
         let only_consequences = all().all(|(_, it)| it.skipped.is_none() || is_consequence(it));
-        let mut reasons: Vec<(String, String, Vec<usize>)> = Vec::new();
+        // Of each command, then those that have a reason from the same starts in common.
+        let mut each: Vec<(&str, String, Vec<usize>)> = Vec::new();
         for (_, cell) in all().filter(|(_, it)| only_consequences || !is_consequence(it)) {
             let Some(reason) = skipped(cell) else { continue };
-            let name = self.names.short(&cell.arm.name).to_string();
-            match reasons.iter_mut().find(|it| (&it.0, &it.1) == (&name, &reason)) {
+            let name = self.names.short(&cell.arm.name);
+            match each.iter_mut().find(|it| (it.0, &it.1) == (name, &reason)) {
                 Some(known) => known.2.push(cell.condition),
-                None => reasons.push((name, reason, vec![cell.condition])),
+                None => each.push((name, reason, vec![cell.condition])),
             }
         }
-        let says = |(name, reason, conditions): (String, String, Vec<usize>)| {
-            let starts =
-                conditions.iter().filter_map(|at| self.findings.map.iter().find(|it| it.id.condition_index == *at));
+        let mut reasons: Vec<(Vec<&str>, String, Vec<usize>)> = Vec::new();
+        for (name, reason, conditions) in each {
+            match reasons.iter_mut().find(|it| (&it.1, &it.2) == (&reason, &conditions)) {
+                Some(known) => known.0.push(name),
+                None => reasons.push((vec![name], reason, conditions)),
+            }
+        }
+        let says = |(names, reason, conditions): (Vec<&str>, String, Vec<usize>)| {
+            let of_condition = |at: &usize| self.findings.map.iter().find(|it| it.id.condition_index == *at);
             let starts: Vec<String> = match conditions.len() == self.record.conditions.len() {
                 true => Vec::new(),
-                false => starts.map(|it| self.place(it)).collect(),
+                false => conditions.iter().filter_map(of_condition).map(|it| self.place(it)).collect(),
             };
             let starts = if starts.is_empty() { String::new() } else { format!(" ({})", starts.join(", ")) };
-            format!("{name}{starts}: {reason}")
+            format!("{}{starts}: {reason}", list(&names))
         };
         reasons.into_iter().map(says).collect()
     }
 
     /// What is not the same besides reading, a line for each kind: part of any difference in time may be due to that.
     fn confounders(&self) -> Vec<String> {
-        let mut kinds: Vec<(ConfounderKind, Vec<(String, Vec<usize>)>)> = Vec::new();
+        let mut kinds: Vec<(ConfounderKind, Vec<Said>)> = Vec::new();
         for command in &self.findings.commands {
             for it in &command.confounders {
                 let at = kinds.iter().position(|known| known.0 == it.what).unwrap_or_else(|| {
@@ -167,7 +174,7 @@ impl Commands<'_> {
                 add(&mut kinds[at].1, self.confounder(&command.arm, it), command.id.condition.condition_index);
             }
         }
-        let says = |(what, found): (ConfounderKind, Vec<(String, Vec<usize>)>)| {
+        let says = |(what, found): (ConfounderKind, Vec<Said>)| {
             let what = match what {
                 ConfounderKind::ThreadsAtWork => "threads at work",
                 ConfounderKind::UserTime => "user time",
@@ -215,13 +222,13 @@ impl Commands<'_> {
 
     /// How much of the time of each command reading can be.
     fn share(&self) -> Vec<String> {
-        let mut found: Vec<(String, Vec<usize>)> = Vec::new();
+        let mut found: Vec<Said> = Vec::new();
         for line in &self.findings.map {
             if let Some(says) = self.share_of(line) {
                 add(&mut found, says, line.id.condition_index);
             }
         }
-        let says = |(says, conditions): (String, Vec<usize>)| match self.among(&conditions) {
+        let says = |(says, conditions): Said| match self.among(&conditions) {
             Some(place) => format!("{place}: {says}"),
             None => says,
         };
@@ -250,8 +257,11 @@ impl Commands<'_> {
     }
 }
 
+/// A sentence, and the conditions that it is about.
+type Said = (String, Vec<usize>);
+
 /// A sentence with one more condition that it is about.
-fn add(found: &mut Vec<(String, Vec<usize>)>, says: String, condition: usize) {
+fn add(found: &mut Vec<Said>, says: String, condition: usize) {
     match found.iter_mut().find(|it| it.0 == says) {
         Some(known) => known.1.push(condition),
         None => found.push((says, vec![condition])),
