@@ -4,9 +4,9 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::support::{Output, Running, Sandbox};
 
-/// The script of a step of the workflow in docs/EXAMPLES.md.
+/// The script of a step of the workflow in docs/CI.md.
 fn step(name: &str) -> String {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/EXAMPLES.md")).unwrap();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/CI.md")).unwrap();
     let (_, step) = text.split_once(&format!("- name: {name}\n")).expect("the workflow has the step");
     let (_, script) = step.split_once("run: |\n").unwrap();
     let lines = script.lines().map_while(|it| it.strip_prefix("          "));
