@@ -80,6 +80,20 @@ impl CallKind {
             .find_map(|it| it.calls().into_iter().find(|(call, _)| *call == nr).map(|(_, at)| (it, at)))
     }
 
+    /// The errors with which such calls fail, by their man pages; a path may be of any file system.
+    pub fn errors(self, called: &Called) -> &'static [i32] {
+        use libc::{EINTR, EIO, EMFILE, ENOSPC, EROFS};
+        match self {
+            CallKind::Open if called.only_reads => &[EIO, EMFILE, EINTR],
+            CallKind::Open => &[ENOSPC, EIO, EROFS, EMFILE, EINTR],
+            CallKind::Write => &[ENOSPC, EIO, EINTR],
+            CallKind::Fsync => &[ENOSPC, EIO, EROFS, EINTR],
+            CallKind::Rename | CallKind::Link | CallKind::Unlink | CallKind::Mkdir | CallKind::Rmdir => {
+                &[ENOSPC, EIO, EROFS]
+            }
+        }
+    }
+
     fn names_path(self) -> bool {
         !matches!(self, CallKind::Write | CallKind::Fsync)
     }
@@ -100,11 +114,20 @@ impl fmt::Display for Fault {
     }
 }
 
+/// One call.
+#[derive(Debug, Clone)]
+pub struct Called {
+    /// The path, or the descriptor and its path.
+    pub about: String,
+    /// Of an open: it creates and writes nothing.
+    pub only_reads: bool,
+}
+
 /// The calls that were intercepted.
 #[derive(Debug, Default)]
 pub struct Intercepted {
-    /// How many calls there were, in the order of `CallKind::ALL`.
-    pub counts: [u64; 8],
+    /// The calls of each kind in turn, in the order of `CallKind::ALL`.
+    pub calls: [Vec<Called>; 8],
     /// What the call that failed was about.
     pub hit: Option<String>,
 }
@@ -213,13 +236,13 @@ fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool)
         }
         let mut response =
             seccomp_notif_resp { id: call.id, val: 0, error: 0, flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 };
-        if let Some((kind, described)) = counted(&call, pid) {
-            let count = &mut calls.counts[kind as usize];
-            *count += 1;
-            if fault.is_some_and(|it| (it.kind, it.nth) == (kind, *count)) {
+        if let Some((kind, called)) = counted(&call, pid) {
+            let of_kind = &mut calls.calls[kind as usize];
+            if fault.is_some_and(|it| (it.kind, it.nth) == (kind, of_kind.len() as u64 + 1)) {
                 (response.flags, response.error) = (0, -fault.map_or(0, |it| it.errno));
-                calls.hit = Some(described);
+                calls.hit = Some(called.about.clone());
             }
+            of_kind.push(called);
         }
         // SAFETY: the kernel reads the structure. It fails only if the process is gone.
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) };
@@ -227,7 +250,7 @@ fn answer(listener: &OwnedFd, pid: u32, fault: Option<Fault>, stop: &AtomicBool)
 }
 
 /// A call of the command's own process, and what it is about. Not what is opened before its first instruction.
-fn counted(call: &seccomp_notif, pid: u32) -> Option<(CallKind, String)> {
+fn counted(call: &seccomp_notif, pid: u32) -> Option<(CallKind, Called)> {
     if call.pid != pid && !fs::exists(format!("/proc/{pid}/task/{}", call.pid)).is_ok_and(|it| it) {
         return None;
     }
@@ -241,7 +264,14 @@ fn counted(call: &seccomp_notif, pid: u32) -> Option<(CallKind, String)> {
         }
     };
     let of_the_loader = about == "/etc/ld.so.cache" || about.ends_with(".so") || about.contains(".so.");
-    (!of_the_loader).then_some((kind, about))
+    let flags = match c_long::from(call.data.nr) {
+        libc::SYS_openat => Some(call.data.args[2]),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => Some(call.data.args[1]),
+        _ => None,
+    };
+    let only_reads = flags.is_some_and(|it| it as i32 & (libc::O_ACCMODE | libc::O_CREAT) == libc::O_RDONLY);
+    (!of_the_loader).then_some((kind, Called { about, only_reads }))
 }
 
 /// A text in the memory of another process.

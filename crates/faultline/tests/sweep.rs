@@ -11,8 +11,6 @@ use crate::{
     support::{Output, Running},
 };
 
-const ERRORS: [i32; 5] = [libc::ENOSPC, libc::EIO, libc::EROFS, libc::EMFILE, libc::EINTR];
-
 /// How many commands share the faults and the time.
 const CASES: u64 = 8;
 
@@ -98,22 +96,8 @@ fn sweep(case: &Case) {
     if !matches!(untouched.code(), Some(0 | 3 | 4)) {
         return println!("skipped: {name} does not run here: {untouched:#?}");
     }
-    let mut faults: Vec<Fault> = Vec::new();
-    for (kind, count) in CallKind::ALL.into_iter().zip(calls.counts) {
-        faults.extend((1..=count).flat_map(|nth| ERRORS.map(|errno| Fault { kind, nth, errno })));
-    }
     let effort = Effort::shared(16, CASES);
-    // In any order: what there is time for is a fair part of all.
-    let mut random = Random(effort.seeds().next().unwrap_or(0));
-    for at in (1..faults.len()).rev() {
-        faults.swap(at, random.below(at as u64 + 1) as usize);
-    }
-    // One of each kind of call in turn: most calls are opens of files that are only read.
-    let mut drawn = [0; 8];
-    faults.sort_by_cached_key(|it| {
-        drawn[it.kind as usize] += 1;
-        drawn[it.kind as usize]
-    });
+    let (faults, necessary) = faults(&calls, effort.seeds().next().unwrap_or(0));
     let (mut tried, mut missed, mut codes, mut wrong) = (0, 0, BTreeMap::<i32, u32>::new(), Vec::new());
     for (fault, _) in faults.iter().zip(effort.seeds()) {
         let mut scene = Scene::new();
@@ -135,12 +119,50 @@ fn sweep(case: &Case) {
         }
     }
     println!(
-        "{name}: {tried} of {} faults tried (calls: {:?}), {missed} without their call, exit codes {codes:?}, {} wrong",
+        "{name}: {tried} faults tried of {necessary} (first and last call of each purpose, each error) and {} in all \
+         (calls: {:?}), {missed} without their call, exit codes {codes:?}, {} wrong",
         faults.len(),
-        CallKind::ALL.into_iter().zip(calls.counts).collect::<Vec<_>>(),
+        CallKind::ALL.into_iter().zip(calls.calls.map(|it| it.len())).collect::<Vec<_>>(),
         wrong.len()
     );
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Every call with every error, the first and the last one of each purpose before all others, and how many those are. What
+/// is called again in each pass, for the same kind of file, runs the same code in between.
+fn faults(calls: &Intercepted, seed: u64) -> (Vec<Fault>, usize) {
+    let (mut necessary, mut rest) = (Vec::new(), Vec::new());
+    for (kind, calls) in CallKind::ALL.into_iter().zip(&calls.calls) {
+        let purposes: Vec<(String, bool)> = calls.iter().map(|it| (purpose(&it.about), it.only_reads)).collect();
+        for (at, of) in purposes.iter().enumerate() {
+            let is_last = !purposes[at + 1..].contains(of);
+            let is_first = !purposes[..at].contains(of);
+            let each = kind.errors(&calls[at]).iter().map(|&errno| Fault { kind, nth: at as u64 + 1, errno });
+            if is_first || is_last { necessary.extend(each) } else { rest.extend(each) }
+        }
+    }
+    // In any order: what there is time for is a fair part of all.
+    let mut random = Random(seed);
+    for faults in [&mut necessary, &mut rest] {
+        for at in (1..faults.len()).rev() {
+            faults.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        // One of each kind of call in turn: most calls are opens of files that are only read.
+        let mut drawn = [0; 8];
+        faults.sort_by_cached_key(|it: &Fault| {
+            drawn[it.kind as usize] += 1;
+            drawn[it.kind as usize]
+        });
+    }
+    let count = necessary.len();
+    necessary.append(&mut rest);
+    (necessary, count)
+}
+
+/// The path or descriptor without the numbers and random names in it.
+fn purpose(about: &str) -> String {
+    let part = |part: &str| if part.bytes().any(|it| it.is_ascii_digit()) { "#".to_string() } else { part.to_string() };
+    about.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
 fn with(scene: &mut Scene, typed: &[String], fault: Option<Fault>) -> (Output, Intercepted) {
