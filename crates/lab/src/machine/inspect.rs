@@ -59,13 +59,9 @@ fn pages_per_fault(target: &Target) -> Result<f64, String> {
 fn residency(target: &Target) -> Reading<Residency> {
     let pages = target.bytes.div_ceil(sys::page_bytes());
     let only = |name: &str| Reading::unavailable(format!("only cachestat(2) reports {name} (Linux 6.5)"));
-    // On overlayfs the cache belongs to the inode below, which cachestat(2) does not look at.
-    let stat = match target.file_system.kind.as_str() {
-        "overlay" => Err("cachestat(2) does not work on overlayfs".to_string()),
-        _ => cache::cachestat(&target.file, 0, target.bytes).map_err(|error| error.to_string()),
-    };
-    match stat {
-        Ok(stat) => Reading::Value(Residency {
+    let shows = Way::Cachestat.shows(&target.file);
+    match shows.then(|| cache::cachestat(&target.file, 0, target.bytes).ok()).flatten() {
+        Some(stat) => Reading::Value(Residency {
             asked: Way::Cachestat.word().into(),
             pages,
             resident: stat.cached,
@@ -75,11 +71,11 @@ fn residency(target: &Target) -> Reading<Residency> {
             recently_evicted: Reading::Value(stat.recently_evicted),
         }),
         // For other users mincore(2) reports every page as resident (mm/mincore.c, can_do_mincore).
-        Err(_) if !is_told(target) => Reading::unavailable(
+        None if !is_told(target) => Reading::unavailable(
             "the kernel reports the residency of a file only to its owner and to those who may write it; try as that \
              user, or as root",
         ),
-        Err(_) => Way::Mincore
+        None => Way::Mincore
             .resident_pages(&target.file, 0, target.bytes)
             .map(|resident| Residency {
                 asked: Way::Mincore.word().into(),

@@ -85,7 +85,8 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
         return Err("O_DIRECT is not possible here: tmpfs accepts the flag and ignores it".into());
     }
     let offset = task.pattern.range.offset;
-    let resident = || Residency::ALL[..2].iter().find_map(|way| way.resident_pages(&file, offset, 1).ok());
+    let way = Residency::ALL[..2].iter().find(|way| way.shows(&file));
+    let resident = || way?.resident_pages(&file, offset, 1).ok();
     let before = resident();
     let block = task.pattern.block.min(1 << 20).next_multiple_of(align) as usize;
     let mut buffer = Buffer::new(block).map_err(|error| format!("a buffer of {block} bytes: {error}"))?;
