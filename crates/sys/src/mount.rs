@@ -1,6 +1,11 @@
 //! The file system under a path.
 
-use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
+use std::{
+    ffi::OsStr,
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::Path,
+};
 
 use rustix::{
     fd::{AsFd, OwnedFd},
@@ -67,22 +72,24 @@ pub fn file_system(path: &Path) -> io::Result<FileSystem> {
     let path = fs::canonicalize(path)?;
     let device = fs::metadata(&path)?.dev();
     let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let mounts = fs::read("/proc/self/mountinfo")?;
     find(&mounts, &path, &device)
         .ok_or_else(|| io::Error::other(format!("no mount in /proc/self/mountinfo holds {}", path.display())))
 }
 
 /// proc_pid_mountinfo(5): `36 35 98:0 /root /mount/point options [fields…] - kind source super-options`.
-pub(crate) fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem> {
+/// Mount points need not be UTF-8.
+pub(crate) fn find(mounts: &[u8], path: &Path, device: &str) -> Option<FileSystem> {
     mounts
-        .lines()
+        .split(|it| *it == b'\n')
         .filter_map(|line| {
+            let point = unescaped(line.split(|it| *it == b' ').nth(4)?);
+            let line = String::from_utf8_lossy(line);
             let (left, right) = line.split_once(" - ")?;
             let left: Vec<&str> = left.split(' ').collect();
             let right: Vec<&str> = right.split(' ').collect();
-            let point = unescape(left.get(4)?);
             let (number, of_mount, kind) = (*left.get(2)?, *left.get(5)?, *right.first()?);
-            path.starts_with(&point).then(|| {
+            path.starts_with(OsStr::from_bytes(&point)).then(|| {
                 // btrfs gives files other device numbers than the mount has, so the number only ranks.
                 let rank = (number == device, point.len());
                 let options = match right.get(2) {
@@ -100,8 +107,11 @@ pub(crate) fn find(mounts: &str, path: &Path, device: &str) -> Option<FileSystem
 
 /// Spaces and the like stand as `\040` in mountinfo.
 pub(crate) fn unescape(text: &str) -> String {
+    String::from_utf8_lossy(&unescaped(text.as_bytes())).into_owned()
+}
+
+fn unescaped(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let octal = bytes.get(at + 1..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
@@ -116,7 +126,7 @@ pub(crate) fn unescape(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    out
 }
 
 #[cfg(test)]
@@ -131,11 +141,19 @@ mod tests {
 
     #[test]
     fn the_longest_mount_point_that_holds_the_path_wins() {
-        let kind = |path: &str, device: &str| find(MOUNTS, Path::new(path), device).unwrap().kind;
+        let kind = |path: &str, device: &str| find(MOUNTS.as_bytes(), Path::new(path), device).unwrap().kind;
         assert_eq!(kind("/home/me/file", "254:0"), "ext4");
         assert_eq!(kind("/dev/shm/file", "0:26"), "tmpfs");
         // A btrfs file's own device number differs from its mount's.
         assert_eq!(kind("/mnt/my disk/file", "0:99"), "btrfs");
+    }
+
+    #[test]
+    fn a_mount_point_need_not_be_utf_8() {
+        let mounts = [MOUNTS.as_bytes(), b"32 22 8:1 / /media/\xff\xfe rw - xfs /dev/sda1 rw\n"].concat();
+        let kind = |path: &[u8]| find(&mounts, Path::new(OsStr::from_bytes(path)), "8:1").unwrap().kind;
+        assert_eq!(kind(b"/media/\xff\xfe/file"), "xfs");
+        assert_eq!(kind(b"/media/other"), "ext4");
     }
 
     #[test]

@@ -140,7 +140,7 @@ pub fn mapped(pid: u32, file: &MappedFile) -> io::Result<Mapped> {
 }
 
 /// Names of other files need not be UTF-8.
-fn read_lossy(path: &str) -> io::Result<String> {
+pub(crate) fn read_lossy(path: impl AsRef<std::path::Path>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 

@@ -34,7 +34,7 @@ fn any_text_of_the_kernel_is_parsed_or_refused() {
         let parsed = catch_unwind(|| {
             let _ = (process::parse_stat(&text), process::parse_io(&text), process::parse_mappings(&text));
             let _ = (process::parse_smaps(&text, &file), process::number_after(&text, "Rss:"));
-            let _ = (mount::find(&text, Path::new("/mount/point/x"), "98:0"), mount::unescape(&text));
+            let _ = (mount::find(text.as_bytes(), Path::new("/mount/point/x"), "98:0"), mount::unescape(&text));
             let _ = device::parse_counters(&text);
         });
         if parsed.is_err() {

@@ -14,7 +14,7 @@ use super::{
     name,
     v2::Delegation,
 };
-use crate::mount;
+use crate::{mount, process::read_lossy};
 
 /// The cgroup trees as this process finds itself in them. Keep one for the whole run: in cgroup v2 it may have to move
 /// this process into a group of its own (`v2::Delegation`), and undoes that when it and all its cgroups are gone.
@@ -56,7 +56,7 @@ impl Hierarchy {
     pub(super) fn detect_with(kernel: Kernel) -> Hierarchy {
         let read = |file: &str| {
             let path = kernel.root.join("proc/self").join(file);
-            fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+            read_lossy(&path).map_err(|error| format!("{}: {error}", path.display()))
         };
         let (own, mounts) = (read("cgroup"), read("mountinfo"));
         let find = |controller| match (&own, &mounts) {
@@ -148,7 +148,7 @@ impl Hierarchy {
 
 /// The memory group of any process, seen from this one's mounts.
 pub(super) fn memory_place_of(pid: u32) -> Result<Place, String> {
-    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    let read = |path: &str| read_lossy(path).map_err(|error| format!("{path}: {error}"));
     place(&read(&format!("/proc/{pid}/cgroup"))?, &read("/proc/self/mountinfo")?, Path::new("/"), Controller::Memory)
 }
 
