@@ -6,6 +6,7 @@ use sys::pages::{Pages, Sharing, minor_faults_of_this_thread};
 use super::{
     Scenario, Scene,
     scratch::{NEW, OLD, Scratch, no_store},
+    written_back,
 };
 use crate::target::Target;
 
@@ -18,6 +19,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
 const PAGES: u64 = 64;
 
 fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
+    // Where nothing is written back, nothing is made clean, and no store faults again.
+    written_back::observable(scene)?;
     let plain = faults(scene.target, false)?;
     let locked = faults(scene.target, true)?;
     let again = |it: &Faults| it.after_write_back > it.while_dirty;

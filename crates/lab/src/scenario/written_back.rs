@@ -105,7 +105,7 @@ fn dirty_before_store(scene: &Scene) -> Result<ScenarioResult, String> {
 
 /// A clean file whose dirty pages are counted: on a file system in memory none ever is, and every question about them
 /// would have the same answer.
-fn observable(scene: &Scene) -> Result<Scratch, String> {
+pub(super) fn observable(scene: &Scene) -> Result<Scratch, String> {
     let scratch = Scratch::beside(scene.target, PAGES)?;
     let mapping = stored(&scratch)?;
     let counted = not_stored(scratch.cache()?);
@@ -165,7 +165,7 @@ mod tests {
         std::io::Write::write_all(&mut file.as_file(), &[1u8; 4096]).unwrap();
         let target = Target::open(file.path(), true).unwrap();
         let scene = Scene { target: &target, interrupted: &AtomicBool::new(false), may_set_up: false };
-        for scenario in [WRITE, MUNMAP, ASYNC, BEFORE] {
+        for scenario in [WRITE, MUNMAP, ASYNC, BEFORE, super::super::write_faults::SCENARIO] {
             let seen = (scenario.observe)(&scene);
             assert!(seen.is_err(), "{}: {seen:?}", scenario.name);
         }
