@@ -194,7 +194,10 @@ impl Target {
 
     /// To find it among the mappings of processes.
     pub fn identity(&self) -> MappedFile {
-        MappedFile::new(self.stamp.device, self.inode, &self.path)
+        // Mappings show what the link of a descriptor does, and not the path of the descriptor.
+        let link = self.path.starts_with("/proc/").then(|| fs::read_link(&self.path).ok()).flatten();
+        let name = link.map_or_else(|| self.path.clone(), |it| it.display().to_string());
+        MappedFile::new(self.stamp.device, self.inode, &name)
     }
 
     /// Of everything that was named.
@@ -313,6 +316,20 @@ mod tests {
         assert_eq!(target.unchanged(), Ok(()));
         fs::write(&path, "some").unwrap();
         assert!(target.unchanged().unwrap_err().contains("from 9 to 4 bytes"));
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_looked_for_by_what_its_mappings_are_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = match Target::unnamed(folder.path(), 4096) {
+            Ok(target) => target,
+            Err(error) => return println!("skipped: no file without a name can be made here: {error}"),
+        };
+        let mapping = sys::pages::Pages::map(&target.file, 4096, sys::pages::Sharing::Shared).unwrap();
+        let mappings = sys::process::mappings(std::process::id()).unwrap();
+        let name = &mappings.iter().find(|it| it.inode == target.inode).expect("it is mapped").name;
+        assert_eq!(target.identity(), MappedFile::new(target.stamp.device, target.inode, name));
+        drop(mapping);
     }
 
     #[test]
