@@ -66,7 +66,12 @@ pub fn residency(target: &Target, range: Span) -> Reading<Resident> {
 /// What is not as the state demands.
 pub fn verify_before(state: State, resident: &Reading<Resident>) -> Result<(), String> {
     match (state, resident) {
-        (State::AsIs | State::Cold | State::Limited, _) => Ok(()),
+        (State::AsIs | State::Limited, _) => Ok(()),
+        // Where residency is not shown, the bytes from the device are the evidence instead (`verify_after`).
+        (State::Cold, Reading::Value(Resident { pages: pages @ 1.., of })) => {
+            Err(format!("{pages} of {of} pages were in the page cache before the pass, so the file was not cold"))
+        }
+        (State::Cold, _) => Ok(()),
         (_, resident) => match known(resident)? {
             Resident { pages, of } if pages == of => Ok(()),
             Resident { pages, of } => Err(format!("only {pages} of {of} pages were in the page cache before the pass")),
@@ -134,8 +139,9 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(
             }
             let mapped = match &seen.mapped_before {
                 Some(Ok(mapped)) if mapped.mappings > 0 => mapped,
-                // Methods without a mapping of their own have nothing in the page table to verify.
-                _ if !seen.arm.maps() => return Ok(()),
+                // Methods without a mapping of their own have nothing in the page table to verify. Where they read, a mapping
+                // beside them locks the pages.
+                _ if !seen.arm.maps() && (state != State::Locked || seen.writes) => return Ok(()),
                 Some(Err(reason)) => return Err(format!("the worker's mappings could not be read: {reason}")),
                 _ => return Err("no mapping of the file was found in the worker before the pass".into()),
             };
@@ -270,7 +276,7 @@ mod tests {
     #[test]
     fn an_arm_that_maps_needs_a_mapping_that_was_found() {
         let done = done(8192);
-        let verify = |name: &str, mapped_before| {
+        let verify = |state, name: &str, mapped_before| {
             let all = resident(2, 2);
             let seen = Evidence {
                 arm: &arm(name),
@@ -281,19 +287,27 @@ mod tests {
                 device_read_bytes: None,
                 done: &done,
             };
-            verify_after(State::Mapped, Some(Way::Cachestat), &seen)
+            verify_after(state, Some(Way::Cachestat), &seen)
         };
         for name in ["mmap", "stdio-mmap", "jvm/mapped", "jvm/segment"] {
-            assert!(verify(name, Ok(Mapped::default())).is_err(), "{name}");
-            assert!(verify(name, Err("gone".into())).is_err(), "{name}");
+            assert!(verify(State::Mapped, name, Ok(Mapped::default())).is_err(), "{name}");
+            assert!(verify(State::Mapped, name, Err("gone".into())).is_err(), "{name}");
         }
         for name in ["read", "uring", "jvm/stream"] {
-            assert_eq!(verify(name, Ok(Mapped::default())), Ok(()), "{name}");
+            assert_eq!(verify(State::Mapped, name, Ok(Mapped::default())), Ok(()), "{name}");
+            assert!(verify(State::Locked, name, Ok(Mapped::default())).is_err(), "{name}: nothing is locked");
         }
     }
 
     fn resident(pages: u64, of: u64) -> Reading<Resident> {
         Reading::Value(Resident { pages, of })
+    }
+
+    #[test]
+    fn a_cold_pass_needs_that_no_page_is_seen_before() {
+        assert_eq!(verify_before(State::Cold, &resident(0, 8)), Ok(()));
+        assert!(verify_before(State::Cold, &resident(1, 8)).is_err());
+        assert_eq!(verify_before(State::Cold, &Reading::unavailable("the check would start read-ahead")), Ok(()));
     }
 
     #[test]
