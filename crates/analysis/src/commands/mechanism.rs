@@ -2,7 +2,9 @@
 //!
 //! Two accesses are alike when they read with the same calls, in blocks of the same size, about as often, in the same
 //! order, map the same way, give the same hints, and both or neither go around the page cache. What makes up less than a
-//! fiftieth of an access says nothing about it: a program that maps its file looks at its first bytes by a call.
+//! fiftieth of its calls or of its mappings says nothing about an access, nor do a few calls beside mappings: a program that
+//! maps its file looks at its first bytes by a call. What is mapped is address space, and how much of it was looked at is not
+//! known: many calls beside it are an access of their own, whatever share of the bytes they read.
 
 use schema::{
     Reading, Record,
@@ -17,6 +19,8 @@ use crate::measured::{Cell, Run};
 
 /// Calls and mappings below this share of an access are by the way.
 const BY_THE_WAY: f64 = 0.02;
+/// Beside mappings, more calls than these, and than `FEW` for each mapping, are an access of their own.
+const FEW_CALLS: u64 = 64;
 /// Counts within this factor are the same: threads share work differently each time, and a search may stop early.
 const FACTOR: f64 = 1.5;
 /// Counts that differ by at most this are the same too.
@@ -134,9 +138,16 @@ fn whole(access: &Access) -> f64 {
     access.read_bytes().saturating_add(access.mapped_bytes()) as f64
 }
 
+/// Calls that read so small a share of what is mapped and read, and so few of them, that the mappings are the access.
+fn are_by_the_way(access: &Access) -> bool {
+    let calls = access.calls.values().map(|it| it.count).fold(0, u64::saturating_add);
+    let mappings = access.mappings.iter().map(|it| it.count).fold(0, u64::saturating_add);
+    calls <= FEW_CALLS.max(mappings.saturating_mul(FEW)) && (access.read_bytes() as f64) < whole(access) * BY_THE_WAY
+}
+
 /// By their bytes, the most first; all of them when nothing was delivered at all.
 fn significant_calls(access: &Access) -> Vec<(&str, &Calls)> {
-    let least = whole(access) * BY_THE_WAY;
+    let least = if are_by_the_way(access) { f64::INFINITY } else { access.read_bytes() as f64 * BY_THE_WAY };
     let mut calls: Vec<(&str, &Calls)> =
         access.calls.iter().filter(|(_, it)| it.bytes as f64 >= least).map(|(name, it)| (name.as_str(), it)).collect();
     calls.sort_by_key(|(_, it)| std::cmp::Reverse(it.bytes));
@@ -144,7 +155,7 @@ fn significant_calls(access: &Access) -> Vec<(&str, &Calls)> {
 }
 
 fn significant_mappings(access: &Access) -> Vec<&MappingCount> {
-    let least = whole(access) * BY_THE_WAY;
+    let least = access.mapped_bytes() as f64 * BY_THE_WAY;
     let mut mappings: Vec<&MappingCount> = access.mappings.iter().filter(|it| it.bytes as f64 >= least).collect();
     mappings.sort_by_key(|it| (std::cmp::Reverse(it.bytes), kind(it)));
     mappings
@@ -256,6 +267,22 @@ mod tests {
         maps.count_call("read", 512, 512, true);
         assert!(significant(&maps).calls.is_empty());
         differ(maps, reading("read", 65_536, 1024, true), &[Kind]);
+    }
+
+    #[test]
+    fn many_calls_beside_a_large_mapping_and_a_mapping_beside_many_reads_count() {
+        let mut both = mapping(10 << 30);
+        (0..25_000).for_each(|_| both.count_call("pread64", 4096, 4096, false));
+        differ(both, mapping(10 << 30), &[Kind]);
+        let mut reads = reading("read", 1 << 20, 10_000, true);
+        reads.count_mapping(&MappingCount { count: 1, bytes: 100 << 20, ..MappingCount::default() });
+        differ(reads, reading("read", 1 << 20, 10_000, true), &[Kind]);
+        // As many first looks as there are files.
+        let mut files = mapping(1 << 30);
+        files.mappings[0].count = 2000;
+        let alone = files.clone();
+        (0..4000).for_each(|_| files.count_call("read", 512, 512, true));
+        assert_eq!(judged(files, alone), Judgement::Alike);
     }
 
     #[test]
