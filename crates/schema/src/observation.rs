@@ -121,6 +121,9 @@ pub struct Calls {
     pub bytes: u64,
     /// Calls that began where the one before on the same open file had ended, or at the start of the file.
     pub sequential: u64,
+    /// Calls whose offset was not seen, so that their order is not known; none of them is among the sequential ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unplaced: u64,
     /// By the requested bytes; each bin holds the sizes from its value, a power of two, up to the next.
     pub sizes: Vec<Bin>,
 }
@@ -230,6 +233,15 @@ impl Access {
 
     /// One call that read.
     pub fn count_call(&mut self, name: &str, asked: u64, delivered: u64, sequential: bool) {
+        self.add_call(name, asked, delivered, Some(sequential));
+    }
+
+    /// One call that read at an offset that was not seen.
+    pub fn count_unplaced(&mut self, name: &str, asked: u64, delivered: u64) {
+        self.add_call(name, asked, delivered, None);
+    }
+
+    fn add_call(&mut self, name: &str, asked: u64, delivered: u64, sequential: Option<bool>) {
         let calls = match self.calls.get_mut(name) {
             Some(calls) => calls,
             None => self.calls.entry(name.to_string()).or_default(),
@@ -237,7 +249,8 @@ impl Access {
         calls.count += 1;
         calls.asked_bytes = calls.asked_bytes.saturating_add(asked);
         calls.bytes = calls.bytes.saturating_add(delivered);
-        calls.sequential += u64::from(sequential);
+        calls.sequential += u64::from(sequential == Some(true));
+        calls.unplaced += u64::from(sequential.is_none());
         add_to(&mut calls.sizes, Bin { value: power_below(asked), events: 1 });
     }
 
@@ -264,6 +277,7 @@ impl Access {
             calls.asked_bytes = calls.asked_bytes.saturating_add(theirs.asked_bytes);
             calls.bytes = calls.bytes.saturating_add(theirs.bytes);
             calls.sequential += theirs.sequential;
+            calls.unplaced += theirs.unplaced;
             theirs.sizes.iter().for_each(|&bin| add_to(&mut calls.sizes, bin));
         }
         other.mappings.iter().for_each(|it| self.count_mapping(it));

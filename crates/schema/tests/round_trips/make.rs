@@ -277,7 +277,7 @@ makes! {
         }
         FileAccess { path, named, access }
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
-        Calls { count, asked_bytes, bytes, sequential, sizes }
+        Calls { count, asked_bytes, bytes, sequential, unplaced, sizes }
         MappingCount { shared, writable, executable, populate, count, bytes }
         MechanismFinding { arm, cells, says, access, versus }
         schema::observation::MechanismComparison { baseline, likeness, says, differences, unknown }

@@ -29,8 +29,9 @@ pub(super) enum Via {
         name: &'static str,
         /// For vectors, whose sizes are not seen, the delivered bytes.
         asked_bytes: u64,
-        /// It began where the call before on the same open file had ended, or at the start of the file.
-        sequential: bool,
+        /// It began where the call before on the same open file had ended, or at the start of the file; absent where its
+        /// offset was not seen.
+        sequential: Option<bool>,
     },
     /// Which of these bytes the program looks at is not seen.
     Mapping { shared: bool, writable: bool, executable: bool, populate: bool },

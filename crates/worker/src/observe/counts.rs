@@ -72,9 +72,10 @@ impl Sink for Counts {
         }
         let bytes = access.span.bytes;
         match access.via {
-            Via::Call { name, asked_bytes, sequential } => {
-                file.access.count_call(name, asked_bytes, bytes, sequential);
-            }
+            Via::Call { name, asked_bytes, sequential } => match sequential {
+                Some(sequential) => file.access.count_call(name, asked_bytes, bytes, sequential),
+                None => file.access.count_unplaced(name, asked_bytes, bytes),
+            },
             Via::Mapping { shared, writable, executable, populate } => {
                 file.access.count_mapping(&MappingCount { shared, writable, executable, populate, count: 1, bytes });
             }

@@ -29,13 +29,15 @@ pub(super) struct ReadCall {
     /// Where, if not at the file's position.
     pub at: Option<u64>,
     pub delivered: Option<u64>,
+    /// Whether its offset is seen; else it is taken to begin where the last one ended.
+    pub is_placed: bool,
 }
 
 /// What a call read.
 pub(super) struct Delivered {
     pub span: Span,
     pub asked_bytes: u64,
-    pub sequential: bool,
+    pub sequential: Option<bool>,
 }
 
 impl OpenFile {
@@ -51,7 +53,7 @@ impl OpenFile {
     /// A file delivers what is asked for, as far as it goes.
     pub(super) fn read(&mut self, read: &ReadCall) -> Delivered {
         let began = read.at.unwrap_or(self.position);
-        let sequential = began == self.ended;
+        let sequential = read.is_placed.then_some(began == self.ended);
         let there = self.bytes.saturating_sub(began);
         let delivered = read.delivered.unwrap_or_else(|| read.asked.unwrap_or(0).min(there));
         self.ended = began.saturating_add(delivered);

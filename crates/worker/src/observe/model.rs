@@ -157,13 +157,17 @@ impl<S: Sink> Model<S> {
                 // -1: preadv2(2) at the file's position.
                 let at = offset.map(|it| arguments[it]).filter(|&it| it != u64::MAX);
                 let asked = size.map(|it| arguments[it]);
-                self.read(called, open, &ReadCall { asked, at, delivered: known });
+                self.read(called, open, &ReadCall { asked, at, delivered: known, is_placed: true });
             }
             Does::Transfer { offset, size, .. } => {
                 let Some(open) = found else { return };
-                // What stands at an address of the program's is not known; then the last one's end is as good as any.
-                let at = (arguments[offset] != 0).then(|| self.files.of(open).ended);
-                self.read(called, open, &ReadCall { asked: Some(arguments[size]), at, delivered: known });
+                // What stands at an address of the program's is not known.
+                let is_placed = arguments[offset] == 0;
+                let at = (!is_placed).then(|| self.files.of(open).ended);
+                if !is_placed {
+                    self.miss(format!("{} read at offsets that were not seen, so their order is not known", call.name));
+                }
+                self.read(called, open, &ReadCall { asked: Some(arguments[size]), at, delivered: known, is_placed });
             }
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),

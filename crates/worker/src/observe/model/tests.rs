@@ -251,7 +251,7 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
         thread: 10,
         file,
         span: Span { offset, bytes },
-        via: Via::Call { name, asked_bytes, sequential },
+        via: Via::Call { name, asked_bytes, sequential: Some(sequential) },
     };
     let mapping = Via::Mapping { shared: true, writable: false, executable: false, populate: false };
     let expected = [
@@ -264,6 +264,20 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     assert_eq!(accesses, expected);
     let opened = Mark::Opened { writable: false, direct: false };
     assert_eq!(marks, [(of_8, opened), (of_7, opened), (of_8, Mark::Advised(Advice::File(1)))]);
+}
+
+#[test]
+fn a_transfer_at_an_offset_in_memory_has_no_order_that_is_known() {
+    let mut model = TestModel::to(Kept::default());
+    model.open(10, 3, 8);
+    model.call(10, "sendfile", &[5, 3, 0, 400], 400);
+    model.call(10, "sendfile", &[5, 3, 0x7fff_0000, 400], 400);
+    let incomplete = model.0.program.incomplete.len();
+    let orders = model.0.sink.accesses.iter().map(|it| match it.via {
+        Via::Call { sequential, .. } => sequential,
+        Via::Mapping { .. } => None,
+    });
+    assert_eq!((orders.collect::<Vec<_>>(), incomplete), (vec![Some(true), None], 1));
 }
 
 proptest! {
