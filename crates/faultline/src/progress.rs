@@ -85,8 +85,6 @@ struct Answer {
     findings: Option<Findings>,
     /// When it may be worked out anew.
     next: Option<Instant>,
-    /// There is none, and will be none.
-    has_none: bool,
     /// For which size it was laid out.
     laid_out: Option<(Size, Vec<String>)>,
 }
@@ -99,14 +97,13 @@ impl Answer {
     /// As many lines as leave room for the progress below them.
     fn lines(&mut self, record: &Record, size: Size) -> Vec<String> {
         let now = Instant::now();
-        let is_due = !record.samples.is_empty() && !self.has_none && self.next.is_none_or(|it| now >= it);
+        let is_due = !record.samples.is_empty() && report::has_matrix(record) && self.next.is_none_or(|it| now >= it);
         if is_due {
             self.findings = Some(analysis::analyze(record));
         }
         let Some(findings) = &self.findings else { return Vec::new() };
         if is_due || self.laid_out.as_ref().is_none_or(|(of, _)| *of != size) {
             let lines = lay_out(record, findings, size);
-            self.has_none |= lines.is_none();
             self.laid_out = Some((size, lines.unwrap_or_default()));
         }
         if is_due {
@@ -181,6 +178,19 @@ mod tests {
     fn what_is_too_high_for_the_terminal_is_left_out() {
         let lines = |height| fitting("a\nb\n", "c\n", height).len();
         assert_eq!([24, 7, 6, 5].map(lines), [4, 4, 3, 0]);
+    }
+
+    #[test]
+    fn an_answer_that_is_not_there_yet_may_come() {
+        let record = planted::Planting::default().plant().record;
+        let size = Size { width: 500, height: 1000 };
+        let mut early = record.clone();
+        early.samples.retain(|it| record.cells[it.cell].condition == 0);
+        let mut answer = Answer::default();
+        assert_eq!(answer.lines(&early, size), Vec::<String>::new());
+        // As if the pause were over.
+        answer.next = None;
+        assert!(!answer.lines(&record, size).is_empty());
     }
 
     #[test]

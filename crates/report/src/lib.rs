@@ -45,7 +45,7 @@ pub use outlook::outlook;
 pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
 pub use shell::command_line;
-pub use terminal::{so_far, terminal};
+pub use terminal::{has_matrix, so_far, terminal};
 
 /// How a text for a terminal, or for a pipe, is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

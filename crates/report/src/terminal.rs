@@ -90,6 +90,12 @@ pub fn so_far(record: &Record, findings: &Findings, style: Style) -> Option<[Str
     Some([table, legend].map(Page::finish))
 }
 
+/// Whether a run will have a matrix of answers once it has come far enough: studies answer by their claims, and a single
+/// condition has no matrix.
+pub fn has_matrix(record: &Record) -> bool {
+    !study::is_one(record) && record.conditions.len() > 1
+}
+
 fn notices(page: &mut Page, record: &Record, findings: &Findings) {
     let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
     let undecided = summary::undecided(record, findings);
