@@ -38,7 +38,8 @@ pub enum Command {
     History(HistoryArgs),
     /// Add records of other machines to the data folder; they are never used as measurements of this machine
     Import(ImportArgs),
-    /// Repeat a saved run here with the same seed, and show both side by side
+    /// Repeat a saved run here with the same seed, and show both side by side; --rounds, --allow-setup, --counted and
+    /// --timeline of that run are not repeated
     Rerun(Box<RerunArgs>),
     /// Predict the time of reads that were not measured, from the unit costs of this machine
     Predict(PredictArgs),

@@ -136,16 +136,16 @@ fn watched(before: &Record) -> Option<&'static [Means]> {
     (!before.observations.is_empty()).then_some(Means::ALL)
 }
 
-/// The file that was measured, or a folder for one of our own of the same size.
+/// The file that was measured, or the folder for one of our own of the same size: the one that it was in before.
 fn target(before: &Record, args: &RerunArgs) -> Result<(PathBuf, Option<u64>)> {
     let in_folder = |folder: PathBuf| size(before, args, &folder).map(|size| (folder, size));
-    let was = PathBuf::from(&before.target.path);
-    let target = match &args.target {
-        Some(folder) if folder.is_dir() => in_folder(folder.clone()),
-        Some(file) => Ok((file.clone(), None)),
-        None if before.target.made_here => in_folder(PathBuf::from(".")),
-        None if was.is_file() => Ok((was, None)),
-        None => Err(UsageError(format!(
+    let was = PathBuf::from(before.target.folder_of_test_file().unwrap_or(&before.target.path));
+    let target = match (&args.target, before.target.made_here) {
+        (Some(folder), _) if folder.is_dir() => in_folder(folder.clone()),
+        (Some(file), _) => Ok((file.clone(), None)),
+        (None, true) if was.is_dir() => in_folder(was),
+        (None, false) if was.is_file() => Ok((was, None)),
+        (None, _) => Err(UsageError(format!(
             "the run {} measured {}, which is not here; --target names a file to measure instead, or a folder for a test file of {}",
             before.id,
             before.target.path,
@@ -183,4 +183,23 @@ fn budget(before: &Record) -> Result<Duration> {
         .ok_or_else(|| {
             UsageError(format!("the run {} has an invalid budget of {} s", before.id, before.budget_s)).into()
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_file_is_made_in_the_folder_where_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut before = planted::Planting::default().plant().record;
+        before.target.made_here = true;
+        before.target.bytes = 4096;
+        before.target.path = folder.path().join("file").display().to_string();
+        let parsed = <crate::cli::Cli as clap::Parser>::try_parse_from(["faultline", "rerun", "last"]).unwrap();
+        let crate::cli::Command::Rerun(args) = parsed.command else { panic!("it is a rerun") };
+        assert_eq!(target(&before, &args).unwrap(), (folder.path().to_path_buf(), Some(4096)));
+        drop(folder);
+        assert!(target(&before, &args).is_err(), "the folder is gone");
+    }
 }
