@@ -315,3 +315,35 @@ fn beside_an_interval_of_the_job_stand_its_pairs_and_not_the_rounds() {
     (it.answer_of, it.speedup, it.verdict) = (AnswerOf::Job, Some(speedup), verdict);
     assert!(counts(&run) > of_rounds + 1, "in the chart and in the summary");
 }
+
+#[test]
+fn what_was_measured_as_published_is_not_said_to_be_of_equal_work() {
+    use schema::{
+        experiment::{Claim, Expect, Variant},
+        findings::{AnswerOf, ClaimMeasured, ClaimVerdict, Estimate},
+    };
+    let equal_work = |variant| {
+        let mut run = study();
+        let claim = &mut run.findings.claims[0];
+        claim.measured = vec![ClaimMeasured {
+            id: run.findings.cells[1].id,
+            than_cell: Some(0),
+            against_cell: None,
+            condition: "scan 32 KiB cached".into(),
+            variant: Some(variant),
+            value: Estimate { median: 1.4, ci_low: 1.3, ci_high: 1.5 },
+            rounds: 9,
+            answer_of: AnswerOf::Rounds,
+            verdict: ClaimVerdict::Undecided,
+            decides: true,
+        }];
+        let text = "title = \"T\"\n[[compare]]\narms = [\"read\", \"mmap\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\n\
+                    state = \"cached\"\n[[claim]]\nid = \"a-time\"\nsays = \"it is so\"\narm = \"mmap\"\n\
+                    than = \"read\"\nexpect = \"lower\"";
+        let claims: Vec<Claim> = schema::Experiment::parse("one", text).unwrap().claims;
+        assert_eq!(claims[0].expect, Some(Expect::Lower));
+        run.record.experiment.claims = claims;
+        page(&run).contains("with equal work")
+    };
+    assert_eq!([Variant::Corrected, Variant::AsPublished].map(equal_work), [true, false]);
+}

@@ -3,7 +3,7 @@
 
 use schema::{
     Findings, Record,
-    experiment::Expect,
+    experiment::{Expect, Variant},
     findings::{ClaimFinding, ClaimMeasured, Estimate},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "claims-measured",
     title: "Published and measured",
-    about: "Each row is a claim. Right of the grey band it holds, within it there is no difference, left of it the claim is reversed; one circle with its 95 % interval for each condition. A square is the published ratio.",
+    about: "Each row is a claim. Right of the grey band it holds, within it there is no difference, left of it the claim is reversed, unless it is undecided: the table has the verdicts. One circle with its 95 % interval for each condition. A square is the published ratio.",
     draw,
 };
 
@@ -57,18 +57,24 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         let ratio = claim.published.ratio.filter(|it| it.is_finite() && *it > 0.0)?;
         Some(Point::new(ratio, at as f64, format!("published: {}", number::given(ratio))))
     });
-    let ours = rows.iter().enumerate().flat_map(|(at, (_, measured))| {
-        measured.iter().map(move |(it, value)| Point {
-            x: value.median,
-            y: at as f64,
-            range: Some((value.ci_low, value.ci_high)),
-            says: format!("{}: {}", label(&it.condition), number::plain(&number::estimate_glued(value))),
-        })
-    });
+    // As it was published, arms may do unequal work.
+    let ours = |as_published: bool| -> Vec<Point> {
+        let points = rows.iter().enumerate().flat_map(|(at, (_, measured))| {
+            let measured = measured.iter().filter(|(it, _)| (it.variant == Some(Variant::AsPublished)) == as_published);
+            measured.map(move |(it, value)| Point {
+                x: value.median,
+                y: at as f64,
+                range: Some((value.ci_low, value.ci_high)),
+                says: format!("{}: {}", label(&it.condition), number::plain(&number::estimate_glued(value))),
+            })
+        });
+        points.collect()
+    };
     let look = |colour, symbol| Look { colour, symbol };
     let series = [
         ("published", look(Colour::Vermilion, Symbol::Square), published.collect::<Vec<Point>>()),
-        ("measured here, with equal work", look(Colour::Blue, Symbol::Circle), ours.collect()),
+        ("measured here, with equal work", look(Colour::Blue, Symbol::Circle), ours(false)),
+        ("measured here, as published", look(Colour::Orange, Symbol::Circle), ours(true)),
     ];
     let series = series.into_iter().filter(|(.., points)| !points.is_empty());
     Ok(vec![Figure {
