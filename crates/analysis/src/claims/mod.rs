@@ -120,6 +120,10 @@ fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome]) -> Vec<
     let mut fills: Vec<Fill> = outcomes.iter().filter_map(|it| it.condition.fill()).collect();
     fills.sort_unstable_by_key(|it| (*it != fill_then, *it));
     fills.dedup();
+    // Where a page is larger, no fill makes the folios of that time.
+    if fill_then.copied_by().is_some_and(|bytes| bytes < run.page_bytes()) {
+        return Vec::new();
+    }
     if fills.len() < 2 || fills[0] != fill_then {
         return Vec::new();
     }

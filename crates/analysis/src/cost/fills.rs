@@ -116,8 +116,8 @@ fn share(found: Option<f64>, usual: Option<f64>) -> f64 {
 
 /// Folios, and numbers of pages that a fault maps, are alike within this factor.
 const ALIKE: f64 = 1.5;
-/// Pages of 4 KiB that the kernel maps around a fault whatever the folios are (`fault_around_bytes`, 64 KiB).
-const AROUND_A_FAULT: f64 = 16.0;
+/// Bytes that the kernel maps around a fault whatever the folios are (`fault_around_bytes`).
+const AROUND_A_FAULT: u64 = 64 << 10;
 
 /// What faults on a file's present folios cost, by the unit costs of a run: those after the fill whose faults map as many
 /// pages. Where that says nothing, because the kernel maps more than a folio, `folio_bytes` decides; and where that is not
@@ -141,7 +141,7 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     };
     let in_order = of_fill(Fill::Sequential, &known.usual)
         .ok_or_else(|| format!("the unit costs of run {} have no faults", record.id))?;
-    let looks_alike = pages_per_fault <= AROUND_A_FAULT;
+    let looks_alike = pages_per_fault <= (AROUND_A_FAULT / page_bytes).max(1) as f64;
     let is_of_size = |fill: Fill| match (folio_bytes.filter(|_| looks_alike), folio_bytes_of(fill, page_bytes)) {
         (Some(here), Some(there)) => alike(here as f64, there as f64),
         (Some(_), None) => false,

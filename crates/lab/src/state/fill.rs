@@ -294,7 +294,7 @@ pub(crate) fn verify(fill: Fill, folios: &Folios) -> Result<(), String> {
         }
         Folios::PerFault(counts) => {
             // As many are mapped whatever the folios are.
-            let mapped = (largest / page).max(AROUND_A_FAULT);
+            let mapped = (largest / page).max((AROUND_A_FAULT / page).max(1));
             let count = |wanted: &dyn Fn(u64) -> bool| counts.iter().filter(|&&it| wanted(it)).count() as u64;
             // Where mappings are not aligned, what is mapped around a fault lies across two folios.
             let most = mapped + if largest > page { largest / page } else { 0 };
@@ -352,8 +352,8 @@ pub(crate) enum Folios {
     PerFault(Vec<u64>),
 }
 
-/// Pages of 4 KiB that the kernel maps around a fault by default (`fault_around_bytes`, 64 KiB).
-const AROUND_A_FAULT: u64 = 16;
+/// Bytes that the kernel maps around a fault by default (`fault_around_bytes`).
+const AROUND_A_FAULT: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
