@@ -94,7 +94,13 @@ fn worth(record: &Record, kernel: &str, device: Option<&str>, file_bytes: u64, f
     let reached = of_fill.or(reached(&mut calibration.points.iter()))?.min(file_bytes);
     let of_record = record.target.device.value().map(|it| it.name.as_str());
     let passes = calibration.points.iter().map(|it| it.passes.len()).sum();
-    Some((of_fill.is_some(), record.environment.kernel == kernel, of_record == device, reached, passes))
+    Some((
+        of_fill.is_some(),
+        record.environment.kernel == kernel,
+        device.is_some() && of_record == device,
+        reached,
+        passes,
+    ))
 }
 
 fn calibrate(args: &PredictArgs) -> Result<Record> {

@@ -116,7 +116,7 @@ final class Segment extends Access {
             Linker linker = Linker.nativeLinker();
             MethodHandle function = linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), shape, Linker.Option.captureCallState("errno"));
             // A mapping begins at a page; a range of the file within one need not.
-            long within = segment.address() % 4096;
+            long within = segment.address() % Usage.pageBytes();
             MemorySegment pages = MemorySegment.ofAddress(segment.address() - within);
             long bytes = segment.byteSize() + within;
             int result = (int) (more.length == 0
