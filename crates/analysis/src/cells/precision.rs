@@ -22,7 +22,7 @@ pub const PRECISION: f64 = 0.02;
 /// An arm that is ten times slower need not be known to 2 %: a twentieth of the difference is enough, in logarithms.
 const PRECISION_OF_DIFFERENCE: f64 = 0.05;
 
-/// Of a claim about user or system time that has no published ratio: what its passes are to tell from none.
+/// Of a claim that has no published ratio: what its passes are to tell from none, where that decides how many are made.
 const EXPECTED_RATIO: f64 = 1.5;
 
 /// Whether more rounds would add nothing to a cell's comparison with its baseline, as far as precision goes, nor to the
@@ -50,7 +50,7 @@ fn half_width(estimate: Estimate) -> f64 {
     (estimate.ci_high / estimate.ci_low).ln() / 2.0
 }
 
-/// Of the claims that hold this arm against another one. Ticks are coarse: they are to tell the published ratio from none.
+/// Of the claims that hold this arm against another one, or against itself under another condition. Ticks are coarse: they are to tell the published ratio from none.
 fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
     let experiment = &record.experiment;
     let origin = record.origins.get(condition).and_then(|it| experiment.comparisons.get(*it));
@@ -60,7 +60,7 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
                 && only.selects(&record.conditions[condition])
         })
     };
-    let mut asked = experiment.claims.iter().filter(|it| it.than.is_some()).filter(asked).peekable();
+    let mut asked = experiment.claims.iter().filter(|it| it.than.is_some() || it.is_across()).filter(asked).peekable();
     if asked.peek().is_none() {
         return true;
     }
@@ -70,16 +70,24 @@ fn claims_are_precise(record: &Record, condition: usize, cell: usize) -> bool {
         run.cells.iter().find(|it| it.arm().name == name && !it.entry.control)
     };
     asked.all(|claim| {
-        let (Some(arm), Some(than)) = (entered(&claim.arm), entered(&claim.than)) else { return true };
-        let left_out = [arm, than].iter().any(|it| it.entry.skipped.is_some());
-        if left_out || ![arm, than].iter().any(|it| it.id.cell == cell) {
+        let (arm, than) = (entered(&claim.arm), entered(&claim.than));
+        let Some(arm) = arm.filter(|_| than.is_some() == claim.than.is_some()) else { return true };
+        let cells = || [Some(arm), than].into_iter().flatten();
+        if cells().any(|it| it.entry.skipped.is_some()) || !cells().any(|it| it.id.cell == cell) {
             return true;
         }
-        let estimate = metric::times_lower(&run, claim.metric, than, arm).estimate;
+        let estimate = match than {
+            Some(than) => metric::times_lower(&run, claim.metric, than, arm).estimate,
+            None => metric::per_byte(&run, claim.metric, arm).estimate,
+        };
+        let told = claim.ratio.unwrap_or(EXPECTED_RATIO).ln().abs() - MARGIN.ln_1p();
         match claim.metric {
             Metric::User | Metric::System | Metric::Cpu => {
-                let told = claim.ratio.unwrap_or(EXPECTED_RATIO).ln().abs() - MARGIN.ln_1p();
                 estimate.is_some_and(|it| half_width(it) <= (told / 2.0).max(PRECISION))
+            }
+            // The ratio is of two conditions, each of which adds to its interval.
+            it if than.is_none() && metric::is_time_of_passes(it) => {
+                estimate.is_some_and(|it| half_width(it) <= (told / 4.0).max(PRECISION))
             }
             it if metric::is_time_of_passes(it) => estimate.is_some_and(is_narrow),
             // Counts are what they are.

@@ -47,7 +47,8 @@ impl Question<'_> {
             DECIDED.iter().map(|&it| (it, with(it))).filter(|(_, group)| !group.is_empty()).collect();
         let decided: usize = groups.iter().map(|(_, group)| group.len()).sum();
         let verdict = match &groups[..] {
-            _ if decided < open.len() => ClaimVerdict::Undecided,
+            // What was not measured for want of time is as open as what was and decided nothing.
+            _ if decided < open.len() + unmeasured.len() => ClaimVerdict::Undecided,
             [] => ClaimVerdict::Undecided,
             [(verdict, _)] => *verdict,
             _ => ClaimVerdict::Mixed,

@@ -13,10 +13,10 @@ use crate::{
         forks,
         metric::{self, MetricResult},
     },
-    compare::{compare, equal_work},
+    compare::{compare, confirm, equal_work, noise},
     measured::{Cell, Run},
     stats::ratio_of_medians,
-    verdict::{LEAST_PAIRS, Open, side},
+    verdict::{LEAST_PAIRS, Open, side, verdict},
     words::{digits, list},
 };
 
@@ -146,11 +146,14 @@ impl<'a> Question<'a> {
         selected.collect()
     }
 
-    /// Whether two conditions differ in what the claim names, and in nothing else that is asked.
+    /// Whether two conditions differ in what the claim names, and in nothing else that is asked. A field that only one of
+    /// them has, as a fill of the page cache, follows from what is named.
     fn differ_as_asked(&self, here: Side, there: Side) -> bool {
         let is_named =
             |field: &Field| self.claim.selections().any(|(_, only)| only.fields().any(|it| it == field.name));
-        let differ = fields::differences(Role::Asked, here.arm.condition, there.arm.condition);
+        let (ours, theirs) = (here.arm.condition, there.arm.condition);
+        let mut differ = fields::differences(Role::Asked, ours, theirs);
+        differ.retain(|(field, ..)| (field.of)(ours) && (field.of)(theirs));
         here.condition != there.condition && differ.iter().all(|(field, ..)| is_named(field))
     }
 
@@ -236,8 +239,13 @@ impl<'a> Question<'a> {
             };
             return outcome;
         };
+        if let Some(there) = there {
+            let decided = self.decide_across(run, [here, there], estimate, rounds);
+            let (answer_of, (verdict, why)) = decided;
+            return ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome };
+        }
         // Comparisons are of two arms under one condition.
-        let compared = here.than.filter(|_| self.claim.metric == Metric::Time && there.is_none());
+        let compared = here.than.filter(|_| self.claim.metric == Metric::Time);
         let described = compared.map(|than| compare(run, than, here.arm));
         let answer_of = described.as_ref().map_or(AnswerOf::Rounds, |it| it.answer_of);
         let (estimate, rounds) = match described.as_ref().map(|it| (it.answer_of, it.speedup, &it.confirmed)) {
@@ -248,11 +256,10 @@ impl<'a> Question<'a> {
             Some(described) if answer_of == AnswerOf::Neither => (ClaimVerdict::Undecided, described.reason.clone()),
             _ => judge(self.expect, estimate, rounds),
         };
-        let (verdict, why) =
-            match self.depends_on_fork(run, here).filter(|_| there.is_none()).filter(|_| DECIDED.contains(&verdict)) {
-                Some(why) => (ClaimVerdict::Undecided, Some(why)),
-                None => (verdict, why),
-            };
+        let (verdict, why) = match self.depends_on_fork(run, here, None).filter(|_| DECIDED.contains(&verdict)) {
+            Some(why) => (ClaimVerdict::Undecided, Some(why)),
+            None => (verdict, why),
+        };
         // What the comparison of the two leaves open, because the same arm measured twice differs by as much, no claim
         // decides.
         let (verdict, why) = match described.filter(|it| it.verdict == Verdict::Undecided && DECIDED.contains(&verdict))
@@ -263,12 +270,83 @@ impl<'a> Question<'a> {
         ClaimOutcome { estimate: Some(estimate), rounds, answer_of, verdict, why, remark, ..outcome }
     }
 
+    /// The verdict from two conditions: what leaves open a comparison under one of them leaves open their ratio.
+    fn decide_across(
+        &self,
+        run: &Run,
+        sides: [Side; 2],
+        estimate: Estimate,
+        rounds: u32,
+    ) -> (AnswerOf, (ClaimVerdict, Option<String>)) {
+        let [here, there] = sides;
+        let is_time = self.claim.metric == Metric::Time;
+        let compared = sides.map(|side| side.than.filter(|_| is_time).map(|than| compare(run, than, side.arm)));
+        let of_job = compared.iter().flatten().any(|it| it.answer_of == AnswerOf::Job);
+        let answer_of = if of_job { AnswerOf::Job } else { AnswerOf::Rounds };
+        let decided = judge(self.expect, estimate, rounds);
+        if !DECIDED.contains(&decided.0) {
+            return (answer_of, decided);
+        }
+        let contradicted = || {
+            let neither = compared.iter().flatten().find(|it| it.answer_of == AnswerOf::Neither)?;
+            Some(neither.reason.clone().unwrap_or_default())
+        };
+        let too_small = || {
+            sides.iter().zip(&compared).find_map(|(side, compared)| {
+                let job = compared.as_ref().filter(|it| it.answer_of.is_confirmed());
+                let covered = job.and_then(|it| it.confirmed.as_ref()).map_or(0, |it| it.bytes);
+                confirm::too_small(run.record, side.arm.id, side.arm.condition, covered)
+            })
+        };
+        let is_noise = || {
+            let widths = sides.iter().zip(&compared).filter_map(|(side, compared)| match compared {
+                Some(compared) => noise::width(run, compared),
+                None => noise::width_under(run, side.arm.condition),
+            });
+            self.is_noise(estimate, rounds, sides, widths)
+        };
+        let forks = || self.depends_on_fork(run, here, Some((there, estimate.median)));
+        let open = match is_time {
+            true => contradicted().or_else(too_small).or_else(forks).or_else(is_noise),
+            false => forks(),
+        };
+        match open {
+            Some(why) => (
+                if contradicted().is_some() { AnswerOf::Neither } else { answer_of },
+                (ClaimVerdict::Undecided, Some(why)),
+            ),
+            None => (answer_of, decided),
+        }
+    }
+
+    /// Why a ratio of two conditions is undecided, where one arm measured twice under each of them differs by as much. Two
+    /// conditions that are independent of each other differ by the root of the sum of squares.
+    fn is_noise(
+        &self,
+        estimate: Estimate,
+        rounds: u32,
+        sides: [Side; 2],
+        widths: impl Iterator<Item = f64>,
+    ) -> Option<String> {
+        let width = widths.map(f64::ln_1p).fold(0.0, f64::hypot).exp_m1();
+        let is_direction = matches!(self.expect, Expect::Lower | Expect::Higher | Expect::Same);
+        let is_within = match verdict(Some(estimate), rounds) {
+            Ok(Verdict::Faster) => estimate.ci_low <= 1.0 + width,
+            Ok(Verdict::Slower) => estimate.ci_high >= 1.0 / (1.0 + width),
+            _ => false,
+        };
+        let conditions = sides.map(|side| side.arm.condition);
+        (is_direction && is_within).then(|| noise::is_within("ratio", estimate, &conditions, width))
+    }
+
     /// How many times lower the arm's metric is here than there: per byte, or relative to the other arm's. The rounds of two
     /// conditions are not paired: they may come from two stages of the run.
     fn across(&self, run: &Run, here: Side, there: Side) -> MetricResult {
         let metric = self.claim.metric;
         let of = |side: Side| match side.than {
-            Some(than) => metric::times_lower(run, metric, than, side.arm),
+            Some(than) => {
+                self.by_job(run, side.arm, than).unwrap_or_else(|| metric::times_lower(run, metric, than, side.arm))
+            }
             None => metric::per_byte(run, metric, side.arm),
         };
         let (ours, theirs) = (of(here), of(there));
@@ -285,18 +363,49 @@ impl<'a> Question<'a> {
         MetricResult { estimate, rounds, remark, unseen }
     }
 
+    /// The times of two arms, where passes at the size of the job took the place of the rounds.
+    fn by_job(&self, run: &Run, arm: &Cell, than: &Cell) -> Option<MetricResult> {
+        if self.claim.metric != Metric::Time {
+            return None;
+        }
+        let compared = compare(run, than, arm);
+        match (compared.answer_of, compared.speedup, compared.confirmed) {
+            (AnswerOf::Job, Some(speedup), Some(job)) => {
+                Some(MetricResult { estimate: Some(speedup), rounds: job.pairs, remark: None, unseen: false })
+            }
+            _ => None,
+        }
+    }
+
     /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
-    /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes.
-    fn depends_on_fork(&self, run: &Run, asked: Side) -> Option<String> {
+    /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes. With the other condition
+    /// of a claim about two goes their ratio.
+    fn depends_on_fork(&self, run: &Run, here: Side, there: Option<(Side, f64)>) -> Option<String> {
+        let whole = there.map(|(_, ratio)| ratio);
+        let of_there =
+            there.and_then(|(there, ratio)| self.depends_on_fork_of(run, there, Some((ratio, there.than.is_some()))));
+        self.depends_on_fork_of(run, here, whole.map(|ratio| (ratio, here.than.is_none()))).or(of_there)
+    }
+
+    /// Of one condition; with the ratio to the other one, and whether it is lower where this one's value is higher.
+    fn depends_on_fork_of(&self, run: &Run, asked: Side, ratio: Option<(f64, bool)>) -> Option<String> {
         let metric = self.claim.metric;
         if !metric::is_time_of_passes(metric) {
             return None;
         }
         asked.cells().find_map(|cell| {
             let split = forks::split(run, cell)?;
-            let [fast, slow] = [false, true].map(|slow| {
-                let rounds: Vec<u32> = split.forks.iter().filter(|it| it.slow == slow).map(|it| it.round).collect();
+            let middle = |counts: &dyn Fn(bool) -> bool| {
+                let rounds: Vec<u32> = split.forks.iter().filter(|it| counts(it.slow)).map(|it| it.round).collect();
                 metric::middle_of_rounds(metric, asked.than, asked.arm, &rounds)
+            };
+            let [fast, slow] = [false, true].map(|slow| {
+                let of_group = middle(&|it| it == slow)?;
+                Some(match ratio {
+                    None => of_group,
+                    Some((ratio, true)) => ratio * middle(&|_| true)? / of_group,
+                    Some((ratio, false)) => ratio * of_group / middle(&|_| true)?,
+                })
             });
             let (fast, slow) = (fast?, slow?);
             let lies = |value: f64| match self.expect {
@@ -304,9 +413,9 @@ impl<'a> Question<'a> {
                 Expect::AtLeast(least) => i8::from(value >= least),
                 Expect::Lower | Expect::Higher | Expect::Same => side(value),
             };
-            let show = |value: f64| match asked.than {
-                Some(_) => format!("{}x", digits(value)),
-                None => metric::described(metric, value),
+            let show = |value: f64| match (asked.than, ratio) {
+                (Some(_), _) | (_, Some(_)) => format!("{}x", digits(value)),
+                (None, None) => metric::described(metric, value),
             };
             (lies(fast) != lies(slow)).then(|| {
                 format!(

@@ -1,7 +1,7 @@
 //! Answers at the size of the job: what was measured again there, and whether it says the same.
 
 use schema::{
-    Record, State, Workload,
+    CellId, Condition, Record, State, Workload,
     caution::Caution,
     condition::WINDOWS_LEAST,
     experiment::Compare,
@@ -88,17 +88,18 @@ fn measured_again<'a>(record: &'a Record, finding: &Comparison) -> Option<(&'a C
 pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Comparison) {
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
     let covered = answered.map_or(0, |job| job.bytes);
-    if let Some(reason) = too_small(record, finding, covered).filter(|_| finding.verdict.is_decided()) {
+    if let Some(reason) =
+        too_small(record, finding.id, &finding.condition, covered).filter(|_| finding.verdict.is_decided())
+    {
         finding.verdict = Verdict::Undecided;
         finding.answer_of = AnswerOf::Neither;
         finding.reason = Some(reason);
     }
 }
 
-/// Why the passes of a comparison's rounds, or larger ones that covered so many bytes, do not answer for the whole file.
-pub(crate) fn too_small(record: &Record, finding: &Comparison, covered: u64) -> Option<String> {
-    let condition = &finding.condition;
-    let compare = finding.id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
+/// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file.
+pub(crate) fn too_small(record: &Record, id: CellId, condition: &Condition, covered: u64) -> Option<String> {
+    let compare = id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
     let is_planned = compare.is_some_and(Compare::leaves_size_open);
     let window = record.target.window_bytes();
     let covered = covered.max(condition.range.bytes);

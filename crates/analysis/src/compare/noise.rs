@@ -59,7 +59,6 @@ fn of_kinds<'r>(run: &'r Run) -> &'r [(NoiseKind, NoiseFloor)] {
 /// interval of a few rounds does not show: cold scans that were decided by less were contradicted by the same program a
 /// minute later. An answer that was measured twice, by rounds and at the size of the job, stays.
 pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
-    let state = finding.condition.state;
     let (Some(width), Some(speedup)) = (width(run, finding), finding.speedup) else { return };
     let is_beyond = match finding.verdict {
         Verdict::Faster => speedup.ci_low > 1.0 + width,
@@ -67,27 +66,40 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
         Verdict::Same | Verdict::Undecided | Verdict::NotComparable => true,
     };
     if !is_beyond {
-        let also = match (finding.condition.durability, finding.condition.storage) {
-            (Durability::None, None) => String::new(),
-            (Durability::None, Some(_)) => ", throttled,".to_string(),
-            (synced, _) => format!(", {synced},"),
-        };
         finding.verdict = Verdict::Undecided;
-        finding.reason = Some(format!(
-            "the speedup lies between {:.2} and {:.2}, not wholly beyond the noise floor: in state {state}{also} \
-             one arm measured twice differs by up to {}",
-            speedup.ci_low,
-            speedup.ci_high,
-            times(1.0 + width)
-        ));
+        finding.reason = Some(is_within("speedup", speedup, &[&finding.condition], width));
     }
+}
+
+/// Why what lies within the noise floor of these conditions is undecided.
+pub(crate) fn is_within(what: &str, estimate: Estimate, conditions: &[&Condition], width: f64) -> String {
+    let under = |it: &&Condition| match (it.durability, it.storage) {
+        (Durability::None, None) => format!("in state {}", it.state),
+        (Durability::None, Some(_)) => format!("in state {}, throttled,", it.state),
+        (synced, _) => format!("in state {}, {synced},", it.state),
+    };
+    let mut under: Vec<String> = conditions.iter().map(under).collect();
+    under.dedup();
+    format!(
+        "the {what} lies between {:.2} and {:.2}, not wholly beyond the noise floor: {} one arm measured twice differs by \
+         up to {}",
+        estimate.ci_low,
+        estimate.ci_high,
+        under.join(" and "),
+        times(1.0 + width)
+    )
 }
 
 /// What an answer must lie beyond, in the state that it is of.
 pub(crate) fn width(run: &Run, finding: &Comparison) -> Option<f64> {
-    let of_kind = of_kinds(run).iter().find(|(it, _)| *it == kind(&finding.condition)).map(|(_, floor)| floor);
-    let of_state = || of_states(run).iter().find(|it| it.state == finding.condition.state).map(|it| &it.floor);
-    of_kind.or_else(of_state)?.half_width.filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
+    width_under(run, &finding.condition).filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
+}
+
+/// How much one arm measured twice differs by under a condition.
+pub(crate) fn width_under(run: &Run, condition: &Condition) -> Option<f64> {
+    let of_kind = of_kinds(run).iter().find(|(it, _)| *it == kind(condition)).map(|(_, floor)| floor);
+    let of_state = || of_states(run).iter().find(|it| it.state == condition.state).map(|it| &it.floor);
+    of_kind.or_else(of_state)?.half_width
 }
 
 fn floor(run: &Run, counts: impl Fn(&Condition) -> bool) -> NoiseFloor {

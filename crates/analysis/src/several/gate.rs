@@ -135,7 +135,7 @@ impl CellOfRun {
             baseline: number.is_some_and(|number| record.cells[number].baseline),
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
-            too_small: comparison.and_then(|it| confirm::too_small(record, it, 0)),
+            too_small: comparison.and_then(|it| confirm::too_small(record, it.id, &it.condition, 0)),
         }
     }
 }

@@ -630,6 +630,114 @@ fn the_advantage_of_an_arm_is_held_against_its_advantage_elsewhere() {
     assert!(only(&across(both, claim, ns)).reason.contains("relative to read"));
 }
 
+const CACHED_THAN_COLD: &str =
+    "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"cold\"] }";
+
+/// `mmap` takes 1.3 times as long where the file is cold.
+fn slower_where_cold(it: &schema::Condition, arm: &str) -> f64 {
+    if it.state == schema::State::Cold && arm == "mmap" { 1.3e3 } else { 1e3 }
+}
+
+#[test]
+fn a_ratio_of_two_conditions_within_the_noise_of_one_is_undecided() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    let of = |claim: &str, control_ns: f64| {
+        let mut lab = across(both, claim, slower_where_cold);
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, control_ns, nothing);
+        only(&lab).verdict
+    };
+    let relative = format!("than = \"read\"\n{CACHED_THAN_COLD}");
+    for claim in [CACHED_THAN_COLD, &relative] {
+        assert_eq!(of(claim, 1e3), ClaimVerdict::Holds, "{claim}");
+        assert_eq!(of(claim, 1.4e3), ClaimVerdict::Undecided, "{claim}");
+        let higher = claim.replace("lower", "higher");
+        assert_eq!(of(&higher, 1e3), ClaimVerdict::Reversed, "{claim}");
+        assert_eq!(of(&higher, 1.4e3), ClaimVerdict::Undecided, "{claim}");
+        // That they are the same is no difference that noise could be.
+        let same = claim.replace("lower", "same");
+        assert_eq!(of(&same, 1.4e3), ClaimVerdict::Undecided, "{claim}");
+    }
+}
+
+#[test]
+fn a_cold_scan_of_few_windows_decides_no_claim_about_two_conditions() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    let of = |window: u64| {
+        let mut lab = across(both, CACHED_THAN_COLD, slower_where_cold);
+        for condition in &mut lab.record.conditions {
+            condition.workload = schema::Workload::Scan;
+            condition.range.bytes = 32 * MIB;
+        }
+        lab.record.target.read_ahead_most_bytes = Some(window);
+        only(&lab).verdict
+    };
+    assert_eq!([MIB, 8 * MIB].map(of), [ClaimVerdict::Holds, ClaimVerdict::Undecided]);
+}
+
+#[test]
+fn what_the_job_answers_takes_the_place_of_the_rounds_in_a_claim_about_two_conditions() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    let mut lab = across(both, &format!("than = \"read\"\n{CACHED_THAN_COLD}"), slower_where_cold);
+    let range = lab.record.conditions[1].range;
+    lab.record.confirmations.push(schema::record::Confirmation {
+        condition: 1,
+        baseline_cell: 2,
+        arm_cell: 3,
+        range,
+        ops: 8 * lab.record.conditions[1].ops,
+        // At the size of the job the mapping is four times as fast.
+        pairs: vec![[4e9, 1e9]; 5],
+        invalid: vec![],
+    });
+    let claim = only(&lab);
+    assert_eq!((claim.verdict, claim.measured[0].answer_of), (ClaimVerdict::Reversed, schema::findings::AnswerOf::Job));
+}
+
+#[test]
+fn a_time_that_is_held_against_another_condition_takes_rounds_until_it_is_precise() {
+    let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
+    let with = |spread: f64| {
+        let mut lab = across(both, CACHED_THAN_COLD, slower_where_cold);
+        lab.record.samples.clear();
+        for cell in 0..4 {
+            // Both arms alike, so that their comparison is precise.
+            lab.measure(cell, 10, 1e3, |round, pass| pass.ns_per_op = 1e3 * spread.powi(round as i32 % 5));
+        }
+        [0, 1].map(|cell| analysis::is_precise(&lab.record, cell))
+    };
+    assert_eq!(with(1.0), [true, true]);
+    assert_eq!(with(1.5), [true, false], "the claim is about the second arm");
+}
+
+#[test]
+fn each_fill_is_held_against_a_state_that_has_none() {
+    let lists = "block = \"4 KiB\"\nstate = [\"cached\", \"limited\"]\nfill = [\"sequential\", \"written=4KiB\"]";
+    let claim = "expect = \"lower\"\nwhere = { state = [\"cached\"] }\nthan_where = { state = [\"limited\"] }";
+    let ns = |it: &schema::Condition, _: &str| if it.state == schema::State::Limited { 3e3 } else { 1e3 };
+    let claim = only(&across(lists, claim, ns));
+    assert_eq!((claim.verdict, claim.measured.len()), (ClaimVerdict::Holds, 2));
+}
+
+#[test]
+fn conditions_without_time_are_as_open_as_undecided_ones() {
+    let blocks = "block = [\"4 KiB\", \"64 KiB\", \"1 MiB\"]\nstate = \"cached\"";
+    let lacking = |conditions: &[usize]| {
+        let mut lab =
+            across(blocks, "than = \"read\"\nexpect = \"lower\"", |_, arm| if arm == "mmap" { 1e3 } else { 2e3 });
+        for cell in 0..6 {
+            if conditions.contains(&lab.record.cells[cell].condition) {
+                lab.record.samples.retain(|it| it.cell != cell);
+                lab.record.cells[cell].skipped = Some(schema::Skip::Untried);
+            }
+        }
+        only(&lab).verdict
+    };
+    assert_eq!(lacking(&[]), ClaimVerdict::Holds);
+    assert_eq!(lacking(&[1]), ClaimVerdict::Holds);
+    assert_eq!(lacking(&[1, 2]), ClaimVerdict::Undecided);
+}
+
 #[test]
 fn a_claim_across_conditions_names_what_it_lacks() {
     let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";

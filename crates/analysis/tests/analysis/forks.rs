@@ -166,3 +166,48 @@ fn the_loops_of_runtimes_stand_beside_each_other() {
     assert!((java.first_pass.unwrap() - 10.0).abs() < 1e-9 && native.first_pass.is_none());
     assert!(java.compile_share.unwrap() > 0.0 && native.compile_share.is_none());
 }
+
+#[test]
+fn forks_that_disagree_leave_open_a_claim_about_two_conditions() {
+    use ClaimVerdict::{Holds, Undecided};
+    let verdict = |slow: &[usize], than: &str| {
+        let mut lab = Lab::of_experiment(&format!(
+            r#"
+            title = "Forks"
+            source = "a test"
+            [[compare]]
+            arms = ["native/mmap", "jvm/mapped"]
+            workload = "scan"
+            block = "64 KiB"
+            state = ["cached", "mapped"]
+            [[claim]]
+            id = "it"
+            says = "it is so"
+            arm = "jvm/mapped"
+            expect = "lower"
+            where = {{ state = ["cached"] }}
+            than_where = {{ state = ["mapped"] }}
+            {than}"#
+        ));
+        for (cell, ns) in [(0, 1000.0), (1, 500.0), (2, 1000.0), (3, 750.0)] {
+            lab.measure(cell, 12, ns, |round, pass| {
+                // Fast ones where it is mapped would decide it the other way round, as slow ones where it is cached would.
+                let factor = match slow.contains(&cell) && round < 2 {
+                    true if cell == 1 => 10.0,
+                    true => 0.1,
+                    false => 1.0,
+                };
+                pass.ns_per_op *= factor;
+                if cell % 2 == 1 {
+                    pass.reads("warm_pass_ns_per_op", ns * factor);
+                }
+            });
+        }
+        lab.analyze().claims[0].verdict
+    };
+    for than in ["", "than = \"native/mmap\""] {
+        assert_eq!(verdict(&[], than), Holds, "{than}");
+        assert_eq!(verdict(&[1], than), Undecided, "{than}");
+        assert_eq!(verdict(&[3], than), Undecided, "{than}");
+    }
+}
