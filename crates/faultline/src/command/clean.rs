@@ -32,9 +32,7 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
             say(format!("{} stays: {}", report::visible(&path), report::visible(reason)))?;
         }
     }
-    if stale.is_empty() && abandoned == 0 && unknown == 0 {
-        say("nothing was left behind".into())?;
-    }
+    let of_runs = stale.len() + abandoned + unknown;
     let mut failed = 0;
     for found in stale {
         let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
@@ -53,21 +51,33 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
             }
         }
     }
-    failed += old_workers(args, &say)?;
+    let old = old_workers(args, &say)?;
+    failed += old.failed;
+    if of_runs + old.found == 0 {
+        say("nothing was left behind".into())?;
+    }
     anyhow::ensure!(failed == 0, "{failed} leftovers could not be removed");
     Ok(Exit::Answered)
 }
 
-/// They are made again when they are needed, so they are no leftovers of a run. How many could not be removed.
-fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<u32> {
+/// Compiled workers of other versions.
+struct OldWorkers {
+    found: usize,
+    /// They could not be removed.
+    failed: u32,
+}
+
+/// They are made again when they are needed, so they are no leftovers of a run.
+fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<OldWorkers> {
     let mut failed = 0;
     let old = match jvm::old() {
         Ok(old) => old,
         Err(reason) => {
             say(format!("compiled workers were not checked: {}", report::visible(&reason)))?;
-            return Ok(0);
+            return Ok(OldWorkers { found: 0, failed });
         }
     };
+    let found = old.len();
     for old in old {
         let what = format!("the compiled worker {}", report::visible(&old.path.display().to_string()));
         let size = schema::Bytes(old.bytes);
@@ -83,5 +93,5 @@ fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<u
             },
         }
     }
-    Ok(failed)
+    Ok(OldWorkers { found, failed })
 }
