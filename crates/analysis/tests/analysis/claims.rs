@@ -817,6 +817,9 @@ fn a_claim_about_a_cached_file_is_judged_on_the_folios_of_its_time_and_of_today(
     assert_eq!(claim.verdict, ClaimVerdict::Mixed);
     let on: Vec<_> = claim.folios.iter().map(|it| (it.then, it.folio_bytes, it.verdict)).collect();
     assert_eq!(on, [(true, Some(4096), ClaimVerdict::Reversed), (false, Some(2 << 20), ClaimVerdict::Holds)]);
+    // In pages of 64 KiB no fill makes folios of 4 KiB.
+    lab.record.environment.page_bytes = 64 << 10;
+    assert_eq!(only(&lab).folios, []);
 }
 
 // --- Studies --------------------------------------------------------------------------------------------------------
