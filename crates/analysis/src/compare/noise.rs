@@ -73,10 +73,13 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
 
 /// Why what lies within the noise floor of these conditions is undecided.
 pub(crate) fn is_within(what: &str, estimate: Estimate, conditions: &[&Condition], width: f64) -> String {
-    let under = |it: &&Condition| match (it.durability, it.storage) {
-        (Durability::None, None) => format!("in state {}", it.state),
-        (Durability::None, Some(_)) => format!("in state {}, throttled,", it.state),
-        (synced, _) => format!("in state {}, {synced},", it.state),
+    let under = |it: &&Condition| {
+        let also = match (it.durability, it.storage) {
+            (Durability::None, None) => String::new(),
+            (Durability::None, Some(_)) => ", throttled,".to_string(),
+            (synced, _) => format!(", {synced},"),
+        };
+        format!("in state {}{also}", it.state)
     };
     let mut under: Vec<String> = conditions.iter().map(under).collect();
     under.dedup();
