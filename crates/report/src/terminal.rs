@@ -90,10 +90,11 @@ pub fn so_far(record: &Record, findings: &Findings, style: Style) -> Option<[Str
     Some([table, legend].map(Page::finish))
 }
 
-/// Whether a run will have a matrix of answers once it has come far enough: studies answer by their claims, and a single
-/// condition has no matrix.
+/// Whether a run has come far enough for a matrix of answers: a single condition has none. Studies answer by their claims.
 pub fn has_matrix(record: &Record) -> bool {
-    !study::is_one(record) && record.conditions.len() > 1
+    let mut measured = record.samples.iter().map(|it| record.cells[it.cell].condition);
+    let first = measured.next();
+    !study::is_one(record) && measured.any(|it| Some(it) != first)
 }
 
 fn notices(page: &mut Page, record: &Record, findings: &Findings) {
