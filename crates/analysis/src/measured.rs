@@ -304,10 +304,13 @@ fn tick_ns(record: &Record, arm: &Arm) -> f64 {
 }
 
 /// The most frequent one (of equally frequent ones the first in the alphabet), and how often it occurs.
-pub(crate) fn most_frequent<'a>(reasons: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+pub(crate) fn most_frequent<'a, T: PartialEq + ?Sized>(reasons: impl Iterator<Item = &'a T>) -> Option<(&'a T, usize)> {
+    let mut counts: Vec<(&T, usize)> = Vec::new();
     for reason in reasons {
-        *counts.entry(reason).or_default() += 1;
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
+        }
     }
     counts.into_iter().rev().max_by_key(|&(_, count)| count)
 }

@@ -1,13 +1,9 @@
 //! The rule by which everything is judged.
 
-use std::fmt;
-
 use schema::{
     findings::{Estimate, Verdict},
     reason::Reason,
 };
-
-use crate::words::{percent, times};
 
 /// Differences below this do not matter for choosing a method.
 pub(crate) const MARGIN: f64 = 0.05;
@@ -15,7 +11,7 @@ pub(crate) const MARGIN: f64 = 0.05;
 /// With fewer rounds nothing is decided: four of four rounds go the same way by chance once in eight times.
 pub(crate) const LEAST_PAIRS: u32 = 5;
 
-/// Why an interval decides nothing. As text without advice.
+/// Why an interval decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Open {
     TooFewRounds {
@@ -30,44 +26,21 @@ pub(crate) enum Open {
 }
 
 impl Open {
-    /// With what would decide it.
-    pub(crate) fn with_advice(self) -> String {
-        match self {
-            Open::TooFewRounds { .. } => self.to_string(),
-            Open::Across { rounds, .. } => {
-                format!("{self}; more than {rounds} rounds would make the interval smaller (--rounds)")
-            }
-        }
-    }
-}
-
-impl Open {
     pub(crate) fn reason(self) -> Reason {
         match self {
             Open::TooFewRounds { rounds } => Reason::TooFewRounds { rounds, least: LEAST_PAIRS },
-            Open::Across { ci_low, ci_high, rounds } => {
-                Reason::AcrossTheMargin { ci_low, ci_high, margin: MARGIN, more_than: Some(rounds) }
+            Open::Across { ci_low, ci_high, .. } => {
+                Reason::AcrossTheMargin { ci_low, ci_high, margin: MARGIN, more_than: None }
             }
         }
     }
-}
 
-impl fmt::Display for Open {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match *self {
-            Open::TooFewRounds { rounds } => {
-                let rounds = if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") };
-                write!(f, "only {rounds}; at least {LEAST_PAIRS} are needed to decide anything")
-            }
-            Open::Across { ci_low, ci_high, .. } => {
-                let reach = if ci_low > 1.0 {
-                    "above 1, possibly by less than the margin of"
-                } else if ci_high < 1.0 {
-                    "below 1, possibly by less than the margin of"
-                } else {
-                    "across the margin of"
-                };
-                write!(f, "the speedup lies between {ci_low:.2} and {ci_high:.2}, {reach} {}", percent(MARGIN))
+    /// With what would decide it.
+    pub(crate) fn with_advice(self) -> Reason {
+        match self {
+            Open::TooFewRounds { .. } => self.reason(),
+            Open::Across { ci_low, ci_high, rounds } => {
+                Reason::AcrossTheMargin { ci_low, ci_high, margin: MARGIN, more_than: Some(rounds) }
             }
         }
     }
@@ -93,11 +66,6 @@ pub(crate) fn verdict(speedup: Option<Estimate>, rounds: u32) -> Result<Verdict,
 pub(crate) fn side(speedup: f64) -> i8 {
     let margin = 1.0 + MARGIN;
     i8::from(speedup > margin) - i8::from(speedup < 1.0 / margin)
-}
-
-/// `1.2x faster`, `1.3x slower`, for one end of an interval.
-pub(crate) fn direction(speedup: f64) -> String {
-    if speedup >= 1.0 { format!("{} faster", times(speedup)) } else { format!("{} slower", times(1.0 / speedup)) }
 }
 
 #[cfg(test)]
@@ -133,9 +101,7 @@ mod tests {
     fn an_interval_across_an_edge_says_so_and_what_would_help() {
         let open = verdict(Some(Estimate { median: 1.04, ci_low: 1.01, ci_high: 1.09 }), 8).unwrap_err();
         assert_eq!(open, Open::Across { ci_low: 1.01, ci_high: 1.09, rounds: 8 });
-        assert_eq!(
-            open.with_advice(),
-            "the speedup lies between 1.01 and 1.09, above 1, possibly by less than the margin of 5 %; more than 8 rounds would make the interval smaller (--rounds)"
-        );
+        let more_than = |more_than| Reason::AcrossTheMargin { ci_low: 1.01, ci_high: 1.09, margin: MARGIN, more_than };
+        assert_eq!((open.reason(), open.with_advice()), (more_than(None), more_than(Some(8))));
     }
 }

@@ -24,23 +24,6 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     }
 }
 
-/// Amounts of work, in decimal megabytes so that small differences show: `268 MB`, `1,074 MB`, `4,096 bytes`.
-pub(crate) fn amount(bytes: u64) -> String {
-    match bytes {
-        10_000_000.. => format!("{} MB", thousands(bytes.saturating_add(500_000) / 1_000_000)),
-        _ => count(bytes, "byte", "bytes"),
-    }
-}
-
-/// A part and its whole in one unit: `0.26 MB` and `67 MB`.
-pub(crate) fn amounts(part: u64, whole: u64) -> [String; 2] {
-    let part = match (part, whole) {
-        (..10_000_000, 10_000_000..) => format!("{:.2} MB", part as f64 / 1e6),
-        _ => amount(part),
-    };
-    [part, amount(whole)]
-}
-
 /// Sizes that were counted: `64 MiB`, `1.50 GiB`.
 pub(crate) fn size(bytes: f64) -> String {
     Bytes(bytes.round().max(0.0) as u64).to_string()
@@ -59,15 +42,6 @@ pub(crate) fn rough_size(bytes: f64) -> String {
         format!("{value:.1} {}", UNITS[unit])
     } else {
         format!("{value:.0} {}", UNITS[unit])
-    }
-}
-
-/// How many times: `1.07x`, `1.6x`, `23x`.
-pub(crate) fn times(factor: f64) -> String {
-    match factor {
-        ..1.095 => format!("{factor:.2}x"),
-        ..9.95 => format!("{factor:.1}x"),
-        _ => format!("{factor:.0}x"),
     }
 }
 
@@ -118,11 +92,7 @@ mod tests {
     fn numbers_read_like_numbers() {
         assert_eq!([0, 999, 1_000, 16_384, 1_234_567].map(thousands), ["0", "999", "1,000", "16,384", "1,234,567"]);
         assert_eq!([0, 1, 2].map(|it| count(it, "fault", "faults")), ["no fault", "1 fault", "2 faults"]);
-        assert_eq!([268_435_456, 1_073_741_824, 4096].map(amount), ["268 MB", "1,074 MB", "4,096 bytes"]);
-        assert_eq!(amounts(262_144, 67_108_864), ["0.26 MB", "67 MB"]);
-        assert_eq!(amounts(4096, 8192), ["4,096 bytes", "8,192 bytes"]);
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
-        assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
         assert_eq!([0.8, 1.618, 9.996, 99.96, 32_807.0].map(digits), ["0.80", "1.62", "10.0", "100", "32,807"]);
         assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");

@@ -85,7 +85,7 @@ fn unavailable(command: &str, more: &[&str], words: &[&str]) {
     let cell =
         document.findings.cells.iter().find(|it| it.arm.name.contains(command)).expect("the arm is in the findings");
     assert_eq!(cell.status, Status::Skipped);
-    let reason = cell.reason.clone().unwrap_or_default();
+    let reason = report::words::reasons(&cell.reasons).unwrap_or_default();
     assert!(words.iter().all(|it| reason.contains(it)), "{reason}");
 }
 

@@ -30,7 +30,7 @@ fn run(methods: &str, more: &[&str]) -> (Document, Output) {
 #[track_caller]
 fn status(document: &Document, arm: &str) -> (Status, String) {
     let cell = document.findings.cells.iter().find(|it| it.arm.name == arm).expect("a cell of that arm");
-    (cell.status, cell.reason.clone().unwrap_or_default())
+    (cell.status, report::words::reasons(&cell.reasons).unwrap_or_default())
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn native_arms_and_those_in_java_stand_in_one_comparison_from_the_same_states() 
     assert_eq!(document.findings.comparisons.len(), 6);
     // A busy machine may take a page away, which is seen and makes a pass invalid; nothing else goes wrong.
     for cell in &document.findings.cells {
-        let lost = cell.reason.as_deref().unwrap_or_default();
+        let lost = report::words::reasons(&cell.reasons).unwrap_or_default();
         let disturbed = cell.status == Status::Invalid && lost.contains("page cache");
         assert!(cell.status == Status::Ok || disturbed, "{} {lost}", cell.arm);
     }

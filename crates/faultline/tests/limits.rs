@@ -54,7 +54,7 @@ fn too_little_address_space_for_a_mapping_fails_the_mapping_and_reading_answers(
     assert_eq!(of("pread"), [None, None]);
     let mapping = document.findings.cells.iter().find(|it| it.arm.method == "mmap").unwrap();
     assert!(matches!(mapping.status, Status::Failed | Status::Skipped), "{mapping:?}");
-    assert!(mapping.reason.as_ref().unwrap().contains("Cannot allocate memory"), "{mapping:?}");
+    assert!(report::words::reasons(&mapping.reasons).unwrap().contains("Cannot allocate memory"), "{mapping:?}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn without_io_uring_the_ring_is_unavailable_with_the_reason_and_that_is_exit_cod
     let document = Running::new(command).end().expect(4).document();
     let ring = document.findings.cells.iter().find(|it| it.arm.method == "uring").unwrap();
     assert_eq!(ring.status, Status::Skipped);
-    let reason = ring.reason.as_ref().unwrap();
+    let reason = report::words::reasons(&ring.reasons).unwrap();
     assert!(reason.contains("io_uring") && reason.contains("not allowed"), "{reason}");
     assert_eq!(document.record.samples.len(), 3, "read, its control and the mapping were measured");
 }

@@ -30,7 +30,7 @@ fn fails(script: &str, words: &[&str]) {
     }
     for cell in &document.findings.cells {
         assert_eq!(cell.status, Status::Failed);
-        assert!(cell.reason.is_some());
+        assert_ne!(cell.reasons, []);
     }
 }
 
@@ -67,7 +67,9 @@ fn a_worker_that_can_do_nothing_is_unavailable_and_that_was_asked_for() {
     );
     let document = run(&script).expect(4).document();
     assert!(document.findings.cells.iter().all(|it| it.status == Status::Skipped), "{:?}", document.findings.cells);
-    assert!(document.findings.cells.iter().all(|it| it.reason.as_deref() == Some("out of order")));
+    assert!(
+        document.findings.cells.iter().all(|it| report::words::reasons(&it.reasons).as_deref() == Some("out of order"))
+    );
 }
 
 #[test]

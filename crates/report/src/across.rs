@@ -20,7 +20,7 @@ use crate::{
     },
     markdown::escape,
     shell,
-    words::not_comparable,
+    words::{not_comparable, reason, reasons},
 };
 
 /// For a terminal.
@@ -146,7 +146,7 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
                 "it has no baseline to be compared with, and its time needs {least} runs on each side; there are \
                  {first} and {second}"
             ),
-            NotJudgedCause::TooSmall { reason } => format!("on one side only, {reason}"),
+            NotJudgedCause::TooSmall { reason: why } => format!("on one side only, {}", reason(why)),
         };
         format!("{} {} in run {} is not judged: {why}", it.label, it.arm, it.run)
     };
@@ -202,10 +202,10 @@ fn presence(presence: &Presence) -> String {
                 if *passes == 1 { "" } else { "es" }
             )
         }
-        Presence::Skipped { reason } => format!("was skipped: {reason}"),
-        Presence::Invalid { reason } => format!("has no valid pass: {reason}"),
-        Presence::Failed { reason } => format!("failed: {reason}"),
-        Presence::NoBaseline { reason } => format!("has no baseline to be compared with: {reason}"),
+        Presence::Skipped { reasons: why } => format!("was skipped: {}", reasons(why).unwrap_or_default()),
+        Presence::Invalid { reasons: why } => format!("has no valid pass: {}", reasons(why).unwrap_or_default()),
+        Presence::Failed { reasons: why } => format!("failed: {}", reasons(why).unwrap_or_default()),
+        Presence::NoBaseline { reason: why } => format!("has no baseline to be compared with: {}", reason(why)),
         Presence::Absent => "does not exist".into(),
     }
 }

@@ -2,10 +2,11 @@
 //! `_data`; its words are put beside it here, under the name without that end.
 
 use schema::{
-    Findings, Record, SCHEMA_VERSION,
+    Findings, Reading, Record, SCHEMA_VERSION,
     across::{Across, RunComparison},
     explanation::Explanation,
-    findings::Document,
+    findings::{ClaimFinding, Document},
+    gate::{BreachCause, Gate, NotJudgedCause, Presence},
     unit_cost::Forecast,
 };
 use serde_json::Value;
@@ -13,8 +14,8 @@ use serde_json::Value;
 use crate::{
     contents::commands,
     words::{
-        caution, crossover, explanation, forecast_remark, fork_groups, line, not_comparable, reason, safepoints,
-        warning,
+        caution, crossover, explanation, forecast_remark, fork_groups, line, not_comparable, reason, reasons,
+        safepoints, warning,
     },
 };
 
@@ -40,6 +41,7 @@ pub fn json(record: &Record, findings: &Findings, across: Option<&RunComparison>
 pub fn across_json(across: &Across) -> String {
     let mut value = serde_json::to_value(across).expect(WRITTEN);
     each(&across.versus, &mut value, "versus").for_each(|(it, value)| say_across(it, value));
+    each(&across.gates, &mut value, "gates").for_each(|(it, value)| say_gate(it, value));
     format!("{value:#}\n")
 }
 
@@ -52,9 +54,23 @@ pub fn forecast_json(forecast: &Forecast) -> String {
 
 fn say_findings(findings: &Findings, value: &mut Value) {
     put(value, "warnings", texts(&findings.warnings, warning));
+    for (it, value) in each(&findings.cells, value, "cells") {
+        put(value, "reason", reasons(&it.reasons));
+    }
     for (it, value) in each(&findings.comparisons, value, "comparisons") {
+        put(value, "reason", it.reason.as_ref().map(reason));
         put(value, "warnings", texts(&it.warnings, caution));
         put(value, "because", because(it.explanation.as_ref()));
+    }
+    for (it, value) in each(&findings.claims, value, "claims") {
+        say_claim(it, value);
+    }
+    for (it, value) in each(&findings.figures, value, "figures") {
+        for (name, reading) in [("as_published", &it.as_published), ("corrected", &it.corrected)] {
+            if let Reading::Unavailable { unavailable } = reading {
+                put(&mut value[name], "unavailable", reason(unavailable));
+            }
+        }
     }
     for (it, value) in each(&findings.crossovers, value, "crossovers") {
         put(value, "statement", crossover(it));
@@ -69,6 +85,37 @@ fn say_findings(findings: &Findings, value: &mut Value) {
     if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
         put(value, "says", safepoints(it));
     }
+}
+
+/// A claim, in the ledger too.
+pub(crate) fn say_claim(claim: &ClaimFinding, value: &mut Value) {
+    put(value, "reason", reasons(&claim.reasons).unwrap_or_default());
+}
+
+fn say_gate(gate: &Gate, value: &mut Value) {
+    for (it, value) in each(&gate.breaches, value, "breaches") {
+        if let BreachCause::NotCompared { first, second } = &it.cause {
+            for (name, presence) in [("first", first), ("second", second)] {
+                say_presence(presence, &mut value["cause"]["not-compared"][name]);
+            }
+        }
+    }
+    for (it, value) in each(&gate.not_judged, value, "not_judged") {
+        if let NotJudgedCause::TooSmall { reason: why } = &it.cause {
+            put(&mut value["cause"]["too-small"], "reason", reason(why));
+        }
+    }
+}
+
+fn say_presence(presence: &Presence, value: &mut Value) {
+    let (name, words) = match presence {
+        Presence::Skipped { reasons: why } => ("skipped", reasons(why)),
+        Presence::Invalid { reasons: why } => ("invalid", reasons(why)),
+        Presence::Failed { reasons: why } => ("failed", reasons(why)),
+        Presence::NoBaseline { reason: why } => ("no-baseline", Some(reason(why))),
+        Presence::Measured | Presence::TooFewPasses { .. } | Presence::Absent => return,
+    };
+    put(&mut value[name], "reason", words.unwrap_or_default());
 }
 
 fn say_across(across: &RunComparison, value: &mut Value) {

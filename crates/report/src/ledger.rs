@@ -5,8 +5,10 @@ use schema::claims::{Later, LaterRun, Ledger, LedgerEntry};
 use crate::{
     Style,
     contents::claim,
+    json::say_claim,
     layout::{page::Page, paint::Paint, words::plural},
     saved, shell,
+    words::reasons,
 };
 
 /// The ledger as text.
@@ -21,8 +23,9 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
         }
         before = Some(here);
         claim::write_one(&mut page, &entry.claim, columns);
-        if let Some(LaterRun { run, verdict, reason, why, .. }) = &entry.later {
+        if let Some(LaterRun { run, verdict, reasons: said, why, .. }) = &entry.later {
             let (run, verdict) = (shell::short(run), verdict.words());
+            let reason = &reasons(said).unwrap_or_default();
             let (text, paint) = match why {
                 Later::Undecided => {
                     (format!("the later run {run} did not decide it: {}", described(verdict, reason)), Paint::Quiet)
@@ -92,6 +95,7 @@ fn counts(ledger: &Ledger) -> String {
 pub fn claims_json(ledger: &Ledger) -> String {
     let entries = ledger.entries.iter().map(|entry| {
         let mut value = serde_json::to_value(&entry.claim).expect("maps have string keys and nothing else can fail");
+        say_claim(&entry.claim, &mut value);
         let host = &entry.made_on.host;
         for (key, text) in [
             ("title", &entry.title),
@@ -106,9 +110,9 @@ pub fn claims_json(ledger: &Ledger) -> String {
         if let Some((key, hardware)) = &entry.made_on.identity {
             (value["key"], value["hardware"]) = (key.as_str().into(), hardware.as_str().into());
         }
-        if let Some(LaterRun { run, when, verdict, reason, why }) = &entry.later {
+        if let Some(LaterRun { run, when, verdict, reasons: said, why }) = &entry.later {
             value["later"] =
-                serde_json::json!({ "run": run, "when": when, "verdict": verdict, "reason": reason, "why": why });
+                serde_json::json!({ "run": run, "when": when, "verdict": verdict, "reason": reasons(said), "why": why });
         }
         value
     });

@@ -19,6 +19,7 @@ use schema::{
     line::LineAnswer,
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
+    reason::Reason,
     record::{Outcome, Reading, RoundsEnd},
     warning::Warning,
 };
@@ -204,7 +205,7 @@ fn a_reason_is_the_most_frequent_one_or_of_the_comparison_that_is_named() {
     let mut run = run();
     judge(&mut run, Verdict::Undecided);
     for (at, it) in run.findings.comparisons.iter_mut().enumerate() {
-        it.reason = Some(format!("the speedup lies between 0.{at} and 1.2"));
+        it.reason = Some(format!("the speedup lies between 0.{at} and 1.2").into());
     }
     let described = nothing_decided(&run);
     assert!(
@@ -478,7 +479,7 @@ fn a_text_of_ten_megabytes_is_shortened_everywhere() {
     run.findings.map[0].explanation = Some(explanation(&long));
     run.findings.map[1].says = line_says(LineAnswer::OnlyArm { arm: long.clone() });
     run.findings.comparisons[0].explanation = Some(explanation(&long));
-    run.findings.cells[0].reason = Some(long.clone());
+    run.findings.cells[0].reasons = vec![long.clone().into()];
     run.record.cells[5].skipped = Some(long.clone().into());
     run.record.samples[0].outcome = Outcome::Failed { reason: long };
     for text in [terminal(&run, 80), report::markdown(&run.record, &run.findings), report::csv(&run.record)] {
@@ -579,7 +580,7 @@ fn the_ledger_names_a_later_run_that_could_not_decide_a_claim() {
         run: "20261121T000000Z-0001".into(),
         when: "2026-11-21T00:00:00Z".into(),
         verdict: schema::findings::ClaimVerdict::NotTestableHere,
-        reason: "the arm \"mmap\" was not part of this run".into(),
+        reasons: vec!["the arm \"mmap\" was not part of this run".into()],
         why: schema::claims::Later::Undecided,
     });
     assert_eq!(later(&ledger)["run"], "20261121T000000Z-0001");
@@ -652,12 +653,13 @@ fn a_run_in_which_everything_was_skipped_is_not_advised_to_take_longer() {
 #[test]
 fn a_single_pass_was_not_lost() {
     let mut run = run();
-    run.findings.cells[0].reason = Some("a single pass has no interval, so there is no number".into());
+    run.findings.cells[0].reasons = vec![Reason::SinglePass];
     run.findings.cells[0].samples = 1;
     let text = squeezed(&terminal(&run, 120));
     assert!(text.contains("read: a single pass has no interval") && !text.contains("0 of 1"), "{text}");
     let mmap = run.findings.cells.iter_mut().find(|cell| cell.invalid_samples == 2).unwrap();
-    mmap.reason = Some("2 of 9 passes: the page cache held 12 of 262144 pages".into());
+    let lost = "the page cache held 12 of 262144 pages".to_string();
+    mmap.reasons = vec![Reason::LostPasses { lost: 2, passes: 9, reason: lost }];
     let text = squeezed(&terminal(&run, 120));
     assert!(text.contains("2 of 9 passes lost: the page cache held"), "{text}");
 }
@@ -761,7 +763,9 @@ fn data_with_words(value: &Value) -> usize {
                 let words = fields.get(name).unwrap_or_else(|| panic!("{name} is not in {value:#}"));
                 let count = |it: &Value| it.as_array().map(Vec::len);
                 assert!(
-                    words.is_string() || words.is_null() && data.is_null() || count(words) == count(data),
+                    words.is_string()
+                        || words.is_null() && (data.is_null() || count(data) == Some(0))
+                        || count(words) == count(data),
                     "{words}"
                 );
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     findings::{ClaimFinding, ClaimVerdict},
     machine::MadeOn,
+    reason::Reason,
 };
 
 /// A claim on one machine, and the run that its verdict is from.
@@ -23,12 +24,12 @@ pub struct LedgerEntry {
 }
 
 /// A run that has a claim and does not count.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LaterRun {
     pub run: String,
     pub when: String,
     pub verdict: ClaimVerdict,
-    pub reason: String,
+    pub reasons: Vec<Reason>,
     pub why: Later,
 }
 

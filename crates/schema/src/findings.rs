@@ -12,6 +12,7 @@ use crate::{
     explanation::Explanation,
     line::LineSays,
     reading::Value,
+    reason::Reason,
     record::{FolioOrder, Reading},
     unit_cost::Costs,
     warning::{ForkGroups, Warning},
@@ -208,7 +209,8 @@ pub struct CellFinding {
     pub control: bool,
     pub status: Status,
     /// Why not ok; or, for an ok cell, what happened to the passes that were lost.
-    pub reason: Option<String>,
+    #[serde(rename = "reason_data", default)]
+    pub reasons: Vec<Reason>,
     /// Valid passes.
     pub samples: u32,
     pub invalid_samples: u32,
@@ -354,7 +356,8 @@ pub struct Comparison {
     pub pairs: u32,
     pub verdict: Verdict,
     /// Why not comparable or undecided.
-    pub reason: Option<String>,
+    #[serde(rename = "reason_data")]
+    pub reason: Option<Reason>,
     /// What to know of one that stands.
     #[serde(rename = "warnings_data", default)]
     pub warnings: Vec<Caution>,
@@ -589,7 +592,8 @@ pub struct ClaimFinding {
     /// One entry for every condition that was asked; empty where nothing was measured.
     pub measured: Vec<ClaimMeasured>,
     pub verdict: ClaimVerdict,
-    pub reason: String,
+    #[serde(rename = "reason_data", default)]
+    pub reasons: Vec<Reason>,
     /// Of a claim that was asked on the folios of the study's time and on those of today: its verdict on each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folios: Vec<ClaimOnFolios>,
@@ -684,11 +688,11 @@ pub struct FigureFinding {
     pub says: String,
     pub unit: crate::experiment::Unit,
     pub published: f64,
-    pub as_published: Reading<Estimate>,
+    pub as_published: Reading<Estimate, Reason>,
     /// What that is of; absent where nothing of this run fits, or more than one cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_published_id: Option<CellId>,
-    pub corrected: Reading<Estimate>,
+    pub corrected: Reading<Estimate, Reason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_id: Option<CellId>,
 }

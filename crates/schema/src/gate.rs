@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CellId, Condition, estimate::Estimate, saved::CellPattern};
+use crate::{CellId, Condition, estimate::Estimate, reason::Reason, saved::CellPattern};
 
 /// `native/mmap scan cached 64KiB slower 10%`: cells, a direction, and how much of it is allowed.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,14 +125,17 @@ pub struct NotJudged {
     pub cause: NotJudgedCause,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotJudgedCause {
     /// There is no baseline to hold it against: it is one itself, or its work is another.
     TooFewRuns { first: u32, second: u32, least: u32 },
     /// The passes of one side are too small to answer for the whole file, and those of the other are not: they ask different
     /// questions.
-    TooSmall { reason: String },
+    TooSmall {
+        #[serde(rename = "reason_data")]
+        reason: Reason,
+    },
 }
 
 /// A cell that fails the gate.
@@ -161,7 +164,7 @@ pub enum BreachCause {
 }
 
 /// What a run has of a cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Presence {
     Measured,
@@ -171,17 +174,21 @@ pub enum Presence {
         least: u32,
     },
     Skipped {
-        reason: String,
+        #[serde(rename = "reason_data")]
+        reasons: Vec<Reason>,
     },
     Invalid {
-        reason: String,
+        #[serde(rename = "reason_data")]
+        reasons: Vec<Reason>,
     },
     Failed {
-        reason: String,
+        #[serde(rename = "reason_data")]
+        reasons: Vec<Reason>,
     },
     /// It was measured, but not comparable with the baseline of its run.
     NoBaseline {
-        reason: String,
+        #[serde(rename = "reason_data")]
+        reason: Reason,
     },
     /// The run has no such cell.
     Absent,

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
-/// A value, or the reason why there is none. A missing value is never 0.
+/// A value, or the reason why there is none, mostly in words. A missing value is never 0.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Reading<T> {
-    Unavailable { unavailable: String },
+pub enum Reading<T, W = String> {
+    Unavailable { unavailable: W },
     Value(T),
 }
 
@@ -35,16 +35,26 @@ impl Value for bool {}
 impl Value for String {}
 
 /// A number that cannot be written becomes its reason: what is written can be read back.
-impl<T: Value> Serialize for Reading<T> {
+impl<T: Value, W: Serialize> Serialize for Reading<T, W> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let unavailable = match self {
+        let mut reason = match self {
             Reading::Value(value) if value.is_finite() => return value.serialize(serializer),
-            Reading::Value(_) => "the result is not a finite number",
-            Reading::Unavailable { unavailable } => unavailable,
+            _ => serializer.serialize_struct("Reading", 1)?,
         };
-        let mut reason = serializer.serialize_struct("Reading", 1)?;
-        reason.serialize_field("unavailable", unavailable)?;
+        match self {
+            Reading::Value(_) => reason.serialize_field("unavailable", "the result is not a finite number")?,
+            Reading::Unavailable { unavailable } => reason.serialize_field("unavailable", unavailable)?,
+        }
         reason.end()
+    }
+}
+
+impl<T, W> Reading<T, W> {
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Reading::Value(value) => Some(value),
+            Reading::Unavailable { .. } => None,
+        }
     }
 }
 
@@ -58,13 +68,6 @@ impl<T> Reading<T> {
         match self {
             Reading::Value(value) => Reading::Value(change(value)),
             Reading::Unavailable { unavailable } => Reading::Unavailable { unavailable },
-        }
-    }
-
-    pub fn value(&self) -> Option<&T> {
-        match self {
-            Reading::Value(value) => Some(value),
-            Reading::Unavailable { .. } => None,
         }
     }
 

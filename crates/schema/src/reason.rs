@@ -1,4 +1,4 @@
-//! Why a cell has no number, or a comparison no verdict, as data; `report` makes the words.
+//! Why a cell has no number, or a comparison or a claim no verdict, as data; `report` makes the words.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,11 +62,13 @@ pub enum Reason {
         beside_fast: f64,
         beside_slow: f64,
     },
-    /// One arm measured twice differs by up to `times` in this state.
+    /// One arm measured twice differs by up to `times` under such conditions.
     WithinNoise {
+        /// Of two conditions; else a speedup.
+        ratio: bool,
         ci_low: f64,
         ci_high: f64,
-        state: State,
+        under: Vec<Noisy>,
         times: f64,
     },
     /// Passes of so many blocks gave `rounds`; so many pairs at the size of the job lie elsewhere and decide nothing.
@@ -91,9 +93,20 @@ pub enum Reason {
     },
     /// No arm was compared with it.
     NotCompared,
+    /// A reason of one arm, or of some of several conditions: `of` says which.
+    Of {
+        of: String,
+        reason: Box<Reason>,
+    },
     /// In words.
     #[serde(untagged)]
     Text(String),
+}
+
+impl Default for Reason {
+    fn default() -> Reason {
+        Reason::Text(String::new())
+    }
 }
 
 impl From<&str> for Reason {
@@ -106,6 +119,14 @@ impl From<String> for Reason {
     fn from(text: String) -> Reason {
         Reason::Text(text)
     }
+}
+
+/// What the noise of a condition depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noisy {
+    pub state: State,
+    pub durability: Durability,
+    pub throttled: bool,
 }
 
 /// Why passes of one cell were not all the same work: above all, a file that changed meanwhile.

@@ -1,8 +1,10 @@
 //! Published numbers beside ours, in the published units: once as published, once corrected.
 
 use schema::{
+    Reading,
     experiment::{Figure, Metric, Unit, Variant},
     findings::{AnswerOf, Estimate, FigureFinding, Verdict},
+    reason::Reason,
 };
 
 use crate::{
@@ -20,7 +22,11 @@ pub(crate) fn all(run: &Run) -> Vec<FigureFinding> {
     let side = |figure: &Figure, variant, arm: &Option<String>| {
         let cell = cell(run, figure, variant, arm.as_deref());
         let id = cell.as_ref().ok().map(|it| it.id);
-        (cell.and_then(|it| estimate(run, figure, variant, it)).into(), id)
+        let found = match cell.and_then(|it| estimate(run, figure, variant, it)) {
+            Ok(estimate) => Reading::Value(estimate),
+            Err(unavailable) => Reading::Unavailable { unavailable },
+        };
+        (found, id)
     };
     figures
         .map(|figure| {
@@ -37,7 +43,7 @@ fn cell<'a, 'r>(
     figure: &Figure,
     variant: Variant,
     arm: Option<&str>,
-) -> Result<&'r Cell<'a>, String> {
+) -> Result<&'r Cell<'a>, Reason> {
     let written = arm.ok_or("the experiment names no arm for this figure")?;
     let name = run.record.experiment.arm_name(written);
     let name = name.ok_or_else(|| format!("the arm {written:?} was not part of this run"))?;
@@ -48,16 +54,16 @@ fn cell<'a, 'r>(
         of_variant && !cell.entry.control && cell.arm().name == name && figure.only.selects(cell.condition)
     });
     match &fits.collect::<Vec<&Cell>>()[..] {
-        [] => Err("this run has no condition that the figure selects".to_string()),
+        [] => Err("this run has no condition that the figure selects".into()),
         [cell] => Ok(*cell),
         several => {
             let number = thousands(several.len() as u64);
-            Err(format!("the figure selects {number} conditions and must select one"))
+            Err(format!("the figure selects {number} conditions and must select one").into())
         }
     }
 }
 
-fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result<Estimate, String> {
+fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result<Estimate, Reason> {
     if let Some(reason) = metric::untestable(run, cell) {
         return Err(reason);
     }
@@ -80,11 +86,11 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
         Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
     };
     let finite = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite());
-    if finite { Ok(estimate) } else { Err("the number is not finite".to_string()) }
+    if finite { Ok(estimate) } else { Err("the number is not finite".into()) }
 }
 
 /// Of a pass; or of as many blocks as the published program read.
-fn elapsed(figure: &Figure, cell: &Cell, unit: f64) -> Result<Estimate, String> {
+fn elapsed(figure: &Figure, cell: &Cell, unit: f64) -> Result<Estimate, Reason> {
     let of_pass = |pass: &Pass| match figure.blocks {
         Some(blocks) => pass.ns_per_op().map(|ns| ns * blocks as f64),
         None => Some(pass.ns),
@@ -92,10 +98,10 @@ fn elapsed(figure: &Figure, cell: &Cell, unit: f64) -> Result<Estimate, String> 
     rate(cell.passes.iter().filter_map(of_pass).map(|ns| ns * unit), cell)
 }
 
-fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, String> {
+fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, Reason> {
     stats::median_of_positive(values).ok_or_else(|| match cell.passes.len() {
-        1 => "a single pass has no interval".to_string(),
-        _ => "no pass has a measurable time".to_string(),
+        1 => Reason::SinglePass,
+        _ => Reason::NoMeasurableTime,
     })
 }
 
@@ -109,14 +115,14 @@ fn lent_bytes(cell: &Cell, pass: &Pass) -> f64 {
 }
 
 /// The mean, for ticks see nothing of some passes and too much of others.
-fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> Result<Estimate, String> {
+fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> Result<Estimate, Reason> {
     let spent = |pass: &Pass| -> Option<f64> { names.iter().map(|name| pass.reading(name)).sum() };
     let over = |pass: &Pass| if figure.blocks.is_some() { pass.tally.ops as f64 } else { 1.0 };
     let passes: Vec<(f64, f64)> = cell.passes.iter().filter_map(|pass| Some((spent(pass)?, over(pass)))).collect();
     if passes.is_empty() {
         let reasons = names.iter().map(|name| cell.reading(name, stats::SortedValues::mean));
         let reason = reasons.filter_map(|it| it.reason().map(str::to_string)).next();
-        return Err(reason.unwrap_or_else(|| "not observed in this run".to_string()));
+        return Err(reason.unwrap_or_else(|| "not observed in this run".to_string()).into());
     }
     let measured = metric::mean_of_times(metric, &passes, cell);
     let mean = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
@@ -125,10 +131,10 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
 }
 
 /// Of the arm over the baseline of its comparison. What was published is a ratio whatever the arms did.
-fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<Estimate, String> {
+fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<Estimate, Reason> {
     let baseline = run.baseline(cell.entry.condition).ok_or("the condition has no baseline")?;
     if std::ptr::eq(baseline, cell) {
-        return Err("the arm is the baseline itself".to_string());
+        return Err("the arm is the baseline itself".into());
     }
     if let Some(reason) = metric::untestable(run, baseline) {
         return Err(reason);

@@ -5,7 +5,6 @@ use schema::{
     explanation::Explanation,
     findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
     line::{LineAnswer, LineSays, Promising},
-    reason::Reason,
 };
 
 use crate::{
@@ -241,13 +240,13 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     };
     let (same, undecided, slower) = (with(Verdict::Same), with(Verdict::Undecided), with(Verdict::Slower));
     if same.is_empty() && undecided.is_empty() && slower.is_empty() {
-        let reason = compared.first().and_then(|it| it.finding.reason.clone()).map(Reason::Text);
+        let reason = compared.first().and_then(|it| it.finding.reason.clone());
         return MapAnswer::open(Verdict::NotComparable, LineAnswer::NoneComparable { baseline: name, reason });
     }
     let confirmed = compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed());
     let doubted = compared.iter().copied().find(|it| it.finding.answer_of == AnswerOf::Neither);
     if let (None, Some(doubted)) = (confirmed, doubted) {
-        let says = LineAnswer::Undecided { reason: doubted.finding.reason.clone().map(Reason::Text) };
+        let says = LineAnswer::Undecided { reason: doubted.finding.reason.clone() };
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
     let has_place = |it: &&Compared| it.finding.speedup.is_some() && !is_behind(run, &it.finding);
@@ -261,7 +260,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
     if let Some(promising) = best(&open) {
-        let reason = promising.finding.reason.clone().map(Reason::Text);
+        let reason = promising.finding.reason.clone();
         if reason.is_some() && promising.finding.pairs < LEAST_PAIRS {
             return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
         }
@@ -283,7 +282,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         };
     }
     let Some(next) = closest(&same).or_else(|| closest(&undecided)).or_else(|| closest(&slower)) else {
-        let reason = compared.iter().find_map(|it| it.finding.reason.clone()).map(Reason::Text);
+        let reason = compared.iter().find_map(|it| it.finding.reason.clone());
         return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
     };
     let (verdict, says) = if same.is_empty() && undecided.is_empty() {

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use schema::{
     caution::Caution,
     findings::{Fork, ForkSplit, RuntimeFinding},
+    reason::Reason,
     warning::{ForkGroups, Warning},
 };
 
 use crate::{
     measured::{Cell, Pass, Run},
     stats::SortedValues,
-    verdict::{direction, side},
+    verdict::side,
 };
 
 /// The fastest of the last passes over the warm-up file; per block.
@@ -98,7 +99,7 @@ fn gap(times: &[f64]) -> Option<f64> {
 
 /// What a comparison has to say of a split side: a warning, and the reason why it is undecided where the groups would
 /// decide it differently.
-pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<Caution>, Option<String>) {
+pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<Caution>, Option<Reason>) {
     let mut warnings = Vec::new();
     let mut undecided = None;
     for cell in [baseline, arm] {
@@ -114,13 +115,12 @@ pub(crate) fn judge(run: &Run, baseline: &Cell, arm: &Cell) -> (Vec<Caution>, Op
         if let (Some(fast), Some(slow)) = (in_group(false), in_group(true))
             && side(fast) != side(slow)
         {
-            undecided = Some(format!(
-                "the result depends on the fork: {} is {} in forks where {} is fast, and {} in the others",
-                run.name(arm.arm()),
-                direction(fast),
-                run.name(cell.arm()),
-                direction(slow)
-            ));
+            undecided = Some(Reason::DependsOnFork {
+                arm: run.name(arm.arm()).to_string(),
+                forks_of: run.name(cell.arm()).to_string(),
+                beside_fast: fast,
+                beside_slow: slow,
+            });
         }
     }
     (warnings, undecided)

@@ -3,6 +3,7 @@
 use schema::{
     experiment::Metric,
     findings::{Estimate, Status},
+    reason::Reason,
 };
 
 use crate::{
@@ -32,17 +33,17 @@ pub(crate) struct MetricResult {
     /// Rounds, or passes, that it comes from.
     pub(crate) rounds: u32,
     /// Why there is no estimate; or what to know of the one there is.
-    pub(crate) remark: Option<String>,
+    pub(crate) remark: Option<Reason>,
     /// No pass could see it, on this machine or for this user.
     pub(crate) unseen: bool,
 }
 
 impl MetricResult {
-    fn none(rounds: usize, reason: impl Into<String>) -> MetricResult {
+    fn none(rounds: usize, reason: impl Into<Reason>) -> MetricResult {
         MetricResult { estimate: None, rounds: rounds as u32, remark: Some(reason.into()), unseen: false }
     }
 
-    fn some(estimate: Estimate, rounds: usize, remark: Option<String>) -> MetricResult {
+    fn some(estimate: Estimate, rounds: usize, remark: Option<Reason>) -> MetricResult {
         MetricResult { estimate: Some(estimate), rounds: rounds as u32, remark, unseen: false }
     }
 }
@@ -54,7 +55,7 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     }
     let pairs = than.pairs(arm);
     if pairs.is_empty() {
-        return MetricResult::none(0, "both were measured, but never in the same round");
+        return MetricResult::none(0, Reason::NoCommonRound);
     }
     let of_both = |a: &Pass, b: &Pass| Some((of_cell(run, metric, than, a)?, of_cell(run, metric, arm, b)?));
     let seen: Vec<(&Pass, &Pass, f64, f64)> = pairs
@@ -94,7 +95,7 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
     };
     let used = ratios.iter().filter(|ratio| ratio.is_finite() && **ratio > 0.0).count();
     match stats::median_of_positive(ratios) {
-        Some(estimate) => MetricResult::some(estimate, used, remark.map(str::to_string)),
+        Some(estimate) => MetricResult::some(estimate, used, remark.map(Reason::from)),
         None if used == 0 => MetricResult::none(0, format!("no pass took any {}", words(metric))),
         None => MetricResult::none(used, few(used)),
     }
@@ -187,9 +188,9 @@ pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)], cell: &Cell) 
 }
 
 /// Why a cell gives no number; `None` when it has passes.
-pub(crate) fn untestable(run: &Run, cell: &Cell) -> Option<String> {
+pub(crate) fn untestable(run: &Run, cell: &Cell) -> Option<Reason> {
     let finding = cells::finding(run, cell);
-    (finding.status != Status::Ok).then(|| finding.reason.unwrap_or_else(|| "no pass was made".to_string()))
+    (finding.status != Status::Ok).then(|| finding.reasons.into_iter().next().unwrap_or(Reason::NoPass))
 }
 
 /// In the words of a sentence about more or less of it.
@@ -328,7 +329,7 @@ fn by_sums(
                 "single passes are too short for the kernel's ticks, so the {of} of all {rounds_taken} together is \
                  compared"
             );
-            MetricResult::some(estimate, rounds, Some(remark))
+            MetricResult::some(estimate, rounds, Some(remark.into()))
         }
         None if rounds < 2 => MetricResult::none(rounds, few(rounds)),
         None => {
@@ -344,8 +345,8 @@ fn by_sums(
     }
 }
 
-fn few(rounds: usize) -> String {
-    format!("{} has no interval", if rounds == 1 { "a single pass" } else { "what was measured" })
+fn few(rounds: usize) -> Reason {
+    if rounds == 1 { Reason::SinglePass } else { "what was measured has no interval".into() }
 }
 
 /// Pages for each fault, of an arm that reads by calls. Of a command it is not known how it reads.

@@ -9,17 +9,17 @@ pub(crate) mod safepoints;
 use schema::{
     findings::{CellFinding, Status},
     protocol::Tally,
-    reason::Inconsistent,
+    reason::{Inconsistent, Reason},
+    warning::ForkGroups,
 };
 
 use crate::{
     measured::{Cell, Pass, Run, most_frequent},
     stats::{self, SortedValues},
-    words::{amount, count, times},
 };
 
 pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
-    let (status, reason) = status(run, cell);
+    let (status, reasons) = status(run, cell);
     let bytes_per_s = cell.passes.iter().map(|pass| pass.tally.bytes as f64 * 1e9 / pass.ns);
     CellFinding {
         id: cell.id,
@@ -28,7 +28,7 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         own_condition: cell.entry.own_condition.clone(),
         control: cell.entry.control,
         status,
-        reason,
+        reasons,
         samples: cell.passes.len() as u32,
         invalid_samples: cell.invalid.len() as u32,
         failed_samples: cell.failed.len() as u32,
@@ -51,40 +51,37 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
     }
 }
 
-fn status(run: &Run, cell: &Cell) -> (Status, Option<String>) {
+fn status(run: &Run, cell: &Cell) -> (Status, Vec<Reason>) {
     let lost = || cell.invalid.iter().map(String::as_str).chain(cell.failed.iter().copied());
     let passes = cell.passes.len() + lost().count();
-    let main_reason = |reasons: &mut dyn Iterator<Item = &str>| {
-        most_frequent(reasons).map(|(reason, times)| match times {
-            1 if passes == 1 => reason.to_string(),
-            _ => format!("{times} of {}: {reason}", count(passes as u64, "pass", "passes")),
-        })
+    let lost_passes = |reasons: &mut dyn Iterator<Item = &str>| {
+        let (reason, lost) = most_frequent(reasons)?;
+        Some(Reason::LostPasses { lost, passes, reason: reason.to_string() })
     };
     if !cell.passes.is_empty() {
-        let mut reasons: Vec<String> = main_reason(&mut lost()).into_iter().collect();
-        reasons.extend(inconsistent_work(cell).as_ref().map(inconsistent));
+        let mut reasons: Vec<Reason> = lost_passes(&mut lost()).into_iter().collect();
+        reasons.extend(inconsistent_work(cell).map(Reason::Inconsistent));
         reasons.extend(forks::split(run, cell).map(|it| {
-            let slow = it.forks.iter().filter(|fork| fork.slow).count();
-            format!("its forks disagree: {slow} of {} took {} as long as the others", it.forks.len(), times(it.factor))
+            let ForkGroups { slow, forks, factor, .. } = it.says;
+            Reason::ForksDisagree { slow, forks, factor }
         }));
-        if cell.passes.len() == 1 {
-            reasons.push("a single pass has no interval, so there is no number".to_string());
-        }
-        return (Status::Ok, (!reasons.is_empty()).then(|| reasons.join("; ")));
+        reasons.extend((cell.passes.len() == 1).then_some(Reason::SinglePass));
+        return (Status::Ok, reasons);
     }
     if passes == 0 {
-        let reason =
-            cell.entry.skipped.as_ref().map(ToString::to_string).unwrap_or_else(|| match &run.record.partial {
-                Some(partial) => format!("the run ended before its first pass: {partial}"),
-                None => "no pass was made".to_string(),
-            });
-        return (Status::Skipped, Some(reason));
+        let reason = match (&cell.entry.skipped, &run.record.partial) {
+            (Some(skip), _) => Reason::Skipped(skip.clone()),
+            (None, Some(partial)) => Reason::EndedBefore { partial: partial.clone() },
+            (None, None) => Reason::NoPass,
+        };
+        return (Status::Skipped, vec![reason]);
     }
-    if cell.invalid.len() >= cell.failed.len() {
-        (Status::Invalid, main_reason(&mut cell.invalid.iter().map(String::as_str)))
+    let (status, reason) = if cell.invalid.len() >= cell.failed.len() {
+        (Status::Invalid, lost_passes(&mut cell.invalid.iter().map(String::as_str)))
     } else {
-        (Status::Failed, main_reason(&mut cell.failed.iter().copied()))
-    }
+        (Status::Failed, lost_passes(&mut cell.failed.iter().copied()))
+    };
+    (status, reason.into_iter().collect())
 }
 
 /// Why the passes of one cell were not all the same work: above all, a file that changed meanwhile. Random offsets may
@@ -122,21 +119,4 @@ pub(crate) fn changed_bytes(cell: &Cell) -> Option<Inconsistent> {
     };
     let checksums = cell.passes.iter().find_map(changed).filter(|_| cell.own.workload.is_ascending())?;
     Some(Inconsistent::Bytes { passes: cell.passes.len(), checksums })
-}
-
-/// In words, until reasons are data too.
-pub(crate) fn inconsistent(what: &Inconsistent) -> String {
-    match what {
-        Inconsistent::Amounts { passes, bytes, ops } => {
-            let [a, b] = match bytes[0] == bytes[1] {
-                true => ops.map(|it| count(it, "block", "blocks")),
-                false => bytes.map(amount),
-            };
-            format!("its {passes} passes were not the same work: one consumed {a}, another {b}")
-        }
-        Inconsistent::Parts { passes } => format!("its {passes} passes did not all reach the same part of the file"),
-        Inconsistent::Bytes { passes, checksums: [a, b] } => {
-            format!("its {passes} passes did not all read the same bytes (checksums {a} and {b})")
-        }
-    }
 }

@@ -4,6 +4,7 @@ use schema::{
     Condition,
     experiment::{Expect, Metric, Variant},
     findings::{AnswerOf, ClaimVerdict, Estimate},
+    reason::Reason,
 };
 
 use super::{
@@ -22,12 +23,12 @@ const NAMED: usize = 4;
 
 impl Question<'_> {
     /// One verdict for all conditions, and why.
-    pub(super) fn conclude(&self, run: &Run, outcomes: &[&ClaimOutcome]) -> (ClaimVerdict, String) {
+    pub(super) fn conclude(&self, run: &Run, outcomes: &[&ClaimOutcome]) -> (ClaimVerdict, Vec<Reason>) {
         let with = |verdict: ClaimVerdict| -> Vec<&ClaimOutcome> {
             outcomes.iter().filter(|it| it.verdict == verdict).copied().collect()
         };
         let why = |of: &[&ClaimOutcome]| {
-            most_frequent(of.iter().filter_map(|it| it.why.as_deref())).map(|(reason, _)| reason.to_string())
+            most_frequent(of.iter().filter_map(|it| it.why.as_ref())).map(|(reason, _)| reason.clone())
         };
         let untestable = with(ClaimVerdict::NotTestableHere);
         let testable: Vec<&ClaimOutcome> =
@@ -36,9 +37,12 @@ impl Question<'_> {
             untestable.into_iter().partition(|it| it.only_unmeasured);
         if testable.is_empty() {
             return match why(&unmeasured) {
-                Some(reason) => (ClaimVerdict::Undecided, format!("not measured: {reason}")),
+                Some(reason) => {
+                    let of = "not measured".to_string();
+                    (ClaimVerdict::Undecided, vec![Reason::Of { of, reason: Box::new(reason) }])
+                }
                 None => {
-                    (ClaimVerdict::NotTestableHere, why(&untestable).unwrap_or_else(|| "no valid pass".to_string()))
+                    (ClaimVerdict::NotTestableHere, vec![why(&untestable).unwrap_or_else(|| "no valid pass".into())])
                 }
             };
         }
@@ -69,15 +73,15 @@ impl Question<'_> {
             }
         };
         let left_out = |what: &str, of: &[&ClaimOutcome]| {
-            let reason = why(of).unwrap_or_default();
-            (!of.is_empty()).then(|| format!("{what} in {} ({}): {reason}", of.len(), named(of)))
+            let reason = Box::new(why(of).unwrap_or_default());
+            (!of.is_empty()).then(|| Reason::Of { of: format!("{what} in {} ({})", of.len(), named(of)), reason })
         };
         let unmeasured = left_out("not measured", &unmeasured);
         let left_out = left_out("not testable here", &untestable);
         let published = (testable[0].variant == Some(Variant::AsPublished))
             .then(|| "decided by the published variant: no corrected variant was run".to_string());
         let remark =
-            most_frequent(testable.iter().filter_map(|it| it.remark.as_deref())).map(|(remark, _)| remark.to_string());
+            most_frequent(testable.iter().filter_map(|it| it.remark.as_ref())).map(|(remark, _)| remark.clone());
         // Of several fills the folios of one would be said of all.
         let one_fill = testable.iter().all(|it| it.condition.fill() == testable[0].condition.fill());
         let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
@@ -88,8 +92,10 @@ impl Question<'_> {
             false => format!("by passes at the size of the job in {}, by smaller passes in the others", named(&of_job)),
         });
         let numbers = self.numbers(&testable, verdict);
+        let [spread, numbers, sizes, published, folios] =
+            [spread, numbers, sizes, published, folios].map(|it| it.map(Reason::Text));
         let parts = [spread, numbers, sizes, why(&open), unmeasured, left_out, published, remark, folios];
-        (verdict, parts.into_iter().flatten().collect::<Vec<String>>().join("; "))
+        (verdict, parts.into_iter().flatten().collect())
     }
 
     /// The published number beside ours: `mmap faster than read: published 1.35x, here 1.62x [1.58, 1.66]; …`

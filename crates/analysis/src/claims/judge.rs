@@ -3,6 +3,7 @@
 use schema::{
     experiment::Expect,
     findings::{ClaimVerdict, Estimate, Verdict},
+    reason::Reason,
 };
 
 use crate::{
@@ -12,10 +13,10 @@ use crate::{
 
 /// By the whole interval. Ratios by the rule that comparisons are judged by: lower is what is called faster there. A claim
 /// that two arms are the same is reversed by a clear difference, whichever way it goes.
-pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVerdict, Option<String>) {
+pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVerdict, Option<Reason>) {
     let of_ratio = match verdict(Some(estimate), rounds) {
         Ok(verdict) => verdict,
-        Err(open @ Open::TooFewRounds { .. }) => return (ClaimVerdict::Undecided, Some(open.to_string())),
+        Err(open @ Open::TooFewRounds { .. }) => return (ClaimVerdict::Undecided, Some(open.reason())),
         Err(Open::Across { .. }) => Verdict::Undecided,
     };
     let Estimate { ci_low, ci_high, .. } = estimate;
@@ -32,8 +33,8 @@ pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVe
         _ => ClaimVerdict::Undecided,
     };
     let why = (claimed == ClaimVerdict::Undecided).then(|| match expect {
-        Expect::AtMost(_) | Expect::AtLeast(_) => "the interval contains the claimed value".to_string(),
-        _ => format!("the interval crosses the margin of {}", percent(MARGIN)),
+        Expect::AtMost(_) | Expect::AtLeast(_) => "the interval contains the claimed value".into(),
+        _ => format!("the interval crosses the margin of {}", percent(MARGIN)).into(),
     });
     (claimed, why)
 }
@@ -88,7 +89,7 @@ mod tests {
         for expect in [Expect::Lower, Expect::Higher, Expect::Same, Expect::AtMost(9.0), Expect::AtLeast(1.0)] {
             let (verdict, why) = judge(expect, estimate(2.0, 2.1), 4);
             assert_eq!(verdict, ClaimVerdict::Undecided);
-            assert_eq!(why.as_deref(), Some("only 4 rounds; at least 5 are needed to decide anything"));
+            assert_eq!(why, Some(Reason::TooFewRounds { rounds: 4, least: 5 }));
         }
     }
 }

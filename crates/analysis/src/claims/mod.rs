@@ -13,6 +13,7 @@ use schema::{
     Fill,
     experiment::{Claim, Variant},
     findings::{ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, PublishedClaim},
+    reason::Reason,
 };
 
 use crate::measured::Run;
@@ -30,7 +31,7 @@ pub(crate) fn all(run: &Run) -> Vec<ClaimFinding> {
 
 struct ClaimAnswer {
     verdict: ClaimVerdict,
-    reason: String,
+    reasons: Vec<Reason>,
     measured: Vec<ClaimMeasured>,
     folios: Vec<ClaimOnFolios>,
     /// Nothing that was asked lacks its passes.
@@ -38,9 +39,9 @@ struct ClaimAnswer {
 }
 
 impl ClaimAnswer {
-    fn new(verdict: ClaimVerdict, reason: impl Into<String>) -> ClaimAnswer {
+    fn new(verdict: ClaimVerdict, reason: impl Into<Reason>) -> ClaimAnswer {
         let complete = verdict != ClaimVerdict::NotTestableHere;
-        ClaimAnswer { verdict, reason: reason.into(), measured: Vec::new(), folios: Vec::new(), complete }
+        ClaimAnswer { verdict, reasons: vec![reason.into()], measured: Vec::new(), folios: Vec::new(), complete }
     }
 }
 
@@ -58,7 +59,7 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
         published: PublishedClaim { words: claim.published.clone(), ratio: claim.ratio },
         measured: answer.measured,
         verdict: answer.verdict,
-        reason: answer.reason,
+        reasons: answer.reasons,
         folios: answer.folios,
         complete: answer.complete && !experiment.filtered_claims.contains(&claim.id),
     }
@@ -66,18 +67,18 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
 
 /// A run that ended early decides nothing; what it measured is still there.
 fn unfinished(answer: ClaimAnswer, partial: &str) -> ClaimAnswer {
-    let mut reason = format!("the run is partial: {partial}");
+    let mut reasons = vec![Reason::from(format!("the run is partial: {partial}"))];
     if answer.verdict == ClaimVerdict::NotTestableHere {
-        reason.push_str(&format!("; {}", answer.reason));
+        reasons.extend(answer.reasons);
     }
     let undecided = |it: ClaimMeasured| ClaimMeasured { verdict: ClaimVerdict::Undecided, ..it };
     let measured = answer.measured.into_iter().map(undecided).collect();
-    ClaimAnswer { verdict: ClaimVerdict::Undecided, reason, measured, folios: Vec::new(), complete: false }
+    ClaimAnswer { verdict: ClaimVerdict::Undecided, reasons, measured, folios: Vec::new(), complete: false }
 }
 
 fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
     if let Some(reason) = &claim.not_testable {
-        return ClaimAnswer::new(ClaimVerdict::NotTestableHere, reason);
+        return ClaimAnswer::new(ClaimVerdict::NotTestableHere, reason.as_str());
     }
     if let Some(name) = &claim.scenario {
         return scenario(run, name);
@@ -108,10 +109,10 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         })
     });
     let decide: Vec<&ClaimOutcome> = outcomes.iter().filter(|it| it.decides).collect();
-    let (verdict, reason) = question.conclude(run, &decide);
+    let (verdict, reasons) = question.conclude(run, &decide);
     let complete = decide.iter().all(|it| it.verdict != ClaimVerdict::NotTestableHere);
     let folios = on_folios(run, &question, &decide);
-    ClaimAnswer { verdict, reason, measured: measured.collect(), folios, complete }
+    ClaimAnswer { verdict, reasons, measured: measured.collect(), folios, complete }
 }
 
 /// The verdict on the folios of the study's time, and on those of today, where the claim was asked on both.
@@ -141,11 +142,11 @@ fn scenario(run: &Run, name: &str) -> ClaimAnswer {
     match run.record.scenarios.get(name) {
         None => ClaimAnswer::new(ClaimVerdict::NotTestableHere, "the scenario did not run in this run"),
         Some(schema::Reading::Unavailable { unavailable }) => {
-            ClaimAnswer::new(ClaimVerdict::NotTestableHere, unavailable)
+            ClaimAnswer::new(ClaimVerdict::NotTestableHere, unavailable.as_str())
         }
         Some(schema::Reading::Value(seen)) => {
             let verdict = if seen.holds { ClaimVerdict::Holds } else { ClaimVerdict::Reversed };
-            ClaimAnswer::new(verdict, &seen.evidence)
+            ClaimAnswer::new(verdict, seen.evidence.as_str())
         }
     }
 }

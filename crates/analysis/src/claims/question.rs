@@ -5,6 +5,7 @@ use schema::{
     experiment::{Claim, Compare, Expect, Metric, Variant, Where},
     fields::{self, Field, Role},
     findings::{AnswerOf, ClaimVerdict, Estimate, Verdict},
+    reason::Reason,
 };
 
 use super::{DECIDED, judge::judge};
@@ -55,10 +56,10 @@ impl<'a, 'r> Side<'a, 'r> {
         [Some(self.arm), self.than].into_iter().flatten()
     }
 
-    fn unequal(self, run: &Run) -> Option<String> {
+    fn unequal(self, run: &Run) -> Option<Reason> {
         let than = self.than?;
         let work = equal_work::check(run, than, self.arm, &than.pairs(self.arm));
-        (!work.unequal.is_empty()).then(|| work.unequal.join("; "))
+        (!work.unequal.is_empty()).then(|| equal_work::reason(run, than, self.arm, work.unequal))
     }
 }
 
@@ -82,9 +83,9 @@ pub(super) struct ClaimOutcome<'a> {
     /// It has no passes, and time is all that was lacking: another run may test it here.
     pub(super) only_unmeasured: bool,
     /// Why it is undecided or not testable.
-    pub(super) why: Option<String>,
+    pub(super) why: Option<Reason>,
     /// What to know of the estimate.
-    pub(super) remark: Option<String>,
+    pub(super) remark: Option<Reason>,
 }
 
 impl<'a> Question<'a> {
@@ -208,7 +209,8 @@ impl<'a> Question<'a> {
                 // A reason of the arm's own needs its name; one of the condition is the same for all.
                 let one_of_two = side.than.is_some() && without.len() == 1;
                 outcome.only_unmeasured = without.iter().all(|cell| cell.lacked_time());
-                outcome.why = Some(if one_of_two { format!("{}: {reason}", run.name(cell.arm())) } else { reason });
+                let of = || run.name(cell.arm()).to_string();
+                outcome.why = Some(if one_of_two { Reason::Of { of: of(), reason: Box::new(reason) } } else { reason });
                 return outcome;
             }
         }
@@ -234,7 +236,7 @@ impl<'a> Question<'a> {
         }
         let Some(estimate) = estimate else {
             outcome.why = match rounds {
-                1..LEAST_PAIRS => Some(Open::TooFewRounds { rounds }.to_string()),
+                1..LEAST_PAIRS => Some(Open::TooFewRounds { rounds }.reason()),
                 _ => remark,
             };
             return outcome;
@@ -277,7 +279,7 @@ impl<'a> Question<'a> {
         sides: [Side; 2],
         estimate: Estimate,
         rounds: u32,
-    ) -> (AnswerOf, (ClaimVerdict, Option<String>)) {
+    ) -> (AnswerOf, (ClaimVerdict, Option<Reason>)) {
         let [here, there] = sides;
         let is_time = self.claim.metric == Metric::Time;
         let compared = sides.map(|side| side.than.filter(|_| is_time).map(|than| compare(run, than, side.arm)));
@@ -327,7 +329,7 @@ impl<'a> Question<'a> {
         rounds: u32,
         sides: [Side; 2],
         widths: impl Iterator<Item = f64>,
-    ) -> Option<String> {
+    ) -> Option<Reason> {
         let width = widths.map(f64::ln_1p).fold(0.0, f64::hypot).exp_m1();
         let is_direction = matches!(self.expect, Expect::Lower | Expect::Higher | Expect::Same);
         let is_within = match verdict(Some(estimate), rounds) {
@@ -336,7 +338,7 @@ impl<'a> Question<'a> {
             _ => false,
         };
         let conditions = sides.map(|side| side.arm.condition);
-        (is_direction && is_within).then(|| noise::is_within("ratio", estimate, &conditions, width))
+        (is_direction && is_within).then(|| noise::is_within(true, estimate, &conditions, width))
     }
 
     /// How many times lower the arm's metric is here than there: per byte, or relative to the other arm's. The rounds of two
@@ -357,7 +359,7 @@ impl<'a> Question<'a> {
         let without = [&ours, &theirs].into_iter().find(|it| it.estimate.is_none());
         let remark = match without {
             Some(it) => it.remark.clone(),
-            None if estimate.is_none() => Some("what is 0 has no ratio".to_string()),
+            None if estimate.is_none() => Some("what is 0 has no ratio".into()),
             None => ours.remark.or(theirs.remark),
         };
         MetricResult { estimate, rounds, remark, unseen }
@@ -380,7 +382,7 @@ impl<'a> Question<'a> {
     /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
     /// The rule of comparisons (`forks::judge`), for every metric that is a time of single passes. With the other condition
     /// of a claim about two goes their ratio.
-    fn depends_on_fork(&self, run: &Run, here: Side, there: Option<(Side, f64)>) -> Option<String> {
+    fn depends_on_fork(&self, run: &Run, here: Side, there: Option<(Side, f64)>) -> Option<Reason> {
         let whole = there.map(|(_, ratio)| ratio);
         let of_there =
             there.and_then(|(there, ratio)| self.depends_on_fork_of(run, there, Some((ratio, there.than.is_some()))));
@@ -388,7 +390,7 @@ impl<'a> Question<'a> {
     }
 
     /// Of one condition; with the ratio to the other one, and whether it is lower where this one's value is higher.
-    fn depends_on_fork_of(&self, run: &Run, asked: Side, ratio: Option<(f64, bool)>) -> Option<String> {
+    fn depends_on_fork_of(&self, run: &Run, asked: Side, ratio: Option<(f64, bool)>) -> Option<Reason> {
         let metric = self.claim.metric;
         if !metric::is_time_of_passes(metric) {
             return None;
@@ -424,6 +426,7 @@ impl<'a> Question<'a> {
                     run.name(cell.arm()),
                     show(slow)
                 )
+                .into()
             })
         })
     }

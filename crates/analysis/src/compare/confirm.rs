@@ -6,13 +6,13 @@ use schema::{
     condition::WINDOWS_LEAST,
     experiment::Compare,
     findings::{AnswerOf, Comparison, Confirmed, Verdict},
+    reason::Reason,
     record::Confirmation,
 };
 
 use crate::{
     stats,
     verdict::{LEAST_PAIRS, side, verdict},
-    words::{amount, count, thousands, times},
 };
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
@@ -30,32 +30,20 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
         false if rounds.1.is_decided() && lies_elsewhere() => AnswerOf::Neither,
         _ => AnswerOf::Rounds,
     };
-    let passes = count(finding.condition.ops, "block", "blocks");
-    let described = rounds.0.map_or_else(|| "nothing".to_string(), |it| times(it.median));
-    let (blocks, now) = (thousands(job.ops), times(speedup.median));
+    let (blocks, rounds_median) = (finding.condition.ops, rounds.0.map(|it| it.median));
     match finding.answer_of {
         AnswerOf::Job => {
-            finding.warnings.push(Caution::JobDecides {
-                blocks: finding.condition.ops,
-                rounds: rounds.0.map(|it| it.median),
-                job_blocks: job.ops,
-                job: speedup.median,
-            });
+            let (rounds, job_blocks, job) = (rounds_median, job.ops, speedup.median);
+            finding.warnings.push(Caution::JobDecides { blocks, rounds, job_blocks, job });
             (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
             // The counts are of the rounds, whose answer this is not.
             finding.explanation = None;
         }
         AnswerOf::Neither => {
             finding.verdict = Verdict::Undecided;
-            let why = match pairs < Confirmation::PAIRS {
-                true => format!("too few to decide anything (at least {} are needed)", Confirmation::PAIRS),
-                false => format!("between {:.2} and {:.2}, which decides nothing", speedup.ci_low, speedup.ci_high),
-            };
-            let pairs = count(pairs.into(), "pair", "pairs");
-            finding.reason = Some(format!(
-                "passes of {passes} gave {described}; at the size of the job, {blocks} blocks, {pairs} gave {now}: \
-                 {why}"
-            ));
+            let (rounds, job_blocks, job) = (rounds_median, job.ops, speedup);
+            let least = Confirmation::PAIRS;
+            finding.reason = Some(Reason::JobDoubts { blocks, rounds, job_blocks, job, pairs, least });
         }
         AnswerOf::Rounds | AnswerOf::RoundsAndJob => {}
     }
@@ -98,23 +86,17 @@ pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Compar
 }
 
 /// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file.
-pub(crate) fn too_small(record: &Record, id: CellId, condition: &Condition, covered: u64) -> Option<String> {
+pub(crate) fn too_small(record: &Record, id: CellId, condition: &Condition, covered: u64) -> Option<Reason> {
     let compare = id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
     let is_planned = compare.is_some_and(Compare::leaves_size_open);
-    let window = record.target.window_bytes();
-    let covered = covered.max(condition.range.bytes);
+    let window_bytes = record.target.window_bytes();
+    let covered_bytes = covered.max(condition.range.bytes);
     let is_small = condition.state == State::Cold
         && condition.workload == Workload::Scan
-        && covered < condition.file_bytes
-        && covered < WINDOWS_LEAST * window;
-    (is_planned && is_small).then(|| {
-        format!(
-            "a pass covered {}, and a read-ahead window is {}: fewer than {WINDOWS_LEAST} windows do not represent the \
-             whole file (try a larger --budget)",
-            amount(covered),
-            amount(window)
-        )
-    })
+        && covered_bytes < condition.file_bytes
+        && covered_bytes < WINDOWS_LEAST * window_bytes;
+    let least = WINDOWS_LEAST;
+    (is_planned && is_small).then_some(Reason::FewWindows { covered_bytes, window_bytes, least })
 }
 
 const _: () = assert!(Confirmation::PAIRS == LEAST_PAIRS, "what is measured again can be decided");

@@ -1,16 +1,20 @@
 //! Equal work or no verdict. What both arms did is compared with each other and with what the condition says, from
 //! tallies, conditions and device counters alone: no study and no method is known here by name.
 //!
-//! Where the arms differ from each other the comparison is void, with the difference in words. Where they agree with
+//! Where the arms differ from each other the comparison is void, with the differences. Where they agree with
 //! each other but not with what the experiment says of itself, it stands and carries a warning.
 
-use schema::{Condition, Durability, State, caution::Caution, protocol::Tally};
+use schema::{
+    Condition, Durability, State,
+    caution::Caution,
+    protocol::Tally,
+    reason::{Difference, Reason, Rounds},
+};
 
 use crate::{
-    cells::{changed_bytes, inconsistent, inconsistent_work},
+    cells::{changed_bytes, inconsistent_work},
     measured::{Cell, Pass, Run},
     stats::SortedValues,
-    words::{amount, amounts, count, size},
 };
 
 /// Cold: so much of what a pass covered must have come from the device. The rest is
@@ -40,8 +44,13 @@ const COVERAGE_SHARE: f64 = 0.90;
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Why the arms cannot be compared; empty when they can.
-    pub(crate) unequal: Vec<String>,
+    pub(crate) unequal: Vec<Difference>,
     pub(crate) warnings: Vec<Caution>,
+}
+
+/// That two arms did different work.
+pub(crate) fn reason(run: &Run, baseline: &Cell, arm: &Cell, differences: Vec<Difference>) -> Reason {
+    Reason::UnequalWork { arms: [baseline, arm].map(|it| run.name(it.arm()).to_string()), differences }
 }
 
 pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pass)]) -> Work {
@@ -54,13 +63,13 @@ pub(crate) fn check(run: &Run, baseline: &Cell, arm: &Cell, pairs: &[(&Pass, &Pa
     both.tallies(pairs, &mut work);
     both.cold(&mut work);
     both.durable(&mut work);
-    for cell in [baseline, arm] {
+    for (of, cell) in [baseline, arm].into_iter().enumerate() {
         let name = run.name(cell.arm());
         work.warnings.extend(left_its_state(run, cell));
         // What a command prints may hold a time or a number of its process.
         let reads = cell.own.workload.kind() == schema::condition::WorkloadKind::Reads;
         match changed_bytes(cell).filter(|_| reads && work.unequal.is_empty()) {
-            Some(what) => work.unequal.push(format!("{name}: {}", inconsistent(&what))),
+            Some(what) => work.unequal.push(Difference::Changed { of, what }),
             None => {
                 let what = inconsistent_work(cell);
                 work.warnings.extend(what.map(|what| Caution::Inconsistent { arm: name.to_string(), what }));
@@ -85,91 +94,55 @@ impl Both<'_, '_> {
     /// The condition of each arm.
     fn conditions(&self, work: &mut Work) {
         let (a, b) = (self.baseline.own, self.arm.own);
-        let [first, second] = self.names;
-        let mut differ = |same: bool, sentence: String| {
+        let mut differ = |same: bool, what: Difference| {
             if !same {
-                work.unequal.push(sentence);
+                work.unequal.push(what);
             }
         };
-        let each = |a: &dyn std::fmt::Display, b: &dyn std::fmt::Display| format!("{first} {a}, {second} {b}");
-        differ(a.workload == b.workload, format!("different workloads: {}", each(&a.workload, &b.workload)));
+        differ(a.workload == b.workload, Difference::Workloads { workloads: [a.workload, b.workload] });
         differ(a.consume == b.consume, self.per_byte());
-        differ(
-            a.state == b.state,
-            format!("different states: the {first} arm starts {}, the {second} arm {}", a.state, b.state),
-        );
-        differ(a.durability == b.durability, format!("the durability differs: {}", each(&a.durability, &b.durability)));
-        differ(
-            a.block_bytes == b.block_bytes,
-            format!("different blocks: {}", each(&schema::Bytes(a.block_bytes), &schema::Bytes(b.block_bytes))),
-        );
-        differ(
-            a.aligned == b.aligned,
-            format!("only the {} arm's offsets are multiples of the block", if a.aligned { first } else { second }),
-        );
-        let (file_a, file_b) = (schema::Bytes(a.file_bytes), schema::Bytes(b.file_bytes));
-        differ(a.file_bytes == b.file_bytes, format!("files of different sizes: {}", each(&file_a, &file_b)));
-        differ(a.storage == b.storage, "the arms read from differently limited storage".to_string());
-        let memory = |of: &Condition| match of.memory_bytes {
-            Some(bytes) => schema::Bytes(bytes).to_string(),
-            None => "no limit".to_string(),
-        };
-        differ(a.memory_bytes == b.memory_bytes, format!("different memory: {}", each(&memory(a), &memory(b))));
+        differ(a.state == b.state, Difference::States { states: [a.state, b.state] });
+        differ(a.durability == b.durability, Difference::Durabilities { durabilities: [a.durability, b.durability] });
+        differ(a.block_bytes == b.block_bytes, Difference::Blocks { block_bytes: [a.block_bytes, b.block_bytes] });
+        differ(a.aligned == b.aligned, Difference::Alignments { aligned: [a.aligned, b.aligned] });
+        differ(a.file_bytes == b.file_bytes, Difference::Files { file_bytes: [a.file_bytes, b.file_bytes] });
+        differ(a.storage == b.storage, Difference::Storages);
+        let memory_bytes = [a.memory_bytes, b.memory_bytes];
+        differ(a.memory_bytes == b.memory_bytes, Difference::Memories { memory_bytes });
         if a.descriptor != b.descriptor {
             let arms = self.names.map(str::to_string);
             work.warnings.push(Caution::Descriptors { arms, descriptors: [a.descriptor, b.descriptor] });
         }
     }
 
-    /// That the arms do different things with each byte: what they do, in words, and what it costs where that was seen.
-    fn per_byte(&self) -> String {
+    /// That the arms do different things with each byte, and what it costs where that was seen.
+    fn per_byte(&self) -> Difference {
         let spent = |cell: &Cell| {
             let user = cell.reading("user_ns", SortedValues::mean).value().copied()?;
             let ns = user / cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0)?;
             (0.005..1e6).contains(&ns).then_some(ns)
         };
-        let does = |name: &str, cell: &Cell| format!("{name} {} ({})", cell.own.consume, cell.own.consume.about());
-        let [first, second] = self.names;
-        let cost = match (spent(self.baseline), spent(self.arm)) {
-            (Some(a), Some(b)) => format!("; they spend {a:.2} and {b:.2} ns of user time on a byte"),
-            _ => String::new(),
-        };
-        format!("what happens to each byte differs: {}, {}{cost}", does(first, self.baseline), does(second, self.arm))
+        let user_ns_per_byte = spent(self.baseline).zip(spent(self.arm)).map(|(a, b)| [a, b]);
+        Difference::Consumes { consumes: [self.baseline.own.consume, self.arm.own.consume], user_ns_per_byte }
     }
 
     /// What each arm did, round by round: offsets may be drawn anew for every round, but then for all arms alike.
     fn tallies(&self, pairs: &[(&Pass, &Pass)], work: &mut Work) {
         let differing = |same: &dyn Fn(&Tally, &Tally) -> bool| {
-            let rounds = pairs.iter().filter(|(a, b)| !same(a.tally, b.tally)).count();
+            let differing = pairs.iter().filter(|(a, b)| !same(a.tally, b.tally)).count();
             let (a, b) = pairs.iter().find(|(a, b)| !same(a.tally, b.tally))?;
-            let only_some = format!(" (in {rounds} of {} rounds)", pairs.len());
-            Some((a.tally, b.tally, if rounds == pairs.len() { String::new() } else { only_some }))
+            Some((a.tally, b.tally, Rounds { differing, all: pairs.len() }))
         };
-        let [first, second] = self.names;
-        let (did, was) = if self.arm.own.workload.writes() { ("wrote", "written") } else { ("consumed", "read") };
+        let writes = self.arm.own.workload.writes();
         if let Some((a, b, rounds)) = differing(&|a, b| a.bytes == b.bytes) {
-            let (less, part, whole) = if a.bytes < b.bytes { (first, a, b) } else { (second, b, a) };
-            let (part, whole) = (part.bytes, whole.bytes);
-            let [part, whole] = amounts(part, whole);
-            work.unequal.push(format!("the {less} arm {did} {part} of {whole}{rounds}"));
+            work.unequal.push(Difference::Amounts { bytes: [a.bytes, b.bytes], writes, rounds });
         } else {
             if let Some((a, b, rounds)) = differing(&|a, b| a.ops == b.ops) {
-                let [a, b] = [a.ops, b.ops].map(|ops| count(ops, "operation", "operations"));
-                work.unequal.push(format!("the {first} arm made {a}, the {second} arm {b}{rounds}"));
+                work.unequal.push(Difference::Operations { ops: [a.ops, b.ops], rounds });
             }
             if let Some((a, b, rounds)) = differing(&|a, b| a.distinct_bytes == b.distinct_bytes) {
-                let ((less, part), (more, whole)) = if a.distinct_bytes < b.distinct_bytes {
-                    ((first, a), (second, b))
-                } else {
-                    ((second, b), (first, a))
-                };
-                work.unequal.push(format!(
-                    "the {less} arm reached {} of the file where the {more} arm reached {}, although both {did} \
-                     {}{rounds}",
-                    amount(part.distinct_bytes),
-                    amount(whole.distinct_bytes),
-                    amount(part.bytes)
-                ));
+                let distinct_bytes = [a.distinct_bytes, b.distinct_bytes];
+                work.unequal.push(Difference::Reached { distinct_bytes, bytes: a.bytes, writes, rounds });
             }
         }
         let pages = |a: &Tally, b: &Tally| a.distinct_pages.zip(b.distinct_pages);
@@ -177,31 +150,23 @@ impl Both<'_, '_> {
         if let Some((a, b, rounds)) = differing(&|a, b| pages(a, b).is_none_or(|(a, b)| a == b)).filter(|_| !found)
             && let Some((a, b)) = pages(a, b)
         {
-            let [a, b] = [a, b].map(|pages| count(pages, "page", "pages"));
-            work.unequal.push(format!("the {first} arm reached {a} of the file, the {second} arm {b}{rounds}"));
+            work.unequal.push(Difference::Pages { pages: [a, b], rounds });
         }
         let found = !work.unequal.is_empty();
         if let Some((a, b, rounds)) = differing(&|a, b| a.checksum == b.checksum).filter(|_| !found) {
-            let (a, b) = (&a.checksum, &b.checksum);
-            let is_command = self.arm.own.is_of_commands();
-            work.unequal.push(if is_command {
-                format!("{first} and {second} differ in exit code or standard output{rounds}; --anyway compares them")
-            } else {
-                format!(
-                    "different bytes: checksums {a} ({first}) and {b} ({second}) although the same amount was \
-                 {was}{rounds}"
-                )
+            let checksums = [a, b].map(|it| it.checksum.clone());
+            work.unequal.push(match self.arm.own.is_of_commands() {
+                true => Difference::Outputs { rounds },
+                false => Difference::Checksums { checksums, writes, rounds },
             });
         }
         if let Some((a, b, rounds)) = differing(&|a, b| a.threads == b.threads) {
-            let [a, b] = [a.threads, b.threads].map(|threads| count(threads.into(), "thread", "threads"));
-            work.unequal.push(format!("the {first} arm used {a}, the {second} arm {b}{rounds}"));
+            work.unequal.push(Difference::Threads { threads: [a.threads, b.threads], rounds });
         }
-        if let Some((a, _)) = pairs.iter().find(|(a, b)| a.opened != b.opened)
+        if let Some((a, b)) = pairs.iter().find(|(a, b)| a.opened != b.opened)
             && self.baseline.own.state == self.arm.own.state
         {
-            let opener = if a.opened { first } else { second };
-            work.unequal.push(format!("only the {opener} arm opened the file during its passes"));
+            work.unequal.push(Difference::Opened { opened: [a.opened, b.opened] });
         }
     }
 
@@ -217,25 +182,13 @@ impl Both<'_, '_> {
         };
         let cells = [self.baseline, self.arm].map(from_device);
         let short = |&(device, covered): &(f64, f64)| device < COLD_SHARE * covered;
-        let sentence = |name: &str, (device, covered): (f64, f64)| {
-            format!("only {} of the {} that the {name} arm covered came from the device", size(device), size(covered))
-        };
         match cells {
             [Some(a), Some(b)] if short(&a) && short(&b) && (a.0 / a.1 - b.0 / b.1).abs() <= COLD_ALIKE => {
                 work.warnings.push(Caution::LittleFromDevice { share: (a.0 / a.1).max(b.0 / b.1) });
             }
             [Some(a), Some(b)] if short(&a) || short(&b) => {
-                let ((name, less), (other, more)) = if a.0 / a.1 < b.0 / b.1 {
-                    ((self.names[0], a), (self.names[1], b))
-                } else {
-                    ((self.names[1], b), (self.names[0], a))
-                };
-                let never = if less.0 == 0.0 {
-                    format!("the {name} arm read nothing from the device, although it covered {}", size(less.1))
-                } else {
-                    sentence(name, less)
-                };
-                work.unequal.push(format!("both should start cold: {never}; the {other} arm had {}", size(more.0)));
+                let (device_bytes, covered_bytes) = ([a.0, b.0], [a.1, b.1]);
+                work.unequal.push(Difference::FromDevice { device_bytes, covered_bytes });
             }
             [Some(_), None] | [None, Some(_)] if self.baseline.own.state == self.arm.own.state => {
                 let unseen = if cells[0].is_none() { self.names[0] } else { self.names[1] };
@@ -274,19 +227,11 @@ impl Both<'_, '_> {
         if arrived(a) == arrived(b) {
             return;
         }
-        let described = |name: &str, cell: &Cell, (device, covered): (f64, f64)| {
-            let flushes = cell
-                .count("disk_flushes")
-                .map_or(String::new(), |flushes| format!(", {}", count(flushes.round() as u64, "flush", "flushes")));
-            let device = if device == 0.0 { "nothing".to_string() } else { size(device) };
-            format!("of the {} that {name} covered {device} had reached the device{flushes}", size(covered))
-        };
-        let [first, second] = self.names;
-        work.unequal.push(format!(
-            "when its passes ended, {}; {}",
-            described(first, self.baseline, a),
-            described(second, self.arm, b)
-        ));
+        work.unequal.push(Difference::OnDevice {
+            device_bytes: [a.0, b.0],
+            covered_bytes: [a.1, b.1],
+            flushes: [self.baseline, self.arm].map(|it| it.count("disk_flushes")),
+        });
     }
 
     /// Both arms agree; do they agree with what the experiment says of itself?

@@ -6,7 +6,10 @@ pub(crate) mod explanation;
 pub(crate) mod noise;
 mod rounds;
 
-use schema::findings::{AnswerOf, Comparison, Verdict};
+use schema::{
+    findings::{AnswerOf, Comparison, Verdict},
+    reason::Reason,
+};
 
 use crate::{
     cells::{self, forks},
@@ -38,14 +41,14 @@ pub(crate) fn against_baseline<'a, 'r>(run: &'r Run<'a>, condition: usize) -> Ve
 pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
     let Rounds { pairs, timed, work, speedup } = Rounds::of(run, baseline, arm);
     let (speedup, verdict, reason) = if !work.unequal.is_empty() {
-        (None, Verdict::NotComparable, Some(work.unequal.join("; ")))
+        (None, Verdict::NotComparable, Some(equal_work::reason(run, baseline, arm, work.unequal)))
     } else if let Some(reason) = not_measured(run, baseline, arm, pairs, timed) {
         (speedup, Verdict::Undecided, Some(reason))
     } else {
         match verdict(speedup, timed) {
             Ok(verdict) => (speedup, verdict, None),
             // A run that was stopped would have made more rounds.
-            Err(open) if run.record.was_stopped() => (speedup, Verdict::Undecided, Some(open.to_string())),
+            Err(open) if run.record.was_stopped() => (speedup, Verdict::Undecided, Some(open.reason())),
             Err(open) => (speedup, Verdict::Undecided, Some(open.with_advice())),
         }
     };
@@ -84,17 +87,17 @@ pub(crate) fn compare(run: &Run, baseline: &Cell, arm: &Cell) -> Comparison {
     finding
 }
 
-fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: u32, timed: u32) -> Option<String> {
+fn not_measured(run: &Run, baseline: &Cell, arm: &Cell, pairs: u32, timed: u32) -> Option<Reason> {
     if timed > 0 {
         return None;
     }
     let missing = [baseline, arm].into_iter().find(|cell| cell.passes.is_empty());
     Some(match missing {
         Some(cell) => {
-            let finding = cells::finding(run, cell);
-            format!("{} has no valid pass: {}", run.name(cell.arm()), finding.reason.unwrap_or_default())
+            let (arm, reasons) = (run.name(cell.arm()).to_string(), cells::finding(run, cell).reasons);
+            Reason::NoValidPass { arm, reasons }
         }
-        None if pairs > 0 => "no pass has a measurable time".to_string(),
-        None => "both were measured, but never in the same round".to_string(),
+        None if pairs > 0 => Reason::NoMeasurableTime,
+        None => Reason::NoCommonRound,
     })
 }

@@ -1,8 +1,9 @@
 //! The noise floor: how far apart two measurements of one thing lie, from the A/A controls.
 
 use schema::{
-    Condition, Durability, State,
+    Condition, State,
     findings::{AnswerOf, Comparison, Estimate, NoiseFloor, StateNoise, Verdict},
+    reason::{Noisy, Reason},
 };
 
 use super::rounds::Rounds;
@@ -10,7 +11,6 @@ use crate::{
     measured::{NoiseKind, Run},
     stats::SortedValues,
     verdict::LEAST_PAIRS,
-    words::times,
 };
 
 /// Of all controls.
@@ -67,30 +67,20 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
     };
     if !is_beyond {
         finding.verdict = Verdict::Undecided;
-        finding.reason = Some(is_within("speedup", speedup, &[&finding.condition], width));
+        finding.reason = Some(is_within(false, speedup, &[&finding.condition], width));
     }
 }
 
-/// Why what lies within the noise floor of these conditions is undecided.
-pub(crate) fn is_within(what: &str, estimate: Estimate, conditions: &[&Condition], width: f64) -> String {
+/// Why what lies within the noise floor of these conditions is undecided: a speedup, or a ratio of two conditions.
+pub(crate) fn is_within(ratio: bool, estimate: Estimate, conditions: &[&Condition], width: f64) -> Reason {
     let under = |it: &&Condition| {
-        let also = match (it.durability, it.storage) {
-            (Durability::None, None) => String::new(),
-            (Durability::None, Some(_)) => ", throttled,".to_string(),
-            (synced, _) => format!(", {synced},"),
-        };
-        format!("in state {}{also}", it.state)
+        let (state, durability, throttled) = kind(it);
+        Noisy { state, durability, throttled }
     };
-    let mut under: Vec<String> = conditions.iter().map(under).collect();
+    let mut under: Vec<Noisy> = conditions.iter().map(under).collect();
     under.dedup();
-    format!(
-        "the {what} lies between {:.2} and {:.2}, not wholly beyond the noise floor: {} one arm measured twice differs by \
-         up to {}",
-        estimate.ci_low,
-        estimate.ci_high,
-        under.join(" and "),
-        times(1.0 + width)
-    )
+    let Estimate { ci_low, ci_high, .. } = estimate;
+    Reason::WithinNoise { ratio, ci_low, ci_high, under, times: 1.0 + width }
 }
 
 /// What an answer must lie beyond, in the state that it is of.

@@ -11,6 +11,7 @@ use schema::{
     Findings, Labels, Record,
     findings::{CellFinding, Comparison, Estimate, Status},
     gate::{Basis, Breach, BreachCause, Change, Direction, Gate, NotJudged, NotJudgedCause, Presence, Threshold},
+    reason::Reason,
 };
 
 use super::runs;
@@ -109,9 +110,9 @@ struct CellOfRun {
     /// The arm that it is held against in its run.
     versus: Option<String>,
     /// Over the baseline of its run, or why there is none.
-    speedup: Result<Estimate, String>,
+    speedup: Result<Estimate, Reason>,
     /// Why its passes do not answer for the whole file.
-    too_small: Option<String>,
+    too_small: Option<Reason>,
 }
 
 impl CellOfRun {
@@ -125,10 +126,9 @@ impl CellOfRun {
             None => it.speedup,
         };
         let usable = |it: &Comparison| of_rounds(it).filter(|_| it.pairs >= LEAST_PAIRS);
-        let speedup = comparison.and_then(usable).ok_or_else(|| {
-            let reason = comparison.and_then(|it| it.reason.clone());
-            reason.unwrap_or_else(|| "no arm was compared with it".to_string())
-        });
+        let speedup = comparison
+            .and_then(usable)
+            .ok_or_else(|| comparison.and_then(|it| it.reason.clone()).unwrap_or(Reason::NotCompared));
         CellOfRun {
             presence: presence(cell),
             ns_per_op: cell.and_then(|it| it.ns_per_op),
@@ -225,11 +225,11 @@ fn no_baseline(side: &[CellOfRun]) -> Option<Presence> {
 
 fn presence(cell: Option<&CellFinding>) -> Presence {
     let Some(cell) = cell else { return Presence::Absent };
-    let reason = cell.reason.clone().unwrap_or_default();
+    let reasons = cell.reasons.clone();
     match cell.status {
-        Status::Skipped => Presence::Skipped { reason },
-        Status::Invalid => Presence::Invalid { reason },
-        Status::Failed => Presence::Failed { reason },
+        Status::Skipped => Presence::Skipped { reasons },
+        Status::Invalid => Presence::Invalid { reasons },
+        Status::Failed => Presence::Failed { reasons },
         Status::Ok if cell.ns_per_op.is_none() || cell.samples < LEAST_PAIRS => {
             Presence::TooFewPasses { passes: cell.samples, least: LEAST_PAIRS }
         }

@@ -176,7 +176,7 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
                 Standing::Partial if counts.claim.verdict == ClaimVerdict::Mixed => Later::PartialAgrees,
                 Standing::Partial | Standing::Decisive => Later::PartialContradicts,
             };
-            LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reason: it.claim.reason, why }
+            LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reasons: it.claim.reasons, why }
         });
     let later = later.max_by_key(|it| (it.why == Later::PartialContradicts, it.when.clone()));
     Some(LedgerEntry { later, ..counts })

@@ -185,7 +185,7 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
     let speedup = ratio_of_medians(first, second);
     let (verdict, mut reason) = match verdict(speedup, a.samples.min(b.samples)) {
         Ok(verdict) => (verdict, None),
-        Err(open) => (Verdict::Undecided, Some(open.reason())),
+        Err(open) => (Verdict::Undecided, Some(open.with_advice())),
     };
     let sizes = fields::differences(Role::Size, own(a), own(b));
     if verdict != Verdict::Undecided && !sizes.is_empty() {

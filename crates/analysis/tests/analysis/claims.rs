@@ -61,7 +61,12 @@ fn only(lab: &Lab) -> ClaimFinding {
 fn check(lab: &Lab, expected: Expect) {
     let mut text = String::new();
     for claim in lab.analyze().claims {
-        text.push_str(&format!("{} {}: {}\n", claim.id, claim.verdict.words(), claim.reason));
+        text.push_str(&format!(
+            "{} {}: {}\n",
+            claim.id,
+            claim.verdict.words(),
+            report::words::reasons(&claim.reasons).unwrap_or_default()
+        ));
         for it in claim.measured {
             let variant = match it.variant {
                 Some(Variant::AsPublished) => ", as published",
@@ -159,7 +164,10 @@ fn an_interval_across_an_edge_and_few_rounds_decide_nothing() {
     lab.record.samples.retain(|sample| sample.round < 4);
     let mut once = timed(FASTER, 20_000.0, 10_000.0);
     once.record.samples.retain(|sample| sample.round < 1);
-    assert_eq!(only(&once).reason, "only 1 round; at least 5 are needed to decide anything");
+    assert_eq!(
+        report::words::reasons(&only(&once).reasons).unwrap_or_default(),
+        "only 1 round; at least 5 are needed to decide anything"
+    );
     check(
         &lab,
         expect![[r#"
@@ -285,7 +293,7 @@ fn pages_per_fault_are_the_distinct_pages_of_the_tally_over_the_faults() {
     // A record of an older version: no guess.
     let found = only(&duel(claim, pages(None), pages(None)));
     assert_eq!(found.verdict, ClaimVerdict::NotTestableHere);
-    assert!(found.reason.contains("were not counted"));
+    assert!(report::words::reasons(&found.reasons).unwrap_or_default().contains("were not counted"));
     // What comes from the device is a fault too.
     let cold = |_: u32, pass: &mut Pass| {
         pass.tally.distinct_pages = Some(5176);
@@ -627,7 +635,11 @@ fn the_advantage_of_an_arm_is_held_against_its_advantage_elsewhere() {
     };
     let (verdict, measured) = ratios(&across(both, claim, ns));
     assert_eq!((verdict, measured[0].1), (ClaimVerdict::Holds, 4.0));
-    assert!(only(&across(both, claim, ns)).reason.contains("relative to read"));
+    assert!(
+        report::words::reasons(&only(&across(both, claim, ns)).reasons)
+            .unwrap_or_default()
+            .contains("relative to read")
+    );
 }
 
 const CACHED_THAN_COLD: &str =
@@ -746,7 +758,10 @@ fn a_claim_across_conditions_names_what_it_lacks() {
     lab.record.samples.retain(|it| it.cell < 2);
     lab.record.cells[3].skipped = Some("never cold here".into());
     let claim = only(&lab);
-    assert_eq!((claim.verdict, claim.reason.as_str()), (ClaimVerdict::NotTestableHere, "never cold here"));
+    assert_eq!(
+        (claim.verdict, report::words::reasons(&claim.reasons).unwrap_or_default().as_str()),
+        (ClaimVerdict::NotTestableHere, "never cold here")
+    );
     let outlook = analysis::outlook(&lab.record);
     assert_eq!((outlook[0].asked, outlook[0].lost, outlook[0].is_decidable()), (1, 1, false));
     assert_eq!(outlook[0].needs, ["mmap: never cold here"]);
@@ -1067,7 +1082,10 @@ fn a_short_last_block_is_not_counted_whole() {
 #[test]
 fn a_figure_without_a_number_says_why() {
     let why = |figure: &FigureFinding| -> [String; 2] {
-        [&figure.as_published, &figure.corrected].map(|it| it.reason().unwrap_or("a number").to_string())
+        [&figure.as_published, &figure.corrected].map(|it| match it {
+            Reading::Value(_) => "a number".to_string(),
+            Reading::Unavailable { unavailable } => report::words::reason(unavailable),
+        })
     };
     assert_eq!(
         why(&figure("s", "quarter", "read", "")),
@@ -1105,7 +1123,7 @@ fn a_figure_without_a_number_says_why() {
         [unnamed, "too coarse: the kernel's ticks counted 0 ms of user time in all 10 passes together"]
     );
     let one = |lab: &mut Lab| lab.record.samples.retain(|sample| sample.round == 0);
-    assert_eq!(with("s", &one), [unnamed, "a single pass has no interval"]);
+    assert_eq!(with("s", &one), [unnamed, "a single pass has no interval, so there is no number"]);
 }
 
 #[test]
@@ -1201,10 +1219,15 @@ fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone(
         elapsed_ns: 1,
         folio_orders: Reading::Value(vec![FolioOrder { order: 9, pages: 16_384 }]),
     });
-    assert!(only(&lab).reason.contains("most of the cached file lies in"));
+    assert!(
+        report::words::reasons(&only(&lab).reasons).unwrap_or_default().contains("most of the cached file lies in")
+    );
     let of_sizes = [(0, 6000), (4, 5000), (9, 5384)].map(|(order, pages)| FolioOrder { order, pages });
     let of_one = std::mem::replace(&mut lab.record.fills[0].folio_orders, Reading::Value(of_sizes.to_vec()));
-    assert!(!only(&lab).reason.contains("most of the cached file lies in"), "less than half of it does");
+    assert!(
+        !report::words::reasons(&only(&lab).reasons).unwrap_or_default().contains("most of the cached file lies in"),
+        "less than half of it does"
+    );
     lab.record.fills[0].folio_orders = of_one;
     let other =
         lab.condition(schema::Condition { fill: Some(schema::Fill::Random), ..lab.record.conditions[0].clone() });
@@ -1214,5 +1237,9 @@ fn a_claim_speaks_of_folios_where_most_are_of_one_size_and_after_one_fill_alone(
         lab.measure(cell, 10, 10_000.0, few);
     }
     assert_eq!(only(&lab).measured.len(), 2);
-    assert!(!only(&lab).reason.contains("most of the cached file lies in"), "{}", only(&lab).reason);
+    assert!(
+        !report::words::reasons(&only(&lab).reasons).unwrap_or_default().contains("most of the cached file lies in"),
+        "{}",
+        report::words::reasons(&only(&lab).reasons).unwrap_or_default()
+    );
 }

@@ -7,6 +7,7 @@ use schema::{
     condition::Storage,
     findings::{Status, Verdict},
     line::LineAnswer,
+    reason::Reason,
     unit_cost::{Calibration, Loop},
     warning::Warning,
 };
@@ -51,7 +52,7 @@ fn a_cell_sums_up_its_passes() {
         nothing,
     );
     let cell = &lab.analyze().cells[0];
-    assert_eq!((cell.status, cell.samples, cell.reason.as_deref()), (Status::Ok, 10, None));
+    assert_eq!((cell.status, cell.samples, &cell.reasons[..]), (Status::Ok, 10, &[][..]));
     let ns = cell.ns_per_op.unwrap();
     // Of 1 to 10 (times 65,536 ns): the geometric mean of 5 and 6, between the second and third from each end.
     assert!((ns.median / 65_536.0 - 30f64.sqrt()).abs() < 1e-9);
@@ -199,21 +200,22 @@ fn a_cell_without_a_number_says_why() {
         lab.failed(failed, round, if round == 1 { "signal 9" } else { "O_DIRECT is not supported here" });
     }
     let cells = lab.analyze().cells;
-    let described: Vec<(Status, &str)> =
-        cells.iter().map(|it| (it.status, it.reason.as_deref().unwrap_or(""))).collect();
+    let described: Vec<(Status, &[Reason])> = cells.iter().map(|it| (it.status, &it.reasons[..])).collect();
+    let lost = |lost, passes, reason: &str| [Reason::LostPasses { lost, passes, reason: reason.into() }];
     assert_eq!(
         described,
         [
-            (Status::Ok, "2 of 11 passes: 3 pages resident"),
-            (Status::Skipped, "no such system call"),
-            (Status::Invalid, "3 of 3 passes: 37 of 16384 pages stayed resident"),
-            (Status::Failed, "2 of 3 passes: O_DIRECT is not supported here"),
+            (Status::Ok, &lost(2, 11, "3 pages resident")[..]),
+            (Status::Skipped, &[Reason::Skipped("no such system call".into())]),
+            (Status::Invalid, &lost(3, 3, "37 of 16384 pages stayed resident")),
+            (Status::Failed, &lost(2, 3, "O_DIRECT is not supported here")),
         ]
     );
     assert_eq!((cells[0].invalid_samples, cells[0].failed_samples), (2, 1));
     assert!(cells[1].ns_per_op.is_none());
     assert_eq!(cells[2].minor_faults, Reading::unavailable("no valid pass"));
-    let reasons: Vec<String> = lab.analyze().comparisons.into_iter().filter_map(|it| it.reason).collect();
+    let reasons: Vec<String> =
+        lab.analyze().comparisons.into_iter().filter_map(|it| it.reason.as_ref().map(report::words::reason)).collect();
     assert_eq!(
         reasons,
         [
@@ -267,10 +269,10 @@ fn few_rounds_are_undecided_however_clear_they_look() {
     }
     let findings = lab.analyze();
     assert_eq!(findings.comparisons[0].verdict, Verdict::Undecided);
-    let reason = "only 3 rounds; at least 5 are needed to decide anything";
-    assert_eq!(findings.comparisons[0].reason.as_deref(), Some(reason));
+    let reason = Some(Reason::TooFewRounds { rounds: 3, least: 5 });
+    assert_eq!(findings.comparisons[0].reason, reason);
     assert!(findings.comparisons[0].speedup.is_some());
-    let undecided = LineAnswer::Undecided { reason: Some(reason.into()) };
+    let undecided = LineAnswer::Undecided { reason };
     assert_eq!(findings.map[0].says.answer, undecided);
     assert_eq!(findings.map[0].winner, None);
 }
@@ -295,7 +297,7 @@ fn only_rounds_in_which_both_were_measured_count() {
     assert_eq!(lab.analyze().comparisons[0].pairs, 7);
     lab.record.samples.retain(|sample| (sample.cell == 1) == (sample.round > 5));
     let comparison = lab.analyze().comparisons.remove(0);
-    assert_eq!(comparison.reason.as_deref(), Some("both were measured, but never in the same round"));
+    assert_eq!(comparison.reason, Some(Reason::NoCommonRound));
 }
 
 #[test]
@@ -739,7 +741,10 @@ fn the_noise_floor_has_one_rounding_and_a_run_that_was_stopped_no_advice() {
     let cells = [lab.cell(condition, "read"), lab.cell(condition, "mmap")];
     lab.measure(cells[0], 10, 10_000.0, |_, _| {});
     lab.measure(cells[1], 10, 10_000.0, |round, pass| pass.ns_per_op *= if round % 2 == 0 { 0.8 } else { 1.1 });
-    let advises = |lab: &Lab| lab.analyze().comparisons[0].reason.as_ref().unwrap().contains("--rounds");
+    let advises = |lab: &Lab| match lab.analyze().comparisons[0].reason {
+        Some(Reason::AcrossTheMargin { more_than, .. }) => more_than.is_some(),
+        ref other => panic!("{other:?}"),
+    };
     assert!(advises(&lab));
     lab.record.partial = Some("stopped".into());
     lab.record.ending = Some(schema::record::Ending::Interrupted);

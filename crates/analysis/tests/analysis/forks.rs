@@ -4,6 +4,7 @@ use schema::{
     Findings, State,
     caution::Caution,
     findings::{ClaimVerdict, Verdict},
+    reason::Reason,
     warning::Warning,
 };
 
@@ -48,7 +49,7 @@ fn one_fork_that_was_slow_over_its_warm_up_file_too_is_marked() {
     assert_eq!(slow, [4]);
     assert_eq!((split.says.slow, split.says.forks, split.says.in_code), (1, 12, true));
     let marked = findings.cells.iter().find(|it| it.arm.name == "jvm/mapped").unwrap();
-    assert!(marked.reason.as_ref().unwrap().contains("its forks disagree"), "{marked:?}");
+    assert!(matches!(marked.reasons[..], [Reason::ForksDisagree { slow: 1, forks: 12, .. }]), "{marked:?}");
     // Slower in either group, so the verdict stands, with the warning.
     assert_eq!(findings.comparisons[0].verdict, Verdict::Slower);
     assert_eq!(findings.comparisons[0].warnings[0], Caution::ForksDisagree(split.says.clone()));
@@ -91,7 +92,7 @@ fn where_the_groups_would_decide_differently_nothing_is_decided() {
     });
     let comparison = &findings.comparisons[0];
     assert_eq!(comparison.verdict, Verdict::Undecided);
-    let reason = comparison.reason.as_ref().unwrap();
+    let reason = report::words::reason(comparison.reason.as_ref().unwrap());
     assert!(reason.contains("depends on the fork") && reason.contains("1.7x faster"), "{reason}");
     assert!(reason.contains("6.0x slower"), "{reason}");
 }

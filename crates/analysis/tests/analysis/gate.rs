@@ -4,6 +4,7 @@ use analysis::Analyzed;
 use schema::{
     Findings, Record, State,
     gate::{Basis, BreachCause, Gate, NotJudgedCause, Presence, Threshold},
+    reason::Reason,
 };
 
 use crate::support::{Lab, random, scan};
@@ -170,23 +171,24 @@ fn a_cell_that_one_run_skipped_is_a_breach() {
         lost(lab, SCAN_MMAP);
         lab.record.cells[SCAN_MMAP].skipped = Some(slow.into());
     });
-    let skipped = Presence::Skipped { reason: slow.into() };
+    let skipped = Presence::Skipped { reasons: vec![Reason::Skipped(slow.into())] };
     assert_eq!(gone, lacks(Presence::Measured, skipped.clone()));
     assert_eq!(new, lacks(skipped, Presence::Measured));
 }
 
 #[test]
 fn a_cell_whose_passes_failed_or_are_invalid_is_a_breach() {
+    let once = |reason: &str| vec![Reason::LostPasses { lost: 1, passes: 1, reason: reason.into() }];
     let (failed, _) = cause(|lab| {
         lost(lab, SCAN_MMAP);
         lab.failed(SCAN_MMAP, 0, "SIGBUS");
     });
-    assert_eq!(failed, lacks(Presence::Measured, Presence::Failed { reason: "SIGBUS".into() }));
+    assert_eq!(failed, lacks(Presence::Measured, Presence::Failed { reasons: once("SIGBUS") }));
     let (invalid, _) = cause(|lab| {
         lost(lab, SCAN_MMAP);
         lab.invalid(SCAN_MMAP, 0, "3 pages were resident");
     });
-    assert_eq!(invalid, lacks(Presence::Measured, Presence::Invalid { reason: "3 pages were resident".into() }));
+    assert_eq!(invalid, lacks(Presence::Measured, Presence::Invalid { reasons: once("3 pages were resident") }));
 }
 
 #[test]

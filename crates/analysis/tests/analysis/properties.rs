@@ -79,16 +79,16 @@ proptest! {
         prop_assert_eq!(&back, &findings);
         let lines: Vec<String> = findings.map.iter().map(|it| report::words::line(&it.says)).collect();
         let warnings: Vec<String> = findings.warnings.iter().map(report::words::warning).collect();
-        let texts = lines.iter().chain(&warnings);
-        let texts = texts.chain(findings.claims.iter().map(|it| &it.reason));
-        for text in texts.chain(findings.comparisons.iter().filter_map(|it| it.reason.as_ref())) {
+        let claims = findings.claims.iter().map(|it| report::words::reasons(&it.reasons).unwrap_or_default());
+        let comparisons = findings.comparisons.iter().filter_map(|it| it.reason.as_ref().map(report::words::reason));
+        for text in lines.into_iter().chain(warnings).chain(claims).chain(comparisons) {
             prop_assert!(!text.contains("NaN") && !text.contains("inf"), "{}", text);
         }
         prop_assert_eq!(findings.claims.len(), record.experiment.claims.len());
         for claim in &findings.claims {
             let decided = !matches!(claim.verdict, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere);
             prop_assert!(!(decided && record.partial.is_some()), "{:?}", claim);
-            prop_assert!(!claim.reason.is_empty());
+            prop_assert!(!claim.reasons.is_empty());
             prop_assert!(!decided || claim.measured.iter().any(|it| it.decides && it.verdict == claim.verdict));
         }
         let values = findings.claims.iter().flat_map(|it| it.measured.iter().map(|it| it.value));

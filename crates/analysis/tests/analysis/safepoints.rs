@@ -110,10 +110,24 @@ expect = { at-most = 60000 }
     lab.measure(1, 8, 5000.0, |_, pass| delays(pass, [2000.0, 7000.0, 9000.0], false));
     let claims = lab.analyze().claims;
     assert_eq!(claims[0].verdict, ClaimVerdict::Holds);
-    assert!(claims[0].reason.contains("delay of the 99th of 100 safepoints"), "{}", claims[0].reason);
-    assert!(claims[0].reason.contains("100x"), "{}", claims[0].reason);
+    assert!(
+        report::words::reasons(&claims[0].reasons).unwrap_or_default().contains("delay of the 99th of 100 safepoints"),
+        "{}",
+        report::words::reasons(&claims[0].reasons).unwrap_or_default()
+    );
+    assert!(
+        report::words::reasons(&claims[0].reasons).unwrap_or_default().contains("100x"),
+        "{}",
+        report::words::reasons(&claims[0].reasons).unwrap_or_default()
+    );
     assert_eq!(claims[1].verdict, ClaimVerdict::Reversed);
-    assert!(claims[1].reason.contains("in ns: claimed at most 60,000, here 70,000"), "{}", claims[1].reason);
+    assert!(
+        report::words::reasons(&claims[1].reasons)
+            .unwrap_or_default()
+            .contains("in ns: claimed at most 60,000, here 70,000"),
+        "{}",
+        report::words::reasons(&claims[1].reasons).unwrap_or_default()
+    );
 }
 
 #[test]

@@ -6,10 +6,13 @@ use schema::{
     findings::{ClaimFinding, ClaimOnFolios, ClaimVerdict},
 };
 
-use crate::layout::{
-    page::Page,
-    paint::Paint,
-    text::{visible, width},
+use crate::{
+    layout::{
+        page::Page,
+        paint::Paint,
+        text::{visible, width},
+    },
+    words::reasons,
 };
 
 /// How a variant is called in sentences.
@@ -78,7 +81,7 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
         format!("{size}, {whose}: {}", it.verdict.words())
     };
     let folios: Vec<String> = claim.folios.iter().map(on).collect();
-    [reason(claim).to_string()].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
+    [reason(claim)].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
 }
 
 /// In which folios this machine reads a cached file in, beside those of the study's time.
@@ -110,9 +113,10 @@ fn folios_of(bytes: u64) -> String {
 }
 
 /// Why, without the verdict's word where the reason begins with it too: `holds: in both conditions`.
-fn reason(claim: &ClaimFinding) -> &str {
-    let rest = claim.reason.strip_prefix(claim.verdict.words()).map(str::trim_start);
-    rest.filter(|rest| rest.starts_with("in ")).unwrap_or(&claim.reason)
+fn reason(claim: &ClaimFinding) -> String {
+    let all = reasons(&claim.reasons).unwrap_or_default();
+    let rest = all.strip_prefix(claim.verdict.words()).map(str::trim_start);
+    rest.filter(|rest| rest.starts_with("in ")).unwrap_or(&all).to_string()
 }
 
 fn paint(verdict: ClaimVerdict) -> Paint {

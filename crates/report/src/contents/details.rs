@@ -16,7 +16,7 @@ use crate::{
         paint::Paint,
         table::{Cell, Column, Table},
     },
-    words::{self, caution, explanation},
+    words::{self, caution, explanation, reason, reasons},
 };
 
 pub(crate) struct ConditionSection {
@@ -393,7 +393,8 @@ fn uncounted(reason: &str, lost: u32, all: u32) -> &str {
 
 fn note_status(cell: &CellFinding, name: &str, notes: &mut Vec<Note>) {
     let lost = cell.invalid_samples + cell.failed_samples;
-    let reason = cell.reason.as_deref();
+    let reason = reasons(&cell.reasons);
+    let reason = reason.as_deref();
     let text = match cell.status {
         Status::Ok if lost == 0 => match reason {
             Some(reason) => reason.to_string(),
@@ -417,8 +418,8 @@ fn note_status(cell: &CellFinding, name: &str, notes: &mut Vec<Note>) {
 
 fn note_comparison(comparison: &Comparison, name: &str, notes: &mut Vec<Note>) {
     let mut note = |text: String| notes.push(Note { about: name.to_string(), text });
-    if let Some(reason) = &comparison.reason {
-        note(format!("{}: {reason}", comparison.verdict.words()));
+    if let Some(why) = &comparison.reason {
+        note(format!("{}: {}", comparison.verdict.words(), reason(why)));
     }
     if let Some(explanation) = comparison.explanation.as_ref().map(explanation) {
         let explained = comparison.explained_share.map_or(String::new(), |share| {

@@ -4,6 +4,7 @@ use schema::{
     Experiment, Findings, Labels, Names, Record,
     experiment::{Unit, Variant},
     findings::{Comparison, Estimate, FigureFinding, Verdict},
+    reason::Reason,
     record::Reading,
 };
 
@@ -18,7 +19,7 @@ use crate::{
         text::visible,
         words::{all_of, plural, without_numbers},
     },
-    words::caution,
+    words::{caution, reason},
 };
 
 /// Whether a record is shown as a study: something was published, and is held against what was measured.
@@ -75,7 +76,7 @@ const OURS: [usize; 2] = [3, 4];
 
 pub(crate) fn figures(findings: &Findings, intervals: Intervals) -> Figures {
     let mut footnotes: Vec<Footnote> = Vec::new();
-    let mut ours = |reading: &Reading<Estimate>| match reading {
+    let mut ours = |reading: &Reading<Estimate, Reason>| match reading {
         Reading::Value(estimate) => Cell::plain(match intervals {
             Intervals::Beside => number::estimate_glued(estimate),
             Intervals::Beneath => number::estimate_glued(estimate).replacen(number::GLUE, " ", 1),
@@ -85,9 +86,10 @@ pub(crate) fn figures(findings: &Findings, intervals: Intervals) -> Figures {
             }
         }),
         Reading::Unavailable { unavailable } => {
-            let known = footnotes.iter().position(|it| it.reason == *unavailable);
+            let why = reason(unavailable);
+            let known = footnotes.iter().position(|it| it.reason == why);
             let index = known.unwrap_or_else(|| {
-                footnotes.push(Footnote { mark: mark(footnotes.len()), reason: unavailable.clone() });
+                footnotes.push(Footnote { mark: mark(footnotes.len()), reason: why });
                 footnotes.len() - 1
             });
             Cell::plain(format!("{}\u{a0}{}", number::MISSING, footnotes[index].mark))
@@ -170,8 +172,8 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     }
     let mut found: Vec<Finding> = Vec::new();
     for comparison in &done {
-        let unequal = (comparison.verdict == Verdict::NotComparable).then_some(comparison.reason.as_deref()).flatten();
-        let unequal = unequal.map(|reason| format!("not comparable: {reason}"));
+        let unequal = (comparison.verdict == Verdict::NotComparable).then_some(comparison.reason.as_ref()).flatten();
+        let unequal = unequal.map(|why| format!("not comparable: {}", reason(why)));
         let described = unequal.into_iter().chain(comparison.warnings.iter().map(caution));
         for sentence in described {
             let key = without_names(&sentence, comparison, names);

@@ -21,7 +21,7 @@ use crate::{
         words::{all_of, counted, plural, without_numbers},
     },
     shell,
-    words::warning,
+    words::{reason, warning},
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -186,15 +186,15 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
 
 /// The reason that most of them give in the same words, and how often it is; where each has numbers of its own, the
 /// comparison whose reason it is.
-fn most_often<'a>(record: &Record, undecided: &[&'a Comparison]) -> (String, &'a str) {
-    let reason = |it: &'a Comparison| it.reason.as_deref().unwrap_or("the interval crosses the margin");
-    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
+    let reason = |it: &Comparison| it.reason.as_ref().map_or("the interval crosses the margin".to_string(), reason);
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for it in undecided {
         *times.entry(reason(it)).or_default() += 1;
     }
     let most = times.values().copied().max().unwrap_or(0);
-    let first = undecided.iter().find(|it| times[reason(it)] == most);
-    let Some(first) = first else { return (String::new(), "") };
+    let first = undecided.iter().find(|it| times[&reason(it)] == most);
+    let Some(first) = first else { return Default::default() };
     let is_alone = times.values().filter(|it| **it == most).count() == 1;
     let often = match most {
         all if all == undecided.len() => String::new(),

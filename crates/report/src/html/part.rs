@@ -13,6 +13,7 @@ use crate::{
     },
     layout::{number, paint::Paint, table::Table, text::whole, words::plural},
     shell,
+    words::reasons,
 };
 
 pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
@@ -184,7 +185,7 @@ pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
                         td { (status(cell.status)) }
                         td.right { (cell.samples) }
                         td.right { (cell.invalid_samples + cell.failed_samples) }
-                        td { (described(cell.reason.as_deref().unwrap_or("no reason was recorded"))) }
+                        td { (described(reasons(&cell.reasons).as_deref().unwrap_or("no reason was recorded"))) }
                     } } }
                 } }
             }

@@ -1,8 +1,8 @@
 //! Why a cell has no number, or a comparison no verdict.
 
 use schema::{
-    Bytes, Consume,
-    reason::{Difference, Inconsistent, Reason, Rounds},
+    Bytes, Consume, Durability,
+    reason::{Difference, Inconsistent, Noisy, Reason, Rounds},
 };
 
 use super::{
@@ -15,8 +15,8 @@ pub fn reasons(reasons: &[Reason]) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.iter().map(reason).collect::<Vec<String>>().join("; "))
 }
 
-pub fn reason(reason: &Reason) -> String {
-    match reason {
+pub fn reason(of: &Reason) -> String {
+    match of {
         Reason::LostPasses { passes: 1, reason, .. } => reason.clone(),
         Reason::LostPasses { lost, passes, reason } => {
             format!("{lost} of {}: {reason}", count(*passes as u64, "pass", "passes"))
@@ -57,9 +57,11 @@ pub fn reason(reason: &Reason) -> String {
             direction(*beside_fast),
             direction(*beside_slow)
         ),
-        Reason::WithinNoise { ci_low, ci_high, state, times: by } => format!(
-            "the speedup lies between {ci_low:.2} and {ci_high:.2}, not wholly beyond the noise floor: in state \
-             {state} one arm measured twice differs by up to {}",
+        Reason::WithinNoise { ratio, ci_low, ci_high, under, times: by } => format!(
+            "the {} lies between {ci_low:.2} and {ci_high:.2}, not wholly beyond the noise floor: {} one arm measured \
+             twice differs by up to {}",
+            if *ratio { "ratio" } else { "speedup" },
+            under.iter().map(noisy).collect::<Vec<String>>().join(" and "),
             times(*by)
         ),
         Reason::JobDoubts { blocks, rounds, job_blocks, job, pairs, least } => {
@@ -86,7 +88,16 @@ pub fn reason(reason: &Reason) -> String {
             format!("passes of {} against {}", first.join(", "), second.join(", "))
         }
         Reason::NotCompared => "no arm was compared with it".into(),
+        Reason::Of { of, reason: why } => format!("{of}: {}", reason(why)),
         Reason::Text(text) => text.clone(),
+    }
+}
+
+fn noisy(Noisy { state, durability, throttled }: &Noisy) -> String {
+    match (durability, throttled) {
+        (Durability::None, false) => format!("in state {state}"),
+        (Durability::None, true) => format!("in state {state}, throttled,"),
+        (synced, _) => format!("in state {state}, {synced},"),
     }
 }
 

@@ -89,7 +89,7 @@ impl Run {
             arm: arm(name),
             control,
             status: Status::Ok,
-            reason: None,
+            reasons: vec![],
             samples: 9,
             invalid_samples: 0,
             failed_samples: 0,
@@ -148,7 +148,7 @@ impl Run {
         let last = self.record.cells.len() - 1;
         let cell = self.findings.cells.last_mut().unwrap();
         cell.status = status;
-        cell.reason = Some(reason.into());
+        cell.reasons = vec![reason.into()];
         cell.ns_per_op = None;
         cell.bytes_per_s = None;
         cell.samples = 0;
@@ -245,7 +245,7 @@ pub(crate) fn run() -> Run {
 
     let cold_random = run.condition(condition(Workload::Random, 4096, State::Cold));
     run.ok(cold_random, "pread", 201_000.0, false);
-    run.ok(cold_random, "mmap", 213_000.0, false).reason = Some("the page cache held 12 of 262144 pages".into());
+    run.ok(cold_random, "mmap", 213_000.0, false).reasons = vec!["the page cache held 12 of 262144 pages".into()];
     let mmap = run.findings.cells.last_mut().unwrap();
     (mmap.samples, mmap.invalid_samples) = (7, 2);
     run.unmeasured(cold_random, "direct", Status::Failed, "the worker died of SIGBUS: the file was truncated");
@@ -402,9 +402,10 @@ pub(crate) fn study() -> Run {
     run.findings.cells[0].arm = quarter;
     for name in ["mmap", "mmap+willneed"] {
         let comparison = run.compare(published, name, None, Verdict::NotComparable);
-        comparison.reason = Some(format!(
+        let why = format!(
             "{name} summed words and read (quarter) summed bytes; the read (quarter) arm consumed 268 MB of 1,074 MB"
-        ));
+        );
+        comparison.reason = Some(why.into());
         comparison.warnings = vec![Caution::LittleFromDevice { share: 0.0 }];
     }
     let corrected = run.condition(cached);
@@ -416,7 +417,7 @@ pub(crate) fn study() -> Run {
     run.unmeasured(limited, "read", Status::Skipped, WHY);
     run.unmeasured(limited, "mmap", Status::Skipped, WHY);
     let open = run.compare(limited, "mmap", None, Verdict::Undecided);
-    (open.pairs, open.reason) = (0, Some(format!("read has no valid pass: {WHY}")));
+    (open.pairs, open.reason) = (0, Some(format!("read has no valid pass: {WHY}").into()));
 
     let figure = |says: &str, unit, published, as_published, corrected| FigureFinding {
         says: says.into(),
@@ -431,14 +432,14 @@ pub(crate) fn study() -> Run {
     run.findings.figures = vec![
         figure("cached, read", Unit::MibPerSecond, 87.295, value(2_825.3, 0.03), value(2_216.1, 0.02)),
         figure("cached, mmap with MADV_WILLNEED", Unit::MibPerSecond, 117.958, value(2_663.0, 0.04), {
-            Reading::unavailable("the experiment names no arm for this figure")
+            Reading::Unavailable { unavailable: "the experiment names no arm for this figure".into() }
         }),
         figure(
             "larger than memory, read",
             Unit::CpuSeconds,
             15.167,
-            Reading::unavailable(WHY),
-            Reading::unavailable(WHY),
+            Reading::Unavailable { unavailable: WHY.into() },
+            Reading::Unavailable { unavailable: WHY.into() },
         ),
         figure("faults of the mapping", Unit::MinorFaults, 32_807.0, value(16_402.0, 0.0), value(16_402.0, 0.0)),
     ];
@@ -450,7 +451,7 @@ pub(crate) fn study() -> Run {
         published: PublishedClaim { words: words.map(str::to_string), ratio: words.map(|_| 1.35) },
         measured: vec![],
         verdict,
-        reason: reason.into(),
+        reasons: vec![reason.into()],
         folios: vec![],
         complete: true,
     };

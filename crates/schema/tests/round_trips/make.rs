@@ -35,7 +35,7 @@ use schema::{
     },
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
-    reason::{Difference, Inconsistent, Reason, Rounds},
+    reason::{Difference, Inconsistent, Noisy, Reason, Rounds},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
         Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
@@ -148,9 +148,12 @@ impl<K: Make + Ord, V: Make> Make for BTreeMap<K, V> {
     }
 }
 
-impl<T: Make> Make for Reading<T> {
-    fn make(dice: &mut Dice) -> Reading<T> {
-        if dice.below(4) == 0 { Reading::unavailable(String::make(dice)) } else { Reading::Value(T::make(dice)) }
+impl<T: Make, W: Make> Make for Reading<T, W> {
+    fn make(dice: &mut Dice) -> Reading<T, W> {
+        match dice.below(4) {
+            0 => Reading::Unavailable { unavailable: W::make(dice) },
+            _ => Reading::Value(T::make(dice)),
+        }
     }
 }
 
@@ -327,7 +330,7 @@ makes! {
         Estimate { median, ci_low, ci_high }
         WithinCpuCache { id, range_bytes, cache_bytes }
         CellFinding {
-            id, arm, condition, own_condition, control, status, reason, samples, invalid_samples, failed_samples, ns_per_op,
+            id, arm, condition, own_condition, control, status, reasons, samples, invalid_samples, failed_samples, ns_per_op,
             bytes_per_s, bytes, distinct_bytes, user_ns_per_op, system_ns_per_op, minor_faults, major_faults,
             device_read_bytes, device_write_bytes, misses_per_block, device_bytes_per_byte, peak_memory_bytes, peak_anonymous_bytes, peak_file_bytes, ceiling_share,
         }
@@ -364,6 +367,7 @@ makes! {
         Promising { arm, ci_low, ci_high }
         ArmCosts { arm, components, accounted_ns, measured_ns }
         Rounds { differing, all }
+        Noisy { state, durability, throttled }
         NoiseFloor { half_width, pairs, rejected }
         StateNoise { state, floor }
         FillFinding { fill, elapsed_ns, range_bytes, folio_orders, pages_per_fault, comparisons, refill, not_judged }
@@ -383,7 +387,7 @@ makes! {
         schema::answer::Loss { id, fastest, times, by_trial }
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
-        ClaimFinding { id, study, source, says, published, measured, verdict, reason, folios, complete }
+        ClaimFinding { id, study, source, says, published, measured, verdict, reasons, folios, complete }
         ClaimOnFolios { fill, then, folio_bytes, verdict }
         PublishedClaim { words, ratio }
         ClaimMeasured { id, than_cell, against_cell, condition, variant, value, rounds, answer_of, verdict, decides }
@@ -491,11 +495,12 @@ makes! {
             TooFewRounds { rounds, least },
             AcrossTheMargin { ci_low, ci_high, margin, more_than },
             DependsOnFork { arm, forks_of, beside_fast, beside_slow },
-            WithinNoise { ci_low, ci_high, state, times },
+            WithinNoise { ratio, ci_low, ci_high, under, times },
             JobDoubts { blocks, rounds, job_blocks, job, pairs, least },
             FewWindows { covered_bytes, window_bytes, least },
             OtherSizes { first, second },
             NotCompared,
+            Of { of, reason },
             Text(text),
         }
         Difference {
@@ -620,9 +625,9 @@ makes! {
             Measured,
             TooFewPasses { passes, least },
             NoBaseline { reason },
-            Skipped { reason },
-            Invalid { reason },
-            Failed { reason },
+            Skipped { reasons },
+            Invalid { reasons },
+            Failed { reasons },
             Absent,
         }
         LeftoverKind { File, Cgroup }

@@ -100,10 +100,10 @@ fn no_type_that_is_written_is_left_out_here() {
 #[test]
 fn a_reading_that_is_no_finite_number_is_written_as_unavailable() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let text = serde_json::to_string(&Reading::Value(value)).unwrap();
+        let text = serde_json::to_string::<Reading<f64>>(&Reading::Value(value)).unwrap();
         let read: Reading<f64> = serde_json::from_str(&text).unwrap();
         assert!(read.reason().is_some(), "{text}");
-        let text = serde_json::to_string(&Reading::Value(vec![1.0, value])).unwrap();
+        let text = serde_json::to_string::<Reading<Vec<f64>>>(&Reading::Value(vec![1.0, value])).unwrap();
         assert!(serde_json::from_str::<Reading<Vec<f64>>>(&text).unwrap().reason().is_some(), "{text}");
     }
 }

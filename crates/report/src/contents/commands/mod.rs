@@ -12,7 +12,7 @@ use schema::{
 use super::answer::{self, Answer, Start};
 use crate::{
     layout::{number, words::list},
-    words::{explanation, numbers},
+    words::{explanation, numbers, reason},
 };
 
 /// Whether the run is one of commands.
@@ -100,7 +100,7 @@ impl Commands<'_> {
             (Some(first), Some(second)) => format!(": {first} against {second}"),
             _ => String::new(),
         };
-        let reason = it.reason.as_deref().unwrap_or("the interval crosses the margin");
+        let reason = it.reason.as_ref().map_or_else(|| "the interval crosses the margin".to_string(), reason);
         match (it.verdict, it.speedup) {
             (Verdict::Faster, Some(times)) => {
                 format!("{arm} is {} faster than {baseline}{}", number::speedup_glued(&times), against(&own, &other))

@@ -3,6 +3,7 @@
 use schema::{
     Findings, Labels, Reading, Record,
     findings::{Estimate, FigureFinding},
+    reason::Reason,
 };
 
 use super::Chart;
@@ -27,7 +28,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         Look { colour: Colour::Vermilion, symbol: Symbol::Square },
         Look { colour: Colour::Blue, symbol: Symbol::Circle },
     );
-    let forms: [(&str, Look, Vec<&Reading<Estimate>>); 2] = [
+    let forms: [(&str, Look, Vec<&Reading<Estimate, Reason>>); 2] = [
         ("as published", square, findings.figures.iter().map(|it| &it.as_published).collect()),
         ("corrected", circle, findings.figures.iter().map(|it| &it.corrected).collect()),
     ];
@@ -42,7 +43,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     let names: Vec<String> = findings.figures.iter().map(|it| label(&name(it))).collect();
     let mut series: Vec<Series> = Vec::new();
     for (name, look, values) in forms {
-        let point = |(at, value): (usize, &&Reading<Estimate>)| {
+        let point = |(at, value): (usize, &&Reading<Estimate, Reason>)| {
             let (it, published) = (value.value()?, findings.figures[at].published);
             let ours = number::plain(&number::estimate_glued(it));
             let says = format!("{}\n{name}: {ours} (published {})", names[at], number::given(published));

@@ -12,6 +12,7 @@ use crate::{
         number,
         table::{Cell, Column, Table},
     },
+    words::reason,
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -60,7 +61,7 @@ fn figure(view: &View, state: State) -> Option<Figure> {
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup)),
             Cell::plain(rounds(it)),
             Cell::plain(it.verdict.words()),
-            Cell::plain(it.reason.clone().unwrap_or_default()),
+            Cell::plain(it.reason.as_ref().map(reason).unwrap_or_default()),
         ]);
         if it.speedup.is_some() {
             rows.push((format!("{condition} · {arm}"), arm, it));
