@@ -136,7 +136,7 @@ impl MappedFile {
 /// # Errors
 /// The process is gone, or belongs to another user.
 pub fn mapped(pid: u32, file: &MappedFile) -> io::Result<Mapped> {
-    Ok(parse_smaps(&read_lossy(&format!("/proc/{pid}/smaps"))?, file))
+    Ok(parse_smaps(&read_lossy(format!("/proc/{pid}/smaps"))?, file))
 }
 
 /// Names of other files need not be UTF-8.
@@ -182,7 +182,7 @@ pub struct ProcessMapping {
 /// # Errors
 /// The process is gone, or belongs to another user.
 pub fn mappings(pid: u32) -> io::Result<Vec<ProcessMapping>> {
-    Ok(parse_mappings(&read_lossy(&format!("/proc/{pid}/smaps"))?))
+    Ok(parse_mappings(&read_lossy(format!("/proc/{pid}/smaps"))?))
 }
 
 /// A header reads `start-end perms offset dev inode path`; the fields below it read `Name:  123 kB`.
@@ -238,7 +238,7 @@ pub fn mappers(file: &MappedFile) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
-        let maps = read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = read_lossy(format!("/proc/{pid}/maps")).unwrap_or_default();
         parse_mappings(&maps).iter().any(|it| file.is_of(it))
     })
     .map(|pid| format!("{pid} ({})", fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim()))

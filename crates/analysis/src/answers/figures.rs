@@ -99,7 +99,7 @@ fn elapsed(figure: &Figure, cell: &Cell, unit: f64) -> Result<Estimate, Reason> 
 }
 
 fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, Reason> {
-    stats::median_of_positive(values).ok_or_else(|| match cell.passes.len() {
+    stats::median_of_positive(values).ok_or(match cell.passes.len() {
         1 => Reason::SinglePass,
         _ => Reason::NoMeasurableTime,
     })

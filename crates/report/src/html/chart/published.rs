@@ -28,7 +28,8 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
         Look { colour: Colour::Vermilion, symbol: Symbol::Square },
         Look { colour: Colour::Blue, symbol: Symbol::Circle },
     );
-    let forms: [(&str, Look, Vec<&Reading<Estimate, Reason>>); 2] = [
+    type Figures<'a> = Vec<&'a Reading<Estimate, Reason>>;
+    let forms: [(&str, Look, Figures); 2] = [
         ("as published", square, findings.figures.iter().map(|it| &it.as_published).collect()),
         ("corrected", circle, findings.figures.iter().map(|it| &it.corrected).collect()),
     ];
