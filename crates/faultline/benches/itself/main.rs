@@ -106,6 +106,20 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Fills the page cache by `fill.c`, again where pages left it meanwhile.
+fn fill(program: &mut Command) -> Result<()> {
+    const ATTEMPTS: u32 = 5;
+    for attempt in 1.. {
+        let output = program.output()?;
+        if output.status.success() {
+            break;
+        }
+        let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        ensure!(attempt < ATTEMPTS, "{program:?} failed: {printed}");
+    }
+    Ok(())
+}
+
 fn compile(compiler: &mut Command) -> Result<()> {
     let status = compiler.status().with_context(|| format!("cannot start {:?}", compiler.get_program()))?;
     ensure!(status.success(), "{:?} failed: {status}", compiler.get_program());

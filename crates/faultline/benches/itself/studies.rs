@@ -18,14 +18,13 @@ use schema::{
 };
 use serde_json::Value;
 
-use super::{compile, document, median, root};
+use super::{compile, document, fill, median, root};
 
 const PAIRS: usize = 7;
 /// A pass that is slower is made less often.
 const SLOW_NS: f64 = 1e9;
 const PAIRS_OF_SLOW: usize = 3;
 const TOLERANCE: f64 = 1.2;
-const ATTEMPTS: u32 = 5;
 /// What a Java worker warms up over, in bytes.
 const WARM_BYTES: u64 = 4 << 20;
 /// What a worker has beside the page cache that it may use, as the tool has it.
@@ -264,21 +263,12 @@ impl Programs<'_> {
     }
 
     fn make(&self, how: &str, copies: bool) -> Result<()> {
-        // Pages may leave the page cache meanwhile.
-        for attempt in 1.. {
-            let mut program = Command::new(self.folder.join("fill"));
-            program.arg(self.file()).arg(how);
-            if copies {
-                program.arg(self.copy());
-            }
-            let output = program.output()?;
-            if output.status.success() {
-                break;
-            }
-            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-            ensure!(attempt < ATTEMPTS, "fill {how} failed: {said}");
+        let mut program = Command::new(self.folder.join("fill"));
+        program.arg(self.file()).arg(how);
+        if copies {
+            program.arg(self.copy());
         }
-        Ok(())
+        fill(&mut program)
     }
 }
 

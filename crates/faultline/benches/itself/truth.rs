@@ -15,7 +15,7 @@ use schema::{
 };
 use serde_json::Value;
 
-use super::{compile, document, median, root};
+use super::{compile, document, fill, median, root};
 
 /// Pairs of passes of the programs, for each comparison.
 const PAIRS: usize = 7;
@@ -23,7 +23,6 @@ const PAIRS: usize = 7;
 const SLOW_NS: f64 = 1e9;
 const PAIRS_OF_SLOW: usize = 3;
 const TOLERANCE: f64 = 1.15;
-const ATTEMPTS: u32 = 5;
 
 /// How a file may have come into the page cache before anybody measures it, and what `fill.c` calls that.
 const HISTORIES: [(&str, &str); 3] =
@@ -244,16 +243,7 @@ impl Programs {
         if how.starts_with("written") {
             program.arg(&self.copy);
         }
-        // Pages may leave the page cache meanwhile.
-        for attempt in 1.. {
-            let output = program.output()?;
-            if output.status.success() {
-                break;
-            }
-            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-            ensure!(attempt < ATTEMPTS, "fill {how} failed: {said}");
-        }
-        Ok(())
+        fill(&mut program)
     }
 
     /// The file that lies in memory in this way.
