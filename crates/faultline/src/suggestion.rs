@@ -1,4 +1,4 @@
-//! What `run` says where it was not told what to measure: what it would do here, to which file. Nothing is measured.
+//! What `run` prints without a target: what could be measured in this folder, and by which command. Nothing is measured.
 
 use std::{cmp::Reverse, fs, path::Path, time::Duration};
 

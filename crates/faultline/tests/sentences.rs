@@ -55,7 +55,7 @@ fn words(text: &str) -> usize {
     text.split(|it: char| it.is_whitespace() || "{}:;,()".contains(it)).filter(is_word).count()
 }
 
-/// A reader of this code sees it, and nobody else.
+/// It is seen in the code only, not in a report.
 fn is_for_developers(before: &str) -> bool {
     ["expect(", "panic!(", "assert!(", "env!(", "reason = ", "serde("].iter().any(|it| before.contains(it))
 }

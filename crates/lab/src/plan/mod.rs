@@ -617,7 +617,7 @@ arms = ["pread", "mmap", "half"]
         assert_eq!(limit(&environment, None), RANGE_BYTES_MAX);
         assert_eq!(limit(&environment, Some(100.0 * mib)), 600 << 20);
         assert_eq!(limit(&environment, Some(1.0)), RANGE_BYTES_MIN);
-        // A dry run knows this much, too.
+        // A dry run has the same limit.
         environment.memory_available_bytes = 2 << 30;
         assert_eq!(limit(&environment, None), 512 << 20);
     }

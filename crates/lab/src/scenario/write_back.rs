@@ -51,7 +51,7 @@ const FACTOR: u64 = 2;
 /// Whether stores through a mapping caused more write-back than calls did.
 ///
 /// # Errors
-/// Why that cannot be told.
+/// Why that cannot be decided.
 fn is_more([called, mapped]: &[WrittenBack; 2]) -> Result<bool, &'static str> {
     match mapped.folio_bytes {
         _ if mapped.bytes >= called.bytes.saturating_mul(FACTOR) => Ok(true),
