@@ -1,7 +1,7 @@
 /*
  * What a page fault costs and maps, for a file that lies in the page cache.
  *
- *   cc -O2 -pthread -o fault fault.c
+ *   cc -O3 -pthread -o fault fault.c
  *   ./fault FILE TOUCHES ROUNDS
  *
  * Each round makes two fresh mappings. The first is touched at TOUCHES random places, the second at every page in

@@ -1,7 +1,7 @@
 /*
  * Brings a file into the page cache in a given way, or says in which folios it lies there.
  *
- *   cc -O2 -pthread -o fill fill.c
+ *   cc -O3 -pthread -o fill fill.c
  *   ./fill FILE FILL          fills and then says whether every page is resident
  *   ./fill FILE written=SIZE COPY
  *   ./fill FILE evict         fsync(2) and POSIX_FADV_DONTNEED

@@ -2,7 +2,7 @@
  * Passes of random 4 KiB reads over a file that is larger than the memory they may use: an independent check of what the
  * tool says in state `limited`.
  *
- *   cc -O2 -o limited limited.c
+ *   cc -O3 -o limited limited.c
  *   (echo 0 > GROUP/cgroup.procs && ./limited FILE METHOD READS PASSES SEED)
  *
  *   METHOD    pread or mmap; with +random: POSIX_FADV_RANDOM or MADV_RANDOM
