@@ -6,7 +6,7 @@ pub(crate) mod time;
 
 use schema::{
     Condition, Findings, Labels, Names, Record, Skip,
-    findings::{CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
+    findings::{CommandTime, Comparison, Confounder, ConfounderKind, Estimate, MapLine, Verdict},
 };
 
 use super::answer::{self, Answer, Start};
@@ -93,32 +93,35 @@ impl Commands<'_> {
         let [arm, baseline] = [&it.arm, &it.baseline].map(|it| self.names.short(it));
         let time = |cell: usize| {
             let found = self.findings.cells.iter().find(|it| it.id.cell == cell);
-            Some(number::duration_glued(found?.ns_per_op?.median))
+            found?.ns_per_op.map(|it| it.median)
         };
         let (own, other) = (time(it.id.cell), time(it.baseline_cell));
-        let against = |first: &Option<String>, second: &Option<String>| match (first, second) {
-            (Some(first), Some(second)) => format!(": {first} against {second}"),
+        let against = |first: Option<f64>, second: Option<f64>| match (first, second) {
+            (Some(first), Some(second)) => {
+                let [one, two] = [first, second].map(number::duration_glued);
+                format!(": {one} against {two}{}", beside_pairs(own, other, it.speedup))
+            }
             _ => String::new(),
         };
         let reason = it.reason.as_ref().map_or_else(|| "the interval crosses the margin".to_string(), reason);
         match (it.verdict, it.speedup) {
             (Verdict::Faster, Some(times)) => {
-                format!("{arm} is {} faster than {baseline}{}", number::speedup_glued(&times), against(&own, &other))
+                format!("{arm} is {} faster than {baseline}{}", number::speedup_glued(&times), against(own, other))
             }
             (Verdict::Slower, Some(times)) => format!(
                 "{baseline} is {} faster than {arm}{}",
                 number::speedup_glued(&times.inverse()),
-                against(&other, &own)
+                against(other, own)
             ),
             (Verdict::Same, Some(times)) => format!(
                 "no difference between {arm} and {baseline}, {}{}",
                 number::speedup_glued(&times),
-                against(&own, &other)
+                against(own, other)
             ),
             (Verdict::Undecided, Some(times)) => format!(
                 "undecided: {arm} is {} as fast as {baseline}{}",
                 number::speedup_glued(&times),
-                against(&own, &other)
+                against(own, other)
             ),
             (Verdict::NotComparable, _) => format!("not comparable: {reason}"),
             _ => format!("undecided: {reason}"),
@@ -261,9 +264,36 @@ impl Commands<'_> {
 type Said = (String, Vec<usize>);
 
 /// A sentence with one more condition that it is about.
+/// What to add where the two times divided lie outside the ratio's interval. The ratio is a median over rounds of ratios
+/// within a round; the times are medians over all rounds, which a machine that changes meanwhile moves apart.
+fn beside_pairs(own: Option<f64>, baseline: Option<f64>, ratio: Option<Estimate>) -> &'static str {
+    match (own, baseline, ratio) {
+        (Some(own), Some(baseline), Some(Estimate { ci_low, ci_high, .. }))
+            if !(ci_low..=ci_high).contains(&(baseline / own)) =>
+        {
+            " over all rounds; the ratio is that within rounds"
+        }
+        _ => "",
+    }
+}
+
 fn add(found: &mut Vec<Said>, says: String, condition: usize) {
     match found.iter_mut().find(|it| it.0 == says) {
         Some(known) => known.1.push(condition),
         None => found.push((says, vec![condition])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_contradict_the_ratio_are_said_to_be_of_all_rounds() {
+        let ratio = Some(Estimate { median: 1.06, ci_low: 1.03, ci_high: 1.09 });
+        let said = |own: f64, baseline: f64| !beside_pairs(Some(own), Some(baseline), ratio).is_empty();
+        assert!(said(231e6, 282e6), "1.22x as fast by the times");
+        assert!(!said(231e6, 245e6));
+        assert!(said(282e6, 231e6), "slower by the times");
     }
 }
