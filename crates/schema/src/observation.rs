@@ -217,6 +217,14 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+impl Calls {
+    /// Of those whose offset was seen; `None` where that is unknown of more than one in twenty.
+    pub fn share_in_order(&self) -> Option<f64> {
+        let placed = self.count.saturating_sub(self.unplaced).max(1);
+        (self.unplaced <= self.count / 20).then(|| self.sequential as f64 / placed as f64)
+    }
+}
+
 impl Access {
     /// Bytes that calls delivered.
     pub fn read_bytes(&self) -> u64 {

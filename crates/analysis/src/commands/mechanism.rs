@@ -182,7 +182,7 @@ fn alike_calls(both: &[Vec<(&str, &Calls)>; 2]) -> bool {
                 near(one.count, other.count)
                     && near(one.bytes, other.bytes)
                     && neighbours(usual_size(one), usual_size(other))
-                    && (in_order(one) - in_order(other)).abs() <= ORDER
+                    && alike_orders(one, other)
             })
         })
 }
@@ -192,8 +192,10 @@ fn near(one: u64, other: u64) -> bool {
     more - less <= FEW || more as f64 <= less as f64 * FACTOR
 }
 
-fn in_order(calls: &Calls) -> f64 {
-    calls.sequential as f64 / calls.count.max(1) as f64
+/// An order that was not seen differs from none; such an observation is incomplete.
+fn alike_orders(one: &Calls, other: &Calls) -> bool {
+    let shares = one.share_in_order().zip(other.share_in_order());
+    shares.is_none_or(|(one, other)| (one - other).abs() <= ORDER)
 }
 
 /// The bin that most calls fall into.
@@ -350,6 +352,27 @@ mod tests {
         let versus = findings[1].versus.as_ref().unwrap();
         assert_eq!((versus.likeness, &versus.unknown), (Likeness::Unknown, &Some(UnknownLikeness::NotObserved)));
         assert_eq!((findings[0].access.is_some(), findings[1].access.is_some()), (true, false));
+    }
+
+    #[test]
+    fn transfers_in_an_order_that_was_not_seen_are_not_said_to_be_in_another_one() {
+        let transfers = |sequential: bool, unseen: u64| {
+            let mut access = reading("sendfile", 65_536, 1000 - unseen, sequential);
+            (0..unseen).for_each(|_| access.count_unplaced("sendfile", 65_536, 65_536));
+            access
+        };
+        let versus = |other: Access| {
+            let reason = "the offset of a transfer lay in memory".to_string();
+            let incomplete = vec![reason.clone()];
+            let unseen = Observation { incomplete, ..observation(other) };
+            let unknown = Judgement::Unknown(UnknownLikeness::Incomplete { arm: "B".into(), reason });
+            (judge(["A", "B"], [&observation(transfers(true, 0)), &unseen]), unknown)
+        };
+        for other in [transfers(true, 1000), transfers(true, 500), transfers(true, 20), transfers(false, 500)] {
+            let (found, unknown) = versus(other);
+            assert_eq!(found, unknown);
+        }
+        assert_eq!(versus(transfers(false, 20)).0, Judgement::Different(vec![Calls]));
     }
 
     #[test]

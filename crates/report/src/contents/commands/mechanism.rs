@@ -188,11 +188,11 @@ fn sizes(calls: &Calls) -> String {
 }
 
 fn order(calls: &Calls) -> String {
-    match calls.sequential as f64 / calls.count.saturating_sub(calls.unplaced).max(1) as f64 {
-        _ if calls.unplaced > calls.count / 20 => "in an order that was not seen".into(),
-        share if share >= 0.95 => "sequential".into(),
-        share if share <= 0.05 => "not sequential".into(),
-        share => format!("{} sequential", numbers::percent(share)),
+    match calls.share_in_order() {
+        None => "in an order that was not seen".into(),
+        Some(share) if share >= 0.95 => "sequential".into(),
+        Some(share) if share <= 0.05 => "not sequential".into(),
+        Some(share) => format!("{} sequential", numbers::percent(share)),
     }
 }
 
