@@ -21,6 +21,9 @@ const TICK_NS: f64 = 4e6;
 /// What a JVM's worker reads of its threads is in hundredths of a second (proc(5): clock ticks, of which there are 100).
 const JVM_TICK_NS: f64 = 1e7;
 
+/// The ceiling of random reads is of requests of this size.
+const RANDOM_BYTES: u64 = 4096;
+
 /// What decides how noisy a condition is: its state, when it is synced, and whether its storage is throttled.
 pub(crate) type NoiseKind = (State, Durability, bool);
 
@@ -251,14 +254,17 @@ impl<'a> Cell<'a> {
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
         let ceiling = run.record.ceiling.value();
         let throttle = self.own.storage;
-        let least = |device: Option<f64>, allowed: Option<u64>| match (device, allowed.map(|it| it as f64)) {
-            (Some(device), Some(allowed)) => Some(device.min(allowed)),
-            (device, allowed) => device.or(allowed),
+        let allowed_bytes = throttle.and_then(|it| it.read_bytes_per_s).map(|it| it as f64);
+        let allowed_ops = throttle.and_then(|it| it.read_ops_per_s).map(|it| it as f64);
+        let least = |limits: [Option<f64>; 3]| limits.into_iter().flatten().reduce(f64::min);
+        // How large the requests of a scan are is not known, nor what a limit on their number leaves of its rate.
+        let bytes_per_s = || match allowed_ops {
+            Some(_) => None,
+            None => least([ceiling.map(|it| it.bytes_per_s), allowed_bytes, None]),
         };
-        let bytes_per_s = || least(ceiling.map(|it| it.bytes_per_s), throttle.and_then(|it| it.read_bytes_per_s));
         let ops_per_s = || {
             let device = ceiling.and_then(|it| it.random_ops_per_s.value().copied());
-            least(device, throttle.and_then(|it| it.read_ops_per_s))
+            least([device, allowed_ops, allowed_bytes.map(|it| it / RANDOM_BYTES as f64)])
         };
         if self.own.state != State::Cold || self.count("device_read_bytes")? <= 0.0 {
             return None;
@@ -268,17 +274,19 @@ impl<'a> Cell<'a> {
         // was reached, requests are not of one page.
         let bytes = || Some((pass.tally.bytes as f64).min(pass.reading("device_read_bytes")?));
         let requests = || {
-            let pages = pass.reading("device_read_bytes")? / run.page_bytes() as f64;
+            let requests = pass.reading("device_read_bytes")? / RANDOM_BYTES as f64;
             let ops = pass.tally.ops as f64;
             match (self.arm().is_direct(), pass.tally.distinct_pages) {
-                (true, _) => Some(ops.min(pages)),
-                (false, Some(reached)) => (pages <= 1.5 * reached as f64).then_some(pages.min(reached as f64)),
-                (false, None) => Some(ops.min(pages)),
+                (true, _) => Some(ops.min(requests)),
+                // Through the page cache a whole page comes.
+                (false, _) if run.page_bytes() != RANDOM_BYTES => None,
+                (false, Some(reached)) => (requests <= 1.5 * reached as f64).then_some(requests.min(reached as f64)),
+                (false, None) => Some(ops.min(requests)),
             }
         };
         let (done, most_per_s) = match self.own.workload {
             schema::Workload::Scan => (bytes()?, bytes_per_s()?),
-            schema::Workload::Random if self.own.block_bytes == 4096 => (requests()?, ops_per_s()?),
+            schema::Workload::Random if self.own.block_bytes == RANDOM_BYTES => (requests()?, ops_per_s()?),
             _ => return None,
         };
         let share = done * 1e9 / pass.ns / most_per_s;

@@ -105,6 +105,55 @@ fn random_reads_that_meet_cached_pages_or_read_ahead_are_not_taken_for_requests_
 }
 
 #[test]
+fn reads_of_4_kib_are_held_against_the_ceiling_whatever_a_page_is() {
+    let share = |arm: &str, page_bytes: u64| {
+        let mut lab = Lab::duel_with(
+            random("4 KiB", State::Cold),
+            (arm, 1000.0),
+            move |_, pass| {
+                pass.ns_per_op = 40_000.0;
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            },
+            ("mmap", 1000.0),
+            nothing,
+        );
+        lab.record.environment.page_bytes = page_bytes;
+        lab.analyze().cells[0].ceiling_share.map(|it| (it * 1e6).round())
+    };
+    assert_eq!([4096, 16 << 10, 64 << 10].map(|page| share("direct", page)), [Some(250_000.0); 3]);
+    // Through the page cache such a read brings a whole page.
+    assert_eq!([4096, 16 << 10].map(|page| share("pread", page)), [Some(250_000.0), None]);
+}
+
+#[test]
+fn a_limit_of_bytes_is_one_of_random_reads_too_and_one_of_requests_says_nothing_of_a_scan() {
+    let share = |mut condition: schema::Condition, read_bytes_per_s, read_ops_per_s| {
+        condition.storage = Some(Storage { read_bytes_per_s, read_ops_per_s });
+        let block = condition.block_bytes as f64;
+        // At 100 MB/s.
+        let lab = Lab::duel_with(
+            condition,
+            ("direct", 1000.0),
+            move |_, pass| {
+                pass.ns_per_op = block * 10.0;
+                pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            },
+            ("mmap", 1000.0),
+            nothing,
+        );
+        lab.analyze().cells[0].ceiling_share.map(|it| (it * 1e6).round())
+    };
+    let reads = || random("4 KiB", State::Cold);
+    assert_eq!(share(reads(), Some(100_000_000), None), Some(1e6));
+    assert_eq!(share(reads(), Some(200_000_000), Some(1_000_000)), Some(5e5));
+    assert_eq!(share(reads(), None, Some(25_000)), Some(976_563.0));
+    let scans = || scan("64 KiB", State::Cold);
+    assert_eq!(share(scans(), Some(200_000_000), None), Some(5e5));
+    assert_eq!(share(scans(), None, Some(10_000)), None);
+    assert_eq!(share(scans(), Some(200_000_000), Some(10_000)), None);
+}
+
+#[test]
 fn what_did_not_come_from_the_device_is_no_share_of_its_ceiling() {
     let share = |arm: &str, condition: schema::Condition, device_share: f64| {
         let lab = Lab::duel_with(
