@@ -338,8 +338,8 @@ pub struct Forecast {
 pub enum ForecastRemark {
     /// Memory holds a share of the file, so the others of the random reads come from the device.
     RandomMisses { memory_bytes: u64, file_bytes: u64, resident_share: f64 },
-    /// The same of repeated scans, which evict each page before it is read again.
-    ScansEvict { memory_bytes: u64, file_bytes: u64, resident_share: f64 },
+    /// The same of what repeated scans read: they evict each page before it is read again.
+    ScansEvict { memory_bytes: u64, range_bytes: u64, resident_share: f64 },
     /// The calibration covered less than the file.
     BeyondCalibration { calibrated_bytes: u64, file_bytes: u64 },
     /// Unit costs are of one thread.

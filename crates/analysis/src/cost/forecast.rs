@@ -1,7 +1,7 @@
 //! The time of a pass that was not measured, from the unit costs of a saved run.
 
 use schema::{
-    Arm, Condition, Consume, Fill, Reading, Record, SCHEMA_VERSION, State, Workload,
+    Arm, Condition, Consume, Fill, Reading, Record, SCHEMA_VERSION, Span, State, Workload,
     findings::Estimate,
     unit_cost::{CostComponent, Forecast, ForecastArm, ForecastRemark, Lean, PredictedCell, Waits},
 };
@@ -69,7 +69,7 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
             components,
         });
     }
-    let mut remarks = remarks(asked, reached, &arms, resident_share, record);
+    let mut remarks = remarks(asked, &condition, reached, &arms, resident_share, record);
     if arms.iter().any(|it| it.seconds.value().is_some()) {
         remarks.extend(kinds.into_iter().flat_map(|kind| interval_remarks(&basis.own, kind)));
     }
@@ -147,14 +147,21 @@ impl<'a> Basis<'a> {
 
 fn condition(asked: &ForecastQuestion) -> Condition {
     let block_bytes = asked.block_bytes.clamp(1, asked.file_bytes.max(1));
+    let whole = Condition::plain(asked.file_bytes);
+    // As in a run: a scan maps, populates and keeps in memory what it reads.
+    let range_bytes = match asked.workload.is_ascending() {
+        true => whole.range.bytes.min(asked.ops.max(1).saturating_mul(block_bytes)),
+        false => whole.range.bytes,
+    };
     Condition {
+        range: Span { bytes: range_bytes, ..whole.range },
         workload: asked.workload,
         consume: asked.consume,
         block_bytes,
         state: asked.state,
         fill: asked.fill,
         ops: asked.ops,
-        ..Condition::plain(asked.file_bytes)
+        ..whole
     }
 }
 
@@ -239,6 +246,7 @@ fn interval_remarks(own: &[PredictedCell], of: Kind) -> Vec<ForecastRemark> {
 
 fn remarks(
     asked: &ForecastQuestion,
+    condition: &Condition,
     reached: u64,
     arms: &[ForecastArm],
     resident_share: f64,
@@ -250,7 +258,7 @@ fn remarks(
     if asked.state != State::Cold && resident_share < 1.0 && answered {
         remarks.push(match asked.workload {
             Workload::Random => ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share },
-            _ => ForecastRemark::ScansEvict { memory_bytes, file_bytes, resident_share },
+            _ => ForecastRemark::ScansEvict { memory_bytes, range_bytes: condition.range.bytes, resident_share },
         });
     }
     if asked.file_bytes > reached && asked.workload == Workload::Random && answered {

@@ -893,6 +893,32 @@ fn a_scan_of_more_than_memory_holds_costs_read_and_mmap_what_the_device_costs() 
 }
 
 #[test]
+fn a_scan_of_a_part_of_a_file_maps_populates_and_keeps_that_part_alone() {
+    let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
+    let part = |arm: &str, state, file_bytes: u64| {
+        let asked = analysis::ForecastQuestion {
+            block_bytes: 65_536,
+            ops: 64,
+            file_bytes,
+            memory_bytes: 16 * MIB,
+            ..question(arm, Workload::Scan, state)
+        };
+        analysis::forecast(&record, &asked).unwrap()
+    };
+    for arm in ["read", "mmap", "mmap+populate-read"] {
+        for state in [State::Cached, State::Cold] {
+            let (alone, within) = (part(arm, state, 4 * MIB), part(arm, state, GIB));
+            let of = |it: &schema::unit_cost::Forecast| it.arms[0].seconds.value().copied().unwrap();
+            assert_eq!((of(&within), within.resident_share), (of(&alone), alone.resident_share), "{arm} {state}");
+            assert_eq!(within.arms[0].condition.range, Span { offset: 0, bytes: 4 * MIB });
+        }
+        assert_eq!(part(arm, State::Cached, GIB).resident_share, 1.0, "{arm}");
+    }
+    let evicts = |it: &ForecastRemark| matches!(it, ForecastRemark::ScansEvict { .. });
+    assert!(!part("read", State::Cached, GIB).remarks.iter().any(evicts));
+}
+
+#[test]
 fn random_places_miss_by_the_share_that_memory_lacks_and_a_cold_start_fills_memory_first() {
     let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
     let misses = |state, memory: u64, ops: u64| {

@@ -16,12 +16,12 @@ pub fn forecast_remark(remark: &ForecastRemark) -> String {
             Bytes(*file_bytes),
             percent(1.0 - resident_share)
         ),
-        ForecastRemark::ScansEvict { memory_bytes, file_bytes, resident_share } => format!(
-            "{} of memory hold {} of a file of {}; in a repeated scan each page is evicted before it is read again, so \
-             each pass is expected to read the whole file from the device",
+        ForecastRemark::ScansEvict { memory_bytes, range_bytes, resident_share } => format!(
+            "{} of memory hold {} of the {} that a scan reads; in a repeated scan each page is evicted before it is read \
+             again, so each pass is expected to read all of it from the device",
             Bytes(*memory_bytes),
             percent(*resident_share),
-            Bytes(*file_bytes)
+            Bytes(*range_bytes)
         ),
         ForecastRemark::BeyondCalibration { calibrated_bytes, file_bytes } => format!(
             "the calibration covered {}; a file of {} has more TLB and cache misses, so the interval is widened",

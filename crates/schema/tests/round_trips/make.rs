@@ -550,7 +550,7 @@ makes! {
         }
         ForecastRemark {
             RandomMisses { memory_bytes, file_bytes, resident_share },
-            ScansEvict { memory_bytes, file_bytes, resident_share },
+            ScansEvict { memory_bytes, range_bytes, resident_share },
             BeyondCalibration { calibrated_bytes, file_bytes },
             Threads { threads, cpus },
             Device { name },
