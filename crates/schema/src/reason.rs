@@ -80,6 +80,10 @@ pub enum Reason {
         pairs: u32,
         least: u32,
     },
+    /// Of two conditions that are held against each other, this one alone is answered by passes at the size of the job.
+    JobOfOneCondition {
+        label: String,
+    },
     /// A pass covered too few read-ahead windows to stand for the file.
     FewWindows {
         covered_bytes: u64,

@@ -4,7 +4,7 @@ use schema::{
     CellId, Condition, Labels,
     experiment::{Claim, Compare, Expect, Metric, Variant, Where},
     fields::{self, Field, Role},
-    findings::{AnswerOf, ClaimVerdict, Estimate, Verdict},
+    findings::{AnswerOf, ClaimVerdict, Comparison, Confirmed, Estimate, Verdict},
     reason::Reason,
 };
 
@@ -215,7 +215,7 @@ impl<'a> Question<'a> {
             }
         }
         let MetricResult { estimate, rounds, remark, unseen } = match there {
-            Some(there) => self.across(run, here, there),
+            Some(there) => self.across(run, [here, there], &self.compared(run, [here, there])),
             None => match here.than {
                 Some(than) => metric::times_lower(run, self.claim.metric, than, here.arm),
                 None => metric::of_arm(run, self.claim.metric, here.arm),
@@ -282,16 +282,20 @@ impl<'a> Question<'a> {
     ) -> (AnswerOf, (ClaimVerdict, Option<Reason>)) {
         let [here, there] = sides;
         let is_time = self.claim.metric == Metric::Time;
-        let compared = sides.map(|side| side.than.filter(|_| is_time).map(|than| compare(run, than, side.arm)));
-        let of_job = compared.iter().flatten().any(|it| it.answer_of == AnswerOf::Job);
-        let answer_of = if of_job { AnswerOf::Job } else { AnswerOf::Rounds };
+        let compared = self.compared(run, sides);
+        let answer_of = if of_jobs(&compared).is_some() { AnswerOf::Job } else { AnswerOf::Rounds };
         let decided = judge(self.expect, estimate, rounds);
         if !DECIDED.contains(&decided.0) {
             return (answer_of, decided);
         }
         let contradicted = || {
-            let neither = compared.iter().flatten().find(|it| it.answer_of == AnswerOf::Neither)?;
-            Some(neither.reason.clone().unwrap_or_default())
+            let of = |answer_of| compared.iter().flatten().find(|it| it.answer_of == answer_of);
+            let neither = of(AnswerOf::Neither).map(|it| it.reason.clone().unwrap_or_default());
+            let of_one_job = || {
+                let of_job = of(AnswerOf::Job).filter(|_| answer_of != AnswerOf::Job)?;
+                Some(Reason::JobOfOneCondition { label: run.labels.label(of_job.id.condition.condition_index) })
+            };
+            neither.or_else(of_one_job)
         };
         let too_small = || {
             sides.iter().zip(&compared).find_map(|(side, compared)| {
@@ -341,17 +345,26 @@ impl<'a> Question<'a> {
         (is_direction && is_within).then(|| noise::is_within(true, estimate, &conditions, width))
     }
 
+    /// Of each condition the comparison of the two arms, where the claim is about their times.
+    fn compared(&self, run: &Run, sides: [Side; 2]) -> [Option<Comparison>; 2] {
+        let is_time = self.claim.metric == Metric::Time;
+        sides.map(|side| side.than.filter(|_| is_time).map(|than| compare(run, than, side.arm)))
+    }
+
     /// How many times lower the arm's metric is here than there: per byte, or relative to the other arm's. The rounds of two
     /// conditions are not paired: they may come from two stages of the run.
-    fn across(&self, run: &Run, here: Side, there: Side) -> MetricResult {
+    fn across(&self, run: &Run, sides: [Side; 2], compared: &[Option<Comparison>; 2]) -> MetricResult {
         let metric = self.claim.metric;
-        let of = |side: Side| match side.than {
-            Some(than) => {
-                self.by_job(run, side.arm, than).unwrap_or_else(|| metric::times_lower(run, metric, than, side.arm))
-            }
+        let of_rounds = |side: Side| match side.than {
+            Some(than) => metric::times_lower(run, metric, than, side.arm),
             None => metric::per_byte(run, metric, side.arm),
         };
-        let (ours, theirs) = (of(here), of(there));
+        let of_job = |job: &Confirmed| {
+            let (estimate, rounds) = (Some(job.speedup), job.pairs);
+            MetricResult { estimate, rounds, remark: None, unseen: false }
+        };
+        let [here, _] = sides;
+        let [ours, theirs] = of_jobs(compared).map_or_else(|| sides.map(of_rounds), |jobs| jobs.map(of_job));
         let rounds = ours.rounds.min(theirs.rounds);
         let unseen = ours.unseen || theirs.unseen;
         let (above, below) = if here.than.is_some() { (&ours, &theirs) } else { (&theirs, &ours) };
@@ -363,20 +376,6 @@ impl<'a> Question<'a> {
             None => ours.remark.or(theirs.remark),
         };
         MetricResult { estimate, rounds, remark, unseen }
-    }
-
-    /// The times of two arms, where passes at the size of the job took the place of the rounds.
-    fn by_job(&self, run: &Run, arm: &Cell, than: &Cell) -> Option<MetricResult> {
-        if self.claim.metric != Metric::Time {
-            return None;
-        }
-        let compared = compare(run, than, arm);
-        match (compared.answer_of, compared.speedup, compared.confirmed) {
-            (AnswerOf::Job, Some(speedup), Some(job)) => {
-                Some(MetricResult { estimate: Some(speedup), rounds: job.pairs, remark: None, unseen: false })
-            }
-            _ => None,
-        }
     }
 
     /// Why nothing is decided where the forks of a cell fall into two groups: each of them would decide it differently.
@@ -430,6 +429,14 @@ impl<'a> Question<'a> {
             })
         })
     }
+}
+
+/// The passes at the size of the job, where they took the place of the rounds under one of two conditions and both have
+/// some: what passes of two sizes say is not to be divided.
+fn of_jobs(compared: &[Option<Comparison>; 2]) -> Option<[&Confirmed; 2]> {
+    let decides = compared.iter().flatten().any(|it| it.answer_of == AnswerOf::Job);
+    let [here, there] = compared.each_ref().map(|it| it.as_ref()?.confirmed.as_ref());
+    here.zip(there).filter(|_| decides).map(|(here, there)| [here, there])
 }
 
 /// The cell of an arm, by its name. What was published is often done by an arm that does something of its own, under a

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use schema::{
     Reading,
     experiment::{Unit, Variant},
-    findings::{ClaimFinding, ClaimVerdict, FigureFinding},
+    findings::{AnswerOf, ClaimFinding, ClaimVerdict, FigureFinding},
     record::{FilledRange, FolioOrder, ScenarioResult},
 };
 
@@ -688,22 +688,33 @@ fn a_cold_scan_of_few_windows_decides_no_claim_about_two_conditions() {
 }
 
 #[test]
-fn what_the_job_answers_takes_the_place_of_the_rounds_in_a_claim_about_two_conditions() {
+fn two_conditions_are_held_against_each_other_by_passes_of_one_size() {
     let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
-    let mut lab = across(both, &format!("than = \"read\"\n{CACHED_THAN_COLD}"), slower_where_cold);
-    let range = lab.record.conditions[1].range;
-    lab.record.confirmations.push(schema::record::Confirmation {
-        condition: 1,
-        baseline_cell: 2,
-        arm_cell: 3,
-        range,
-        ops: 8 * lab.record.conditions[1].ops,
-        // At the size of the job the mapping is four times as fast.
-        pairs: vec![[4e9, 1e9]; 5],
-        invalid: vec![],
-    });
-    let claim = only(&lab);
-    assert_eq!((claim.verdict, claim.measured[0].answer_of), (ClaimVerdict::Reversed, schema::findings::AnswerOf::Job));
+    let claim = |jobs: &[(usize, f64)]| {
+        let mut lab = across(both, &format!("than = \"read\"\n{CACHED_THAN_COLD}"), slower_where_cold);
+        for &(condition, times) in jobs {
+            let (range, ops) = (lab.record.conditions[condition].range, 8 * lab.record.conditions[condition].ops);
+            lab.record.confirmations.push(schema::record::Confirmation {
+                condition,
+                baseline_cell: 2 * condition,
+                arm_cell: 2 * condition + 1,
+                range,
+                ops,
+                pairs: vec![[times * 1e9, 1e9]; 5],
+                invalid: vec![],
+            });
+        }
+        let claim = only(&lab);
+        let measured = &claim.measured[0];
+        (claim.verdict, measured.answer_of, (10.0 * measured.value.median).round() / 10.0)
+    };
+    assert_eq!(claim(&[]), (ClaimVerdict::Holds, AnswerOf::Rounds, 1.3));
+    // At the size of the job the cold mapping is five times as fast.
+    assert_eq!(claim(&[(1, 5.0)]), (ClaimVerdict::Undecided, AnswerOf::Neither, 1.3));
+    assert_eq!(claim(&[(0, 1.0), (1, 5.0)]), (ClaimVerdict::Reversed, AnswerOf::Job, 0.2));
+    assert_eq!(claim(&[(0, 10.0), (1, 5.0)]), (ClaimVerdict::Holds, AnswerOf::Job, 2.0));
+    // What the job confirms stays the answer of the rounds.
+    assert_eq!(claim(&[(0, 1.0)]), (ClaimVerdict::Holds, AnswerOf::Rounds, 1.3));
 }
 
 #[test]

@@ -78,6 +78,9 @@ pub fn reason(of: &Reason) -> String {
                 times(job.median)
             )
         }
+        Reason::JobOfOneCondition { label } => format!(
+            "{label} is answered by passes at the size of the job, the other condition was measured by smaller passes alone"
+        ),
         Reason::FewWindows { covered_bytes, window_bytes, least } => format!(
             "a pass covered {}, and a read-ahead window is {}: fewer than {least} windows do not represent the whole \
              file (try a larger --budget)",

@@ -497,6 +497,7 @@ makes! {
             DependsOnFork { arm, forks_of, beside_fast, beside_slow },
             WithinNoise { ratio, ci_low, ci_high, under, times },
             JobDoubts { blocks, rounds, job_blocks, job, pairs, least },
+            JobOfOneCondition { label },
             FewWindows { covered_bytes, window_bytes, least },
             OtherSizes { first, second },
             NotCompared,
