@@ -24,6 +24,9 @@ pub struct Choice {
     pub known: u32,
     /// Conditions that have an answer.
     pub conditions: u32,
+    /// Conditions that were measured, with an answer or without.
+    #[serde(default)]
+    pub measured: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

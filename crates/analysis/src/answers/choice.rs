@@ -27,10 +27,11 @@ struct Answered<'m, 'a, 'r> {
 
 pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: &[MapLine]) -> Vec<Choice> {
     let answered: Vec<Answered> = map.iter().filter_map(|line| answered(run, line)).collect();
-    let conditions = answered.len() as u32;
-    if conditions < LEAST_CONDITIONS {
+    if (answered.len() as u32) < LEAST_CONDITIONS {
         return Vec::new();
     }
+    let is_measured = |line: &&MapLine| run.of_condition(line.id.condition_index).any(|cell| !cell.passes.is_empty());
+    let measured = map.iter().filter(is_measured).count() as u32;
     let entered_everywhere = |name: &&str| answered.iter().all(|it| cell_of(run, it, name).is_some());
     let mut names: Vec<&str> = run.cells.iter().map(|it| it.arm().name.as_str()).collect();
     names.sort_unstable();
@@ -38,6 +39,7 @@ pub(crate) fn all<'a, 'r>(run: &'r Run<'a>, compared: &[Compared<'a, 'r>], map: 
     let mut choices = vec![of_baselines(&answered)];
     choices.extend(names.into_iter().filter(entered_everywhere).filter_map(|it| of_arm(run, compared, &answered, it)));
     // What is not known of an arm may be worse than all that is: its worst condition bounds nothing.
+    choices.iter_mut().for_each(|it| it.measured = measured);
     choices.sort_by(|a, b| (is_partial(a).cmp(&is_partial(b))).then(worst(a).total_cmp(&worst(b))));
     choices
 }
@@ -126,5 +128,5 @@ fn loss(under: &Answered, times: f64, by_trial: bool) -> Option<Loss> {
 
 fn choice(arms: Vec<String>, mut losses: Vec<Loss>, known: usize, conditions: usize) -> Choice {
     losses.sort_by(|a, b| b.times.total_cmp(&a.times));
-    Choice { arms, losses, known: known as u32, conditions: conditions as u32 }
+    Choice { arms, losses, known: known as u32, conditions: conditions as u32, measured: 0 }
 }

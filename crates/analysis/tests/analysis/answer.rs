@@ -79,7 +79,7 @@ fn what_is_undecided_is_neither_won_nor_lost() {
     // Too few rounds for a verdict.
     lab.record.samples.retain(|it| it.cell / 2 != 1 || it.round < 3);
     let choices = lab.analyze().answer.choices;
-    assert!(choices.iter().all(|it| (it.conditions, it.known) == (2, 2)), "{choices:#?}");
+    assert!(choices.iter().all(|it| (it.conditions, it.known, it.measured) == (2, 2, 3)), "{choices:#?}");
     assert_eq!(choices[0].arms, ["native/mmap"]);
     assert!(choices[0].losses.is_empty());
     lab.record.samples.retain(|it| it.cell / 2 == 0);

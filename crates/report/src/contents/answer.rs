@@ -400,7 +400,13 @@ impl Words<'_> {
     /// Each choice with the most that it can lose.
     fn in_doubt(&self, choices: &[Choice]) -> Option<String> {
         let says: Vec<String> = choices.iter().filter(|it| it.known > 0).map(|it| self.choice(it)).collect();
-        (!says.is_empty()).then(|| format!("take {}", says.join("; ")))
+        let place = match choices.first() {
+            Some(it) if it.conditions < it.measured => {
+                format!("under the {} of {} conditions that have an answer, ", it.conditions, it.measured)
+            }
+            _ => String::new(),
+        };
+        (!says.is_empty()).then(|| format!("{place}take {}", says.join("; ")))
     }
 
     fn choice(&self, choice: &Choice) -> String {

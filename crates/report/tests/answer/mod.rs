@@ -36,6 +36,7 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
             .collect(),
         known,
         conditions: 3,
+        measured: 3,
     };
     run.findings.answer.choices = vec![choice("native/read", Some(1.5), 3), choice("native/mmap+random", None, 1)];
     let text = first_screen(&run);
@@ -47,6 +48,10 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     assert!(text.contains("mmap (known for 2 of 3 conditions): at worst 1.5x behind") && !text.contains("elsewhere"));
     run.findings.answer.choices = vec![choice("native/mmap+random", None, 3)];
     assert!(first_screen(&run).contains("take mmap+random: no other arm is faster"));
+    // What other conditions would say is not known.
+    run.findings.answer.choices[0].measured = 20;
+    let text = first_screen(&run);
+    assert!(text.contains("nder the 3 of 20 conditions that have an answer, take mmap+random"), "{text}");
 }
 
 #[test]
@@ -216,6 +221,7 @@ fn all_forms_of_a_report_say_what_the_first_screen_says() {
         losses: vec![Loss { id, fastest: "native/direct".into(), times: 1.5, by_trial: true }],
         known: 2,
         conditions: 3,
+        measured: 4,
     }];
     let style = report::Style { width: 4000, colour: false, details: false };
     let screen = report::terminal(&run.record, &run.findings, style, None);

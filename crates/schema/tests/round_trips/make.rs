@@ -383,7 +383,7 @@ makes! {
             same_work_cells, margin, verdict, answer_of, says, explanation,
         }
         schema::answer::Answer { choices, causes }
-        schema::answer::Choice { arms, losses, known, conditions }
+        schema::answer::Choice { arms, losses, known, conditions, measured }
         schema::answer::Loss { id, fastest, times, by_trial }
         schema::answer::MainCause { id, cause, faster, slower }
         schema::answer::Part { cell, arm, pass_ns, cause_ns }
