@@ -953,3 +953,23 @@ fn crossovers_of_conditions_that_differ_do_not_read_the_same() {
     let text = squeezed(&overview(&run));
     assert!(text.contains("4 threads"), "{text}");
 }
+
+#[test]
+fn curves_over_the_number_of_blocks_are_called_by_what_they_differ_in_beside_it() {
+    let mut run = run();
+    let first = run.findings.crossovers.iter().find(|it| it.at.is_some()).unwrap().clone();
+    let mut curve = |threads: u32| {
+        let cells = [100, 1000, 10_000].map(|ops| {
+            let condition = schema::Condition { threads, ops, ..run.record.conditions[0].clone() };
+            run.record.conditions.push(condition);
+            schema::CellId { condition: run.record.condition_id(run.record.conditions.len() - 1), cell: 0 }
+        });
+        schema::findings::Crossover { cells: cells.to_vec(), axis: "ops".into(), ..first.clone() }
+    };
+    run.findings.crossovers = vec![curve(2), curve(4)];
+    let text = squeezed(&overview(&run));
+    for threads in ["2 threads: ", "4 threads: "] {
+        assert!(text.contains(threads), "{text}");
+    }
+    assert!(!text.contains(" ops"), "{text}");
+}

@@ -1,10 +1,10 @@
 //! What the conditions of one list are called: as short as they can be, and no two that differ read the same.
 //! Labels are for people. What something is, its `ConditionId` says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    Condition, Record,
+    Condition, Record, Span,
     fields::{self, Role},
 };
 
@@ -79,20 +79,34 @@ impl Labels {
 
     /// As `of`, of conditions that stand beside no others; the rest has no labels.
     pub fn of_some(record: &Record, wanted: impl Fn(usize) -> bool) -> Labels {
-        let wanted: Vec<usize> = (0..record.conditions.len()).filter(|it| wanted(*it)).collect();
+        Labels::of_these(record, &record.conditions, wanted)
+    }
+
+    /// As `of`, where passes of any size are one question: conditions of one comparison that differ in `ops` and range alone
+    /// read the same.
+    pub fn of_questions(record: &Record) -> Labels {
+        let range = Span { offset: 0, bytes: 0 };
+        let rest: Vec<Condition> =
+            record.conditions.iter().map(|it| Condition { ops: 0, range, ..it.clone() }).collect();
+        let mut known = HashMap::new();
+        let first: Vec<usize> =
+            rest.iter().enumerate().map(|(at, it)| *known.entry((it, record.origins.get(at))).or_insert(at)).collect();
+        let of_first = Labels::of_these(record, &rest, |at| first[at] == at);
+        Labels { labels: first.iter().map(|&at| of_first.labels[at].clone()).collect() }
+    }
+
+    fn of_these(record: &Record, conditions: &[Condition], wanted: impl Fn(usize) -> bool) -> Labels {
+        let wanted: Vec<usize> = (0..conditions.len()).filter(|it| wanted(*it)).collect();
         let items: Vec<(&Condition, Vec<String>)> = wanted
             .iter()
             .map(|&index| {
                 let origin = record.origins.get(index).copied();
                 let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
                 let comparison = compare.map_or_else(Vec::new, |it| it.words(origin));
-                (
-                    &record.conditions[index],
-                    comparison.into_iter().chain([format!("condition {}", index + 1)]).collect(),
-                )
+                (&conditions[index], comparison.into_iter().chain([format!("condition {}", index + 1)]).collect())
             })
             .collect();
-        let mut labels = vec![Label::default(); record.conditions.len()];
+        let mut labels = vec![Label::default(); conditions.len()];
         for (index, label) in wanted.iter().zip(Labels::new(&items).labels) {
             labels[*index] = label;
         }

@@ -22,7 +22,8 @@ use crate::{
 
 /// From how many reads of a cold file on another arm is the faster one, a sentence each.
 pub(crate) fn break_evens(record: &Record, findings: &Findings) -> Vec<String> {
-    let labels = Labels::of(record);
+    // A number of reads is the answer, and no part of the question.
+    let labels = Labels::of_questions(record);
     let Some(costs) = &findings.costs else { return Vec::new() };
     let line = |it: &BreakEven| {
         let also = labels.also(it.id.condition.condition_index);

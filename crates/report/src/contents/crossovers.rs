@@ -5,13 +5,12 @@ use schema::{Findings, Labels, Record, findings::Crossover};
 use crate::words::crossover;
 
 pub(super) fn lines(record: &Record, findings: &Findings, is_there: bool) -> Vec<String> {
-    let labels = Labels::of(record);
+    let (labels, questions) = (Labels::of(record), Labels::of_questions(record));
     let line = |it: &Crossover| {
         let first = it.cells.first().map(|id| id.condition.condition_index);
         // Of a curve over the number of blocks they all have one block size.
-        let block = first.filter(|_| it.axis == "ops").and_then(|index| record.conditions.get(index));
-        if let Some(condition) = block {
-            return format!("{}: {}", schema::fields::core(condition), crossover(it));
+        if let Some(index) = first.filter(|&index| it.axis == "ops" && index < record.conditions.len()) {
+            return format!("{}: {}", questions.label(index), crossover(it));
         }
         let also = first.map(|index| labels.also(index)).filter(|it| !it.is_empty());
         let also = also.map_or_else(String::new, |also| format!(", {also}"));

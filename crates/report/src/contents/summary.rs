@@ -310,14 +310,14 @@ fn ceiling(record: &Record) -> String {
     }
 }
 
-/// Where the faster arm changes; how many pairs there are in which none was found.
+/// Where the faster arm changes; along how many curves it does not.
 fn crossovers(record: &Record, findings: &Findings) -> Vec<String> {
     let mut lines: Vec<String> = crossovers::lines(record, findings, true);
     let without = findings.crossovers.len() - lines.len();
     // Where nothing was measured, nothing was looked for.
     if without > 0 && findings.comparisons.iter().any(|it| it.speedup.is_some()) {
         let other = if lines.is_empty() { "" } else { "other " };
-        lines.push(format!("none found in {without} {other}pair{} of arms", plural(without)));
+        lines.push(format!("none found in {without} {other}curve{} of two arms", plural(without)));
     }
     lines
 }
