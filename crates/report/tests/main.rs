@@ -545,6 +545,29 @@ fn a_published_file_size_is_named_beside_ours() {
 }
 
 #[test]
+fn folios_are_called_those_of_this_machine_only_where_the_file_was_read_in_order() {
+    use schema::{Fill, findings::ClaimOnFolios};
+    let said = |fills: &[(Fill, Option<u64>)]| {
+        let mut run = study();
+        let on = |&(fill, folio_bytes): &(Fill, Option<u64>)| ClaimOnFolios {
+            fill,
+            then: fill == Fill::Written(4096),
+            folio_bytes,
+            verdict: schema::findings::ClaimVerdict::Holds,
+        };
+        run.findings.claims[0].folios = fills.iter().map(on).collect();
+        let text = squeezed(&report::markdown(&run.record, &run.findings));
+        let here = text.matches("as this machine reads files in").count();
+        (here, text.contains("his machine reads files into"), text.contains("folios of 64 KiB, fill random: holds"))
+    };
+    let then = (Fill::Written(4096), Some(4096));
+    let (ordered, random) = ((Fill::Sequential, Some(2 << 20)), (Fill::Random, Some(64 << 10)));
+    assert_eq!(said(&[then, ordered]), (1, true, false));
+    assert_eq!(said(&[then, ordered, random]), (1, true, true));
+    assert_eq!(said(&[then, random]), (0, false, true));
+}
+
+#[test]
 fn claims_of_an_ordinary_experiment_stand_under_the_map() {
     let mut run = run();
     run.findings.claims = study().findings.claims;
@@ -972,4 +995,21 @@ fn curves_over_the_number_of_blocks_are_called_by_what_they_differ_in_beside_it(
         assert!(text.contains(threads), "{text}");
     }
     assert!(!text.contains(" ops"), "{text}");
+}
+
+#[test]
+fn arms_with_one_that_did_other_work_are_not_called_all_alike() {
+    let said = |populated: Verdict| {
+        let mut run = run();
+        let line = run.findings.map.iter_mut().find(|it| it.winner_cell.is_some() && it.margin.is_none()).unwrap();
+        (line.verdict, line.ties) = (Verdict::Same, vec!["native/mmap".into()]);
+        let id = line.id;
+        for it in run.findings.comparisons.iter_mut().filter(|it| it.id.condition == id) {
+            it.verdict = if it.arm == "native/mmap" { Verdict::Same } else { populated };
+            it.speedup = Some(support::estimate(1.0, 0.01)).filter(|_| it.verdict == Verdict::Same);
+        }
+        squeezed(&overview(&run)).contains("no difference between read and mmap")
+    };
+    assert!(!said(Verdict::Same));
+    assert!(said(Verdict::NotComparable));
 }

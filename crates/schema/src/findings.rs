@@ -606,7 +606,7 @@ pub struct ClaimFinding {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimOnFolios {
     pub fill: Fill,
-    /// Those of the study's time; otherwise those that this machine makes of a file that is read in order.
+    /// Those of the study's time; those of fill `sequential` are what this machine makes of a file that is read in order.
     pub then: bool,
     /// Of a folio: half of the file lies in folios of this size or larger ones. Absent where they are not seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -147,6 +147,6 @@ pub struct ForkGroups {
     pub forks: usize,
     /// How many times as long the slow ones took.
     pub factor: f64,
-    /// They were as slow over the warm-up file.
+    /// They were slower over the warm-up file too.
     pub in_code: bool,
 }

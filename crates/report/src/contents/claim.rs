@@ -1,7 +1,7 @@
 //! Claims: the statement, the verdict, and why. The reason has the published figure beside the measured one.
 
 use schema::{
-    Bytes,
+    Bytes, Fill,
     experiment::Variant,
     findings::{ClaimFinding, ClaimOnFolios, ClaimVerdict},
 };
@@ -76,9 +76,15 @@ pub(crate) fn says(claim: &ClaimFinding) -> String {
 /// Why, and what the claim comes to on each kind of folios.
 pub(crate) fn why(claim: &ClaimFinding) -> String {
     let on = |it: &ClaimOnFolios| {
-        let whose = if it.then { "as in its time" } else { "as this machine reads files in" };
-        let size = it.folio_bytes.map_or_else(|| format!("fill {}", it.fill), folios_of);
-        format!("{size}, {whose}: {}", it.verdict.words())
+        let fill = format!("fill {}", it.fill);
+        let whose = match it.fill {
+            _ if it.then => "as in its time",
+            Fill::Sequential => "as this machine reads files in",
+            _ => &fill,
+        };
+        let size = it.folio_bytes.map_or_else(|| fill.clone(), folios_of);
+        let size = if size == whose { String::new() } else { format!("{size}, ") };
+        format!("{size}{whose}: {}", it.verdict.words())
     };
     let folios: Vec<String> = claim.folios.iter().map(on).collect();
     [reason(claim)].into_iter().chain(folios).collect::<Vec<String>>().join("; ")
@@ -87,9 +93,9 @@ pub(crate) fn why(claim: &ClaimFinding) -> String {
 /// In which folios this machine reads a cached file in, beside those of the study's time.
 pub(crate) fn folios_here(claims: &[ClaimFinding]) -> Option<String> {
     let folios = || claims.iter().flat_map(|it| &it.folios);
-    let size = |then: bool| folios().find(|it| it.then == then).and_then(|it| it.folio_bytes);
-    folios().next()?;
-    Some(match (size(true), size(false)) {
+    let here = folios().find(|it| !it.then && it.fill == Fill::Sequential)?;
+    let then = folios().find(|it| it.then);
+    Some(match (then.and_then(|it| it.folio_bytes), here.folio_bytes) {
         (Some(then), Some(here)) if then == here => format!(
             "This machine reads files into {}, as the page cache had them when the study was made.",
             folios_of(here)

@@ -3,7 +3,7 @@
 
 use schema::{
     Condition, ConditionId, Findings, Labels, Names, Record, State,
-    findings::{AnswerOf, Estimate, MapLine, Verdict},
+    findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
 };
 
 use crate::{
@@ -117,9 +117,11 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     }
 }
 
-/// Whether all arms of a line were proved equal: none is slower, also by too few rounds for a verdict, or left open.
+/// Whether all arms of a line were proved equal: none is slower, also by too few rounds for a verdict, did other work, or
+/// is left open.
 pub(crate) fn are_all_alike(line: &MapLine, findings: &Findings) -> bool {
-    let of_line = findings.comparisons.iter().filter(|it| it.id.condition == line.id && it.speedup.is_some());
+    let counts = |it: &&Comparison| it.speedup.is_some() || it.verdict == Verdict::NotComparable;
+    let of_line = findings.comparisons.iter().filter(|it| it.id.condition == line.id).filter(counts);
     let mut others = of_line.filter(|it| !line.same_work_cells.contains(&it.id.cell));
     line.not_told_apart.is_empty() && others.all(|it| it.verdict == Verdict::Same)
 }

@@ -135,8 +135,8 @@ fn and_more(more: usize) -> String {
 pub fn fork_groups(groups: &ForkGroups) -> String {
     let ForkGroups { arm, label, slow, forks, factor, in_code } = groups;
     let reason = match in_code {
-        true => "; the slow ones were as slow over the warm-up file, so the compiled code differs",
-        false => "; over the warm-up file they did not differ in this way",
+        true => "; the slow ones were slower over the warm-up file too, so the compiled code differs",
+        false => "; over the warm-up file they were not seen to differ in this way",
     };
     format!("{arm}, {label}: {}{reason}", forks_disagree(*slow, *forks, *factor))
 }

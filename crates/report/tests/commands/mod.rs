@@ -224,6 +224,32 @@ fn the_verdict_comes_first_then_what_else_differs_then_how_they_read_then_the_sh
 }
 
 #[test]
+fn the_fastest_is_named_only_where_all_were_compared() {
+    let of_third = |change: &dyn Fn(&mut schema::findings::Comparison)| {
+        let mut run = commands(LINES, [None, None]);
+        let arm = Spec {
+            line: "wc big.log".into(),
+            name: "wc".into(),
+            shell: None,
+            prepare: None,
+            cleanup: None,
+            timeout_s: 50,
+            compared: true,
+        };
+        let second = run.findings.comparisons[1].clone();
+        run.record.cells.push(schema::record::Cell { arm: arm.arm(), ..run.record.cells[3].clone() });
+        let id = run.record.cell_id(run.record.cells.len() - 1).unwrap();
+        let mut third = schema::findings::Comparison { id, arm: arm.arm().name, ..second };
+        change(&mut third);
+        run.findings.comparisons.push(third);
+        first(&run, 100).contains("is the fastest")
+    };
+    assert!(of_third(&|_| ()));
+    assert!(!of_third(&|it| it.verdict = Verdict::NotComparable));
+    assert!(!of_third(&|it| it.speedup = None));
+}
+
+#[test]
 fn of_a_command_line_nothing_is_left_out() {
     let long = format!("grep -F '{}'  big.log", "needle ".repeat(570));
     let run = commands([&long, LINES[1]], [None, None]);

@@ -70,8 +70,11 @@ impl Commands<'_> {
         let compared: Vec<&Comparison> =
             compared.filter(|it| [it.id.cell, it.baseline_cell].iter().all(|it| self.is_tried(*it))).collect();
         let each: Vec<String> = compared.iter().map(|it| self.verdict(it)).collect();
+        // A command without a number may be faster than all that have one.
+        let has_number = |it: &&Comparison| it.speedup.is_some() && it.verdict != Verdict::NotComparable;
         let fastest = line.winner.as_ref().filter(|_| {
-            line.verdict == Verdict::Faster && each.len() > 1 && line.ties.is_empty() && line.not_told_apart.is_empty()
+            let are_told_apart = line.ties.is_empty() && line.not_told_apart.is_empty();
+            line.verdict == Verdict::Faster && each.len() > 1 && are_told_apart && compared.iter().all(has_number)
         });
         let fastest = fastest.map(|it| format!("{} is the fastest", self.names.short(it)));
         (!each.is_empty()).then(|| Start {
