@@ -6,7 +6,7 @@ use schema::{
     Condition, ConditionId, Labels,
     across::{Across, PassSize, RunComparison, SharedAnswer, SharedCell},
     findings::{Estimate, Verdict},
-    gate::{Basis, Breach, BreachCause, Gate, NotJudgedCause, Presence},
+    gate::{Basis, Breach, BreachCause, Direction, Gate, NotJudgedCause, Presence, Threshold},
 };
 
 use crate::{
@@ -112,7 +112,8 @@ pub fn gate_checked(gate: &Gate) -> String {
     if let Some(it) = &gate.largest {
         let _ = write!(
             text,
-            "; the largest change: {} {} is {}, {}, {}",
+            "; furthest {}: {} {} is {}, {}, {}",
+            towards(&gate.threshold),
             it.label,
             it.arm,
             number::times_faster(it.speedup.median),
@@ -131,6 +132,15 @@ pub fn gate_checked(gate: &Gate) -> String {
         let _ = write!(text, "; the run {run} ended early: {reason}");
     }
     number::plain(&text)
+}
+
+/// The direction that a threshold forbids.
+fn towards(threshold: &str) -> &'static str {
+    match threshold.parse().map(|it: Threshold| it.forbids) {
+        Ok(Direction::Slower) => "towards slower",
+        Ok(Direction::Faster) => "towards faster",
+        Err(_) => "towards the limit",
+    }
 }
 
 /// Every breach in one line, with its reason.

@@ -98,7 +98,7 @@ fn sentence(faults: &FaultView) -> String {
             number::duration(in_order.ns)
         )
     } else {
-        ", and no sequential read makes that cheaper".into()
+        ", and no sequential read makes that much cheaper".into()
     };
     format!(
         "A fault maps {} here and costs {}, including unmapping (measured after fill {like} in run {run}){better}.",

@@ -73,6 +73,8 @@ fn a_kept_gate_says_how_many_cells_it_checked_and_which_changed_most() {
     assert_eq!((largest.run.as_str(), largest.condition.block_bytes), ("second", 65_536));
     assert!((0.80..0.86).contains(&largest.speedup.median), "{largest:?}");
     let faster = gate("mmap faster 50%", &before.record, &[&after.record]).unwrap();
+    // It is the largest change in this direction alone.
+    assert!(report::gate_checked(&faster).contains("furthest towards faster: "));
     assert_eq!(faster.largest.unwrap().condition.block_bytes, 4096, "the cell that became slower least");
 }
 

@@ -360,21 +360,22 @@ fn is_one_answer(a: &Standing, b: &Standing) -> bool {
     }
 }
 
-/// `mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`. A number holds for its size, which is said where there
-/// are several.
+/// `by unit costs mmap overtakes pread from 800 (1 MiB) to 20,000 (64 B) reads on`. A number holds for its size, which is said
+/// where there are several.
 fn overtakes(break_evens: &[&BreakEven], sizes: bool, names: &Names) -> Option<String> {
     let reads = |it: &BreakEven| it.reads.median;
     let first = break_evens.iter().min_by(|a, b| reads(a).total_cmp(&reads(b)))?;
     let same = |it: &&&BreakEven| (&it.arm, &it.baseline) == (&first.arm, &first.baseline);
     let last = break_evens.iter().filter(same).max_by(|a, b| reads(a).total_cmp(&reads(b)))?;
     let [arm, baseline] = [&first.arm, &first.baseline].map(|it| names.short(it));
+    let overtakes = format!("by unit costs {arm} overtakes {baseline}");
     let about = |it: &BreakEven| number::two_digits(reads(it));
     let size = |it: &BreakEven| size(it.block_bytes);
     Some(match (std::ptr::eq(*first, *last), sizes) {
-        (true, false) => format!("{arm} overtakes {baseline} from about {} reads on", about(first)),
-        (true, true) => format!("{arm} overtakes {baseline} from about {} ({}) reads on", about(first), size(first)),
+        (true, false) => format!("{overtakes} from about {} reads on", about(first)),
+        (true, true) => format!("{overtakes} from about {} ({}) reads on", about(first), size(first)),
         (false, _) => format!(
-            "{arm} overtakes {baseline} from about {} ({}) to {} ({}) reads on",
+            "{overtakes} from about {} ({}) to {} ({}) reads on",
             about(first),
             size(first),
             about(last),

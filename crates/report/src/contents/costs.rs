@@ -3,7 +3,7 @@
 use schema::{
     Bytes, Findings, Labels, Record,
     arm::short,
-    findings::{Estimate, Verdict},
+    findings::{AnswerOf, Comparison, Estimate, Verdict},
     record::Reading,
     unit_cost::{BreakEven, Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
 };
@@ -55,13 +55,16 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(median) = costs.explained_median {
         let explained = findings.comparisons.iter().filter(|it| it.explained_share.is_some()).count();
-        let decided = |it: &&schema::findings::Comparison| matches!(it.verdict, Verdict::Faster | Verdict::Slower);
-        let all = findings.comparisons.iter().filter(decided).count();
+        // Breakdowns are of the rounds.
+        let is_unexplained = |it: &&Comparison| {
+            let is_decided = matches!(it.verdict, Verdict::Faster | Verdict::Slower);
+            is_decided && it.answer_of != AnswerOf::Job && it.explained_share.is_none()
+        };
+        let unexplained = findings.comparisons.iter().filter(is_unexplained).count();
         lines.push(format!(
-            "{} of the measured difference in the median of {explained} comparisons ({} decided ones have no cost \
-             breakdown)",
-            number::percent(median),
-            all.saturating_sub(explained)
+            "{} of the measured difference in the median of {explained} comparisons ({unexplained} decided ones have no \
+             cost breakdown)",
+            number::percent(median)
         ));
     }
     let predictions = &costs.predictions;
@@ -257,6 +260,7 @@ fn verdict(forecast: &Forecast) -> String {
         [] => "No arm can be predicted; the table has the reasons.".into(),
         [(arm, it)] => format!("{arm} is expected to take {}.", number::seconds(it.median)),
         [(first, a), (second, b), ..] => {
+            let of_known = if known.len() < forecast.arms.len() { " of those that can be predicted" } else { "" };
             let factor = b.median / a.median;
             let surely = a.ci_high < b.ci_low;
             let times = if factor >= 9.95 { format!("{factor:.0}") } else { format!("{factor:.1}") };
@@ -264,10 +268,12 @@ fn verdict(forecast: &Forecast) -> String {
                 return format!("{first} and {second} are expected to take about the same.");
             }
             match surely {
-                true => format!("{first} is expected to be {times} times as fast as {second}, the next fastest."),
+                true => {
+                    format!("{first} is expected to be {times} times as fast as {second}, the next fastest{of_known}.")
+                }
                 false => format!(
-                    "{first} is expected to be {times} times as fast as {second}, the next fastest, but the intervals \
-                     overlap: only a measurement decides."
+                    "{first} is expected to be {times} times as fast as {second}, the next fastest{of_known}, but the \
+                     intervals overlap: only a measurement decides."
                 ),
             }
         }

@@ -100,7 +100,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     let costs = findings.costs.iter().flat_map(|it| &it.break_evens).filter(|it| it.id.condition == line.id);
     why.extend(costs.map(|it| {
         let [arm, baseline] = [&it.arm, &it.baseline].map(|it| names.short(it));
-        format!("{arm} is faster than {baseline} from {} reads on", number::rough(&it.reads))
+        format!("by unit costs {arm} is faster than {baseline} from {} reads on", number::rough(&it.reads))
     }));
     why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
     why.extend(line.explanation.as_ref().map(explanation));

@@ -132,7 +132,7 @@ fn an_answer_covers_no_block_that_was_not_measured() {
 fn the_number_from_which_on_an_arm_overtakes_is_said_with_its_size() {
     let run = with_costs();
     let text = first_screen(&run);
-    assert!(text.contains("mmap overtakes pread from about 18,000 (4 KiB) reads on"), "{text}");
+    assert!(text.contains("by unit costs mmap overtakes pread from about 18,000 (4 KiB) reads on"), "{text}");
 }
 
 #[test]

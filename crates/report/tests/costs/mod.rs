@@ -86,6 +86,20 @@ fn the_report_says_from_how_many_reads_on_another_arm_is_faster() {
 }
 
 #[test]
+fn an_answer_of_the_job_is_not_one_without_a_cost_breakdown() {
+    let mut run = with_costs();
+    let unexplained = |run: &Run| {
+        let text = terminal(run);
+        let (before, _) = text.split_once(" decided ones have no cost breakdown").unwrap();
+        before.rsplit_once('(').unwrap().1.parse::<u32>().unwrap()
+    };
+    let all = unexplained(&run);
+    let is_one = |it: &&mut schema::findings::Comparison| it.verdict == Verdict::Slower && it.explained_share.is_none();
+    run.findings.comparisons.iter_mut().find(is_one).unwrap().answer_of = schema::findings::AnswerOf::Job;
+    assert_eq!(unexplained(&run), all - 1);
+}
+
+#[test]
 fn the_report_says_how_far_the_account_reaches_and_how_wrong_the_predictions_are() {
     let text = terminal(&with_costs());
     assert!(text.contains("92 % of the measured difference in the median of 2 comparisons"), "{text}");
@@ -155,6 +169,9 @@ fn a_forecast_is_a_question_a_table_and_a_sentence() {
     assert!(text.contains("pread is expected to be 5.0 times as fast as mmap, the next fastest."), "{text}");
     let close = described(&forecast([600.0, 500.0, 2600.0], Reading::Value(mmap)));
     assert!(close.contains("the intervals overlap: only a measurement decides"), "{close}");
+    let mut third = forecast([600.0, 500.0, 700.0], Reading::Value(mmap));
+    third.arms.push(forecast([1.0; 3], Reading::unavailable("uring was not calibrated")).arms.remove(1));
+    assert!(described(&third).contains("the next fastest of those that can be predicted."), "{}", described(&third));
     let one = described(&forecast([600.0, 500.0, 700.0], Reading::unavailable("uring was not calibrated")));
     assert!(one.contains("uring was not calibrated") && one.contains("pread is expected to take 10 min."), "{one}");
 }

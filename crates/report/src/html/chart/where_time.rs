@@ -7,19 +7,20 @@ use schema::{
     unit_cost::{Cause, CostBreakdown},
 };
 
-use super::{Chart, Named, View};
+use super::{Chart, Named, View, distinct};
 use crate::{
     html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Unit, label},
     layout::{
         number,
         table::{Cell, Column, Table},
+        words::joined,
     },
 };
 
 pub(super) const CHART: Chart = Chart {
     id: "where-time",
     title: "Where the time goes",
-    about: "Time per block, or per execution of a command, as a share of the time of the condition's first arm. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
+    about: "Time per block, or per execution of a command, as a share of the time of the condition's first measured arm, which the axis names. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
     draw,
 };
 
@@ -43,8 +44,9 @@ const CAUSES: usize = 3;
 
 struct CostBar {
     name: String,
-    /// What the first arm of its condition takes.
+    /// What the first measured arm of its condition takes, and its name.
     whole: f64,
+    whole_of: String,
     /// Per block.
     parts: [f64; PARTS.len()],
     /// By how much a cost breakdown exceeds the measured time.
@@ -106,13 +108,15 @@ fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<
         let first = cells
             .iter()
             .find(|other| other.cell.id.condition == it.cell.id.condition && other.cell.ns_per_op.is_some())?;
-        rows.push(CostBar { name: it.row(), whole: first.cell.ns_per_op?.median, parts, too_much });
+        let (whole, whole_of) = (first.cell.ns_per_op?.median, first.name.clone());
+        rows.push(CostBar { name: it.row(), whole, whole_of, parts, too_much });
     }
     if rows.is_empty() {
         return None;
     }
     let (heading, per) = cells.first()?.heading();
     let names: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
+    let wholes = joined(&distinct(rows.iter().map(|row| label(&row.whole_of))), "or");
     let used: Vec<usize> = (0..PARTS.len()).filter(|&part| rows.iter().any(|row| row.parts[part] > 0.0)).collect();
     let series = used.iter().map(|&part| {
         let (name, colour) = PARTS[part];
@@ -136,7 +140,7 @@ fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<
         title: title.to_string(),
         notes,
         plots: vec![Plot {
-            x: Axis::new("% of the first arm's time", Scale::FromZero, Unit::Number),
+            x: Axis::new(format!("% of the time of {wholes}"), Scale::FromZero, Unit::Number),
             y: Axis::rows(&names),
             series,
             guides: Vec::new(),
