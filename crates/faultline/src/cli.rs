@@ -212,11 +212,11 @@ pub struct AbArgs {
     /// Name of a command in reports; given once for each command, in order (--name grep --name cat)
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     pub name: Vec<String>,
-    /// Run this before every execution, untimed, before the state is set; if it fails or hangs, the commands are
-    /// unavailable (exit code 4)
+    /// Run this before every execution, untimed, before the state is set (limited: after the eviction, within the
+    /// limit); if it fails or hangs, the commands are unavailable (exit code 4)
     #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub prepare: Option<String>,
-    /// Run this after every execution, untimed; also after a failure or an interrupt, then for at most 10s
+    /// Run this after every execution, neither timed nor counted; also after a failure or an interrupt, then for at most 10s
     #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub cleanup: Option<String>,
     /// Shell that executes the command lines; `none` splits them into words

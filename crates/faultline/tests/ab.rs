@@ -3,11 +3,11 @@
 use std::{process::Stdio, time::Duration};
 
 use schema::{
-    Skip, Span,
+    Record, Skip, Span, State,
     command::Spec,
     findings::{Status, Verdict},
     protocol::{Hold, Job, Permit, Reply, Request},
-    record::Outcome,
+    record::{Outcome, Sample},
 };
 
 use crate::support::{Output, Running, Sandbox, children, failure, limit};
@@ -232,8 +232,11 @@ fn every_execution_under_a_memory_limit_has_a_preparation_of_its_own_before_it()
     let mut command = sandbox.command(&["worker"]);
     let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut input, mut output) = (worker.stdin.take().unwrap(), BufReader::new(worker.stdout.take().unwrap()));
-    let mut ask = |request: Request| -> Reply {
+    let say = |input: &mut std::process::ChildStdin, request: Request| {
         writeln!(input, "{}", serde_json::to_string(&request).unwrap()).unwrap();
+    };
+    let mut ask = |request: Request| -> Reply {
+        say(&mut input, request);
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
@@ -245,11 +248,42 @@ fn every_execution_under_a_memory_limit_has_a_preparation_of_its_own_before_it()
         assert_eq!(traced(), before);
         let done = ask(Request::Go { pass: 1, warm });
         assert!(matches!(done, Reply::Done(_)), "{done:?}");
-        assert_eq!(traced(), format!("{before} command cleanup"));
+        // What cleans up comes after everything that is looked at once a pass is done.
+        assert_eq!(traced(), format!("{before} command"));
     }
-    drop(input);
+    say(&mut input, Request::Bye {});
     assert!(worker.wait().unwrap().success());
     assert_eq!(traced(), "prepare command cleanup prepare command cleanup");
+}
+
+#[test]
+fn a_cleanup_that_fails_makes_its_command_unavailable() {
+    unavailable("true", &["--cleanup=exit 3", "--observe=none"], &["--cleanup \"exit 3\" failed"]);
+}
+
+/// Takes a file out of the page cache, where it lies on a disk.
+fn evicts(file: &str) -> String {
+    format!("dd if={file} iflag=nocache count=0 status=none")
+}
+
+fn cached(record: &Record) -> Vec<&Sample> {
+    let state = |it: &&Sample| record.conditions[record.cells[it.cell].condition].state;
+    record.samples.iter().filter(|it| state(it) == State::Cached).collect()
+}
+
+#[test]
+fn a_command_finds_its_file_in_the_page_cache_whatever_its_preparation_and_its_cleanup_evict() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let cat = format!("cat {file}");
+    for option in ["prepare", "cleanup"] {
+        let evicts = format!("--{option}={}", evicts(&file));
+        let record =
+            ab(&sandbox, &file, [&cat, &cat], &["--state=cached", "--observe=none", &evicts]).document().record;
+        let cached = cached(&record);
+        assert_eq!(cached.len(), 6, "{option}");
+        assert!(cached.iter().all(|it| matches!(it.outcome, Outcome::Ok { .. })), "{option}: {cached:?}");
+    }
 }
 
 #[test]

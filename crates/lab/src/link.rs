@@ -65,6 +65,8 @@ pub struct Link<'a> {
     interrupted: &'a AtomicBool,
     /// How long a worker whose input ends has, before it is killed, to end what it started itself.
     grace: Duration,
+    /// It has a command to execute after its last pass.
+    cleans_up: bool,
 }
 
 impl<'a> Link<'a> {
@@ -102,6 +104,7 @@ impl<'a> Link<'a> {
             stderr_open: true,
             interrupted,
             grace: Duration::ZERO,
+            cleans_up: false,
         };
         match link.exchange(&Request::Hello { protocol: PROTOCOL }, patience)? {
             Reply::Hello(hello) if hello.protocol == PROTOCOL => Ok((link, hello)),
@@ -167,17 +170,32 @@ impl<'a> Link<'a> {
     /// Says goodbye and waits for the process to be gone, with all its mappings.
     ///
     /// # Errors
-    /// The process did not end by itself; it was killed.
-    pub fn bye(mut self) -> Result<(), Trouble> {
+    /// The process did not end by itself, and was killed; or what it did after its last pass failed.
+    pub fn bye(self) -> Result<(), Trouble> {
+        self.bye_within(PATIENCE)
+    }
+
+    /// As `bye`, where a pass may take `pass` and a command that cleans up after it as long.
+    ///
+    /// # Errors
+    /// As `bye`; the user interrupted the command that cleans up.
+    pub fn bye_within(mut self, pass: Duration) -> Result<(), Trouble> {
         let _ = self.send(&Request::Bye {}, PATIENCE);
-        drop(self.input.take());
-        let deadline = Instant::now() + PATIENCE;
+        // A worker whose input has ended cuts short what it cleans up.
+        let limit = if self.cleans_up { pass.max(PATIENCE) } else { PATIENCE };
+        if !self.cleans_up {
+            drop(self.input.take());
+        }
+        let deadline = Instant::now() + limit;
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(_)) | Err(_) => return Err(self.exit_report()),
                 Ok(None) if Instant::now() > deadline => {
                     return Err(Trouble::Failed("the worker did not exit after its work and was killed".into()));
+                }
+                Ok(None) if self.cleans_up && self.interrupted.load(Ordering::Relaxed) => {
+                    return Err(Trouble::Interrupted);
                 }
                 // The process is tearing down its mappings; the pipe's end would come before that.
                 Ok(None) => {
@@ -191,6 +209,7 @@ impl<'a> Link<'a> {
 
     /// For a worker with processes of its own, and perhaps a command that cleans up after them.
     pub fn let_it_clean_up(&mut self, cleanup: bool) {
+        self.cleans_up = cleanup;
         self.grace = CLEANING_UP + if cleanup { LAST_CLEANUP } else { Duration::ZERO };
     }
 

@@ -10,7 +10,7 @@
 //! {"go":{"pass":1}}                        ->  one pass
 //!                                          <-  {"done":{…}} or {"failed":{…}}
 //! (the controller looks at the process and at the state again)
-//! {"bye":{}}                               ->  everything released, exit 0
+//! {"bye":{}}                               ->  everything released, exit 0; of a command, after what cleans up
 //! ```
 //!
 //! `go` may be said several times, also with `warm`: a pass before the timed one. Nothing here assumes that both sides share a clock or a memory.

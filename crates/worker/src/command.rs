@@ -132,9 +132,7 @@ impl Session for Execution {
             seen.insert("output_bytes".to_string(), Reading::Value(ended.output.bytes as f64));
         }
         seen.extend(io_readings(&before.1, &sys::process::io_of_children()));
-        let cleaned = self.clean_up();
         let ended = ended.map_err(|fault| ("work", fault))?;
-        cleaned.map_err(|fault| ("close", fault))?;
         ended.judge(spec, &left).map_err(|fault| ("work", fault))?;
         let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         Ok(PassResult {
@@ -145,6 +143,12 @@ impl Session for Execution {
             seen,
             observation: None,
         })
+    }
+
+    /// Not before: between `go` and `done` its reads would be counted as those of the command, and what it evicts would have
+    /// left the page cache during the pass.
+    fn end(&mut self) -> Result<(), Fault> {
+        self.clean_up()
     }
 }
 
@@ -178,13 +182,12 @@ impl Execution {
             let when = Instant::now();
             let mut left = self.end_all();
             let usage = usage::between(&before, &usage::of_children());
-            let ran = !matches!(seen, Ok(Watched::Nothing { ran: false, .. }));
-            let cleaned = if ran { self.clean_up() } else { Ok(()) };
-            let (followed, mut observation) = match seen.and_then(|seen| cleaned.map(|()| seen))? {
+            let (followed, mut observation) = match seen? {
                 Watched::Seen(followed, observation) => (followed, observation),
                 Watched::Nothing { why, ran } => {
                     given_up.push(why);
                     if ran {
+                        self.clean_up()?;
                         self.prepare()?;
                     }
                     continue;

@@ -37,7 +37,8 @@ use crate::{
     task::{Fault, Refusal, Task},
 };
 
-/// Answers requests until `bye` or the end of the input. Exits with 0, unless its own pipes break.
+/// Answers requests until `bye` or the end of the input. Exits with 0, unless its own pipes break or what follows the last
+/// pass fails.
 pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
     let mut worker = Worker { session: None, alone: None, pass: 0 };
     let mut line = Vec::new();
@@ -52,7 +53,7 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
             continue;
         }
         let reply = match serde_json::from_slice(&line) {
-            Ok(Request::Bye {}) => return ExitCode::SUCCESS,
+            Ok(Request::Bye {}) => return worker.bye(),
             Ok(request) => worker.answer(request),
             Err(error) => {
                 let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_string();
@@ -97,7 +98,9 @@ impl Worker {
                 let pass = job.pass;
                 self.pass = pass;
                 // The old session's memory and mappings are freed before the new session is created.
-                self.session = None;
+                if let Err(fault) = self.end() {
+                    return failed(pass, "close", fault);
+                }
                 self.alone = job.times_its_loop.then(|| Job::clone(&job));
                 match prepare(*job) {
                     Ok(session) => {
@@ -130,6 +133,21 @@ impl Worker {
                 }
             }
             Request::Bye {} => unreachable!("serve returns on bye"),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        self.session.take().map_or(Ok(()), |mut session| session.end())
+    }
+
+    /// Nothing is said on stdout after `bye`; the controller repeats what stands on stderr where a worker fails.
+    fn bye(&mut self) -> ExitCode {
+        match self.end() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(fault) => {
+                eprintln!("{fault}");
+                ExitCode::FAILURE
+            }
         }
     }
 }

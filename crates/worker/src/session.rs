@@ -38,6 +38,15 @@ pub(crate) trait Session {
     /// # Errors
     /// Which phase failed (`open`, `work`), and why.
     fn pass(&mut self, warm: u32) -> Result<PassResult, (&'static str, Fault)>;
+
+    /// After the last pass, once the controller has looked at what it left: what is to be reported if it fails. Everything else
+    /// is released when the session is dropped.
+    ///
+    /// # Errors
+    /// What failed.
+    fn end(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// The result of one `go`.

@@ -70,6 +70,17 @@ impl Bench<'_> {
         Ok(copy)
     }
 
+    /// As `fill`, once a command is prepared: what runs before it or after another one may have evicted pages.
+    pub(super) fn fill_for_command(&mut self, condition: &Condition) -> Result<(), Trouble> {
+        let Some(fill) = condition.fill() else { return Ok(()) };
+        let is_there = || state::verify_before(State::Cached, &self.target.residency(condition.range)).is_ok();
+        if self.filled.is_some() && runs_more_than_commands(&self.record) && !is_there() {
+            self.look_again();
+            self.filled = None;
+        }
+        self.fill(fill, condition).map(drop)
+    }
+
     /// Page by page, unless that takes the device a large part of the budget.
     fn order(&self, bytes: u64) -> Order {
         let per_s = self.record.ceiling.value().and_then(|it| it.random_ops_per_s.value().copied());
@@ -91,7 +102,7 @@ impl Bench<'_> {
         self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0)
     }
 
-    /// Verifies a fill and notes it, once for what is made anew before each pass that writes.
+    /// Verifies a fill and notes it, once for what may be made anew before each pass.
     fn look_at_fill(
         &mut self,
         (fill, range, copy): (Fill, Span, Option<Rc<Target>>),
@@ -101,9 +112,10 @@ impl Bench<'_> {
         let look = FolioSizes::at(copy.as_deref().unwrap_or(self.target), range);
         let folios = look.folios();
         folios.as_ref().map_or(Ok(()), |it| fill::verify(fill, it)).map_err(Trouble::Unavailable)?;
-        let writes = self.record.conditions.iter().any(|it| it.workload.writes());
+        let anew =
+            self.record.conditions.iter().any(|it| it.workload.writes()) || runs_more_than_commands(&self.record);
         let is_noted = |it: &FilledRange| it.fill == Some(fill) && it.range == range && it.method == method;
-        let entry = self.record.fills.iter().position(|it| writes && is_noted(it)).unwrap_or(self.record.fills.len());
+        let entry = self.record.fills.iter().position(|it| anew && is_noted(it)).unwrap_or(self.record.fills.len());
         if entry == self.record.fills.len() {
             self.record.fills.push(FilledRange {
                 range,
@@ -161,6 +173,12 @@ fn extent(record: &Record, fill: Fill, condition: &Condition) -> Span {
     // A file that is written is another one each time.
     let before = record.fills.iter().filter(|it| it.fill == Some(fill) && !condition.workload.writes());
     alike.chain(before.map(|it| it.range)).fold(condition.range, union)
+}
+
+/// Whether something of the user's runs before or after each command.
+fn runs_more_than_commands(record: &Record) -> bool {
+    let options = record.cells.iter().filter(|it| it.arm.is_command()).map(|it| &it.arm.options);
+    options.flat_map(|it| it.keys()).any(|it| matches!(it.as_str(), "prepare" | "cleanup"))
 }
 
 /// Passes after a fill, from some moment on, were made in folios that were not all those of the fill.

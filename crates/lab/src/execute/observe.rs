@@ -58,7 +58,7 @@ fn watched(
     link.prepare_within(limit, job)?;
     *prepared = true;
     let done = link.go(job.pass, limit)?;
-    link.bye()?;
+    link.bye_within(limit)?;
     done.observation.map(|it| *it).ok_or_else(|| Trouble::Failed("the worker did not trace the command".into()))
 }
 

@@ -145,9 +145,10 @@ impl Bench<'_> {
         counting: &mut Counting,
     ) -> Result<Pass, Trouble> {
         kind.prepare_target(self, condition)?;
+        // Before a command comes its preparation, which may change what the page cache holds (`reach`).
         let copy = match condition.fill() {
-            Some(fill) => self.fill(fill, condition)?,
-            None => None,
+            Some(fill) if !arm.is_command() => self.fill(fill, condition)?,
+            _ => None,
         };
         let target = copy.as_deref().unwrap_or(self.target);
         // The first time a runtime may have to be compiled, which no other pass takes.
@@ -163,7 +164,7 @@ impl Bench<'_> {
         let work = Work { kind, arm, condition, target };
         let limit = self.make_ready(&mut link, thread, &work, counting)?;
         let mut pass = self.go_in_state(&mut link, limit, &work, counting)?;
-        link.bye()?;
+        link.bye_within(self.clock.pass_limit())?;
         self.around.cgroups.lift(kind.keeps_limits());
 
         if condition.fill().is_some() && pass.invalid.is_some() {

@@ -1,4 +1,4 @@
-//! How a pass comes into its state, as far as that is not a fill and not the worker's own preparation.
+//! How a pass comes into its state, as far as that is not the worker's own preparation, nor a fill before it.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -54,6 +54,9 @@ impl Bench<'_> {
                 }
             }
             State::Limited => self.warm_up(link, work),
+            State::Cached if work.arm.is_command() => {
+                self.fill_for_command(work.condition).map(|()| Reached::default())
+            }
             _ => Ok(Reached::default()),
         }
     }
