@@ -287,6 +287,18 @@ fn a_command_finds_its_file_in_the_page_cache_whatever_its_preparation_and_its_c
 }
 
 #[test]
+fn a_fill_is_looked_at_again_before_a_pass_that_lost_it_has_it_made_anew() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let stays = format!("cat {file}");
+    let evicts = format!("{stays}; {}", evicts(&file));
+    let record = ab(&sandbox, &file, [&stays, &evicts], &["--state=cached", "--observe=none"]).document().record;
+    let lost = cached(&record).iter().filter(|it| matches!(it.outcome, Outcome::Invalid { .. })).count();
+    assert_eq!((lost, record.fills.len() > 1), (2, true), "{:?}", record.samples);
+    assert!(record.fills.iter().all(|it| it.looked_again.is_some()), "{:?}", record.fills);
+}
+
+#[test]
 fn a_command_that_wants_a_terminal_gets_none_and_the_reason_says_so() {
     unavailable("cat /dev/tty", &[], &["/dev/tty", "commands have no terminal here"]);
 }
