@@ -260,6 +260,36 @@ fn what_is_written_from_is_there_before_the_clock_starts() {
 }
 
 #[test]
+fn what_a_worker_reads_for_itself_is_none_of_the_reads_of_a_pass() {
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        for arm in ["mapped", "mapped+window_mib=1+safepoints", "segment+random", "segment+random+safepoints"] {
+            let mut worker = command_of(jdk, arm).unwrap();
+            // Its compiler looks how much memory the control group leaves it; that is neither the pass nor the worker.
+            worker.env("_JAVA_OPTIONS", "-XX:-UseContainerSupport");
+            let mut link = Link::start(worker, &NEVER).unwrap().0;
+            let job = Job { workload: Workload::Random, ops: 100_000, ..job(arm, &file, MIB) };
+            match link.prepare(&job) {
+                Err(Trouble::Unavailable(why)) if is_excused(jdk, &job, &why) => continue,
+                prepared => prepared.unwrap(),
+            }
+            let io = |link: &Link| sys::process::io(link.pid()).unwrap();
+            let go_bytes = r#"{"go":{"pass":1}}"#.len() as u64 + 1;
+            let passes = (0..4).map(|_| {
+                let before = io(&link);
+                let own = link.go(1, Duration::from_secs(60)).unwrap().own_reads.unwrap();
+                let spent = io(&link).since(&before);
+                [spent.read_calls - own.calls - 1, spent.read_call_bytes - own.bytes - go_bytes]
+            });
+            // A class may be loaded meanwhile, but not by each.
+            assert_eq!(passes.min(), Some([0, 0]), "JDK {} {arm}", jdk.version);
+            link.bye().unwrap();
+        }
+    });
+}
+
+#[test]
 fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
     let folder = folder();
     with_each_jdk(|jdk| {

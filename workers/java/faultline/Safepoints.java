@@ -1,5 +1,6 @@
 package faultline;
 
+import java.io.ByteArrayOutputStream;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -32,6 +33,8 @@ final class Safepoints {
     /** Of the log: what was read and is no whole line yet. */
     private String rest = "";
     private volatile boolean on;
+    /** What the log was read by since `start`. */
+    long readCalls, readBytes;
     /** In this pass; and how many of them nobody has looked up in the log yet. */
     private long asked, unread;
     private Thread asker;
@@ -66,6 +69,7 @@ final class Safepoints {
 
     /** From here on, until `stop`. */
     void start() throws IOException {
+        readCalls = readBytes = 0;
         // After a pass that failed, the log was not read.
         ended();
         lines(unread);
@@ -125,7 +129,7 @@ final class Safepoints {
     private String[] lines(long wanted) throws IOException {
         long deadline = System.nanoTime() + PATIENCE_NS;
         while (true) {
-            rest += new String(log.readAllBytes(), StandardCharsets.UTF_8);
+            rest += more();
             int end = rest.lastIndexOf('\n') + 1;
             String[] lines = end == 0 ? new String[0] : rest.substring(0, end).split("\n");
             long ours = Arrays.stream(lines).filter(line -> line.startsWith("Safepoint \"" + OURS + "\"")).count();
@@ -134,6 +138,18 @@ final class Safepoints {
                 return lines;
             }
             LockSupport.parkNanos(PAUSE_NS);
+        }
+    }
+
+    /** Up to the log's end, by calls that are counted. */
+    private String more() throws IOException {
+        ByteArrayOutputStream more = new ByteArrayOutputStream();
+        byte[] chunk = new byte[8192];
+        for (int read; ; more.write(chunk, 0, read)) {
+            read = log.read(chunk);
+            readCalls++;
+            if (read <= 0) return more.toString(StandardCharsets.UTF_8);
+            readBytes += read;
         }
     }
 

@@ -81,16 +81,16 @@ final class Session {
         }
     }
 
-    /** What it reached is not looked up, and the loop is not timed: both would take memory, which may be limited. */
+    /** What it reached is not said: its offsets are its own. */
     private String warm(int warm) throws IOException {
         during = "open";
         Team.Part all = team.pass(new Job(job, warm), true);
         during = all.during;
         all.check();
-        return done(all, 0, "") + "}}";
+        return done(all, 0, "", null) + "}}";
     }
 
-    private String done(Team.Part all, long distinctBytes, String distinctPages) {
+    private String done(Team.Part all, long distinctBytes, String distinctPages, Safepoints log) {
         Opened.Count count = all.count;
         // The controller reads the written bytes after this pass.
         long checksum = job.writes() ? 0 : count.checksum;
@@ -99,7 +99,7 @@ final class Session {
             + ",\"phases\":" + all.times() + ",\"tally\":{\"ops\":" + count.ops + ",\"bytes\":" + count.bytes + ",\"distinct_bytes\":" + distinctBytes
             + distinctPages
             + ",\"checksum\":\"" + "0".repeat(16 - digits.length()) + digits + "\",\"threads\":" + job.threads + ",\"queue_depth\":1},\"usage\":"
-            + all.usage + ",\"own_reads\":" + all.usage.ownReads();
+            + all.usage + ",\"own_reads\":" + all.usage.ownReads(log);
     }
 
     private String timed() throws IOException {
@@ -113,7 +113,7 @@ final class Session {
         Usage.Engine after = new Usage.Engine();
         String delays = safepoints == null ? "" : safepoints.readings();
         during = "close";
-        return done(all, reached.bytes, ",\"distinct_pages\":" + reached.pages)
+        return done(all, reached.bytes, ",\"distinct_pages\":" + reached.pages, safepoints)
             + parts(all.count)
             + ",\"seen\":{" + after.since(before) + warmth() + delays + loop() + "}}}";
     }

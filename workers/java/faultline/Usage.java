@@ -35,8 +35,16 @@ final class Usage {
         this.bytes = bytes;
     }
 
-    /** The size of a page of memory: AT_PAGESZ of the auxiliary vector, see getauxval(3). */
+    private static long page;
+
+    /** The size of a page of memory. It is read once, before any pass: reads in a pass would be counted with it. */
     static long pageBytes() throws IOException {
+        if (page == 0) page = readPageBytes();
+        return page;
+    }
+
+    /** AT_PAGESZ of the auxiliary vector, see getauxval(3). */
+    private static long readPageBytes() throws IOException {
         ByteBuffer vector = ByteBuffer.wrap(Files.readAllBytes(Path.of("/proc/self/auxv"))).order(ByteOrder.nativeOrder());
         while (vector.remaining() >= 2 * Long.BYTES) {
             long type = vector.getLong(), value = vector.getLong();
@@ -81,9 +89,10 @@ final class Usage {
         return new Usage(sum, calls + other.calls, bytes + other.bytes);
     }
 
-    /** Both looks are made between `go` and `done`. */
-    String ownReads() {
-        return "{\"calls\":" + calls + ",\"bytes\":" + bytes + "}";
+    /** Both looks are made between `go` and `done`, and so are those at the log of safepoints, where there is one. */
+    String ownReads(Safepoints log) {
+        long logCalls = log == null ? 0 : log.readCalls, logBytes = log == null ? 0 : log.readBytes;
+        return "{\"calls\":" + (calls + logCalls) + ",\"bytes\":" + (bytes + logBytes) + "}";
     }
 
     @Override

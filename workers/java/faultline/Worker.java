@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -83,10 +84,18 @@ public final class Worker {
         return flags.toString();
     }
 
+    private static Object unsafe;
+    private static volatile Method cleaner;
+
+    /** Looked up once, when the warm-up file is closed: closing is timed. */
     static void unmap(ByteBuffer mapping) throws ReflectiveOperationException {
-        Class<?> unsafe = Class.forName("sun.misc.Unsafe");
-        var field = unsafe.getDeclaredField("theUnsafe");
-        field.setAccessible(true);
-        unsafe.getMethod("invokeCleaner", ByteBuffer.class).invoke(field.get(null), mapping);
+        if (cleaner == null) {
+            Class<?> type = Class.forName("sun.misc.Unsafe");
+            var field = type.getDeclaredField("theUnsafe");
+            field.setAccessible(true);
+            unsafe = field.get(null);
+            cleaner = type.getMethod("invokeCleaner", ByteBuffer.class);
+        }
+        cleaner.invoke(unsafe, mapping);
     }
 }

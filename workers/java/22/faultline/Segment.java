@@ -22,6 +22,8 @@ import java.nio.file.StandardOpenOption;
  */
 final class Segment extends Access {
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final StructLayout CAPTURED = Linker.Option.captureStateLayout();
+    private static final VarHandle ERRNO = CAPTURED.varHandle(MemoryLayout.PathElement.groupElement("errno"));
     private final Arena arena;
     private final MemorySegment segment;
     private final long start;
@@ -64,7 +66,7 @@ final class Segment extends Access {
     }
 
     private static void lock(MemorySegment pages) {
-        int errno = call("mlock", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG), pages);
+        int errno = call("mlock", pages, (errnoAt, from, bytes) -> (int) Mlock.CALL.invokeExact(errnoAt, from, bytes));
         if (errno != 0) {
             throw new Job.Unavailable("mlock(2) of " + pages.byteSize() + " bytes was refused (errno " + errno + "): raise the limit with `ulimit -l`, or run as root");
         }
@@ -93,36 +95,46 @@ final class Segment extends Access {
 
     private static void advise(MemorySegment segment, String word) {
         // include/uapi/asm-generic/mman-common.h
-        int advice;
-        switch (word) {
-            case "random": advice = 1; break;
-            case "sequential": advice = 2; break;
-            case "willneed": advice = 3; break;
-            case "hugepage": advice = 14; break;
-            case "populate-read": advice = 22; break;
-            default: return;
-        }
-        FunctionDescriptor madvise = FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
-        int errno = call("madvise", madvise, segment, advice);
+        int advice = switch (word) {
+            case "random" -> 1;
+            case "sequential" -> 2;
+            case "willneed" -> 3;
+            case "hugepage" -> 14;
+            case "populate-read" -> 22;
+            default -> 0;
+        };
+        if (advice == 0) return;
+        int errno = call("madvise", segment, (errnoAt, pages, bytes) -> (int) Madvise.CALL.invokeExact(errnoAt, pages, bytes, advice));
         if (errno != 0) throw new Job.Unavailable("madvise(2) " + word + " was refused: errno " + errno);
     }
 
+    /** Looked up once, as the warm-up file is opened: opening is timed. */
+    private static final class Madvise {
+        static final MethodHandle CALL = function("madvise", ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
+    }
+
+    private static final class Mlock {
+        static final MethodHandle CALL = function("mlock", ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
+    }
+
+    private static MethodHandle function(String name, MemoryLayout... takes) {
+        Linker linker = Linker.nativeLinker();
+        FunctionDescriptor shape = FunctionDescriptor.of(ValueLayout.JAVA_INT, takes);
+        return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), shape, Linker.Option.captureCallState("errno"));
+    }
+
+    private interface Call {
+        int of(MemorySegment errnoAt, MemorySegment pages, long bytes) throws Throwable;
+    }
+
     /** A call about the pages of a segment: 0, or errno. */
-    private static int call(String name, FunctionDescriptor shape, MemorySegment segment, Object... more) {
+    private static int call(String name, MemorySegment segment, Call call) {
         try (Arena arena = Arena.ofConfined()) {
-            StructLayout state = Linker.Option.captureStateLayout();
-            VarHandle errno = state.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-            MemorySegment captured = arena.allocate(state);
-            Linker linker = Linker.nativeLinker();
-            MethodHandle function = linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), shape, Linker.Option.captureCallState("errno"));
+            MemorySegment captured = arena.allocate(CAPTURED);
             // A mapping begins at a page; a range of the file within one need not.
             long within = segment.address() % Usage.pageBytes();
-            MemorySegment pages = MemorySegment.ofAddress(segment.address() - within);
-            long bytes = segment.byteSize() + within;
-            int result = (int) (more.length == 0
-                ? function.invokeWithArguments(captured, pages, bytes)
-                : function.invokeWithArguments(captured, pages, bytes, more[0]));
-            return result == 0 ? 0 : (int) errno.get(captured, 0L);
+            int result = call.of(captured, MemorySegment.ofAddress(segment.address() - within), segment.byteSize() + within);
+            return result == 0 ? 0 : (int) ERRNO.get(captured, 0L);
         } catch (Throwable error) {
             throw new Job.Unavailable(name + "(2) cannot be called: " + error);
         }
