@@ -314,6 +314,8 @@ fn an_update_says_where_its_time_went_and_a_pass_what_the_jvm_did() {
             assert!(readings.contains_key(name), "{name} is not in {readings:?}");
         }
         assert!(*readings["loop_bytes_per_s"].value().unwrap() > 1e6, "{readings:?}");
+        let again = link.go(1, Duration::from_secs(60)).unwrap().seen;
+        assert_eq!(again["loop_bytes_per_s"], readings["loop_bytes_per_s"], "it is timed before the passes");
     });
 }
 

@@ -123,7 +123,7 @@ pub struct Job {
     /// A job without one reads its file and does nothing else.
     #[serde(default, skip_serializing_if = "Permit::is_empty")]
     pub permit: Permit,
-    /// After the pass, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
+    /// Before `prepared`, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub times_its_loop: bool,
 }

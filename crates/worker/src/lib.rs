@@ -27,6 +27,7 @@ use std::{
 };
 
 use schema::{
+    Reading,
     protocol::{Done, Failed, Hello, Job, PROTOCOL, Reply, Request},
     runtime::NATIVE,
 };
@@ -77,8 +78,8 @@ fn send(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
 /// The state of the conversation.
 struct Worker {
     session: Option<Box<dyn Session>>,
-    /// Whose loop is to be timed after each pass.
-    alone: Option<Job>,
+    /// How fast the loop of the job is by itself, where that is asked for.
+    alone: Option<(String, Reading<f64>)>,
     /// The last one heard of, for replies to lines that name none.
     pass: u64,
 }
@@ -101,7 +102,8 @@ impl Worker {
                 if let Err(fault) = self.end() {
                     return failed(pass, "close", fault);
                 }
-                self.alone = job.times_its_loop.then(|| Job::clone(&job));
+                // Probes look from `go` to `done`.
+                self.alone = job.times_its_loop.then(|| alone::reading(&job)).flatten();
                 match prepare(*job) {
                     Ok(session) => {
                         self.session = Some(session);
@@ -116,7 +118,7 @@ impl Worker {
                 match self.session.as_mut().map(|session| session.pass(warm)) {
                     Some(Ok(measured)) => {
                         let session::PassResult { phases, tally, usage, parts, mut seen, observation } = measured;
-                        seen.extend(self.alone.as_ref().filter(|_| warm == 0).and_then(alone::reading));
+                        seen.extend(self.alone.clone().filter(|_| warm == 0));
                         Reply::Done(Box::new(Done {
                             pass,
                             phases,

@@ -33,6 +33,7 @@ fn prepare(file: &str, changes: &[(&str, &str)]) -> String {
         ("seed", "1".to_string()),
         ("hold", r#""no""#.to_string()),
         ("permit", "{}".to_string()),
+        ("times_its_loop", "false".to_string()),
     ];
     for (name, value) in changes {
         fields.iter_mut().find(|(field, _)| field == name).unwrap().1 = value.to_string();
@@ -187,6 +188,16 @@ fn a_pass_reports_its_phases_and_its_tally() {
         (2, 100, 100, "0000000000000064")
     );
     assert_eq!(first.tally, second.tally);
+}
+
+#[test]
+fn the_loop_by_itself_is_timed_before_the_passes_and_not_with_each() {
+    let (_folder, file) = file_of(100);
+    let go = |pass: u32| format!("{{\"go\":{{\"pass\":{pass}}}}}\n");
+    let replies = say(&[&prepare(&file, &[("times_its_loop", "true")]), &go(8)[..], &go(9)].concat());
+    let [Reply::Prepared { .. }, Reply::Done(first), Reply::Done(second)] = &replies[..] else { panic!("{replies:?}") };
+    assert!(first.seen["loop_bytes_per_s"].value().is_some());
+    assert_eq!(first.seen, second.seen);
 }
 
 /// A worker prepares what it is asked for; what it may execute and write is said by its permit, which these do not have.

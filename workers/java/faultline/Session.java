@@ -115,7 +115,7 @@ final class Session {
         during = "close";
         return done(all, reached.bytes, ",\"distinct_pages\":" + reached.pages, safepoints)
             + parts(all.count)
-            + ",\"seen\":{" + after.since(before) + warmth() + delays + loop() + "}}}";
+            + ",\"seen\":{" + after.since(before) + warmth() + delays + "}}}";
     }
 
     private String parts(Opened.Count count) {
@@ -128,41 +128,12 @@ final class Session {
     private String warmth() {
         return ",\"warm_up_passes\":" + warmth.passes + ",\"warm_up_quiet\":" + (warmth.quiet ? 1 : 0)
             + ",\"first_pass_ns_per_op\":" + (double) warmth.firstNs / warmth.ops
-            + ",\"warm_pass_ns_per_op\":" + (double) warmth.warmNs / warmth.ops;
-    }
-
-    /**
-     * How fast the consume's loop is by itself, over bytes in the CPU cache. It is timed after the pass, so that it changes none,
-     * and over the warm-up file: pages and bytes of the measured file would be counted as those of the pass.
-     */
-    private String loop() throws IOException {
-        if (!job.timesItsLoop || job.writes()) return "";
-        Opened it = warmth.team.open();
-        try {
-            // In picoseconds: a tiny block takes a few nanoseconds.
-            long bytes = Math.min(job.blockBytes, 32 << 10), fastest = Long.MAX_VALUE;
-            if (it.again() == null) return "";
-            for (int stretch = 0; stretch < 8; stretch++) {
-                int times = (int) Math.max(1, (1 << 20) / bytes);
-                long begin = System.nanoTime();
-                again(it, times);
-                fastest = Math.min(fastest, (System.nanoTime() - begin) * 1000 / times);
-            }
-            return ",\"loop_bytes_per_s\":" + bytes * 1_000_000_000_000L / Math.max(1, fastest);
-        } finally {
-            warmth.team.close(it);
-        }
-    }
-
-    private static volatile long sink;
-
-    private static void again(Opened it, int times) {
-        for (int i = 0; i < times; i++) sink = it.again();
+            + ",\"warm_pass_ns_per_op\":" + (double) warmth.warmNs / warmth.ops
+            + (warmth.loopBytesPerS == 0 ? "" : ",\"loop_bytes_per_s\":" + warmth.loopBytesPerS);
     }
 
     void end() throws IOException {
         if (safepoints != null) safepoints.stop();
         team.end();
-        warmth.end();
     }
 }

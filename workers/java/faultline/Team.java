@@ -61,13 +61,9 @@ final class Team {
         return it;
     }
 
-    /** An open file of this pass, or of another that makes the same. */
-    Opened open() throws IOException {
-        return held != null ? held[0] : open(0);
-    }
-
-    void close(Opened it) throws IOException {
-        if (held == null) it.close();
+    /** The first thread's file, between `begin` and `end`. */
+    Opened open() {
+        return held[0];
     }
 
     /** What each thread uses is looked up if `counts`. */

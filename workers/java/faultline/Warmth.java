@@ -24,11 +24,13 @@ final class Warmth {
     private static final long QUIET_NS = 60_000_000, LIMIT_NS = 3_000_000_000L;
     /** A sync waits for the device; so many are enough to have its code compiled as far as it ever will be. */
     private static final int SYNCED_OPS = 16;
+    /** Of the consume's loop by itself. The fastest stretch counts, because interference only makes others slower. */
+    private static final int STRETCH_BYTES = 1 << 20, STRETCHES = 8;
     final long passes, firstNs, warmNs, ops;
     final boolean quiet;
-    /** Of the warm-up file, which stays open as long as the worker: a loop is timed after the pass without reading the measured file. */
-    final Team team;
-    private final FileChannel warmUpFile;
+    /** How fast the consume's loop is by itself, over bytes in the CPU cache; 0 where that is not asked for, or not possible. */
+    final long loopBytesPerS;
+    private static volatile long sink;
 
     Warmth(Job job, Team real) throws IOException {
         // Made and written through one descriptor: who owns the temporary folder may exchange what has its name.
@@ -52,7 +54,7 @@ final class Warmth {
             }
             long begin = System.nanoTime(), news = begin, last = -1, first = 0, fastest = Long.MAX_VALUE, now = begin;
             int pass = 0, still = 0;
-            team = new Team(same, real);
+            Team team = new Team(same, real);
             team.begin();
             for (; (still < QUIET_PASSES || now - news < QUIET_NS) && now - begin < LIMIT_NS; pass++) {
                 // Opening is executed a few times, as in a program; hundreds of times would keep the compiler busy with it.
@@ -62,6 +64,8 @@ final class Warmth {
                 }
                 Team.Part made = team.pass(false);
                 made.check();
+                // It is compiled meanwhile, so that nothing of it is while a pass is timed.
+                if (job.timesItsLoop) stretch(team.open(), job);
                 now = System.nanoTime();
                 long compiled = Usage.compiledNs();
                 still = compiled == last ? still + 1 : 0;
@@ -71,26 +75,30 @@ final class Warmth {
                 // Of the quiet ones alone: before, it was other code.
                 fastest = still == 0 ? made.workNs() : Math.min(fastest, made.workNs());
             }
+            long fastestLoop = 0;
+            for (int i = 0; job.timesItsLoop && i < STRETCHES; i++) fastestLoop = Math.max(fastestLoop, stretch(team.open(), job));
+            loopBytesPerS = fastestLoop;
             team.end();
-            // Its pages would leave the cache during the passes, and make room where memory is limited. The loop that is timed
-            // afterwards needs only the first ones; the rest becomes a hole.
-            open.truncate(Math.min(size, PATTERN_BYTES));
-            if (size > PATTERN_BYTES) open.write(ByteBuffer.wrap(pattern, 0, 1), size - 1);
             passes = pass;
             quiet = still >= QUIET_PASSES && now - news >= QUIET_NS;
             firstNs = first;
             warmNs = fastest;
             ops = same.ops;
-            warmUpFile = open;
-            open = null;
         } finally {
             Files.deleteIfExists(name);
-            if (open != null) open.close();
+            // Its pages go with it: they would leave the cache during the passes, and make room where memory is limited.
+            open.close();
         }
     }
 
-    void end() throws IOException {
-        warmUpFile.close();
+    /** The bytes per second of one stretch; 0 of a method that cannot consume without reading. */
+    private static long stretch(Opened it, Job job) {
+        long bytes = Math.min(job.blockBytes, 32 << 10), times = Math.max(1, STRETCH_BYTES / bytes);
+        if (job.writes() || it.again() == null) return 0;
+        long begin = System.nanoTime();
+        for (long i = 0; i < times; i++) sink = it.again();
+        // In picoseconds for each block: a tiny one takes a few nanoseconds.
+        return bytes * 1_000_000_000_000L / Math.max(1, (System.nanoTime() - begin) * 1000 / times);
     }
 
     /** With a last block as short as the real one's: what only happens at the end should be compiled too. */

@@ -17,10 +17,6 @@ impl<'a> Counting<'a> {
         Counting { kit: None, watch: None }
     }
 
-    pub(super) fn is_on(&self) -> bool {
-        self.kit.is_some()
-    }
-
     /// What this thread starts from here on is counted with it.
     pub(super) fn attach(&mut self, thread: u32) {
         self.watch = self.kit.map(|it| it.watch(thread));

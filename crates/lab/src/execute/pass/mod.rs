@@ -192,10 +192,7 @@ impl Bench<'_> {
         self.make_room(work)?;
         self.around.cgroups.admit(link.pid(), arm, condition, target)?;
         counting.attach(thread);
-        let mut job = self.job(arm, condition, target);
-        // The loop by itself is timed before the reply, and would be counted with the pass.
-        job.times_its_loop &= !counting.is_on();
-        link.prepare_within(self.clock.pass_limit(), &job)?;
+        link.prepare_within(self.clock.pass_limit(), &self.job(arm, condition, target))?;
         self.around.cgroups.tighten(arm, condition)
     }
 
