@@ -124,6 +124,40 @@ fn of_a_jvm_the_thread_that_makes_the_pass_is_counted() {
 }
 
 #[test]
+fn no_call_of_the_worker_itself_is_counted_with_its_pass() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let compare = "workload = \"scan\"\nblock = [\"1 KiB\", \"2 KiB\", \"4 KiB\", \"8 KiB\"]\nstate = \"mapped\"\nops = 64\n\
+                   arms = [\"pread\", \"mmap\"]\n";
+    let counted = counted(&sandbox, &file, compare, "system_calls");
+    for (name, of_pass) in [("pread", 64), ("mmap", 0)] {
+        // It may be seen waiting for the next line, and to wait once more.
+        if let Some(calls) = counted.iter().filter(|it| it.0 == name).map(|it| it.1).min() {
+            assert!((of_pass..=of_pass + 1).contains(&calls), "{counted:?}");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_that_a_pass_read_are_exact_however_long_the_number_of_the_pass_is() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let experiment = sandbox.write(
+        "reads.toml",
+        "title = \"Reads\"\n[[compare]]\nworkload = \"scan\"\nblock = \"64 KiB\"\nstate = \"as-is\"\nops = 16\n\
+         arms = [\"pread\", \"mmap\"]\n",
+    );
+    let args = ["run", &file, "-e", &experiment, "--rounds=6", "--budget=60s", "--json"];
+    let record = sandbox.run(&args).document().record;
+    assert!(record.samples.len() > 12);
+    for sample in &record.samples {
+        let of_pass = if record.cells[sample.cell].arm.maps() { [0.0, 0.0] } else { [16.0, f64::from(1 << 20)] };
+        let seen = ["read_calls", "read_call_bytes"].map(|name| *sample.readings[name].value().expect("it is ours"));
+        assert_eq!(seen, of_pass, "{sample:?}");
+    }
+}
+
+#[test]
 fn the_workers_own_computing_is_not_counted_with_its_pass() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 16 << 20);

@@ -58,6 +58,8 @@ pub enum Trouble {
 pub struct Link<'a> {
     child: Child,
     input: Option<ChildStdin>,
+    /// Of the last request, as it was sent.
+    request_bytes: u64,
     /// Bytes received that are no whole line yet.
     pending: Vec<u8>,
     stderr: Vec<u8>,
@@ -99,6 +101,7 @@ impl<'a> Link<'a> {
         let mut link = Link {
             child,
             input,
+            request_bytes: 0,
             pending: Vec::new(),
             stderr: Vec::new(),
             stderr_open: true,
@@ -217,6 +220,11 @@ impl<'a> Link<'a> {
         self.child.id()
     }
 
+    /// What the worker read of its standard input for the last request, by one call.
+    pub fn request_bytes(&self) -> u64 {
+        self.request_bytes
+    }
+
     fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Trouble> {
         self.send(request, PATIENCE)?;
         let line = self.line(Instant::now() + limit, limit)?;
@@ -249,6 +257,7 @@ impl<'a> Link<'a> {
         let failed = |what: String| Trouble::Failed(format!("a request could not be sent to the worker: {what}"));
         let mut line = serde_json::to_vec(request).map_err(|error| failed(error.to_string()))?;
         line.push(b'\n');
+        self.request_bytes = line.len() as u64;
         let (deadline, mut rest) = (Instant::now() + limit, &line[..]);
         while !rest.is_empty() {
             let Some(input) = &self.input else { return Err(self.exit_report()) };

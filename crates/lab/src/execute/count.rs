@@ -3,7 +3,7 @@
 use schema::{Fill, Reading, Record, record::Outcome};
 
 use super::{Bench, Hooks, pass::Counting};
-use crate::{counted, link::Trouble, plan::Stage, state::writing};
+use crate::{counted, link::Trouble, plan::Stage, runtime, state::writing};
 
 impl Bench<'_> {
     /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
@@ -51,7 +51,8 @@ impl Bench<'_> {
                 (Ok(mut pass), Some(watch)) => {
                     let device = pass.readings.remove("device_read_bytes");
                     let device = device.unwrap_or_else(|| Reading::unavailable("not observed in this pass"));
-                    self.record.counted.push(watch.counted(cell, &pass.done, device, pass.invalid));
+                    let own_calls = runtime::find(&arm.runtime).map_or(0, |it| it.own_calls(pass.done.tally.threads));
+                    self.record.counted.push(watch.counted(cell, own_calls, &pass.done, device, pass.invalid));
                 }
                 (Err(Trouble::Failed(reason) | Trouble::Unavailable(reason)), _) => {
                     self.record.limits.push(format!("a counted pass of {arm} failed: {reason}"));

@@ -24,6 +24,11 @@ impl Runtime for Native {
         &["uring+direct", "mmap+populate-read"]
     }
 
+    /// getrusage(2) before and after, and `done`.
+    fn own_calls(&self, _: u32) -> u64 {
+        3
+    }
+
     fn worker(&self, _: &schema::Arm) -> Result<Command, String> {
         if let Some(program) = std::env::var_os(WORKER_VARIABLE) {
             return Ok(Command::new(program));

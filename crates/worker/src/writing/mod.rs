@@ -121,7 +121,8 @@ const REHEARSAL_OPS: u64 = 16;
 
 fn prepare<W: Writer + 'static>(task: Task, places: Places, open: OpenWriter<W>) -> Prepared {
     let own = source(&task, &places)?;
-    let mut session = Writing { held: None, own, open, task };
+    let clock_ns = clock_ns();
+    let mut session = Writing { held: None, own, open, task, clock_ns };
     match session.task.job.hold {
         Hold::No => {}
         // State `limited` has reading workloads alone.
@@ -176,6 +177,8 @@ struct Writing<W> {
     own: Buffer,
     open: OpenWriter<W>,
     task: Task,
+    /// What reading the clock once takes.
+    clock_ns: u64,
 }
 
 impl<W> Writing<W> {
@@ -188,7 +191,6 @@ impl<W> Writing<W> {
 
 impl<W: Writer> Session for Writing<W> {
     fn pass(&mut self, _warm: u32) -> Result<PassResult, (&'static str, Fault)> {
-        let clock_ns = clock_ns();
         let pattern = &self.task.pattern;
         let before = usage::now();
         let opening = Instant::now();
@@ -209,7 +211,7 @@ impl<W: Writer> Session for Writing<W> {
             nanoseconds(closing.elapsed())
         });
         let usage = usage::since(&before);
-        let parts = parts.map(|parts| Parts { clock_ns, ..parts });
+        let parts = parts.map(|parts| Parts { clock_ns: self.clock_ns, ..parts });
         let reached = self.task.reached;
         let tally = Tally {
             ops: pattern.ops,

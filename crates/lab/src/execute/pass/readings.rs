@@ -35,7 +35,9 @@ impl Bench<'_> {
                 );
             }
         }
-        let own = done.own_reads.map_or([0.0; 2], |it| [it.calls as f64, it.bytes as f64]);
+        // Its read of `go` ends after the probes have looked.
+        let own = done.own_reads.map_or([0, 0], |it| [it.calls, it.bytes]);
+        let own = [own[0] + 1, own[1] + link.request_bytes()].map(|it| it as f64);
         for (name, own) in ["read_calls", "read_call_bytes"].into_iter().zip(own) {
             if let Some(Reading::Value(all)) = readings.get_mut(name) {
                 *all = (*all - own).max(0.0);

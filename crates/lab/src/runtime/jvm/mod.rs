@@ -64,6 +64,12 @@ impl Runtime for Jvm {
         find(wanted(arm))?.fits()
     }
 
+    /// Each thread opens, looks at, reads and closes two files of /proc, before and after; the line with `go` has four calls beside
+    /// its read, and `done` is one. What a JVM does at safepoints comes on top.
+    fn own_calls(&self, threads: u32) -> u64 {
+        16 * u64::from(threads) + 5
+    }
+
     /// It compiles while it runs, and has a heap: 10 to 20 MiB beyond what it had before it was moved to its limits.
     fn room_bytes(&self) -> u64 {
         512 << 20
