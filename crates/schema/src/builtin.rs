@@ -81,6 +81,27 @@ mod tests {
     }
 
     #[test]
+    fn the_best_block_is_held_against_every_other_that_is_measured_and_each_cold_one_is_claimed_something_of() {
+        let text = find("channel-vs-mapped").unwrap();
+        for is_full in [false, true] {
+            let mut study = Experiment::parse("channel-vs-mapped", text).unwrap();
+            if is_full {
+                study.full();
+            }
+            let claim = |id: &str| study.claims.iter().find(|it| it.id == id).unwrap();
+            let best = claim("a-best");
+            let claimed = |id: &str| claim(id).only.block.clone();
+            let of_best = [best.only.block.clone(), best.than_where.block.clone()].concat();
+            let of_cold = [claimed("c-small"), claimed("c-large")].concat();
+            for compare in &study.comparisons {
+                let named = if compare.name.as_deref() == Some("cold") { &of_cold } else { &of_best };
+                let left: Vec<_> = compare.block.iter().filter(|it| !named.contains(it)).collect();
+                assert!(left.is_empty(), "{left:?}");
+            }
+        }
+    }
+
+    #[test]
     fn no_two_have_one_name() {
         let mut names: Vec<&str> = all().map(|(name, _)| name).collect();
         let count = names.len();
