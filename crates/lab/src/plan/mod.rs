@@ -128,8 +128,11 @@ impl Plan {
                 let skipped = possible(&condition).err().map(Skip::Impossible);
                 let index = plan.conditions.len();
                 for (position, competitor) in compare.arms.iter().enumerate() {
-                    let own_condition = own(competitor, &condition);
-                    let skipped = Skip::for_its_size(own_condition.as_ref().unwrap_or(&condition)).or(skipped.clone());
+                    let own_condition = own(compare, competitor, &condition);
+                    let does = own_condition.as_ref().unwrap_or(&condition);
+                    let own_state = own_condition.as_ref().filter(|it| it.state != condition.state);
+                    let cannot = || own_state.and_then(|it| possible(it).err()).map(Skip::Impossible);
+                    let skipped = Skip::for_its_size(does).or(skipped.clone()).or_else(cannot);
                     let cell = |control: bool| Cell {
                         arm: competitor.arm.clone(),
                         condition: index,
@@ -195,10 +198,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         if let Some(range) = compare.range.filter(|it| it.blocks.is_some()) {
             condition.range = range.of(file_bytes, condition.block_bytes);
         }
-        if condition.state == State::Limited {
-            let share = compare.memory.unwrap_or(MEMORY_SHARE);
-            condition.memory_bytes = Some((condition.range.bytes as f64 * share) as u64);
-        }
+        condition.memory_bytes = memory_bytes(compare, condition);
         // How much of the file read-ahead has brought in decides what so many cold reads cost.
         let is_cold_job = condition.state == State::Cold && condition.workload == Workload::Random;
         if is_cold_job && compare.range.is_none() && !compare.ops.is_empty() {
@@ -218,6 +218,12 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
 
 /// Of the range, in state `limited`, when the experiment does not say it.
 const MEMORY_SHARE: f64 = 0.5;
+
+/// What a worker may use of memory for the file, in state `limited`.
+fn memory_bytes(compare: &Compare, condition: &Condition) -> Option<u64> {
+    let share = compare.memory.unwrap_or(MEMORY_SHARE);
+    (condition.state == State::Limited).then_some((condition.range.bytes as f64 * share) as u64)
+}
 
 /// Every condition once for each value.
 fn cross<T: Copy>(conditions: &mut Vec<Condition>, values: &[T], set: impl Fn(&mut Condition, T)) {
@@ -293,7 +299,7 @@ pub fn cover(condition: &mut Condition, ops: u64) {
 }
 
 /// What an arm does under a condition when it does not do what the condition says.
-fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
+fn own(compare: &Compare, competitor: &Competitor, condition: &Condition) -> Option<Condition> {
     let own = &competitor.own;
     if own.is_empty() {
         return None;
@@ -310,6 +316,7 @@ fn own(competitor: &Competitor, condition: &Condition) -> Option<Condition> {
     if let Some(range) = own.range {
         changed.range = range.of(condition.file_bytes, changed.block_bytes);
     }
+    changed.memory_bytes = memory_bytes(compare, &changed);
     Some(changed)
 }
 
@@ -355,6 +362,29 @@ arms = ["pread", "mmap", "half"]
                 ("native/pread (half)".to_string(), false, false),
             ]
         );
+    }
+
+    #[test]
+    fn the_memory_of_an_arm_is_that_of_its_own_state_and_its_own_range() {
+        let text = "title = \"t\"\n[arms]\nfree = { method = \"pread\", own = { state = \"cached\" } }\n\
+                    tight = { method = \"pread\", own = { state = \"limited\" } }\n\
+                    half = { method = \"pread\", own = { range = { share = 0.5 } } }\n\
+                    never = { method = \"pread\", own = { state = \"cold\" } }\n[[compare]]\nworkload = \"scan\"\n\
+                    block = \"4 KiB\"\nstate = [\"cached\", \"limited\"]\nmemory = 0.25\n\
+                    arms = [\"mmap\", \"free\", \"tight\", \"half\", \"never\"]\n";
+        let plan = plan(text, 1 << 20);
+        let memory = |state: State, arm: &str| {
+            let of_state = |it: &&Cell| plan.conditions[it.condition].state == state;
+            let cell = plan.cells.iter().filter(of_state).find(|it| it.arm.name.contains(arm)).unwrap();
+            cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]).memory_bytes
+        };
+        let of_cached = ["mmap", "free", "tight", "half"].map(|arm| memory(State::Cached, arm));
+        assert_eq!(of_cached, [None, None, Some(256 << 10), None]);
+        let of_limited = ["mmap", "free", "tight", "half"].map(|arm| memory(State::Limited, arm));
+        assert_eq!(of_limited, [Some(256 << 10), None, Some(256 << 10), Some(128 << 10)]);
+        let skipped: Vec<&str> =
+            plan.cells.iter().filter(|it| it.skipped.is_some()).map(|it| it.arm.name.as_str()).collect();
+        assert_eq!(skipped, ["native/pread (never)"; 2], "an arm whose own state cannot be had is left out");
     }
 
     #[test]
