@@ -55,10 +55,12 @@ struct Entry {
     class: usize,
 }
 
-/// Files of one file system and owner: what residency can be asked of them, as proved on one of them.
+/// Files of one file system and owner that this user may write to, or not: what residency can be asked of them, as proved on
+/// one of them. To others than the owner and who may write, mincore(2) calls every page resident.
 struct FileClass {
     device: u64,
     owner: u32,
+    writable: bool,
     /// The file system, when its files are never anywhere but in memory.
     in_memory: Option<String>,
     /// How residency can be asked for before anything is evicted.
@@ -327,6 +329,11 @@ impl Entry {
     }
 }
 
+fn may_write(path: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
 /// Never waits, should a pipe have taken the name meanwhile.
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
@@ -401,8 +408,10 @@ impl Gathering<'_> {
 
     fn class(&mut self, path: &Path, file: &File, metadata: &Metadata) -> Result<usize> {
         let (device, owner) = (metadata.dev(), metadata.uid());
+        let writable = may_write(path);
         // An empty file proves nothing; another one of its class will, if there is one.
-        let known = self.classes.iter().position(|it| (it.device, it.owner) == (device, owner));
+        let known =
+            self.classes.iter().position(|it| (it.device, it.owner, it.writable) == (device, owner, writable));
         if let Some(known) = known.or_else(|| (metadata.len() == 0).then_some(usize::MAX)) {
             return Ok(known);
         }
@@ -418,7 +427,7 @@ impl Gathering<'_> {
         }
         let in_memory = file_system.is_memory().then(|| file_system.kind.clone());
         let (believed, proved, tried) = (believe(file), OnceLock::new(), path.to_path_buf());
-        self.classes.push(FileClass { device, owner, in_memory, believed, proved, tried });
+        self.classes.push(FileClass { device, owner, writable, in_memory, believed, proved, tried });
         Ok(self.classes.len() - 1)
     }
 
@@ -494,6 +503,8 @@ fn sorted(folder: &Path) -> std::io::Result<Vec<(PathBuf, FileType)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -516,6 +527,24 @@ mod tests {
         fs::write(&only, "1234").unwrap();
         let named = Named::gather(&[only], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
         assert_eq!((named.files.len(), named.folders.len(), named.bytes()), (1, 1, 4));
+    }
+
+    #[test]
+    fn of_a_file_that_one_may_not_write_to_nothing_is_believed_that_was_proved_on_another() {
+        // Root may write to all files: this thread, and no other, goes on as somebody else.
+        let looked = std::thread::spawn(|| {
+            // SAFETY: the system call itself changes the calling thread alone, and touches no memory.
+            let changed = unsafe { libc::syscall(libc::SYS_setresuid, -1, 65_534, -1) };
+            assert!(changed == 0 || rustix::process::geteuid().as_raw() != 0);
+            let folder = folder();
+            for (name, mode) in [("a", 0o644), ("b", 0o444), ("c", 0o644)] {
+                fs::write(folder.path().join(name), vec![7; 5000]).unwrap();
+                fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
+            }
+            let named = Named::gather(&[], &[folder.path().to_path_buf()], true, &GO_ON).unwrap();
+            named.files.iter().map(|it| named.classes[it.class].writable).collect::<Vec<bool>>()
+        });
+        assert_eq!(looked.join().unwrap(), [true, false, true]);
     }
 
     fn folder() -> tempfile::TempDir {
