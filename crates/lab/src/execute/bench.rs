@@ -42,6 +42,8 @@ pub(super) struct Draw {
     pub(super) round: u32,
     /// Begun so far.
     pub(super) passes: u64,
+    /// Where the last scan for the ceiling ended.
+    pub(super) scanned: u64,
 }
 
 /// How long passes take, and when they were.
@@ -68,7 +70,7 @@ impl Stop<'_> {
 
 impl Draw {
     pub(super) fn new(seed: u64) -> Draw {
-        Draw { random: fastrand::Rng::with_seed(seed), round: 0, passes: 0 }
+        Draw { random: fastrand::Rng::with_seed(seed), round: 0, passes: 0, scanned: 0 }
     }
 
     /// The same offsets for every arm of a round, which is part of equal work, and others in the next: caches below the
@@ -78,6 +80,13 @@ impl Draw {
             true => seed,
             false => seed.wrapping_add(u64::from(self.round) << 32),
         }
+    }
+
+    /// A window that the scan before did not read, and the ones before that neither as long as there is room up to `end`.
+    pub(super) fn unscanned(&mut self, bytes: u64, end: u64) -> Span {
+        let offset = if self.scanned.saturating_add(bytes) <= end { self.scanned } else { 0 };
+        self.scanned = offset + bytes;
+        Span { offset, bytes }
     }
 
     /// A round that no other pass has. Those of the cells count up from 1, those of confirmations from 2^20.
@@ -133,6 +142,14 @@ impl Bench<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scans_for_the_ceiling_share_no_place_while_the_file_has_room_and_then_begin_anew() {
+        let mut draw = Draw::new(1);
+        let offsets = [100, 100, 300, 400, 200, 200].map(|bytes| draw.unscanned(bytes, 1000).offset);
+        assert_eq!(offsets, [0, 100, 200, 500, 0, 200]);
+        assert_eq!(draw.unscanned(1000, 1000), Span { offset: 0, bytes: 1000 });
+    }
 
     #[test]
     fn passes_that_are_drawn_anew_share_their_places_with_no_other() {

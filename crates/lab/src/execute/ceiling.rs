@@ -130,7 +130,15 @@ fn timed(
     if workload == Workload::Scan {
         condition.ops = condition.ops.min(blocks);
     }
-    let Done { phases, tally, .. } = bench.measure(&arm, &condition)?;
+    let at_its_place = |bench: &mut Bench, condition: &Condition| {
+        let mut condition = condition.clone();
+        if workload == Workload::Scan {
+            condition.range = bench.draw.unscanned(condition.ops * block_bytes, blocks * block_bytes);
+        }
+        condition
+    };
+    let first = at_its_place(bench, &condition);
+    let Done { phases, tally, .. } = bench.measure(&arm, &first)?;
     let ns_per_op = phases.work_ns as f64 / tally.ops as f64;
     condition.ops = ((WANTED_NS / ns_per_op) as u64).max(condition.ops);
     if workload == Workload::Scan {
@@ -139,7 +147,8 @@ fn timed(
     let mut bytes_per_s = Vec::new();
     let mut last = tally;
     for _ in 0..REPETITIONS {
-        let Done { phases, tally, .. } = bench.measure(&arm, &condition)?;
+        let here = at_its_place(bench, &condition);
+        let Done { phases, tally, .. } = bench.measure(&arm, &here)?;
         // A clock may be too coarse for the pass.
         bytes_per_s.push(tally.bytes as f64 * 1e9 / phases.work_ns.max(1) as f64);
         last = tally;

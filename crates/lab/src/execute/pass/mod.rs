@@ -71,9 +71,9 @@ pub(super) struct Pass {
 }
 
 impl Bench<'_> {
-    /// A pass for its numbers alone, outside the plan, at random places of its own: a cache below the kernel would answer
-    /// those of another pass faster the second time, and then it is the cache that is measured. One around the page cache is
-    /// of the device.
+    /// A pass for its numbers alone, outside the plan. Random reads go to places of its own: a cache below the kernel would
+    /// answer those of another pass faster the second time, and then it is the cache that is measured. A scan reads the range
+    /// of its condition. A pass around the page cache is of the device.
     ///
     /// # Errors
     /// Why there are none.
