@@ -57,6 +57,8 @@ fn the_commands_of_a_record_are_shown_and_not_executed_until_the_user_says_so() 
     assert!(!refusal.stderr.contains("\\n"), "{refusal:#?}");
     refusal.refused(2, &["touch", "--run-commands"]);
     assert!(!trace.exists());
+    sandbox.run(&["rerun", &saved, &target, "--size=1MiB", "--run-commands"]).refused(2, &["--size", "commands"]);
+    assert!(!trace.exists());
     sandbox.run(&["rerun", &saved, &target, "--rounds=2", "--run-commands"]);
     assert!(trace.exists());
 }
