@@ -58,6 +58,23 @@ pub fn plan_of(planned: &Planned) -> Result<Plan> {
     Ok(place.plan(planned))
 }
 
+/// Of a target: itself, or the one that it is in.
+fn folder(target: &Path) -> &Path {
+    let folder = if target.is_dir() { Some(target) } else { target.parent() };
+    folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A file without a name beside a file of the user's: reading that one would change which pages are cached.
+///
+/// # Errors
+/// Why it cannot be made, and so nothing be tried.
+pub fn unnamed_beside(file: &Path, bytes: u64) -> Result<Target, String> {
+    let folder = folder(file);
+    Target::unnamed(folder, bytes).map_err(|error| {
+        format!("not tried: a file without a name (O_TMPFILE) cannot be made in {}: {error}", folder.display())
+    })
+}
+
 /// Where a run would be made.
 struct Place {
     name: String,
@@ -80,8 +97,7 @@ impl Place {
             Some(target) => target.bytes,
             None => planned.size.map_or_else(|| fixture::default_bytes(path), Ok)?,
         };
-        let folder = if made_here { Some(path) } else { path.parent() };
-        let folder = folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder(path);
         // A hole may be larger than the disk, but not than the file system can count.
         let mut limits = Vec::new();
         let unnamed = match Target::unnamed(folder, file_bytes) {

@@ -39,6 +39,20 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
+fn doctor_brings_no_page_of_the_users_file_into_the_page_cache() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.file("file", 1 << 20);
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    sys::cache::evict(&file, 0, 0).unwrap();
+    let way = sys::cache::Way::ALL.into_iter().find(|it| it.shows(&file)).unwrap();
+    let before = way.resident_pages(&file, 0, 1 << 20).unwrap();
+    let examined = sandbox.run(&["doctor", &path]).expect(0);
+    examined.shows(&["ok  method stdio-mmap"]);
+    assert_eq!(way.resident_pages(&file, 0, 1 << 20).unwrap(), before);
+}
+
+#[test]
 fn a_stranger_is_told_why_there_is_no_residency() {
     if !is_root() {
         println!("skipped: making a file of somebody else's takes root");

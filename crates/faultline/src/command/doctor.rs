@@ -27,7 +27,9 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     let interrupted = interrupt_flag()?;
     let store = history::Store::open(None);
     let subject = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true))?;
-    let mut checks = lab::doctor::examine(&subject.target, &interrupted);
+    let unnamed = (!args.target.is_dir()).then(|| dry_run::unnamed_beside(&args.target, TEST_FILE_BYTES));
+    let tried_on = unnamed.as_ref().map_or(Ok(&subject.target), |it| it.as_ref().map_err(String::clone));
+    let mut checks = lab::doctor::examine(&subject.target, tried_on, &interrupted);
     if interrupted.load(Ordering::Relaxed) {
         return Err(Stopped("interrupted; what was not looked at is not shown").into());
     }

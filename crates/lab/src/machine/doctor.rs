@@ -20,8 +20,10 @@ pub struct Check {
     pub found: Result<String, String>,
 }
 
-/// Looks at everything that decides what can be measured of `target`.
-pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
+/// Looks at everything that decides what can be measured of `target`. Methods read a page of what they are tried on, which is
+/// not the user's own file, or nothing.
+pub fn examine(target: &Target, tried_on: Result<&Target, String>, interrupted: &AtomicBool) -> Vec<Check> {
+    let supports = |arm: &str| tried_on.clone().and_then(|file| supports(file, arm, interrupted));
     let mut checks = Vec::new();
     let mut check = |what: &str, found: Result<String, String>| checks.push(Check { what: what.into(), found });
 
@@ -36,12 +38,12 @@ pub fn examine(target: &Target, interrupted: &AtomicBool) -> Vec<Check> {
             let found = match method.can {
                 // A look writes nothing.
                 Can::Write => Ok("checked by runs that write, on faultline's own files".into()),
-                Can::Read | Can::Both => supports(target, &spec.short(method.name), interrupted),
+                Can::Read | Can::Both => supports(&spec.short(method.name)),
             };
             check(&format!("method {}", spec.short(method.name)), found);
         }
         for arm in runtime.also_tried() {
-            check(&format!("method {arm}"), supports(target, arm, interrupted));
+            check(&format!("method {arm}"), supports(arm));
         }
     }
     let cgroups = Cgroups::new(None);
@@ -156,7 +158,7 @@ mod tests {
         for &it in State::ALL {
             let condition = Condition { state: it, ..Condition::plain(target.bytes) };
             let of_a_run = possible::condition(&condition, &target, &cgroups).err();
-            let checks = examine(&target, &AtomicBool::new(true));
+            let checks = examine(&target, Ok(&target), &AtomicBool::new(true));
             let of_doctor = checks.into_iter().find(|check| check.what == format!("state {it}")).unwrap();
             assert_eq!(of_doctor.found.err(), of_a_run, "{it}");
         }
