@@ -124,7 +124,7 @@ words! {
         Cached = "cached": "every page in the page cache, none in the page table: each pass creates a new mapping",
         Mapped = "mapped": "in the page cache and in the page table: an untimed pass over the same mapping came first",
         Locked = "locked": "as mapped, and the mapping is mlocked",
-        Limited = "limited": "partly in the page cache: the worker's memory is limited to less than the range; measured in steady state",
+        Limited = "limited": "partly in the page cache: the worker's memory is limited to a share of the range and 8 MiB for itself; measured in steady state",
         AsIs = "as-is": "the residency is left as it is and recorded",
     }
 }
@@ -222,7 +222,7 @@ pub struct Condition {
     /// For workloads that write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
-    /// In state `limited`: the memory the worker may use for everything, page cache included.
+    /// In state `limited`: the worker's memory for pages of the file. What it needs itself is added to the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// In states that live in the page cache; `sequential` where nothing is said.

@@ -6,7 +6,7 @@
 //!                                          <-  {"hello":{"protocol":1,"runtime":"native","methods":["read",…]}}
 //! {"prepare":{…}}                          ->  buffers allocated and touched; file opened only if `hold` says so
 //!                                          <-  {"prepared":{…}} or {"unavailable":{…}}
-//! (the controller sets and verifies the state)
+//! (the controller completes and verifies the state)
 //! {"go":{"pass":1}}                        ->  one pass
 //!                                          <-  {"done":{…}} or {"failed":{…}}
 //! (the controller looks at the process and at the state again)

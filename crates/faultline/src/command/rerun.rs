@@ -40,7 +40,8 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
     let keep_cache = subject::keeps_cache(&experiment);
     let subject = if !commands(&experiment).is_empty() {
         if args.size.is_some() {
-            let why = "--size is for the test file that is made in a folder, and commands read the files that were named";
+            let why =
+                "--size is for the test file that is made in a folder, and commands read the files that were named";
             return Err(UsageError(why.into()).into());
         }
         let (files, folders) = named(&before, args)?;

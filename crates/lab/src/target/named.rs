@@ -410,8 +410,7 @@ impl Gathering<'_> {
         let (device, owner) = (metadata.dev(), metadata.uid());
         let writable = may_write(path);
         // An empty file proves nothing; another one of its class will, if there is one.
-        let known =
-            self.classes.iter().position(|it| (it.device, it.owner, it.writable) == (device, owner, writable));
+        let known = self.classes.iter().position(|it| (it.device, it.owner, it.writable) == (device, owner, writable));
         if let Some(known) = known.or_else(|| (metadata.len() == 0).then_some(usize::MAX)) {
             return Ok(known);
         }
