@@ -21,7 +21,6 @@ const LEFT: &[(&str, usize)] = &[
     ("cost/model.rs", 27),
     ("cost/predict.rs", 2),
     ("measured.rs", 2),
-    ("several/runs.rs", 8),
 ];
 
 /// The texts between quotes, each with what stands before it on its line. Raw texts and characters are passed over.

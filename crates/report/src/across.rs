@@ -20,7 +20,7 @@ use crate::{
     },
     markdown::escape,
     shell,
-    words::{not_comparable, reason, reasons},
+    words::{fact, fact_says, not_comparable, reason, reasons},
 };
 
 /// For a terminal.
@@ -32,9 +32,9 @@ pub fn across(across: &Across, style: Style) -> String {
         for differs in &versus.differs {
             page.labelled(
                 2,
-                &format!("{}:", differs.what),
+                &format!("{}:", fact(differs.what)),
                 Paint::Heading,
-                &format!("{} → {}", differs.first, differs.second),
+                &format!("{} → {}", fact_says(&differs.first), fact_says(&differs.second)),
             );
         }
         if versus.differs.is_empty() {
@@ -68,7 +68,8 @@ pub fn across_markdown(across: &Across) -> String {
         } else {
             out.push_str("| what differs | first | second |\n|---|---|---|\n");
             for it in &versus.differs {
-                let _ = writeln!(out, "| {} | {} | {} |", escape(&it.what), escape(&it.first), escape(&it.second));
+                let [first, second] = [&it.first, &it.second].map(|it| escape(&fact_says(it)));
+                let _ = writeln!(out, "| {} | {first} | {second} |", fact(it.what));
             }
             out.push('\n');
         }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::{
     contents::commands,
     words::{
-        caution, crossover, explanation, forecast_remark, fork_groups, line, not_comparable, reason, reasons,
-        safepoints, warning,
+        caution, crossover, explanation, fact, fact_says, forecast_remark, fork_groups, line, not_comparable, reason,
+        reasons, safepoints, warning,
     },
 };
 
@@ -120,6 +120,11 @@ fn say_presence(presence: &Presence, value: &mut Value) {
 
 fn say_across(across: &RunComparison, value: &mut Value) {
     put(value, "not_comparable", texts(&across.not_comparable, not_comparable));
+    for (it, value) in each(&across.differs, value, "differs") {
+        put(value, "what", fact(it.what));
+        put(value, "first", fact_says(&it.first));
+        put(value, "second", fact_says(&it.second));
+    }
     for (it, value) in each(&across.cells, value, "cells") {
         put(value, "reason", it.reason.as_ref().map(reason));
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arm, CellId, Condition, Span,
+    environment::ReclaimScheme,
     estimate::{AnswerOf, Estimate, Verdict},
     gate::Gate,
     reason::Reason,
@@ -81,11 +82,72 @@ pub enum NotComparable {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Differs {
-    pub what: String,
-    pub first: String,
-    pub second: String,
+    #[serde(rename = "what_data")]
+    pub what: Fact,
+    #[serde(rename = "first_data")]
+    pub first: FactSays,
+    #[serde(rename = "second_data")]
+    pub second: FactSays,
+}
+
+/// What is known of the machine, the target and the tool of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fact {
+    Machine,
+    Faultline,
+    Experiment,
+    EndedEarly,
+    Host,
+    Kernel,
+    Architecture,
+    Cpu,
+    Cpus,
+    MemoryBytes,
+    MemoryLimitBytes,
+    Virtualisation,
+    Mitigations,
+    PageBytes,
+    TransparentHugepage,
+    FaultAroundBytes,
+    Governor,
+    CLibrary,
+    Clocksource,
+    TickNs,
+    LruGen,
+    ReclaimSchemes,
+    Runtimes,
+    Root,
+    Target,
+    TargetBytes,
+    Files,
+    Folder,
+    FileSystem,
+    Device,
+    ReadAheadBytes,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactSays {
+    /// For this reason.
+    NotKnown(String),
+    Schemes(Vec<ReclaimScheme>),
+    /// So many, below these paths.
+    Files {
+        count: u64,
+        named: Vec<String>,
+    },
+    #[serde(untagged)]
+    Text(String),
+}
+
+impl<T: ToString> From<T> for FactSays {
+    fn from(text: T) -> FactSays {
+        FactSays::Text(text.to_string())
+    }
 }
 
 /// A cell that both runs measured.

@@ -5,20 +5,16 @@ use std::{cmp::Reverse, collections::BTreeMap, fmt::Display};
 
 use schema::{
     Condition, Findings, Record, Workload,
-    across::{Differs, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
+    across::{Differs, Fact, FactSays, NotComparable, PassSize, RunComparison, SharedAnswer, SharedCell},
     experiment::Compare,
     fields::{self, Role},
     findings::{CellFinding, Estimate, Status, Verdict},
     protocol::Tally,
     reason::Reason,
-    record::{Files, Outcome, Reading, ReclaimScheme, Sample},
+    record::{Files, Outcome, Reading, Sample},
 };
 
-use crate::{
-    stats::ratio_of_medians,
-    verdict::verdict,
-    words::{size, thousands},
-};
+use crate::{stats::ratio_of_medians, verdict::verdict};
 
 /// The second run against the first. Above 1 the second is faster.
 pub fn across(first: (&Record, &Findings), second: (&Record, &Findings)) -> RunComparison {
@@ -280,71 +276,68 @@ fn checksums<'a>(passes: &[(Option<u64>, &'a Tally)]) -> BTreeMap<Option<u64>, O
 }
 
 fn environment(a: &Record, b: &Record) -> Vec<Differs> {
-    fn described<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
+    fn known<T>(reading: &Reading<T>, says: impl Fn(&T) -> FactSays) -> FactSays {
         match reading {
-            Reading::Value(value) => words(value),
-            Reading::Unavailable { unavailable } => format!("not known ({unavailable})"),
+            Reading::Value(value) => says(value),
+            Reading::Unavailable { unavailable } => FactSays::NotKnown(unavailable.clone()),
         }
     }
-    fn text<T: Display>(reading: &Reading<T>) -> String {
-        described(reading, T::to_string)
+    fn text<T: Display>(reading: &Reading<T>) -> FactSays {
+        known(reading, |it| it.to_string().into())
     }
     // That none is set is known, too.
-    let limit =
-        |it: &Reading<u64>| it.value().map_or_else(|| it.reason().unwrap_or_default().to_string(), u64::to_string);
+    let limit = |it: &Reading<u64>| it.value().map_or_else(|| it.reason().unwrap_or_default().into(), FactSays::from);
     let facts = |it: &Record| {
         let (environment, target) = (&it.environment, &it.target);
         vec![
-            ("faultline", it.tool_version.clone()),
-            ("experiment", it.experiment.name.clone()),
-            ("ended early", it.partial.clone().unwrap_or_else(|| "no".to_string())),
-            ("host", environment.host.clone()),
-            ("kernel", environment.kernel.clone()),
-            ("architecture", environment.architecture.clone()),
-            ("CPU", text(&environment.cpu)),
-            ("CPUs", environment.cpus.to_string()),
-            ("memory, bytes", environment.memory_bytes.to_string()),
-            ("cgroup memory limit, bytes", limit(&environment.memory_limit_bytes)),
-            ("virtualisation", text(&environment.virtualisation)),
-            ("mitigations", pairs_of(&environment.mitigations)),
-            ("page size, bytes", environment.page_bytes.to_string()),
-            ("transparent huge pages", text(&environment.transparent_hugepage)),
-            ("fault-around, bytes", text(&environment.fault_around_bytes)),
-            ("governor", text(&environment.governor)),
-            ("C library", text(&environment.c_library)),
-            ("clock source", text(&environment.clocksource)),
-            ("timer tick, ns", text(&environment.tick_ns)),
-            ("multi-generational LRU", text(&environment.lru_gen)),
-            (
-                "schemes that push pages out",
-                described(&environment.reclaim_schemes, |it| list_or_none(it.iter().map(scheme))),
-            ),
-            ("runtimes", list_or_none(it.runtimes.iter().map(|(name, facts)| format!("{name} ({})", pairs_of(facts))))),
-            ("root", if environment.root { "yes" } else { "no" }.into()),
-            ("target", target.described()),
-            ("target, bytes", target.bytes.to_string()),
-            ("files", target.files.as_ref().map_or_else(|| "one".to_string(), files)),
-            ("folder of the commands", it.folder.clone().unwrap_or_else(|| "not known".to_string())),
-            ("file system", format!("{} ({})", target.file_system, target.mount_options)),
-            ("device", described(&target.device, |it| it.name.clone())),
-            ("read-ahead, bytes", described(&target.device, |it| text(&it.read_ahead_bytes))),
+            (Fact::Faultline, it.tool_version.as_str().into()),
+            (Fact::Experiment, it.experiment.name.as_str().into()),
+            (Fact::EndedEarly, it.partial.as_deref().unwrap_or("no").into()),
+            (Fact::Host, environment.host.as_str().into()),
+            (Fact::Kernel, environment.kernel.as_str().into()),
+            (Fact::Architecture, environment.architecture.as_str().into()),
+            (Fact::Cpu, text(&environment.cpu)),
+            (Fact::Cpus, environment.cpus.into()),
+            (Fact::MemoryBytes, environment.memory_bytes.into()),
+            (Fact::MemoryLimitBytes, limit(&environment.memory_limit_bytes)),
+            (Fact::Virtualisation, text(&environment.virtualisation)),
+            (Fact::Mitigations, pairs_of(&environment.mitigations).into()),
+            (Fact::PageBytes, environment.page_bytes.into()),
+            (Fact::TransparentHugepage, text(&environment.transparent_hugepage)),
+            (Fact::FaultAroundBytes, text(&environment.fault_around_bytes)),
+            (Fact::Governor, text(&environment.governor)),
+            (Fact::CLibrary, text(&environment.c_library)),
+            (Fact::Clocksource, text(&environment.clocksource)),
+            (Fact::TickNs, text(&environment.tick_ns)),
+            (Fact::LruGen, text(&environment.lru_gen)),
+            (Fact::ReclaimSchemes, known(&environment.reclaim_schemes, |it| FactSays::Schemes(it.clone()))),
+            (Fact::Runtimes, runtimes(it).into()),
+            (Fact::Root, if environment.root { "yes" } else { "no" }.into()),
+            (Fact::Target, target.described().into()),
+            (Fact::TargetBytes, target.bytes.into()),
+            (Fact::Files, target.files.as_ref().map_or_else(|| "one".into(), files)),
+            (Fact::Folder, it.folder.as_deref().unwrap_or("not known").into()),
+            (Fact::FileSystem, format!("{} ({})", target.file_system, target.mount_options).into()),
+            (Fact::Device, known(&target.device, |it| it.name.as_str().into())),
+            (Fact::ReadAheadBytes, known(&target.device, |it| text(&it.read_ahead_bytes))),
         ]
     };
-    let differ = |((what, first), (_, second)): ((&str, String), (&str, String))| {
-        (first != second).then(|| Differs { what: what.into(), first, second })
+    let differ = |((what, first), (_, second)): ((Fact, FactSays), (Fact, FactSays))| {
+        (first != second).then_some(Differs { what, first, second })
     };
     let facts = facts(a).into_iter().zip(facts(b)).filter_map(differ);
     // Older records do not say it, and others may have one nodename.
     let machine =
         |it: &Record| it.environment.machine.as_ref().map(|it| format!("{}, hardware {}", it.key, it.hardware));
     let machines = machine(a).zip(machine(b)).filter(|(first, second)| first != second);
-    let machines = machines.map(|(first, second)| Differs { what: "machine".into(), first, second });
+    let machines = machines.map(|(a, b)| Differs { what: Fact::Machine, first: a.into(), second: b.into() });
     machines.into_iter().chain(facts).collect()
 }
 
-fn list_or_none(items: impl Iterator<Item = String>) -> String {
-    let items: Vec<String> = items.collect();
-    if items.is_empty() { "none".to_string() } else { items.join("; ") }
+fn runtimes(it: &Record) -> String {
+    let described: Vec<String> =
+        it.runtimes.iter().map(|(name, facts)| format!("{name} ({})", pairs_of(facts))).collect();
+    if described.is_empty() { "none".to_string() } else { described.join("; ") }
 }
 
 /// `meltdown: Not affected, retbleed: Vulnerable`
@@ -352,15 +345,8 @@ fn pairs_of(facts: &BTreeMap<String, String>) -> String {
     facts.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<String>>().join(", ")
 }
 
-/// `pageout after 120 s (kdamond.0), at most 1 MiB/s`
-fn scheme(it: &ReclaimScheme) -> String {
-    let quota = it.quota_bytes_per_s.map_or(String::new(), |rate| format!(", at most {}/s", size(rate)));
-    format!("{} after {} s (kdamond.{}){quota}", it.action, it.idle_s, it.kdamond)
-}
-
-fn files(it: &Files) -> String {
-    let named: Vec<&str> = it.named.iter().map(|it| it.path.as_str()).collect();
-    format!("{} of {}", thousands(it.count), named.join(", "))
+fn files(it: &Files) -> FactSays {
+    FactSays::Files { count: it.count, named: it.named.iter().map(|it| it.path.clone()).collect() }
 }
 
 #[cfg(test)]

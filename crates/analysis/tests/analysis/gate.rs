@@ -3,6 +3,7 @@
 use analysis::Analyzed;
 use schema::{
     Findings, Record, State,
+    across::{Differs, Fact},
     gate::{Basis, BreachCause, Gate, NotJudgedCause, Presence, Threshold},
     reason::Reason,
 };
@@ -290,5 +291,6 @@ fn a_gate_names_the_runs_that_ended_early_and_so_does_a_comparison_of_them() {
     assert!(gate("mmap slower 10%", &whole, &[&whole]).unwrap().partial.is_empty());
     let [ours, theirs] = [&whole, &early].map(analysis::analyze);
     let versus = analysis::across((&whole, &ours), (&early, &theirs));
-    assert!(versus.differs.iter().any(|it| (it.first.as_str(), it.second.as_str()) == ("no", "interrupted")));
+    let differs = Differs { what: Fact::EndedEarly, first: "no".into(), second: "interrupted".into() };
+    assert!(versus.differs.contains(&differs));
 }

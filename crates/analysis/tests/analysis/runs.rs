@@ -2,7 +2,7 @@
 
 use schema::{
     Condition, Labels, Reading, Record, State, Workload,
-    across::{NotComparable, RunComparison},
+    across::{Fact, FactSays, NotComparable, RunComparison},
     command::Spec,
     record::Outcome,
 };
@@ -68,16 +68,16 @@ fn two_machines_of_one_nodename_are_two() {
         record.environment.machine = Some(schema::machine::Machine { key, boot: Some(id.into()), hardware, source });
         record
     };
-    let differs = |a: &Record, b: &Record| across(a, b).differs.into_iter().map(|it| it.what).collect::<Vec<String>>();
+    let differs = |a: &Record, b: &Record| across(a, b).differs.into_iter().map(|it| it.what).collect::<Vec<Fact>>();
     let first = on("first", "0123", "aa");
-    assert_eq!(differs(&first, &on("second", "0123", "aa")), [""; 0], "another boot is no other machine");
-    assert_eq!(differs(&first, &on("second", "4567", "aa")), ["machine"]);
-    assert_eq!(differs(&first, &on("second", "0123", "bb")), ["machine"]);
-    assert_eq!(differs(&first, &duel("older").record), [""; 0], "an older record does not say");
+    assert_eq!(differs(&first, &on("second", "0123", "aa")), [], "another boot is no other machine");
+    assert_eq!(differs(&first, &on("second", "4567", "aa")), [Fact::Machine]);
+    assert_eq!(differs(&first, &on("second", "0123", "bb")), [Fact::Machine]);
+    assert_eq!(differs(&first, &duel("older").record), [], "an older record does not say");
 }
 
 #[test]
-fn what_differs_is_said_in_words_and_names_the_folder_of_the_commands() {
+fn what_differs_names_the_folder_of_the_commands_and_the_schemes_of_the_kernel() {
     let (mut first, mut second) = (duel("first"), duel("second"));
     first.record.folder = Some("/here".into());
     second.record.folder = Some("/there".into());
@@ -86,15 +86,15 @@ fn what_differs_is_said_in_words_and_names_the_folder_of_the_commands() {
     let scheme =
         schema::record::ReclaimScheme { kdamond: 0, action: "pageout".into(), idle_s: 5.0, quota_bytes_per_s: None };
     first.record.environment.reclaim_schemes = Reading::Value(vec![]);
-    second.record.environment.reclaim_schemes = Reading::Value(vec![scheme]);
+    second.record.environment.reclaim_schemes = Reading::Value(vec![scheme.clone()]);
     let versus = across(&first.record, &second.record);
-    let differs_in = |what: &str| {
+    let differs_in = |what: Fact| {
         let it = versus.differs.iter().find(|it| it.what == what).unwrap_or_else(|| panic!("{:?}", versus.differs));
-        (it.first.as_str(), it.second.as_str())
+        [it.first.clone(), it.second.clone()]
     };
-    assert_eq!(differs_in("folder of the commands"), ("/here", "/there"));
-    assert_eq!(differs_in("runtimes"), ("none", "jvm 25 (vm: HotSpot)"));
-    assert_eq!(differs_in("schemes that push pages out"), ("none", "pageout after 5 s (kdamond.0)"));
+    assert_eq!(differs_in(Fact::Folder), ["/here", "/there"].map(FactSays::from));
+    assert_eq!(differs_in(Fact::Runtimes), ["none", "jvm 25 (vm: HotSpot)"].map(FactSays::from));
+    assert_eq!(differs_in(Fact::ReclaimSchemes), [vec![], vec![scheme]].map(FactSays::Schemes));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     across::{SAME_PLACE, answered, changed, counted, heading, sizes, table},
     layout::number,
-    words::not_comparable,
+    words::{fact, fact_says, not_comparable},
 };
 
 /// The whole comparison as one HTML document.
@@ -36,7 +36,7 @@ fn one(versus: &RunComparison) -> Markup {
         } @else {
             div.scroll { table {
                 thead { tr { th { "what differs" } th { "first" } th { "second" } } }
-                tbody { @for it in &versus.differs { tr { td { (described(&it.what)) } td { (described(&it.first)) } td { (described(&it.second)) } } } }
+                tbody { @for it in &versus.differs { tr { td { (fact(it.what)) } td { (described(&fact_says(&it.first))) } td { (described(&fact_says(&it.second))) } } } }
             } }
         }
         @for reason in &versus.not_comparable { p.missing { b { "Not comparable: " } (described(&not_comparable(reason))) } }

@@ -12,6 +12,7 @@ mod safepoints;
 mod warning;
 
 pub use across::not_comparable;
+pub(crate) use across::{fact, fact_says};
 pub use caution::caution;
 pub use crossover::crossover;
 pub use explanation::explanation;

@@ -4,7 +4,7 @@ use expect_test::expect_file;
 use report::Style;
 use schema::{
     SCHEMA_VERSION,
-    across::{Across, Differs, RunComparison, SharedAnswer, SharedCell},
+    across::{Across, Differs, Fact, RunComparison, SharedAnswer, SharedCell},
     findings::{Estimate, Verdict},
     machine::Origin,
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
@@ -43,8 +43,8 @@ pub(crate) fn beside(run: &Run) -> Across {
         first: run.record.id.clone(),
         second: format!("{}-2", run.record.id),
         differs: vec![Differs {
-            what: "kernel".into(),
-            first: run.record.environment.kernel.clone(),
+            what: Fact::Kernel,
+            first: run.record.environment.kernel.as_str().into(),
             second: "7.0".into(),
         }],
         not_comparable: vec![],

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schema::{
     Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
     Reading, Record, Skip, Span, State, Workload,
-    across::{Across, Differs, NotComparable, PassSize, SharedAnswer, SharedCell},
+    across::{Across, Differs, Fact, FactSays, NotComparable, PassSize, SharedAnswer, SharedCell},
     arm::Setting,
     caution::Caution,
     claims::Later,
@@ -613,6 +613,13 @@ makes! {
             Output { arm },
             Bytes { arm, checksums },
         }
+        Fact {
+            Machine, Faultline, Experiment, EndedEarly, Host, Kernel, Architecture, Cpu, Cpus, MemoryBytes, MemoryLimitBytes,
+            Virtualisation, Mitigations, PageBytes, TransparentHugepage, FaultAroundBytes, Governor, CLibrary, Clocksource,
+            TickNs, LruGen, ReclaimSchemes, Runtimes, Root, Target, TargetBytes, Files, Folder, FileSystem, Device,
+            ReadAheadBytes,
+        }
+        FactSays { NotKnown(reason), Schemes(schemes), Files { count, named }, Text(text) }
         UnjudgedCause { OtherPasses { now_ops, then_ops, now_bytes, then_bytes }, UnequalWork }
         AnswerOf { Rounds, RoundsAndJob, Job, Neither }
         Status { Ok, Skipped, Invalid, Failed }
