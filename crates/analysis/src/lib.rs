@@ -15,7 +15,6 @@ mod several;
 pub mod stats;
 mod verdict;
 mod warnings;
-mod words;
 
 use std::collections::BTreeMap;
 

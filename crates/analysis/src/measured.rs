@@ -8,6 +8,7 @@ use schema::{
     experiment::Compare,
     findings::{NoiseFloor, StateNoise},
     protocol::Tally,
+    reason::{Reason, Unseen},
     record::{self, Outcome},
     runtime::JVM,
 };
@@ -178,12 +179,12 @@ impl<'a> Cell<'a> {
     }
 
     /// What a probe saw in each pass, as one number; or the reason most passes give for having none.
-    pub(crate) fn reading(&self, name: &str, of_sample: impl Fn(&SortedValues) -> f64) -> Reading<f64> {
+    pub(crate) fn reading(&self, name: &str, of_sample: impl Fn(&SortedValues) -> f64) -> Reading<f64, Reason> {
         self.derived(name, |_, value| Some(value), of_sample)
     }
 
     /// As `reading`, with each pass's value divided by its blocks first.
-    pub(crate) fn reading_per_op(&self, name: &str, of_sample: impl Fn(&SortedValues) -> f64) -> Reading<f64> {
+    pub(crate) fn reading_per_op(&self, name: &str, of_sample: impl Fn(&SortedValues) -> f64) -> Reading<f64, Reason> {
         let per_op = |pass: &Pass, value: f64| (pass.tally.ops > 0).then(|| value / pass.tally.ops as f64);
         self.derived(name, per_op, of_sample)
     }
@@ -198,7 +199,7 @@ impl<'a> Cell<'a> {
         name: &str,
         derive: impl Fn(&Pass, f64) -> Option<f64>,
         of_sample: impl Fn(&SortedValues) -> f64,
-    ) -> Reading<f64> {
+    ) -> Reading<f64, Reason> {
         let readings = || self.passes.iter().filter_map(|pass| Some((pass, pass.readings.get(name)?)));
         let values = readings()
             .filter_map(|(pass, reading)| derive(pass, *reading.value()?))
@@ -207,9 +208,9 @@ impl<'a> Cell<'a> {
         match SortedValues::new(values).map(|sample| of_sample(&sample)).filter(|value| value.is_finite()) {
             Some(value) => Reading::Value(value),
             None => Reading::unavailable(match most_frequent(readings().filter_map(|(_, it)| it.reason())) {
-                Some((reason, _)) => reason.to_string(),
-                None if self.passes.is_empty() => "no valid pass".to_string(),
-                None => "not observed in this run".to_string(),
+                Some((reason, _)) => reason.into(),
+                None if self.passes.is_empty() => Reason::from(Unseen::NoValidPass),
+                None => Unseen::NotObserved.into(),
             }),
         }
     }

@@ -2,11 +2,12 @@
 //! `_data`; its words are put beside it here, under the name without that end.
 
 use schema::{
-    Findings, Reading, Record, SCHEMA_VERSION,
+    Findings, Record, SCHEMA_VERSION,
     across::{Across, RunComparison},
     explanation::Explanation,
     findings::{ClaimFinding, Document},
     gate::{BreachCause, Gate, NotJudgedCause, Presence},
+    reason::Reason,
     unit_cost::Forecast,
 };
 use serde_json::Value;
@@ -53,6 +54,7 @@ pub fn forecast_json(forecast: &Forecast) -> String {
 }
 
 fn say_findings(findings: &Findings, value: &mut Value) {
+    say_readings(value);
     put(value, "warnings", texts(&findings.warnings, warning));
     for (it, value) in each(&findings.cells, value, "cells") {
         put(value, "reason", reasons(&it.reasons));
@@ -64,13 +66,6 @@ fn say_findings(findings: &Findings, value: &mut Value) {
     }
     for (it, value) in each(&findings.claims, value, "claims") {
         say_claim(it, value);
-    }
-    for (it, value) in each(&findings.figures, value, "figures") {
-        for (name, reading) in [("as_published", &it.as_published), ("corrected", &it.corrected)] {
-            if let Reading::Unavailable { unavailable } = reading {
-                put(&mut value[name], "unavailable", reason(unavailable));
-            }
-        }
     }
     for (it, value) in each(&findings.crossovers, value, "crossovers") {
         put(value, "statement", crossover(it));
@@ -127,6 +122,24 @@ fn say_across(across: &RunComparison, value: &mut Value) {
     }
     for (it, value) in each(&across.cells, value, "cells") {
         put(value, "reason", it.reason.as_ref().map(reason));
+    }
+}
+
+/// Readings that have no value say why.
+fn say_readings(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(say_readings),
+        Value::Object(fields) => {
+            let why = fields.get("unavailable").and_then(|it| serde_json::from_value::<Reason>(it.clone()).ok());
+            match why.filter(|it| !matches!(it, Reason::Text(_))) {
+                Some(why) => {
+                    let data = fields.insert("unavailable".into(), reason(&why).into());
+                    fields.extend(data.map(|data| ("unavailable_data".into(), data)));
+                }
+                None => fields.values_mut().for_each(say_readings),
+            }
+        }
+        _ => {}
     }
 }
 

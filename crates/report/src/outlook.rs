@@ -6,6 +6,7 @@ use crate::{
     Style,
     contents::claim,
     layout::{page::Page, paint::Paint, words::plural},
+    words::reasons,
 };
 
 /// One study after the other. `Err` of a study: why none of its claims can be decided.
@@ -37,16 +38,16 @@ fn of_claims(page: &mut Page, claims: &[ClaimOutlook]) {
     let columns = claim::widest(claims.iter().map(|it| it.id.as_str()));
     for it in claims {
         page.item(2, columns, &it.id, Paint::Heading, &it.says);
-        let indent = columns + 4;
+        let (indent, needs) = (columns + 4, reasons(&it.needs).unwrap_or_default());
         match (it.lost, it.is_decidable()) {
             (0, _) => page.paragraph(indent, Paint::Good, "can be decided"),
             (lost, true) => page.run_in(
                 indent,
                 &format!("can be decided, without {lost} of {} conditions:", it.asked),
                 Paint::Plain,
-                &it.needs.join("; "),
+                &needs,
             ),
-            (_, false) => page.run_in(indent, "needs:", Paint::Unsure, &it.needs.join("; ")),
+            (_, false) => page.run_in(indent, "needs:", Paint::Unsure, &needs),
         }
     }
 }

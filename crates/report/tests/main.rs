@@ -19,7 +19,7 @@ use schema::{
     line::LineAnswer,
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
-    reason::Reason,
+    reason::{Reason, Unseen},
     record::{Outcome, Reading, RoundsEnd},
     warning::Warning,
 };
@@ -807,6 +807,22 @@ fn the_json_document_has_words_beside_the_data_of_every_sentence() {
         assert!(data_with_words(&document) > 1, "{document:#}");
         assert!(document["findings"]["crossovers"][0]["statement"].as_str().unwrap().contains("is faster up to"));
     }
+}
+
+#[test]
+fn a_reading_that_is_unavailable_has_its_reason_in_words_and_as_data() {
+    let mut run = run();
+    run.findings.cells[0].minor_faults = Reading::unavailable(Unseen::NoFault);
+    run.findings.cells[0].major_faults = Reading::unavailable("not here");
+    let text = report::json(&run.record, &run.findings, None);
+    let (document, read): (Value, Document) =
+        (serde_json::from_str(&text).unwrap(), serde_json::from_str(&text).unwrap());
+    assert_eq!(read.findings.cells[0].minor_faults, run.findings.cells[0].minor_faults);
+    let [seen, said] = ["minor_faults", "major_faults"].map(|name| &document["findings"]["cells"][0][name]);
+    let data: Reason = serde_json::from_value(seen["unavailable_data"].clone()).unwrap();
+    assert_eq!(data, Unseen::NoFault.into());
+    assert_eq!(seen["unavailable"], report::words::reason(&data));
+    assert_eq!((&said["unavailable"], &said["unavailable_data"]), (&"not here".into(), &Value::Null));
 }
 
 fn plan_of(title: &str) -> PlannedRun {

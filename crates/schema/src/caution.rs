@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Descriptor, State, reason::Inconsistent, warning::ForkGroups};
+use crate::{
+    Descriptor, State,
+    reason::{Inconsistent, Reason},
+    warning::ForkGroups,
+};
 
 /// Names of arms are as in sentences. Of two, the first is the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +24,7 @@ pub enum Caution {
     /// Cold, but it is unknown how much came from the device for one arm, or for both, and why.
     UnseenDevice {
         arm: Option<String>,
-        reason: Option<String>,
+        reason: Option<Reason>,
     },
     /// Much more came from the device than was reached.
     Amplified {

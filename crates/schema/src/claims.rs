@@ -55,7 +55,7 @@ pub struct Ledger {
 }
 
 /// What a machine can say of a claim, known before a run: a run may still have too little time or too much noise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ClaimOutlook {
     pub id: String,
     pub says: String,
@@ -64,7 +64,7 @@ pub struct ClaimOutlook {
     /// Those of them that cannot be measured here.
     pub lost: u32,
     /// What these need, each once.
-    pub needs: Vec<String>,
+    pub needs: Vec<Reason>,
 }
 
 impl ClaimOutlook {

@@ -44,26 +44,3 @@ pub struct Bin {
     pub value: u64,
     pub events: u64,
 }
-
-/// What follows from the counts of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CountedFinding {
-    /// Index into the record's `cells`.
-    pub cell: usize,
-    pub system_calls_per_mib: Reading<f64>,
-    pub faults_per_mib: Reading<f64>,
-    /// Distinct pages that the pass reached, over its faults.
-    pub pages_per_fault: Reading<f64>,
-    /// Bytes that the device read for the pass, over bytes delivered, each byte once.
-    pub amplification: Reading<f64>,
-    pub folio_orders: Reading<Histogram>,
-    pub request_bytes: Reading<Histogram>,
-    /// The same, of requests that read, and of those that write.
-    pub read_request_bytes: Reading<Histogram>,
-    pub write_request_bytes: Reading<Histogram>,
-    /// Requests that made durable what was written before them, and those that were durable themselves (FUA).
-    pub flush_requests: Reading<f64>,
-    pub durable_requests: Reading<f64>,
-    /// Events that did not fit the rings: the histograms are then a part.
-    pub lost_events: u64,
-}

@@ -9,16 +9,18 @@ use crate::{
     Arm, CellId, Condition, ConditionId, Fill, Record,
     across::RunComparison,
     caution::Caution,
+    counted::Histogram,
     explanation::Explanation,
     line::LineSays,
     reading::Value,
-    reason::Reason,
+    reason::{Reason, Unseen},
     record::{FolioOrder, Reading},
     unit_cost::Costs,
     warning::{ForkGroups, Warning},
 };
 
 pub use crate::{
+    conclusion::ClaimVerdict,
     estimate::{AnswerOf, Estimate, Verdict},
     noise::{NoiseFloor, StateNoise},
 };
@@ -57,7 +59,7 @@ pub struct Findings {
     pub answer: crate::answer::Answer,
     /// What counted passes say, one entry for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub counted: Vec<crate::counted::CountedFinding>,
+    pub counted: Vec<CountedFinding>,
     /// Where runtimes stand beside each other: their loops by themselves, and what else they were doing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runtimes: Vec<RuntimeFinding>,
@@ -147,7 +149,7 @@ pub struct FilledComparison {
     #[serde(default)]
     pub answer_of: AnswerOf,
     /// Of the mapping, in a pass.
-    pub minor_faults: Reading<f64>,
+    pub minor_faults: Reading<f64, Reason>,
     /// Of the mapping: time in the kernel for each of them, unmapping included.
     pub system_ns_per_fault: Option<f64>,
 }
@@ -225,30 +227,30 @@ pub struct CellFinding {
     #[serde(default)]
     pub distinct_bytes: Option<f64>,
     /// Means over the passes (the kernel splits user from system time by sampling ticks, so single passes are coarse).
-    pub user_ns_per_op: Reading<f64>,
-    pub system_ns_per_op: Reading<f64>,
+    pub user_ns_per_op: Reading<f64, Reason>,
+    pub system_ns_per_op: Reading<f64, Reason>,
     /// Medians per pass.
-    pub minor_faults: Reading<f64>,
-    pub major_faults: Reading<f64>,
-    pub device_read_bytes: Reading<f64>,
-    pub device_write_bytes: Reading<f64>,
+    pub minor_faults: Reading<f64, Reason>,
+    pub major_faults: Reading<f64, Reason>,
+    pub device_read_bytes: Reading<f64, Reason>,
+    pub device_write_bytes: Reading<f64, Reason>,
     /// In state `limited`: how often a pass missed the page cache (docs/FORMATS.md, "Readings").
     #[serde(default = "not_observed")]
-    pub misses_per_block: Reading<f64>,
+    pub misses_per_block: Reading<f64, Reason>,
     #[serde(default = "not_observed")]
-    pub device_bytes_per_byte: Reading<f64>,
-    pub peak_memory_bytes: Reading<f64>,
+    pub device_bytes_per_byte: Reading<f64, Reason>,
+    pub peak_memory_bytes: Reading<f64, Reason>,
     /// Of commands: the two kinds that peak is made of, each at its own peak.
     #[serde(default = "not_observed")]
-    pub peak_anonymous_bytes: Reading<f64>,
+    pub peak_anonymous_bytes: Reading<f64, Reason>,
     #[serde(default = "not_observed")]
-    pub peak_file_bytes: Reading<f64>,
+    pub peak_file_bytes: Reading<f64, Reason>,
     /// Of the measured device ceiling; only for cold cells.
     pub ceiling_share: Option<f64>,
 }
 
-fn not_observed() -> Reading<f64> {
-    Reading::unavailable("not observed in this run")
+fn not_observed() -> Reading<f64, Reason> {
+    Reading::unavailable(Unseen::NotObserved)
 }
 
 /// A condition whose range fits into the last-level cache of the processor: where its pages are in memory before a pass, that
@@ -274,19 +276,19 @@ pub struct CommandFinding {
     /// What its memory group held, in another; only in state `limited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    pub time: Reading<CommandTime>,
+    pub time: Reading<CommandTime, Reason>,
     /// What else than reading is not the same as in the baseline of its condition: part of any difference in time may be
     /// due to that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confounders: Vec<Confounder>,
     /// Bytes from the device over those of all named files; of states that begin without the pages.
-    pub amplification: Reading<f64>,
+    pub amplification: Reading<f64, Reason>,
     /// In state `limited`, as the kernel counts the group: page cache and all.
-    pub cgroup_limit_bytes: Reading<f64>,
-    pub cgroup_memory_bytes: Reading<f64>,
-    pub cgroup_peak_bytes: Reading<f64>,
-    pub cgroup_file_bytes: Reading<f64>,
-    pub cgroup_anonymous_bytes: Reading<f64>,
+    pub cgroup_limit_bytes: Reading<f64, Reason>,
+    pub cgroup_memory_bytes: Reading<f64, Reason>,
+    pub cgroup_peak_bytes: Reading<f64, Reason>,
+    pub cgroup_file_bytes: Reading<f64, Reason>,
+    pub cgroup_anonymous_bytes: Reading<f64, Reason>,
 }
 
 /// One thing that is not the same in two commands, as it is in the command and in the baseline.
@@ -321,9 +323,9 @@ pub struct CommandTime {
     pub user_share: f64,
     pub system_share: f64,
     /// For the device, or for anything else; of one thread only, because others work meanwhile.
-    pub waited_share: Reading<f64>,
+    pub waited_share: Reading<f64, Reason>,
     /// The share of the elapsed time in which the disk had requests in flight, of any process.
-    pub device_busy_share: Reading<f64>,
+    pub device_busy_share: Reading<f64, Reason>,
     /// System time and waiting: reading is this share of the time that passed at most.
     pub reading_at_most: f64,
     /// With the same user time, another way of reading makes it at most so many times faster; known only where one command
@@ -648,38 +650,27 @@ pub struct ClaimMeasured {
     pub decides: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClaimVerdict {
-    /// The interval lies on the claimed side of the margin.
-    Holds,
-    /// It lies on the other side.
-    Reversed,
-    /// It lies within the margin.
-    NoDifference,
-    /// The conditions were decided, and not alike: each has a verdict of its own.
-    Mixed,
-    /// It crosses an edge.
-    Undecided,
-    /// With the reason.
-    NotTestableHere,
-}
-
-impl ClaimVerdict {
-    pub fn is_decided(self) -> bool {
-        !matches!(self, ClaimVerdict::Undecided | ClaimVerdict::NotTestableHere)
-    }
-
-    pub fn words(self) -> &'static str {
-        match self {
-            ClaimVerdict::Holds => "holds",
-            ClaimVerdict::Reversed => "reversed",
-            ClaimVerdict::NoDifference => "no difference",
-            ClaimVerdict::Mixed => "mixed",
-            ClaimVerdict::Undecided => "undecided",
-            ClaimVerdict::NotTestableHere => "not testable here",
-        }
-    }
+/// What follows from the counts of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CountedFinding {
+    /// Index into the record's `cells`.
+    pub cell: usize,
+    pub system_calls_per_mib: Reading<f64, Reason>,
+    pub faults_per_mib: Reading<f64, Reason>,
+    /// Distinct pages that the pass reached, over its faults.
+    pub pages_per_fault: Reading<f64, Reason>,
+    /// Bytes that the device read for the pass, over bytes delivered, each byte once.
+    pub amplification: Reading<f64, Reason>,
+    pub folio_orders: Reading<Histogram, Reason>,
+    pub request_bytes: Reading<Histogram, Reason>,
+    /// The same, of requests that read, and of those that write.
+    pub read_request_bytes: Reading<Histogram, Reason>,
+    pub write_request_bytes: Reading<Histogram, Reason>,
+    /// Requests that made durable what was written before them, and those that were durable themselves (FUA).
+    pub flush_requests: Reading<f64, Reason>,
+    pub durable_requests: Reading<f64, Reason>,
+    /// Events that did not fit the rings: the histograms are then a part.
+    pub lost_events: u64,
 }
 
 /// A published number and ours.

@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod caution;
 pub mod claims;
 pub mod command;
+pub mod conclusion;
 pub mod condition;
 pub mod counted;
 pub mod environment;

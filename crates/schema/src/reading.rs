@@ -2,12 +2,32 @@
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
-/// A value, or the reason why there is none, mostly in words. A missing value is never 0.
+/// A value, or the reason why there is none: in words where it was measured, as data in findings. A missing value is
+/// never 0.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(from = "Written<T, W>")]
 pub enum Reading<T, W = String> {
     Unavailable { unavailable: W },
     Value(T),
+}
+
+/// With words beside its data, as `report` writes it, or without.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written<T, W> {
+    Unavailable { unavailable: W, unavailable_data: Option<W> },
+    Value(T),
+}
+
+impl<T, W> From<Written<T, W>> for Reading<T, W> {
+    fn from(written: Written<T, W>) -> Reading<T, W> {
+        match written {
+            Written::Unavailable { unavailable, unavailable_data } => {
+                Reading::Unavailable { unavailable: unavailable_data.unwrap_or(unavailable) }
+            }
+            Written::Value(value) => Reading::Value(value),
+        }
+    }
 }
 
 /// What a reading may be of.
@@ -56,26 +76,31 @@ impl<T, W> Reading<T, W> {
             Reading::Unavailable { .. } => None,
         }
     }
-}
 
-impl<T> Reading<T> {
-    pub fn unavailable(reason: impl Into<String>) -> Reading<T> {
+    pub fn unavailable(reason: impl Into<W>) -> Reading<T, W> {
         Reading::Unavailable { unavailable: reason.into() }
     }
 
     /// The value changed, the reason kept.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reading<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reading<U, W> {
         match self {
             Reading::Value(value) => Reading::Value(change(value)),
             Reading::Unavailable { unavailable } => Reading::Unavailable { unavailable },
         }
     }
 
-    pub fn reason(&self) -> Option<&str> {
+    /// The reason as data.
+    pub fn why(&self) -> Option<&W> {
         match self {
             Reading::Value(_) => None,
             Reading::Unavailable { unavailable } => Some(unavailable),
         }
+    }
+}
+
+impl<T> Reading<T> {
+    pub fn reason(&self) -> Option<&str> {
+        self.why().map(String::as_str)
     }
 }
 

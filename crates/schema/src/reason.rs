@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Consume, Durability, Skip, State, Workload, estimate::Estimate};
+use crate::{
+    Consume, Durability, Skip, State, Workload, conclusion::Conclusion, estimate::Estimate, experiment::Metric,
+    reading::Reading,
+};
 
 /// Names of arms are as in sentences: without their runtime where all have the same one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,7 +100,49 @@ pub enum Reason {
     },
     /// No arm was compared with it.
     NotCompared,
-    /// A reason of one arm, or of some of several conditions: `of` says which.
+    Unseen(Unseen),
+    NotInRun(NotInRun),
+    Conclusion(Conclusion),
+    /// A metric was not seen.
+    NoMetric {
+        metric: Metric,
+        reason: Box<Reason>,
+    },
+    /// No pass took any of it.
+    NoneTaken {
+        metric: Metric,
+    },
+    /// Some passes took none of it, so one was added to all.
+    OneAdded {
+        metric: Metric,
+    },
+    /// Single passes are too short for the kernel's ticks, so the sums of all rounds are compared.
+    OfSums {
+        metric: Metric,
+        rounds: usize,
+    },
+    /// Ticks counted too little in all passes together.
+    TooCoarse {
+        metric: Metric,
+        counted_ns: f64,
+        passes: usize,
+    },
+    NoInterval,
+    NotFinite,
+    NoBaseline,
+    /// It would be compared with itself.
+    IsBaseline,
+    /// Conditions of a claim that were not measured, for this reason; without labels, all of them.
+    NotMeasured {
+        labels: Vec<String>,
+        reason: Box<Reason>,
+    },
+    /// The same of those that cannot be tested here.
+    NotTestable {
+        labels: Vec<String>,
+        reason: Box<Reason>,
+    },
+    /// A reason of one arm.
     Of {
         of: String,
         reason: Box<Reason>,
@@ -105,6 +150,13 @@ pub enum Reason {
     /// In words.
     #[serde(untagged)]
     Text(String),
+}
+
+impl Reason {
+    /// As a reason of an arm.
+    pub fn of(self, arm: &str) -> Reason {
+        Reason::Of { of: arm.into(), reason: Box::new(self) }
+    }
 }
 
 impl Default for Reason {
@@ -123,6 +175,90 @@ impl From<String> for Reason {
     fn from(text: String) -> Reason {
         Reason::Text(text)
     }
+}
+
+macro_rules! is_a_reason {
+    ($($kind:ident),+) => { $(impl From<$kind> for Reason {
+        fn from(kind: $kind) -> Reason {
+            Reason::$kind(kind)
+        }
+    })+ };
+}
+is_a_reason!(Unseen, NotInRun, Conclusion);
+
+impl<T, E: Into<Reason>> From<Result<T, E>> for Reading<T, Reason> {
+    fn from(result: Result<T, E>) -> Reading<T, Reason> {
+        match result {
+            Ok(value) => Reading::Value(value),
+            Err(reason) => Reading::unavailable(reason),
+        }
+    }
+}
+
+/// Why nothing was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unseen {
+    NoValidPass,
+    /// No pass of the run was looked at in this way.
+    NotObserved,
+    /// The counted pass does not count.
+    InvalidPass(String),
+    /// No number of bytes.
+    NotBytes(String),
+    NoBytes,
+    NoFault,
+    NothingFromDevice,
+    /// A tally without pages: they do not follow from bytes, because a block of 64 bytes reaches a whole page.
+    PagesNotCounted,
+    /// The arm reaches no page of the file by a fault: the few that it takes are on memory of its own.
+    MapsNothing,
+    /// A share of a ceiling that is not known, or of one that these reads have nothing to do with.
+    NoCeiling,
+    /// It is of states that begin without the pages.
+    OtherState,
+    NoCpuTime,
+    /// While one thread waits, others may work.
+    SeveralThreads,
+    NoDiskCounters,
+}
+
+/// Why a run has nothing of what a claim or a figure asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotInRun {
+    Arm {
+        arm: String,
+    },
+    /// A figure without an arm.
+    NoArm,
+    /// A claim without an arm, or without an expectation.
+    NoExpectation,
+    /// A claim with a direction, and without another arm.
+    NoOtherArm,
+    /// Of a figure.
+    NoCondition,
+    /// A figure selects one condition.
+    SeveralConditions {
+        conditions: usize,
+    },
+    /// No condition that the claim selects has these arms: in a comparison, or in the run.
+    NoConditionWith {
+        compare: Option<String>,
+        arms: Vec<String>,
+    },
+    /// No two conditions with these arms differ in what the claim names alone.
+    NoPair {
+        arms: Vec<String>,
+    },
+    /// An earlier version rounded sizes when it saved the record.
+    Rounded {
+        saved_bytes: u64,
+        exact_bytes: u64,
+    },
+    Scenario,
+    /// It was not tried before the run.
+    ScenarioNotTried,
 }
 
 /// What the noise of a condition depends on.

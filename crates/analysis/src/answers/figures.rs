@@ -4,7 +4,7 @@ use schema::{
     Reading,
     experiment::{Figure, Metric, Unit, Variant},
     findings::{AnswerOf, Estimate, FigureFinding, Verdict},
-    reason::Reason,
+    reason::{NotInRun, Reason, Unseen},
 };
 
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     compare::compare,
     measured::{Cell, Pass, Run},
     stats,
-    words::thousands,
 };
 
 const MIB: f64 = 1_048_576.0;
@@ -44,9 +43,9 @@ fn cell<'a, 'r>(
     variant: Variant,
     arm: Option<&str>,
 ) -> Result<&'r Cell<'a>, Reason> {
-    let written = arm.ok_or("the experiment names no arm for this figure")?;
+    let written = arm.ok_or(NotInRun::NoArm)?;
     let name = run.record.experiment.arm_name(written);
-    let name = name.ok_or_else(|| format!("the arm {written:?} was not part of this run"))?;
+    let name = name.ok_or_else(|| NotInRun::Arm { arm: written.into() })?;
     let fits = run.cells.iter().filter(|cell| {
         let of_variant = run.origin(cell.entry.condition).is_some_and(|origin| {
             origin.name.as_ref() == Some(&figure.compare) && origin.variant.is_none_or(|it| it == variant)
@@ -54,12 +53,9 @@ fn cell<'a, 'r>(
         of_variant && !cell.entry.control && cell.arm().name == name && figure.only.selects(cell.condition)
     });
     match &fits.collect::<Vec<&Cell>>()[..] {
-        [] => Err("this run has no condition that the figure selects".into()),
+        [] => Err(NotInRun::NoCondition.into()),
         [cell] => Ok(*cell),
-        several => {
-            let number = thousands(several.len() as u64);
-            Err(format!("the figure selects {number} conditions and must select one").into())
-        }
+        several => Err(NotInRun::SeveralConditions { conditions: several.len() }.into()),
     }
 }
 
@@ -86,7 +82,7 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
         Unit::TimesFaster => speedup(run, figure.metric, cell, variant)?,
     };
     let finite = [estimate.median, estimate.ci_low, estimate.ci_high].iter().all(|it| it.is_finite());
-    if finite { Ok(estimate) } else { Err("the number is not finite".into()) }
+    if finite { Ok(estimate) } else { Err(Reason::NotFinite) }
 }
 
 /// Of a pass; or of as many blocks as the published program read.
@@ -121,8 +117,8 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
     let passes: Vec<(f64, f64)> = cell.passes.iter().filter_map(|pass| Some((spent(pass)?, over(pass)))).collect();
     if passes.is_empty() {
         let reasons = names.iter().map(|name| cell.reading(name, stats::SortedValues::mean));
-        let reason = reasons.filter_map(|it| it.reason().map(str::to_string)).next();
-        return Err(reason.unwrap_or_else(|| "not observed in this run".to_string()).into());
+        let reason = reasons.filter_map(|it| it.why().cloned()).next();
+        return Err(reason.unwrap_or(Unseen::NotObserved.into()));
     }
     let measured = metric::mean_of_times(metric, &passes, cell);
     let mean = measured.estimate.ok_or_else(|| measured.remark.unwrap_or_default())?;
@@ -132,9 +128,9 @@ fn time_spent(figure: &Figure, cell: &Cell, metric: Metric, names: &[&str]) -> R
 
 /// Of the arm over the baseline of its comparison. What was published is a ratio whatever the arms did.
 fn speedup(run: &Run, metric: Metric, cell: &Cell, variant: Variant) -> Result<Estimate, Reason> {
-    let baseline = run.baseline(cell.entry.condition).ok_or("the condition has no baseline")?;
+    let baseline = run.baseline(cell.entry.condition).ok_or(Reason::NoBaseline)?;
     if std::ptr::eq(baseline, cell) {
-        return Err("the arm is the baseline itself".into());
+        return Err(Reason::IsBaseline);
     }
     if let Some(reason) = metric::untestable(run, baseline) {
         return Err(reason);

@@ -2,10 +2,11 @@
 
 use schema::{
     Arm, Reading,
-    counted::{Counted, CountedFinding, Histogram},
+    counted::{Counted, Histogram},
+    findings::CountedFinding,
+    reason::{Reason, Unseen},
 };
 
-use super::metric::{MAPS_NOTHING, PAGES_NOT_COUNTED};
 use crate::measured::Run;
 
 const MIB: f64 = 1_048_576.0;
@@ -16,29 +17,29 @@ pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
 }
 
 fn finding(counted: &Counted, arm: &Arm) -> CountedFinding {
-    let bytes = positive(counted.bytes, "the pass delivered no bytes");
-    let distinct = positive(counted.distinct_bytes, "the pass delivered no bytes");
+    let (bytes, distinct) = (positive(counted.bytes), positive(counted.distinct_bytes));
     let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
-    let faults = || count(counted, "user_faults").or_else(|_: String| by_kind());
-    let per_mib = |events: Result<f64, String>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
+    let faults = || count(counted, "user_faults").or_else(|_: Reason| by_kind());
+    let per_mib = |events: Result<f64, Reason>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));
     let pages_per_fault = faults().and_then(|it| match it > 0.0 {
-        _ if !arm.maps() => Err(MAPS_NOTHING.into()),
-        true => Ok(counted.distinct_pages.ok_or(PAGES_NOT_COUNTED)? as f64 / it),
-        false => Err("the pass took no fault".into()),
+        _ if !arm.maps() => Err(Unseen::MapsNothing.into()),
+        true => Ok(counted.distinct_pages.ok_or(Unseen::PagesNotCounted)? as f64 / it),
+        false => Err(Unseen::NoFault.into()),
     });
     let device = valid(counted).and_then(|()| match &counted.device_read_bytes {
         Reading::Value(value) if value.is_finite() && *value >= 0.0 => Ok(*value),
-        Reading::Value(value) => Err(format!("{value} is not a number of bytes")),
-        Reading::Unavailable { unavailable } => Err(unavailable.clone()),
+        Reading::Value(value) => Err(Reason::from(Unseen::NotBytes(value.to_string()))),
+        Reading::Unavailable { unavailable } => Err(unavailable.as_str().into()),
     });
     let amplification = device.and_then(|it| match it > 0.0 {
         true => Ok(it / distinct.clone()?),
-        false => Err("nothing came from the device".into()),
+        false => Err(Unseen::NothingFromDevice.into()),
     });
     let histogram = |name: &str| match (valid(counted), counted.histograms.get(name)) {
         (Err(reason), _) => Reading::unavailable(reason),
-        (_, Some(histogram)) => histogram.clone(),
-        (_, None) => Reading::unavailable("not observed in this run"),
+        (_, Some(Reading::Value(histogram))) => Reading::Value(histogram.clone()),
+        (_, Some(Reading::Unavailable { unavailable })) => Reading::unavailable(unavailable.as_str()),
+        (_, None) => Reading::unavailable(Unseen::NotObserved),
     };
     CountedFinding {
         cell: counted.cell,
@@ -65,19 +66,19 @@ fn lost(counted: &Counted) -> u64 {
     counted.histograms.values().filter_map(|it| it.value()).map(|it| it.lost).max().unwrap_or(0)
 }
 
-fn valid(counted: &Counted) -> Result<(), String> {
-    counted.invalid.as_ref().map_or(Ok(()), |reason| Err(format!("the counted pass is invalid: {reason}")))
+fn valid(counted: &Counted) -> Result<(), Reason> {
+    counted.invalid.clone().map_or(Ok(()), |reason| Err(Unseen::InvalidPass(reason).into()))
 }
 
-fn positive(bytes: u64, otherwise: &str) -> Result<f64, String> {
-    if bytes > 0 { Ok(bytes as f64) } else { Err(otherwise.into()) }
+fn positive(bytes: u64) -> Result<f64, Reason> {
+    if bytes > 0 { Ok(bytes as f64) } else { Err(Unseen::NoBytes.into()) }
 }
 
-fn count(counted: &Counted, name: &str) -> Result<f64, String> {
+fn count(counted: &Counted, name: &str) -> Result<f64, Reason> {
     valid(counted)?;
     match counted.counts.get(name) {
         Some(Reading::Value(count)) => Ok(*count as f64),
-        Some(Reading::Unavailable { unavailable }) => Err(unavailable.clone()),
-        None => Err("not observed in this run".into()),
+        Some(Reading::Unavailable { unavailable }) => Err(unavailable.as_str().into()),
+        None => Err(Unseen::NotObserved.into()),
     }
 }

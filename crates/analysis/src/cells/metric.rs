@@ -3,29 +3,17 @@
 use schema::{
     experiment::Metric,
     findings::{Estimate, Status},
-    reason::Reason,
+    reason::{Reason, Unseen},
 };
 
 use crate::{
     cells,
     measured::{Cell, Pass, Run},
     stats::{self, SortedValues},
-    words::{count, percent, rough_size, thousands},
 };
 
 /// Fewer ticks in a pass give a median that is biased: sums over all rounds are compared instead.
 const FINE_TICKS: f64 = 10.0;
-
-/// A tally without pages: they do not follow from bytes, because a block of 64 bytes reaches a whole page.
-pub(crate) const PAGES_NOT_COUNTED: &str =
-    "the pages that the passes reached were not counted: an older version wrote the record, or the arm is a command";
-
-/// The few faults of such an arm are on memory of its own.
-pub(crate) const MAPS_NOTHING: &str = "the arm reaches no page of the file by a fault";
-
-/// A share of a ceiling that is not known, or of one that these reads have nothing to do with.
-const NO_CEILING: &str = "no share of the device's ceiling: it is known of cold scans, and of cold random reads of 4 KiB, \
-                          where the device was read and its ceiling could be measured";
 
 #[derive(Debug)]
 pub(crate) struct MetricResult {
@@ -39,8 +27,13 @@ pub(crate) struct MetricResult {
 }
 
 impl MetricResult {
-    fn none(rounds: usize, reason: impl Into<Reason>) -> MetricResult {
-        MetricResult { estimate: None, rounds: rounds as u32, remark: Some(reason.into()), unseen: false }
+    fn none(rounds: usize, reason: Reason) -> MetricResult {
+        MetricResult { estimate: None, rounds: rounds as u32, remark: Some(reason), unseen: false }
+    }
+
+    fn unseen(metric: Metric, reason: impl Into<Reason>) -> MetricResult {
+        let reason = Box::new(reason.into());
+        MetricResult { unseen: true, ..MetricResult::none(0, Reason::NoMetric { metric, reason }) }
     }
 
     fn some(estimate: Estimate, rounds: usize, remark: Option<Reason>) -> MetricResult {
@@ -79,24 +72,18 @@ pub(crate) fn times_lower(run: &Run, metric: Metric, than: &Cell, arm: &Cell) ->
         let pairs: Vec<(f64, f64)> = values().collect();
         return by_sums(metric, &pairs, totals, rounds, grain_ns(metric, &[than, arm]));
     }
-    let (ratios, remark) = match (metric, values().any(|(a, b)| a == 0.0 || b == 0.0)) {
-        (Metric::MinorFaults, true) => {
-            (ratios(values(), 1.0), Some("some passes took no fault, so one was added to all"))
-        }
-        (Metric::DeviceReadBytes, true) => (
-            ratios(values(), run.page_bytes() as f64),
-            Some("some passes read nothing from the device, so one page was added to all"),
-        ),
-        (Metric::DeviceWriteBytes, true) => (
-            ratios(values(), run.page_bytes() as f64),
-            Some("some passes wrote nothing to the device, so one page was added to all"),
-        ),
-        _ => (ratios(values(), 0.0), None),
+    // A fault, or a page.
+    let one = match metric {
+        Metric::MinorFaults => Some(1.0),
+        Metric::DeviceReadBytes | Metric::DeviceWriteBytes => Some(run.page_bytes() as f64),
+        _ => None,
     };
+    let added = one.filter(|_| values().any(|(a, b)| a == 0.0 || b == 0.0));
+    let ratios = ratios(values(), added.unwrap_or(0.0));
     let used = ratios.iter().filter(|ratio| ratio.is_finite() && **ratio > 0.0).count();
     match stats::median_of_positive(ratios) {
-        Some(estimate) => MetricResult::some(estimate, used, remark.map(Reason::from)),
-        None if used == 0 => MetricResult::none(0, format!("no pass took any {}", words(metric))),
+        Some(estimate) => MetricResult::some(estimate, used, added.map(|_| Reason::OneAdded { metric })),
+        None if used == 0 => MetricResult::none(0, Reason::NoneTaken { metric }),
         None => MetricResult::none(used, few(used)),
     }
 }
@@ -112,17 +99,12 @@ pub(crate) fn per_byte(run: &Run, metric: Metric, cell: &Cell) -> MetricResult {
     let scale = |pass: &Pass| {
         let bytes = Some(pass.tally.bytes as f64).filter(|&bytes| bytes > 0.0)?;
         Some(match metric {
-            _ if is_quotient(metric) => 1.0,
+            _ if metric.is_quotient() => 1.0,
             Metric::MinorFaults | Metric::DeviceReadBytes | Metric::DeviceWriteBytes => 1.0 / bytes,
             _ => pass.tally.ops as f64 / bytes,
         })
     };
     of_passes(run, metric, cell, scale)
-}
-
-/// Whether it does not grow with the work of a pass.
-pub(crate) fn is_quotient(metric: Metric) -> bool {
-    matches!(metric, Metric::PagesPerFault | Metric::SafepointP99 | Metric::CeilingShare)
 }
 
 fn of_passes(run: &Run, metric: Metric, cell: &Cell, scale: impl Fn(&Pass) -> Option<f64>) -> MetricResult {
@@ -151,7 +133,7 @@ fn of_passes(run: &Run, metric: Metric, cell: &Cell, scale: impl Fn(&Pass) -> Op
     };
     match estimate {
         Some(estimate) => MetricResult::some(estimate, rounds, None),
-        None if rounds > 1 => MetricResult::none(rounds, format!("no pass took any {}", words(metric))),
+        None if rounds > 1 => MetricResult::none(rounds, Reason::NoneTaken { metric }),
         None => MetricResult::none(rounds, few(rounds)),
     }
 }
@@ -191,51 +173,6 @@ pub(crate) fn mean_of_times(metric: Metric, passes: &[(f64, f64)], cell: &Cell) 
 pub(crate) fn untestable(run: &Run, cell: &Cell) -> Option<Reason> {
     let finding = cells::finding(run, cell);
     (finding.status != Status::Ok).then(|| finding.reasons.into_iter().next().unwrap_or(Reason::NoPass))
-}
-
-/// In the words of a sentence about more or less of it.
-pub(crate) fn words(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Time => "time",
-        Metric::Cpu => "CPU time",
-        Metric::User => "user time",
-        Metric::System => "system time",
-        Metric::MinorFaults => "minor faults",
-        Metric::DeviceReadBytes => "bytes from the device",
-        Metric::PagesPerFault => "pages per fault",
-        Metric::ReadPart => "time of its read part",
-        Metric::LoopPart => "time of its loop part",
-        Metric::WritePart => "time of its write part",
-        Metric::DeviceWriteBytes => "bytes to the device",
-        Metric::SafepointP99 => "delay of the 99th of 100 safepoints",
-        Metric::CeilingShare => "share of the device's ceiling",
-    }
-}
-
-/// What a time is given in, to be said once.
-pub(crate) fn unit(metric: Metric) -> &'static str {
-    match metric {
-        Metric::MinorFaults
-        | Metric::DeviceReadBytes
-        | Metric::DeviceWriteBytes
-        | Metric::PagesPerFault
-        | Metric::CeilingShare => "",
-        Metric::SafepointP99 => " in ns",
-        _ => " in ns a block",
-    }
-}
-
-/// A value: `16.2`, `423`, `64 MiB`.
-pub(crate) fn described(metric: Metric, value: f64) -> String {
-    match metric {
-        Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
-        Metric::CeilingShare => percent(value),
-        _ => three(value),
-    }
-}
-
-fn three(value: f64) -> String {
-    if value < 99.95 { format!("{value:.1}") } else { thousands(value.round() as u64) }
 }
 
 /// What a metric is read from; nothing where the clock or the tally is enough.
@@ -323,60 +260,40 @@ fn by_sums(
     let least = |grain: f64| totals.iter().map(|&ns| 1.0 / (ns / grain).max(1e-9)).sum();
     let least = grain_ns.map_or(0.0, least);
     match stats::ratio_of_sums(pairs, least) {
-        Some(estimate) => {
-            let (of, rounds_taken) = (words(metric), count(rounds as u64, "round", "rounds"));
-            let remark = format!(
-                "single passes are too short for the kernel's ticks, so the {of} of all {rounds_taken} together is \
-                 compared"
-            );
-            MetricResult::some(estimate, rounds, Some(remark.into()))
-        }
+        Some(estimate) => MetricResult::some(estimate, rounds, Some(Reason::OfSums { metric, rounds })),
         None if rounds < 2 => MetricResult::none(rounds, few(rounds)),
         None => {
-            let least = totals.into_iter().fold(f64::INFINITY, f64::min) / 1e6;
-            MetricResult::none(
-                rounds,
-                format!(
-                    "too coarse: the kernel's ticks counted {least:.0} ms of {} in all {rounds} passes together",
-                    words(metric)
-                ),
-            )
+            let counted_ns = totals.into_iter().fold(f64::MAX, f64::min);
+            MetricResult::none(rounds, Reason::TooCoarse { metric, counted_ns, passes: rounds })
         }
     }
 }
 
 fn few(rounds: usize) -> Reason {
-    if rounds == 1 { Reason::SinglePass } else { "what was measured has no interval".into() }
+    if rounds == 1 { Reason::SinglePass } else { Reason::NoInterval }
 }
 
 /// Pages for each fault, of an arm that reads by calls. Of a command it is not known how it reads.
 fn without_mapping(metric: Metric, cells: &[&Cell]) -> Option<MetricResult> {
     let maps_nothing = |cell: &&Cell| !cell.own.is_of_commands() && !cell.arm().maps();
-    (metric == Metric::PagesPerFault && cells.iter().any(maps_nothing)).then(|| MetricResult {
-        unseen: true,
-        ..MetricResult::none(0, format!("no {}: {MAPS_NOTHING}", words(metric)))
-    })
+    let without = metric == Metric::PagesPerFault && cells.iter().any(maps_nothing);
+    without.then(|| MetricResult::unseen(metric, Unseen::MapsNothing))
 }
 
 fn missing(metric: Metric, cells: &[&Cell]) -> MetricResult {
     let uncounted = |cell: &&Cell| cell.passes.iter().any(|pass| pass.tally.distinct_pages.is_none());
     if metric == Metric::PagesPerFault && cells.iter().any(uncounted) {
-        return MetricResult {
-            unseen: true,
-            ..MetricResult::none(0, format!("no {}: {PAGES_NOT_COUNTED}", words(metric)))
-        };
+        return MetricResult::unseen(metric, Unseen::PagesNotCounted);
     }
     if metric == Metric::CeilingShare {
-        return MetricResult { unseen: true, ..MetricResult::none(0, NO_CEILING) };
+        return MetricResult::unseen(metric, Unseen::NoCeiling);
     }
     let reason = cells.iter().find_map(|cell| {
         let reasons = readings(metric).iter().map(|name| cell.reading(name, SortedValues::mean));
-        reasons.filter_map(|reading| reading.reason().map(str::to_string)).next()
+        reasons.filter_map(|reading| reading.why().cloned()).next()
     });
     match reason {
-        Some(reason) => {
-            MetricResult { unseen: true, ..MetricResult::none(0, format!("no {}: {reason}", words(metric))) }
-        }
-        None => MetricResult::none(0, format!("no pass took any {}", words(metric))),
+        Some(reason) => MetricResult::unseen(metric, reason),
+        None => MetricResult::none(0, Reason::NoneTaken { metric }),
     }
 }

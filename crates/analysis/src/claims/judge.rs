@@ -1,15 +1,13 @@
 //! The verdict of a claim from one interval.
 
 use schema::{
+    conclusion::Conclusion,
     experiment::Expect,
     findings::{ClaimVerdict, Estimate, Verdict},
     reason::Reason,
 };
 
-use crate::{
-    verdict::{MARGIN, Open, verdict},
-    words::percent,
-};
+use crate::verdict::{MARGIN, Open, verdict};
 
 /// By the whole interval. Ratios by the rule that comparisons are judged by: lower is what is called faster there. A claim
 /// that two arms are the same is reversed by a clear difference, whichever way it goes.
@@ -32,11 +30,11 @@ pub(super) fn judge(expect: Expect, estimate: Estimate, rounds: u32) -> (ClaimVe
         (Expect::AtLeast(least), _) if ci_high < least => ClaimVerdict::Reversed,
         _ => ClaimVerdict::Undecided,
     };
-    let why = (claimed == ClaimVerdict::Undecided).then(|| match expect {
-        Expect::AtMost(_) | Expect::AtLeast(_) => "the interval contains the claimed value".into(),
-        _ => format!("the interval crosses the margin of {}", percent(MARGIN)).into(),
+    let why = (claimed == ClaimVerdict::Undecided).then_some(match expect {
+        Expect::AtMost(_) | Expect::AtLeast(_) => Conclusion::ContainsClaimed,
+        _ => Conclusion::CrossesMargin { margin: MARGIN },
     });
-    (claimed, why)
+    (claimed, why.map(Reason::Conclusion))
 }
 
 #[cfg(test)]

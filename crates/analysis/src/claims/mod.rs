@@ -11,9 +11,10 @@ mod question;
 
 use schema::{
     Fill,
+    conclusion::Conclusion,
     experiment::{Claim, Variant},
     findings::{ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, PublishedClaim},
-    reason::Reason,
+    reason::{NotInRun, Reason},
 };
 
 use crate::measured::Run;
@@ -67,7 +68,7 @@ fn finding(run: &Run, claim: &Claim) -> ClaimFinding {
 
 /// A run that ended early decides nothing; what it measured is still there.
 fn unfinished(answer: ClaimAnswer, partial: &str) -> ClaimAnswer {
-    let mut reasons = vec![Reason::from(format!("the run is partial: {partial}"))];
+    let mut reasons = vec![Reason::from(Conclusion::Partial { partial: partial.into() })];
     if answer.verdict == ClaimVerdict::NotTestableHere {
         reasons.extend(answer.reasons);
     }
@@ -140,7 +141,7 @@ fn on_folios(run: &Run, question: &Question, outcomes: &[&ClaimOutcome]) -> Vec<
 
 fn scenario(run: &Run, name: &str) -> ClaimAnswer {
     match run.record.scenarios.get(name) {
-        None => ClaimAnswer::new(ClaimVerdict::NotTestableHere, "the scenario did not run in this run"),
+        None => ClaimAnswer::new(ClaimVerdict::NotTestableHere, NotInRun::Scenario),
         Some(schema::Reading::Unavailable { unavailable }) => {
             ClaimAnswer::new(ClaimVerdict::NotTestableHere, unavailable.as_str())
         }

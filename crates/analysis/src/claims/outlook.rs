@@ -1,6 +1,11 @@
 //! Which claims a machine can decide, from the record that a run would begin with.
 
-use schema::{Reading, Record, Skip, claims::ClaimOutlook, experiment::Claim};
+use schema::{
+    Reading, Record, Skip,
+    claims::ClaimOutlook,
+    experiment::Claim,
+    reason::{NotInRun, Reason},
+};
 
 use super::{deciding, question::Question};
 use crate::measured::Run;
@@ -13,15 +18,15 @@ pub fn outlook(record: &Record) -> Vec<ClaimOutlook> {
 
 fn of_claim(run: &Run, claim: &Claim) -> ClaimOutlook {
     let (asked, lost) = match (&claim.not_testable, &claim.scenario) {
-        (Some(reason), _) => (1, vec![reason.clone()]),
+        (Some(reason), _) => (1, vec![reason.as_str().into()]),
         (None, Some(name)) => match run.record.scenarios.get(name) {
             Some(Reading::Value(_)) => (1, Vec::new()),
-            Some(Reading::Unavailable { unavailable }) => (1, vec![unavailable.clone()]),
-            None => (1, vec!["the scenario was not tried".to_string()]),
+            Some(Reading::Unavailable { unavailable }) => (1, vec![unavailable.as_str().into()]),
+            None => (1, vec![NotInRun::ScenarioNotTried.into()]),
         },
-        (None, None) => asked(run, claim).unwrap_or_else(|reason| (1, vec![reason])),
+        (None, None) => asked(run, claim).unwrap_or_else(|reason| (1, vec![reason.into()])),
     };
-    let mut needs: Vec<String> = Vec::new();
+    let mut needs: Vec<Reason> = Vec::new();
     for reason in &lost {
         if !needs.contains(reason) {
             needs.push(reason.clone());
@@ -31,7 +36,7 @@ fn of_claim(run: &Run, claim: &Claim) -> ClaimOutlook {
 }
 
 /// How many conditions decide it, and for each that is lost why.
-fn asked(run: &Run, claim: &Claim) -> Result<(u32, Vec<String>), String> {
+fn asked(run: &Run, claim: &Claim) -> Result<(u32, Vec<Reason>), NotInRun> {
     let question = Question::of(run, claim)?;
     let mut asked = question.asked(run);
     if asked.is_empty() {
@@ -44,7 +49,8 @@ fn asked(run: &Run, claim: &Claim) -> Result<(u32, Vec<String>), String> {
         // That there is nothing left to compare with follows from the reason of the other arm.
         let (cell, skip) = skipped.min_by_key(|(_, skip)| **skip == Skip::NothingToCompare)?;
         let of_the_arm = it.cells().any(|other| other.entry.skipped.is_none());
-        Some(if of_the_arm { format!("{}: {skip}", run.name(cell.arm())) } else { skip.to_string() })
+        let reason = Reason::Skipped(skip.clone());
+        Some(if of_the_arm { reason.of(run.name(cell.arm())) } else { reason })
     });
     Ok((asked.len() as u32, lost.collect()))
 }

@@ -2,10 +2,11 @@
 
 use schema::{
     CellId, Condition, Labels,
+    conclusion::Conclusion,
     experiment::{Claim, Compare, Expect, Metric, Variant, Where},
     fields::{self, Field, Role},
     findings::{AnswerOf, ClaimVerdict, Comparison, Confirmed, Estimate, Verdict},
-    reason::Reason,
+    reason::{NotInRun, Reason},
 };
 
 use super::{DECIDED, judge::judge};
@@ -18,7 +19,6 @@ use crate::{
     measured::{Cell, Run},
     stats::ratio_of_medians,
     verdict::{LEAST_PAIRS, Open, side, verdict},
-    words::{digits, list},
 };
 
 /// A claim whose words were found in the experiment.
@@ -89,19 +89,19 @@ pub(super) struct ClaimOutcome<'a> {
 }
 
 impl<'a> Question<'a> {
-    pub(super) fn of(run: &Run<'a>, claim: &'a Claim) -> Result<Question<'a>, String> {
+    pub(super) fn of(run: &Run<'a>, claim: &'a Claim) -> Result<Question<'a>, NotInRun> {
         let name = |written: &str| {
             let found = run.record.experiment.arm_name(written);
-            found.ok_or_else(|| format!("the arm {written:?} was not part of this run"))
+            found.ok_or_else(|| NotInRun::Arm { arm: written.into() })
         };
         let (Some(arm), Some(expect)) = (&claim.arm, claim.expect) else {
-            return Err("the claim names no arm, or no expectation".to_string());
+            return Err(NotInRun::NoExpectation);
         };
         let than = match (expect, &claim.than) {
             (Expect::AtMost(_) | Expect::AtLeast(_), _) => None,
             (_, Some(than)) => Some(name(than)?),
             (_, None) if claim.is_across() => None,
-            (_, None) => return Err("the claim expects a direction, and names no arm to compare with".to_string()),
+            (_, None) => return Err(NotInRun::NoOtherArm),
         };
         Ok(Question { claim, expect, arm: name(arm)?, than })
     }
@@ -158,27 +158,16 @@ impl<'a> Question<'a> {
         here.condition != there.condition && differ.iter().all(|(field, ..)| is_named(field))
     }
 
-    pub(super) fn never_asked(&self, run: &Run) -> String {
+    pub(super) fn never_asked(&self, run: &Run) -> NotInRun {
         let rounded = |only: &Where| run.record.conditions.iter().find_map(|it| only.rounded(it));
         let rounded = self.claim.selections().find_map(|(_, only)| rounded(only));
         if let Some((saved, exact)) = rounded {
-            return format!(
-                "the record has {saved} where the run had {}: the version that saved it rounded sizes, so the claim \
-                 cannot find its condition; run it again",
-                exact.exact()
-            );
+            return NotInRun::Rounded { saved_bytes: saved.0, exact_bytes: exact.0 };
         }
-        let arms: Vec<&String> = [&self.claim.arm, &self.claim.than].into_iter().flatten().collect();
-        let under = match &self.claim.compare {
-            Some(name) => format!("the comparison {name:?}"),
-            None => "this run".to_string(),
-        };
+        let arms = [&self.claim.arm, &self.claim.than].into_iter().flatten().cloned().collect();
         match self.claim.is_across() {
-            true => format!(
-                "this run has no two conditions with {} that differ in what the claim names and in nothing else",
-                list(&arms)
-            ),
-            false => format!("{under} has no condition that the claim selects with {} in it", list(&arms)),
+            true => NotInRun::NoPair { arms },
+            false => NotInRun::NoConditionWith { compare: self.claim.compare.clone(), arms },
         }
     }
 
@@ -209,8 +198,7 @@ impl<'a> Question<'a> {
                 // A reason of the arm's own needs its name; one of the condition is the same for all.
                 let one_of_two = side.than.is_some() && without.len() == 1;
                 outcome.only_unmeasured = without.iter().all(|cell| cell.lacked_time());
-                let of = || run.name(cell.arm()).to_string();
-                outcome.why = Some(if one_of_two { Reason::Of { of: of(), reason: Box::new(reason) } } else { reason });
+                outcome.why = Some(if one_of_two { reason.of(run.name(cell.arm())) } else { reason });
                 return outcome;
             }
         }
@@ -372,7 +360,7 @@ impl<'a> Question<'a> {
         let without = [&ours, &theirs].into_iter().find(|it| it.estimate.is_none());
         let remark = match without {
             Some(it) => it.remark.clone(),
-            None if estimate.is_none() => Some("what is 0 has no ratio".into()),
+            None if estimate.is_none() => Some(Conclusion::NoRatio.into()),
             None => ours.remark.or(theirs.remark),
         };
         MetricResult { estimate, rounds, remark, unseen }
@@ -414,18 +402,10 @@ impl<'a> Question<'a> {
                 Expect::AtLeast(least) => i8::from(value >= least),
                 Expect::Lower | Expect::Higher | Expect::Same => side(value),
             };
-            let show = |value: f64| match (asked.than, ratio) {
-                (Some(_), _) | (_, Some(_)) => format!("{}x", digits(value)),
-                (None, None) => metric::described(metric, value),
-            };
+            let is_ratio = asked.than.is_some() || ratio.is_some();
             (lies(fast) != lies(slow)).then(|| {
-                format!(
-                    "the verdict depends on the fork: {} where {} is fast, {} where it is slow",
-                    show(fast),
-                    run.name(cell.arm()),
-                    show(slow)
-                )
-                .into()
+                let forks_of = run.name(cell.arm()).to_string();
+                Conclusion::DependsOnFork { forks_of, fast, slow, metric: (!is_ratio).then_some(metric) }.into()
             })
         })
     }

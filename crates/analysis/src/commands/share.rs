@@ -15,6 +15,7 @@
 use schema::{
     Reading, State,
     findings::{CommandFinding, CommandTime, Verdict},
+    reason::{Reason, Unseen},
 };
 
 use super::{confounders, mechanism};
@@ -79,7 +80,7 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
     let median = |name: &str| cell.reading(name, SortedValues::median);
     let amplification = match (median("device_read_bytes"), cell.own.state) {
         (reading, State::Cold | State::Limited) => reading.map(|bytes| bytes / cell.condition.file_bytes.max(1) as f64),
-        _ => Reading::unavailable("known only for states cold and limited"),
+        _ => Reading::unavailable(Unseen::OtherState),
     };
     CommandFinding {
         id: cell.id,
@@ -99,7 +100,7 @@ fn finding(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> CommandFindi
 }
 
 /// Of all executions.
-fn largest(cell: &Cell, name: &str) -> Reading<f64> {
+fn largest(cell: &Cell, name: &str) -> Reading<f64, Reason> {
     cell.reading(name, |sample| sample.quantile(1.0))
 }
 
@@ -122,9 +123,9 @@ fn spent(run: &Run, cell: &Cell) -> Option<Spent> {
     Some(Spent { wall_ns, user_ns, system_ns, at_once, tick_ns: cell.tick_ns })
 }
 
-fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<CommandTime> {
+fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<CommandTime, Reason> {
     let (Some(spent), Some((own_ns, whose))) = (spent(run, cell), least) else {
-        return Reading::unavailable("the processor time of the command is unknown");
+        return Reading::unavailable(Unseen::NoCpuTime);
     };
     let Spent { wall_ns, user_ns, system_ns, at_once, .. } = spent;
     let busy = (user_ns + system_ns) / wall_ns;
@@ -138,10 +139,10 @@ fn time(run: &Run, cell: &Cell, least: Option<(f64, String)>) -> Reading<Command
         user_share: user_ns / wall_ns,
         system_share: system_ns / wall_ns,
         waited_share: match at_once > 1.0 {
-            true => Reading::unavailable("while one thread waits, others may work"),
+            true => Reading::unavailable(Unseen::SeveralThreads),
             false => Reading::Value((1.0 - busy).max(0.0)),
         },
-        device_busy_share: Reading::from(device.ok_or("the disk's counters cannot be read")),
+        device_busy_share: Reading::from(device.ok_or(Unseen::NoDiskCounters)),
         reading_at_most,
         faster_at_most: is_bound.then(|| 1.0 / (1.0 - reading_at_most)),
         own_work_of: whose,

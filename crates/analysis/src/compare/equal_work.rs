@@ -199,7 +199,7 @@ impl Both<'_, '_> {
         let unseen = |cell: &Cell| {
             let reads = cell.own.state == State::Cold && !cell.own.workload.writes();
             let reading = cell.reading("device_read_bytes", SortedValues::median);
-            reading.reason().filter(|_| reads).map(str::to_string)
+            reading.why().filter(|_| reads).cloned()
         };
         if let (Some(why), Some(_)) = (unseen(self.baseline), unseen(self.arm)) {
             work.warnings.push(Caution::UnseenDevice { arm: None, reason: Some(why) });

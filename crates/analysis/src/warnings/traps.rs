@@ -1,11 +1,7 @@
 //! What the counts warn of: an advice that did nothing, reads that fetched far more than was used, folios that differ
 //! between arms which should differ in nothing else.
 
-use schema::{
-    counted::{CountedFinding, Histogram},
-    record::Reading,
-    warning::Warning,
-};
+use schema::{counted::Histogram, findings::CountedFinding, reason::Reason, record::Reading, warning::Warning};
 
 use crate::measured::Run;
 
@@ -81,7 +77,7 @@ fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
 }
 
 fn did_the_same(a: &CountedFinding, b: &CountedFinding) -> bool {
-    let same = |a: &Reading<f64>, b: &Reading<f64>| match (a.value(), b.value()) {
+    let same = |a: &Reading<f64, Reason>, b: &Reading<f64, Reason>| match (a.value(), b.value()) {
         (Some(a), Some(b)) => Some((a - b).abs() <= SAME * a.abs().max(b.abs())),
         (None, None) => None,
         _ => Some(false),

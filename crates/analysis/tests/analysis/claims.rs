@@ -5,6 +5,7 @@ use schema::{
     Reading,
     experiment::{Unit, Variant},
     findings::{AnswerOf, ClaimFinding, ClaimVerdict, FigureFinding},
+    reason::Reason,
     record::{FilledRange, FolioOrder, ScenarioResult},
 };
 
@@ -775,7 +776,7 @@ fn a_claim_across_conditions_names_what_it_lacks() {
     );
     let outlook = analysis::outlook(&lab.record);
     assert_eq!((outlook[0].asked, outlook[0].lost, outlook[0].is_decidable()), (1, 1, false));
-    assert_eq!(outlook[0].needs, ["mmap: never cold here"]);
+    assert_eq!(outlook[0].needs, [Reason::Skipped("never cold here".into()).of("mmap")]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schema::{
     Reading, State,
     counted::{Bin, Counted, Histogram},
+    reason::Unseen,
 };
 
 use crate::support::{Lab, MIB, random, scan};
@@ -54,7 +55,7 @@ fn counts_become_rates_of_what_was_delivered() {
     assert_eq!(found.faults_per_mib, Reading::Value(16.0));
     assert_eq!(found.pages_per_fault, Reading::Value(16.0));
     assert_eq!(found.amplification, Reading::Value(1.5));
-    assert_eq!(found.folio_orders, Reading::unavailable("not observed in this run"));
+    assert_eq!(found.folio_orders, Reading::unavailable(Unseen::NotObserved));
 }
 
 #[test]
@@ -72,16 +73,16 @@ fn counts_of_a_pass_that_left_its_state_are_not_used() {
     let lab = duel(["mmap", "read"], [broken, counts(7, 1, 1, 1.0)]);
     let found = lab.analyze().counted;
     assert_eq!(found.len(), 1, "a cell that is not there is left out");
-    assert!(found[0].system_calls_per_mib.reason().unwrap().contains("5 pages left"));
-    assert!(found[0].amplification.reason().is_some());
+    assert!(found[0].system_calls_per_mib == Reading::unavailable(Unseen::InvalidPass("5 pages left".into())));
+    assert!(found[0].amplification.why().is_some());
 }
 
 #[test]
 fn no_fault_and_no_device_are_reasons_and_not_infinity_or_zero() {
     let lab = duel(["mmap", "read"], [counts(0, 1, 0, 0.0), counts(1, 1, 0, 0.0)]);
     let found = &lab.analyze().counted[0];
-    assert_eq!(found.pages_per_fault, Reading::unavailable("the pass took no fault"));
-    assert_eq!(found.amplification, Reading::unavailable("nothing came from the device"));
+    assert_eq!(found.pages_per_fault, Reading::unavailable(Unseen::NoFault));
+    assert_eq!(found.amplification, Reading::unavailable(Unseen::NothingFromDevice));
 }
 
 #[test]
@@ -152,5 +153,5 @@ fn flushes_and_durable_writes_are_counted_from_their_histograms() {
     ]);
     let found = duel(["mmap", "read"], [writing, counts(1, 6, 20_000, 1e6)]).analyze().counted;
     assert_eq!((&found[0].flush_requests, &found[0].durable_requests), (&Reading::Value(4.0), &Reading::Value(0.0)));
-    assert_eq!(found[1].flush_requests, Reading::unavailable("not observed in this run"));
+    assert_eq!(found[1].flush_requests, Reading::unavailable(Unseen::NotObserved));
 }

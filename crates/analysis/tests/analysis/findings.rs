@@ -7,7 +7,7 @@ use schema::{
     condition::Storage,
     findings::{Status, Verdict},
     line::LineAnswer,
-    reason::Reason,
+    reason::{Reason, Unseen},
     unit_cost::{Calibration, Loop},
     warning::Warning,
 };
@@ -61,7 +61,7 @@ fn a_cell_sums_up_its_passes() {
     assert!((cell.bytes_per_s.unwrap().median - 1e9 / 30f64.sqrt()).abs() < 1.0);
     assert_eq!(cell.user_ns_per_op, Reading::Value(4.5));
     assert_eq!(cell.minor_faults, Reading::Value(4.5));
-    assert_eq!(cell.major_faults, Reading::unavailable("not observed in this run"));
+    assert_eq!(cell.major_faults, Reading::unavailable(Unseen::NotObserved));
     // Of a ceiling of 2 GB/s.
     assert!((cell.ceiling_share.unwrap() - 0.5 / 5.5).abs() < 0.01, "{:?}", cell.ceiling_share);
 }
@@ -262,7 +262,7 @@ fn a_cell_without_a_number_says_why() {
     );
     assert_eq!((cells[0].invalid_samples, cells[0].failed_samples), (2, 1));
     assert!(cells[1].ns_per_op.is_none());
-    assert_eq!(cells[2].minor_faults, Reading::unavailable("no valid pass"));
+    assert_eq!(cells[2].minor_faults, Reading::unavailable(Unseen::NoValidPass));
     let reasons: Vec<String> =
         lab.analyze().comparisons.into_iter().filter_map(|it| it.reason.as_ref().map(report::words::reason)).collect();
     assert_eq!(
@@ -290,7 +290,7 @@ fn a_reading_that_is_missing_gives_the_reason_most_passes_give() {
     );
     let cell = &lab.analyze().cells[0];
     assert_eq!(cell.device_read_bytes, Reading::unavailable("/proc/PID/io needs the same user"));
-    assert_eq!(cell.minor_faults, Reading::unavailable("not observed in this run"));
+    assert_eq!(cell.minor_faults, Reading::unavailable(Unseen::NotObserved));
 }
 
 // --- Comparisons ----------------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ fn groups<'a>(planted: &Planted, findings: &'a Findings) -> Vec<Vec<(usize, &'a 
 /// What a column shows of a cell.
 fn values(planted: &Planted, findings: &Findings, at: usize, column: &str) -> Vec<f64> {
     let cell = &findings.cells[at];
-    let one = |reading: &schema::Reading<f64>| reading.value().copied().into_iter().collect();
+    let one = |reading: &schema::Reading<f64, schema::reason::Reason>| reading.value().copied().into_iter().collect();
     match column {
         "time/op" => cell.ns_per_op.map_or_else(Vec::new, |it| vec![it.median, it.ci_low, it.ci_high]),
         "throughput" => cell.bytes_per_s.map(|it| it.median).into_iter().chain(cell.ceiling_share).collect(),

@@ -1,10 +1,6 @@
 //! The table of counted passes.
 
-use schema::{
-    Findings, Labels, Record,
-    counted::{CountedFinding, Histogram},
-    record::Reading,
-};
+use schema::{Findings, Labels, Record, counted::Histogram, findings::CountedFinding, reason::Reason, record::Reading};
 
 use crate::layout::{
     number,
@@ -42,7 +38,7 @@ fn row(record: &Record, labels: &Labels, it: &CountedFinding) -> Option<Vec<Cell
     ])
 }
 
-fn amount(reading: &Reading<f64>) -> Cell {
+fn amount(reading: &Reading<f64, Reason>) -> Cell {
     reading.value().map_or_else(Cell::absent, |&value| {
         Cell::plain(match value {
             value if value >= 100.0 => format!("{value:.0}"),
@@ -55,7 +51,7 @@ fn amount(reading: &Reading<f64>) -> Cell {
 /// Sizes of all requests; where some wrote or flushed, what they were.
 fn requests(it: &CountedFinding) -> Cell {
     let sizes = |reading| spread(reading, |bytes| number::bytes_glued(bytes as f64));
-    let some = |reading: &Reading<Histogram>| reading.value().is_some_and(|it| !it.bins.is_empty());
+    let some = |reading: &Reading<Histogram, Reason>| reading.value().is_some_and(|it| !it.bins.is_empty());
     if !some(&it.write_request_bytes) && it.flush_requests.value().is_none_or(|&flushes| flushes == 0.0) {
         return sizes(&it.request_bytes);
     }
@@ -71,7 +67,7 @@ fn requests(it: &CountedFinding) -> Cell {
 }
 
 /// The three most frequent values.
-fn spread(reading: &Reading<Histogram>, show: impl Fn(u64) -> String) -> Cell {
+fn spread(reading: &Reading<Histogram, Reason>, show: impl Fn(u64) -> String) -> Cell {
     const SHOWN: usize = 3;
     let Some(histogram) = reading.value().filter(|it| !it.bins.is_empty()) else { return Cell::absent() };
     let mut bins = histogram.bins.clone();

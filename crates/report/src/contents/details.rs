@@ -6,6 +6,7 @@ use schema::{
     Condition, ConditionId, Findings, Labels, Names, Record,
     fields::{self, Role},
     findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
+    reason::Reason,
     record::Reading,
 };
 
@@ -46,7 +47,7 @@ pub(crate) struct Missing {
 /// A probe's column: its title, where its value is, how it is shown.
 struct Probe {
     title: &'static str,
-    reading: fn(&CellFinding) -> &Reading<f64>,
+    reading: fn(&CellFinding) -> &Reading<f64, Reason>,
     show: fn(f64) -> String,
     /// Not shown unless some cell has more than nothing of it.
     only_if_any: bool,
@@ -66,7 +67,11 @@ const PROBES: &[Probe] = &[
     Probe { only_if_any: true, ..probe("file pages", |cell| &cell.peak_file_bytes, number::bytes_glued) },
 ];
 
-const fn probe(title: &'static str, reading: fn(&CellFinding) -> &Reading<f64>, show: fn(f64) -> String) -> Probe {
+const fn probe(
+    title: &'static str,
+    reading: fn(&CellFinding) -> &Reading<f64, Reason>,
+    show: fn(f64) -> String,
+) -> Probe {
     Probe { title, reading, show, only_if_any: false }
 }
 
@@ -125,15 +130,15 @@ fn sections(record: &Record, findings: &Findings) -> (Vec<ConditionSection>, Vec
             if probe.only_if_any { values.any(|&value| value > 0.0) } else { values.next().is_some() }
         })
         .collect();
-    let mut missing: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    let mut missing: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for (i, probe) in PROBES.iter().enumerate().filter(|(_, probe)| !probe.only_if_any) {
-        for reason in findings.cells.iter().filter(ok).filter_map(|cell| (probe.reading)(cell).reason()) {
-            *missing.entry((i, reason)).or_default() += 1;
+        for why in findings.cells.iter().filter(ok).filter_map(|cell| (probe.reading)(cell).why()) {
+            *missing.entry((i, reason(why))).or_default() += 1;
         }
     }
     let missing = missing
         .into_iter()
-        .map(|((probe, reason), cells)| Missing { reading: PROBES[probe].title, reason: reason.to_string(), cells })
+        .map(|((probe, reason), cells)| Missing { reading: PROBES[probe].title, reason, cells })
         .collect();
     let sections = conditions.iter().filter_map(|&id| section(id, &labels, record, findings, &names, &shown)).collect();
     (sections, missing)

@@ -4,7 +4,7 @@ use schema::caution::Caution;
 
 use super::{
     numbers::{amounts, count, percent, size, thousands, times},
-    reason::inconsistent,
+    reason::{inconsistent, reason},
     warning::fork_groups,
 };
 
@@ -23,9 +23,9 @@ pub fn caution(caution: &Caution) -> String {
              in a cache below the page cache",
             percent(*share)
         ),
-        Caution::UnseenDevice { arm, reason } => {
+        Caution::UnseenDevice { arm, reason: why } => {
             let of = arm.as_ref().map_or_else(|| "either".to_string(), |arm| format!("the {arm}"));
-            let why = reason.as_ref().map(|why| format!(", so equal work cannot be checked there: {why}"));
+            let why = why.as_ref().map(|why| format!(", so equal work cannot be checked there: {}", reason(why)));
             let why = why.unwrap_or_default();
             format!("cold, but it is unknown how many bytes of {of} arm came from the device{why}")
         }

@@ -2,13 +2,16 @@
 
 mod across;
 mod caution;
+mod claim;
 mod crossover;
 mod explanation;
 mod forecast;
 mod line;
+mod metric;
 pub(crate) mod numbers;
 mod reason;
 mod safepoints;
+mod unseen;
 mod warning;
 
 pub use across::not_comparable;

@@ -62,6 +62,17 @@ pub(crate) fn rough_size(bytes: f64) -> String {
     }
 }
 
+/// Three digits or more, to be held against a published number: `1.62`, `23.4`, `32,807`.
+pub(crate) fn digits(number: f64) -> String {
+    match number {
+        // A small ratio is not nothing: its first two digits.
+        it if it > 0.0 && it < 0.0995 => format!("{number:.*}", (1.0 - it.log10().floor()).min(9.0) as usize),
+        ..9.995 => format!("{number:.2}"),
+        ..99.95 => format!("{number:.1}"),
+        _ => thousands(number.round() as u64),
+    }
+}
+
 /// How many times: `1.07x`, `1.6x`, `23x`.
 pub(crate) fn times(factor: f64) -> String {
     match factor {
@@ -146,6 +157,16 @@ mod tests {
     }
 
     #[test]
+    fn a_small_ratio_keeps_two_digits_and_is_never_shown_as_nothing() {
+        for (number, shown) in
+            [(0.0, "0.00"), (0.0049, "0.0049"), (0.012, "0.012"), (0.05, "0.050"), (0.0996, "0.10"), (1.62, "1.62")]
+        {
+            assert_eq!(digits(number), shown);
+        }
+        assert!(digits(1e-300).parse::<f64>().is_ok());
+    }
+
+    #[test]
     fn numbers_read_like_numbers() {
         assert_eq!([0, 999, 1_000, 16_384, 1_234_567].map(thousands), ["0", "999", "1,000", "16,384", "1,234,567"]);
         assert_eq!([0, 1, 2].map(|it| count(it, "fault", "faults")), ["no fault", "1 fault", "2 faults"]);
@@ -153,6 +174,7 @@ mod tests {
         assert_eq!(amounts(262_144, 67_108_864), ["0.26 MB", "67 MB"]);
         assert_eq!(amounts(4096, 8192), ["4,096 bytes", "8,192 bytes"]);
         assert_eq!([23_600.0, 184_000.0, 2.44e6, 64.0].map(rough_size), ["23 KiB", "180 KiB", "2.3 MiB", "64 B"]);
+        assert_eq!([0.8, 1.618, 9.996, 99.96, 32_807.0].map(digits), ["0.80", "1.62", "10.0", "100", "32,807"]);
         assert_eq!([1.067, 1.097, 1.62, 9.97, 23.4].map(times), ["1.07x", "1.1x", "1.6x", "10x", "23x"]);
         assert_eq!([0.71, 0.004, 0.0].map(percent), ["71 %", "0.4 %", "0 %"]);
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");

@@ -6,7 +6,10 @@ use schema::{
 };
 
 use super::{
+    claim::{conclusion, in_conditions, not_in_run},
+    metric::{name, one_added},
     numbers::{amount, amounts, count, percent, size, thousands, times},
+    unseen::unseen,
     warning::forks_disagree,
 };
 
@@ -91,6 +94,32 @@ pub fn reason(of: &Reason) -> String {
             format!("passes of {} against {}", first.join(", "), second.join(", "))
         }
         Reason::NotCompared => "no arm was compared with it".into(),
+        Reason::Unseen(why) => unseen(why),
+        Reason::NotInRun(why) => not_in_run(why),
+        Reason::Conclusion(of) => conclusion(of),
+        Reason::NoMetric { metric, reason: why } => format!("no {}: {}", name(*metric), reason(why)),
+        Reason::NoneTaken { metric } => format!("no pass took any {}", name(*metric)),
+        Reason::OneAdded { metric } => one_added(*metric),
+        Reason::OfSums { metric, rounds } => format!(
+            "single passes are too short for the kernel's ticks, so the {} of all {} together is compared",
+            name(*metric),
+            count(*rounds as u64, "round", "rounds")
+        ),
+        Reason::TooCoarse { metric, counted_ns, passes } => format!(
+            "too coarse: the kernel's ticks counted {:.0} ms of {} in all {passes} passes together",
+            counted_ns / 1e6,
+            name(*metric)
+        ),
+        Reason::NoInterval => "what was measured has no interval".into(),
+        Reason::NotFinite => "the number is not finite".into(),
+        Reason::NoBaseline => "the condition has no baseline".into(),
+        Reason::IsBaseline => "the arm is the baseline itself".into(),
+        Reason::NotMeasured { labels, reason: why } => {
+            format!("not measured{}: {}", in_conditions(labels), reason(why))
+        }
+        Reason::NotTestable { labels, reason: why } => {
+            format!("not testable here{}: {}", in_conditions(labels), reason(why))
+        }
         Reason::Of { of, reason: why } => format!("{of}: {}", reason(why)),
         Reason::Text(text) => text.clone(),
     }

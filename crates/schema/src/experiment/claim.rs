@@ -58,6 +58,13 @@ pub enum Metric {
     CeilingShare,
 }
 
+impl Metric {
+    /// It does not grow with the work of a pass.
+    pub fn is_quotient(self) -> bool {
+        matches!(self, Metric::PagesPerFault | Metric::SafepointP99 | Metric::CeilingShare)
+    }
+}
+
 /// A published or own statement, in a form that can be tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,8 +10,9 @@ use schema::{
     arm::Setting,
     caution::Caution,
     claims::Later,
+    conclusion::{ClaimNumbers, Conclusion, Ours, VerdictIn},
     condition::Storage,
-    counted::{Bin, Counted, CountedFinding, Histogram},
+    counted::{Bin, Counted, Histogram},
     experiment::{
         Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, SizeAsked, Study, Throttle, Unit, Variant,
         Where,
@@ -19,10 +20,10 @@ use schema::{
     explanation::{ArmCosts, Count, Explanation},
     findings::{
         AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime,
-        Comparison, Confirmed, Confounder, ConfounderKind, Crossover, CurvePoint, Document, Estimate, FigureFinding,
-        FillFinding, FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill, RuntimeFinding,
-        SafepointDelay, SafepointFinding, Safepoints, SafepointsSeen, StateNoise, Status, UnjudgedCause,
-        UnjudgedRefill, Verdict, WithinCpuCache,
+        Comparison, Confirmed, Confounder, ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate,
+        FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill,
+        RuntimeFinding, SafepointDelay, SafepointFinding, Safepoints, SafepointsSeen, StateNoise, Status,
+        UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
@@ -35,7 +36,7 @@ use schema::{
     },
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     protocol::{Done, Failed, Hello, Hold, Job, OwnReads, Parts, Permit, Phases, Reply, Request, Tally, Usage},
-    reason::{Difference, Inconsistent, Noisy, Reason, Rounds},
+    reason::{Difference, Inconsistent, Noisy, NotInRun, Reason, Rounds, Unseen},
     record::{
         CacheKind, Ceiling, Cell, Confirmation, CpuCache, Device, Ending, Environment, Files, FilledRange, FolioOrder,
         Invalid, LookedAgain, NamedPath, Outcome, ReclaimScheme, Resident, RoundsEnd, Sample, Target,
@@ -390,6 +391,8 @@ makes! {
         ClaimFinding { id, study, source, says, published, measured, verdict, reasons, folios, complete }
         ClaimOnFolios { fill, then, folio_bytes, verdict }
         PublishedClaim { words, ratio }
+        VerdictIn { verdict, labels }
+        ClaimNumbers { metric, expect, arm, than, across, here, published, effect }
         ClaimMeasured { id, than_cell, against_cell, condition, variant, value, rounds, answer_of, verdict, decides }
         FigureFinding { says, unit, published, as_published, as_published_id, corrected, corrected_id }
         Across { schema_version, versus, gates }
@@ -501,9 +504,53 @@ makes! {
             FewWindows { covered_bytes, window_bytes, least },
             OtherSizes { first, second },
             NotCompared,
+            Unseen(why),
+            NotInRun(why),
+            Conclusion(of),
+            NoMetric { metric, reason },
+            NoneTaken { metric },
+            OneAdded { metric },
+            OfSums { metric, rounds },
+            TooCoarse { metric, counted_ns, passes },
+            NoInterval,
+            NotFinite,
+            NoBaseline,
+            IsBaseline,
+            NotMeasured { labels, reason },
+            NotTestable { labels, reason },
             Of { of, reason },
             Text(text),
         }
+        Unseen {
+            NoValidPass, NotObserved, InvalidPass(reason), NotBytes(value), NoBytes, NoFault, NothingFromDevice, PagesNotCounted,
+            MapsNothing, NoCeiling, OtherState, NoCpuTime, SeveralThreads, NoDiskCounters,
+        }
+        NotInRun {
+            Arm { arm },
+            NoArm,
+            NoExpectation,
+            NoOtherArm,
+            NoCondition,
+            SeveralConditions { conditions },
+            NoConditionWith { compare, arms },
+            NoPair { arms },
+            Rounded { saved_bytes, exact_bytes },
+            Scenario,
+            ScenarioNotTried,
+        }
+        Conclusion {
+            Verdicts(verdicts),
+            Numbers(numbers),
+            OfJob { labels },
+            OnlyPublished,
+            Folios { pages, around_bytes },
+            ContainsClaimed,
+            CrossesMargin { margin },
+            DependsOnFork { forks_of, fast, slow, metric },
+            NoRatio,
+            Partial { partial },
+        }
+        Ours { One(estimate), Between(ends) }
         Difference {
             Workloads { workloads },
             Consumes { consumes, user_ns_per_byte },

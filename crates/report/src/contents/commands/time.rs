@@ -3,9 +3,13 @@
 use schema::{
     Names, Reading,
     findings::{CellFinding, CommandFinding, CommandTime},
+    reason::Reason,
 };
 
-use crate::{layout::number, words::numbers};
+use crate::{
+    layout::number,
+    words::{numbers, reason},
+};
 
 /// Shares above this bound nothing worth saying.
 const ALL: f64 = 0.98;
@@ -20,7 +24,7 @@ pub(crate) fn says(it: &CommandFinding, cell: Option<&CellFinding>, names: &Name
     let (name, state) = (names.short(&it.arm), it.condition.state);
     let time = match &it.time {
         Reading::Value(time) => time,
-        Reading::Unavailable { unavailable } => return format!("{name}, {state}: {unavailable}"),
+        Reading::Unavailable { unavailable } => return format!("{name}, {state}: {}", reason(unavailable)),
     };
     let [user, system] = [time.user_share, time.system_share].map(numbers::percent);
     let also = match (time.waited_share.value(), time.threads_seen) {
@@ -57,7 +61,7 @@ pub(crate) fn says(it: &CommandFinding, cell: Option<&CellFinding>, names: &Name
 
 /// What its memory group held, where it had one.
 pub(crate) fn memory(it: &CommandFinding, names: &Names) -> Option<String> {
-    let known = |reading: &Reading<f64>| reading.value().map(|&bytes| number::bytes_glued(bytes));
+    let known = |reading: &Reading<f64, Reason>| reading.value().map(|&bytes| number::bytes_glued(bytes));
     let files = known(&it.cgroup_file_bytes).map_or(String::new(), |it| format!(", {it} of it pages of files"));
     let peak = known(&it.cgroup_peak_bytes).map_or(String::new(), |it| format!(" at most {it},"));
     Some(format!(

@@ -1,6 +1,6 @@
 //! Faults for each byte that was delivered, and what was read from the device for each byte that was reached.
 
-use schema::{Findings, Record, findings::CellFinding, record::Reading};
+use schema::{Findings, Record, findings::CellFinding, reason::Reason, record::Reading};
 
 use super::{Chart, Named, View};
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
         number,
         table::{Cell, Column, Table},
     },
+    words::reason,
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -22,7 +23,7 @@ pub(super) const CHART: Chart = Chart {
 struct Counted {
     title: &'static str,
     unit: &'static str,
-    of: fn(&CellFinding) -> Reading<f64>,
+    of: fn(&CellFinding) -> Reading<f64, Reason>,
 }
 
 const COUNTED: [Counted; 3] = [
@@ -44,7 +45,7 @@ const COUNTED: [Counted; 3] = [
 ];
 
 /// Per byte of the tally. What a command reads is not known from outside, so for commands per byte of its files.
-fn over(reading: &Reading<f64>, cell: &CellFinding, bytes: Option<f64>) -> Reading<f64> {
+fn over(reading: &Reading<f64, Reason>, cell: &CellFinding, bytes: Option<f64>) -> Reading<f64, Reason> {
     let named = || cell.condition.is_of_commands().then_some(cell.condition.file_bytes as f64);
     match bytes.or_else(named).filter(|&bytes| bytes > 0.0) {
         Some(bytes) => reading.clone().map(|it| it / bytes),
@@ -69,12 +70,12 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
 
 /// Nothing where everything is 0: that is said in the tables of every arm.
 fn figure(title: &str, cells: &[&Named], counted: &[Counted]) -> Option<Figure> {
-    let values: Vec<Vec<Reading<f64>>> =
+    let values: Vec<Vec<Reading<f64, Reason>>> =
         cells.iter().map(|it| counted.iter().map(|counted| (counted.of)(it.cell)).collect()).collect();
     values.iter().flatten().filter_map(Reading::value).find(|it| **it > 0.0)?;
     let names: Vec<String> = cells.iter().map(|it| label(&it.row())).collect();
     let series = counted.iter().zip([Colour::Green, Colour::Vermilion]).enumerate().map(|(at, (counted, colour))| {
-        let point = |(row, values): (usize, &Vec<Reading<f64>>)| {
+        let point = |(row, values): (usize, &Vec<Reading<f64, Reason>>)| {
             let value = *values[at].value()?;
             let says = format!("{}\n{}: {} {}", names[row], counted.title, number::count(value), counted.unit);
             Some(Point::new(value, row as f64, says))
@@ -83,9 +84,9 @@ fn figure(title: &str, cells: &[&Named], counted: &[Counted]) -> Option<Figure> 
         Series { name: counted.title.to_string(), look: Look::of(colour), kind: Kind::Bars, points }
     });
     let series = series.collect();
-    let show = |reading: &Reading<f64>| match reading {
+    let show = |reading: &Reading<f64, Reason>| match reading {
         Reading::Value(value) => number::count(*value),
-        Reading::Unavailable { unavailable } => format!("{} ({unavailable})", number::MISSING),
+        Reading::Unavailable { unavailable } => format!("{} ({})", number::MISSING, reason(unavailable)),
     };
     let table = Table {
         columns: [Column::left(cells.first()?.heading().0)]

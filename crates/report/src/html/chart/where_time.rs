@@ -15,6 +15,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::joined,
     },
+    words,
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -62,8 +63,8 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
 }
 
 fn reason(findings: &Findings) -> String {
-    let reason = findings.cells.iter().find_map(|cell| cell.user_ns_per_op.reason());
-    reason.unwrap_or("nothing was measured").to_string()
+    let why = findings.cells.iter().find_map(|cell| cell.user_ns_per_op.why());
+    why.map_or_else(|| "nothing was measured".to_string(), words::reason)
 }
 
 fn by_breakdown(cell: &CellFinding, total: f64, breakdowns: &[CostBreakdown]) -> Option<([f64; PARTS.len()], f64)> {
@@ -82,7 +83,7 @@ fn by_breakdown(cell: &CellFinding, total: f64, breakdowns: &[CostBreakdown]) ->
 fn by_ticks(cell: &CellFinding, total: f64) -> Result<[f64; PARTS.len()], String> {
     let (user, system) = (&cell.user_ns_per_op, &cell.system_ns_per_op);
     let (Reading::Value(user_ns), Reading::Value(system_ns)) = (user, system) else {
-        return Err(user.reason().or(system.reason()).unwrap_or_default().to_string());
+        return Err(user.why().or(system.why()).map(words::reason).unwrap_or_default());
     };
     let mut parts = [0.0; PARTS.len()];
     parts[..CAUSES].copy_from_slice(&[*user_ns, *system_ns, (total - user_ns - system_ns).max(0.0)]);

@@ -1,0 +1,184 @@
+//! What a claim comes to, and what a run lacks that a claim or a figure asks.
+
+use schema::{
+    Bytes,
+    conclusion::{ClaimNumbers, Conclusion, Ours, VerdictIn},
+    experiment::{Expect, Metric},
+    reason::NotInRun,
+};
+
+use super::{
+    metric,
+    numbers::{digits, list, percent, size, thousands},
+};
+
+/// So many conditions are named in a sentence.
+const NAMED: usize = 4;
+
+pub(super) fn conclusion(of: &Conclusion) -> String {
+    match of {
+        Conclusion::Verdicts(verdicts) => match &verdicts[..] {
+            [one] => format!("{} in {}", one.verdict.words(), all_of(one.labels.len())),
+            several => several.iter().map(verdict_in).collect::<Vec<String>>().join(", "),
+        },
+        Conclusion::Numbers(numbers) => match numbers.across || numbers.than.is_some() {
+            true => ratios(numbers),
+            false => values(numbers),
+        },
+        Conclusion::OfJob { labels } if labels.is_empty() => "by passes at the size of the job".into(),
+        Conclusion::OfJob { labels } => {
+            format!("by passes at the size of the job in {}, by smaller passes in the others", named(labels))
+        }
+        Conclusion::OnlyPublished => "decided by the published variant: no corrected variant was run".into(),
+        Conclusion::Folios { pages, around_bytes } => {
+            let of = if *pages == 1 { "single pages".into() } else { format!("folios of {} pages", thousands(*pages)) };
+            let around = around_bytes
+                .map(|bytes| format!(", and this kernel maps {} around a fault", size(bytes as f64)))
+                .unwrap_or_default();
+            format!("most of the cached file lies in {of}{around}")
+        }
+        Conclusion::ContainsClaimed => "the interval contains the claimed value".into(),
+        Conclusion::CrossesMargin { margin } => format!("the interval crosses the margin of {}", percent(*margin)),
+        Conclusion::DependsOnFork { forks_of, fast, slow, metric } => {
+            let [fast, slow] = [fast, slow].map(|it| match metric {
+                Some(metric) => metric::value(*metric, *it),
+                None => format!("{}x", digits(*it)),
+            });
+            format!("the verdict depends on the fork: {fast} where {forks_of} is fast, {slow} where it is slow")
+        }
+        Conclusion::NoRatio => "what is 0 has no ratio".into(),
+        Conclusion::Partial { partial } => format!("the run is partial: {partial}"),
+    }
+}
+
+/// Of conditions: two or more.
+fn all_of(conditions: usize) -> String {
+    if conditions == 2 { "both conditions".to_string() } else { format!("all {conditions} conditions") }
+}
+
+fn verdict_in(of: &VerdictIn) -> String {
+    of.verdict.words().to_string() + &in_conditions(&of.labels)
+}
+
+/// ` in 2 (scan cached, scan cold)`; nothing without any.
+pub(super) fn in_conditions(labels: &[String]) -> String {
+    if labels.is_empty() { String::new() } else { format!(" in {} ({})", labels.len(), named(labels)) }
+}
+
+fn named(labels: &[String]) -> String {
+    let mut shown: Vec<String> = labels.iter().take(NAMED).cloned().collect();
+    if labels.len() > NAMED {
+        shown.push(format!("{} more", labels.len() - NAMED));
+    }
+    // Labels have commas of their own.
+    let between = if shown.iter().any(|it| it.contains(',')) { "; " } else { ", " };
+    shown.join(between)
+}
+
+/// `mmap faster than read: published 1.35x, here 1.62x [1.58, 1.66]; the effect is 1.2 times as large`
+fn ratios(of: &ClaimNumbers) -> String {
+    let (lead, times) = (lead(of), |it: f64| format!("{}x", digits(it)));
+    let here = match of.here {
+        Ours::One(one) => format!("{} [{}, {}]", times(one.median), digits(one.ci_low), digits(one.ci_high)),
+        Ours::Between(ends) => range(ends.map(times)),
+    };
+    let Some(published) = of.published else { return format!("{lead}: here {here}") };
+    let effect = of.effect.map(|shares| format!("; {}", effect(shares))).unwrap_or_default();
+    format!("{lead}: published {}, here {here}{effect}", times(published))
+}
+
+/// What the ratio is of.
+fn lead(of: &ClaimNumbers) -> String {
+    let (arm, metric, than) = (&of.arm, metric::name(of.metric), of.than.as_deref().unwrap_or_default());
+    let less = match (of.expect, of.metric) {
+        (Expect::Higher, _) => "more",
+        _ if of.across => "less",
+        (_, Metric::MinorFaults | Metric::DeviceReadBytes | Metric::PagesPerFault) => "fewer",
+        _ => "less",
+    };
+    match (of.expect, of.metric) {
+        _ if of.across && of.than.is_some() => {
+            format!("{less} {metric} of {arm} relative to {than} in the first condition than in the second")
+        }
+        _ if of.across => {
+            let a_byte = if of.metric.is_quotient() { "" } else { " a byte" };
+            format!("{less} {metric}{a_byte} with {arm} in the first condition than in the second")
+        }
+        (Expect::Same, _) => format!("{metric} of {than} over {arm}"),
+        (Expect::Higher, Metric::Time) => format!("{arm} slower than {than}"),
+        (_, Metric::Time) => format!("{arm} faster than {than}"),
+        _ => format!("{less} {metric} with {arm} than with {than}"),
+    }
+}
+
+/// `pages per fault of mmap: claimed at least 16.0, here 16.2 [16.1, 16.3]`
+fn values(of: &ClaimNumbers) -> String {
+    let value = |it: f64| metric::value(of.metric, it);
+    let claimed = match of.expect {
+        Expect::AtMost(most) => format!("at most {}", value(most)),
+        Expect::AtLeast(least) => format!("at least {}", value(least)),
+        Expect::Lower | Expect::Higher | Expect::Same => "something else".to_string(),
+    };
+    let here = match of.here {
+        Ours::One(one) => format!("{} [{}, {}]", value(one.median), value(one.ci_low), value(one.ci_high)),
+        Ours::Between(ends) => range(ends.map(value)),
+    };
+    let (name, unit) = (metric::name(of.metric), metric::unit(of.metric));
+    format!("{name} of {}{unit}: claimed {claimed}, here {here}", of.arm)
+}
+
+/// The size of an effect may differ from the published one although its direction holds.
+fn effect(shares: [f64; 2]) -> String {
+    let word = |share: f64| if share < 0.095 { format!("{share:.2}") } else { format!("{share:.1}") };
+    match range(shares.map(word)).as_str() {
+        "1.0" => "the effect is as large as published".to_string(),
+        share => format!("the effect is {share} times as large"),
+    }
+}
+
+/// `1.30x to 3.00x`; one of them where they read the same.
+fn range([low, high]: [String; 2]) -> String {
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+pub(super) fn not_in_run(why: &NotInRun) -> String {
+    match why {
+        NotInRun::Arm { arm } => format!("the arm {arm:?} was not part of this run"),
+        NotInRun::NoArm => "the experiment names no arm for this figure".into(),
+        NotInRun::NoExpectation => "the claim names no arm, or no expectation".into(),
+        NotInRun::NoOtherArm => "the claim expects a direction, and names no arm to compare with".into(),
+        NotInRun::NoCondition => "this run has no condition that the figure selects".into(),
+        NotInRun::SeveralConditions { conditions } => {
+            format!("the figure selects {} conditions and must select one", thousands(*conditions as u64))
+        }
+        NotInRun::NoConditionWith { compare, arms } => {
+            let under = compare.as_ref().map_or("this run".into(), |name| format!("the comparison {name:?}"));
+            format!("{under} has no condition that the claim selects with {} in it", list(arms))
+        }
+        NotInRun::NoPair { arms } => format!(
+            "this run has no two conditions with {} that differ in what the claim names and in nothing else",
+            list(arms)
+        ),
+        NotInRun::Rounded { saved_bytes, exact_bytes } => format!(
+            "the record has {} where the run had {}: the version that saved it rounded sizes, so the claim cannot find \
+             its condition; run it again",
+            Bytes(*saved_bytes),
+            Bytes(*exact_bytes).exact()
+        ),
+        NotInRun::Scenario => "the scenario did not run in this run".into(),
+        NotInRun::ScenarioNotTried => "the scenario was not tried".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_an_effect_is_said() {
+        assert_eq!(effect([1.62 / 1.35; 2]), "the effect is 1.2 times as large");
+        assert_eq!(effect([1.36 / 1.35; 2]), "the effect is as large as published");
+        assert_eq!(effect([0.6, 1.5]), "the effect is 0.6 to 1.5 times as large");
+        assert_eq!(effect([0.05; 2]), "the effect is 0.05 times as large");
+    }
+}

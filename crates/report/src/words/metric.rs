@@ -1,0 +1,56 @@
+//! Metrics: what they are called, and their values.
+
+use schema::experiment::Metric;
+
+use super::numbers::{percent, rough_size, thousands};
+
+/// In a sentence about more or less of it.
+pub(super) fn name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Time => "time",
+        Metric::Cpu => "CPU time",
+        Metric::User => "user time",
+        Metric::System => "system time",
+        Metric::MinorFaults => "minor faults",
+        Metric::DeviceReadBytes => "bytes from the device",
+        Metric::PagesPerFault => "pages per fault",
+        Metric::ReadPart => "time of its read part",
+        Metric::LoopPart => "time of its loop part",
+        Metric::WritePart => "time of its write part",
+        Metric::DeviceWriteBytes => "bytes to the device",
+        Metric::SafepointP99 => "delay of the 99th of 100 safepoints",
+        Metric::CeilingShare => "share of the device's ceiling",
+    }
+}
+
+/// What a time is given in, to be said once.
+pub(super) fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::MinorFaults
+        | Metric::DeviceReadBytes
+        | Metric::DeviceWriteBytes
+        | Metric::PagesPerFault
+        | Metric::CeilingShare => "",
+        Metric::SafepointP99 => " in ns",
+        _ => " in ns a block",
+    }
+}
+
+/// `16.2`, `423`, `64 MiB`.
+pub(super) fn value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::DeviceReadBytes | Metric::DeviceWriteBytes => rough_size(value),
+        Metric::CeilingShare => percent(value),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => thousands(value.round() as u64),
+    }
+}
+
+pub(super) fn one_added(metric: Metric) -> String {
+    let (none, one) = match metric {
+        Metric::DeviceReadBytes => ("read nothing from the device", "one page"),
+        Metric::DeviceWriteBytes => ("wrote nothing to the device", "one page"),
+        _ => ("took no fault", "one"),
+    };
+    format!("some passes {none}, so {one} was added to all")
+}

@@ -1,0 +1,29 @@
+//! Why nothing was seen.
+
+use schema::reason::Unseen;
+
+pub(super) fn unseen(why: &Unseen) -> String {
+    match why {
+        Unseen::NoValidPass => "no valid pass",
+        Unseen::NotObserved => "not observed in this run",
+        Unseen::InvalidPass(reason) => return format!("the counted pass is invalid: {reason}"),
+        Unseen::NotBytes(value) => return format!("{value} is not a number of bytes"),
+        Unseen::NoBytes => "the pass delivered no bytes",
+        Unseen::NoFault => "the pass took no fault",
+        Unseen::NothingFromDevice => "nothing came from the device",
+        Unseen::PagesNotCounted => {
+            "the pages that the passes reached were not counted: an older version wrote the record, or the arm is a \
+             command"
+        }
+        Unseen::MapsNothing => "the arm reaches no page of the file by a fault",
+        Unseen::NoCeiling => {
+            "it is known of cold scans, and of cold random reads of 4 KiB, where the device was read and its ceiling \
+             could be measured"
+        }
+        Unseen::OtherState => "known only for states cold and limited",
+        Unseen::NoCpuTime => "the processor time of the command is unknown",
+        Unseen::SeveralThreads => "while one thread waits, others may work",
+        Unseen::NoDiskCounters => "the disk's counters cannot be read",
+    }
+    .into()
+}
