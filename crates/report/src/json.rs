@@ -16,7 +16,7 @@ use crate::{
     contents::commands,
     words::{
         caution, crossover, explanation, fact, fact_says, forecast_remark, fork_groups, line, not_comparable, reason,
-        reasons, safepoints, warning,
+        reasons, safepoints, traits, warning,
     },
 };
 
@@ -49,6 +49,7 @@ pub fn across_json(across: &Across) -> String {
 /// What `predict` found, as one JSON document.
 pub fn forecast_json(forecast: &Forecast) -> String {
     let mut value = serde_json::to_value(forecast).expect(WRITTEN);
+    say_readings(&mut value);
     put(&mut value, "remarks", texts(&forecast.remarks, forecast_remark));
     format!("{value:#}\n")
 }
@@ -66,6 +67,9 @@ fn say_findings(findings: &Findings, value: &mut Value) {
     }
     for (it, value) in each(&findings.claims, value, "claims") {
         say_claim(it, value);
+    }
+    if let Some(it) = &findings.costs {
+        put(&mut value["costs"]["predictions"], "worst_have", traits(&it.predictions.worst_have));
     }
     for (it, value) in each(&findings.crossovers, value, "crossovers") {
         put(value, "statement", crossover(it));

@@ -29,6 +29,7 @@ pub mod line;
 pub mod loaded;
 pub mod machine;
 pub mod names;
+pub mod no_cost;
 pub mod noise;
 pub mod observation;
 pub mod pass;

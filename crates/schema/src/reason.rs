@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Consume, Durability, Skip, State, Workload, conclusion::Conclusion, estimate::Estimate, experiment::Metric,
-    reading::Reading,
+    no_cost::NoCost, reading::Reading,
 };
 
 /// Names of arms are as in sentences: without their runtime where all have the same one.
@@ -102,6 +102,7 @@ pub enum Reason {
     NotCompared,
     Unseen(Unseen),
     NotInRun(NotInRun),
+    NoCost(NoCost),
     Conclusion(Conclusion),
     /// A metric was not seen.
     NoMetric {
@@ -184,7 +185,7 @@ macro_rules! is_a_reason {
         }
     })+ };
 }
-is_a_reason!(Unseen, NotInRun, Conclusion);
+is_a_reason!(Unseen, NotInRun, NoCost, Conclusion);
 
 impl<T, E: Into<Reason>> From<Result<T, E>> for Reading<T, Reason> {
     fn from(result: Result<T, E>) -> Reading<T, Reason> {

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CellId, Condition, Fill, estimate::Estimate, reading::Reading, record::Target};
+use crate::{
+    CellId, Condition, Fill, State, Workload, estimate::Estimate, reading::Reading, reason::Reason, record::Target,
+};
 
 pub use crate::calibration::{Calibration, CalibrationPass, CalibrationPoint, Loop};
 
@@ -257,8 +259,21 @@ pub struct Predictions {
     /// Of all cells that are counted.
     pub median: Option<f64>,
     pub worst: Option<f64>,
-    /// What most of the worst tenth have in common and others have not: `cold`, `mmap`, `random`.
-    pub worst_have: Option<String>,
+    /// What most of the worst tenth have in common and others have not.
+    #[serde(rename = "worst_have_data", default)]
+    pub worst_have: Vec<Trait>,
+}
+
+/// What predicted cells may have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trait {
+    Block { bytes: u64 },
+    State(State),
+    Arm(String),
+    TooHigh,
+    TooLow,
+    Workload(Workload),
 }
 
 /// All that follows from a calibration.
@@ -380,7 +395,7 @@ pub struct ForecastArm {
     pub arm: String,
     pub condition: Condition,
     /// The whole pass, in seconds; or why it cannot be predicted.
-    pub seconds: Reading<Estimate>,
+    pub seconds: Reading<Estimate, Reason>,
     #[serde(rename = "terms")]
     pub components: Vec<CostComponent>,
 }

@@ -20,16 +20,16 @@ use super::{
 /// Components with a smaller share of the larger breakdown are not listed.
 const SHOWN: f64 = 0.02;
 
-pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Result<CostBreakdown, String> {
-    let measured_ns = measured_ns(cell).ok_or("no pass was measured")?;
+pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Option<CostBreakdown> {
+    let measured_ns = measured_ns(cell)?;
     let counts = PassCounts {
         minor_faults: cell.count("minor_faults"),
         device_bytes: cell.count("device_read_bytes"),
         device_requests: cell.count("disk_read_requests"),
     };
-    let (costs, _) = known.under(cell.own)?;
-    let components = model::components(costs, &pass(run, cell, counts))?;
-    Ok(CostBreakdown {
+    let (costs, _) = known.under(cell.own).ok()?;
+    let components = model::components(costs, &pass(run, cell, counts)).ok()?;
+    Some(CostBreakdown {
         id: cell.id,
         arm: cell.arm().name.clone(),
         condition: cell.own.clone(),

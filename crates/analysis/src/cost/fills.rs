@@ -3,8 +3,9 @@
 //! folio. All of that is measured by a few points of each fill; the rest is as after the usual fill.
 
 use schema::{
-    Bytes, Condition, Consume, Fill, Record, Workload,
+    Condition, Consume, Fill, Record, Workload,
     inspection::FaultView,
+    no_cost::NoCost,
     unit_cost::{Calibration, CalibrationPoint, Curve, FaultCost, FillCosts, UnitCosts},
 };
 
@@ -30,16 +31,12 @@ impl Known {
     ///
     /// # Errors
     /// Its fill was not calibrated.
-    pub(crate) fn under(&self, condition: &Condition) -> Result<(&UnitCosts, u64), String> {
+    pub(crate) fn under(&self, condition: &Condition) -> Result<(&UnitCosts, u64), NoCost> {
         match condition.fill() {
             None | Some(Fill::Sequential) => Ok((&self.usual, self.usual.range_bytes)),
             Some(fill) => match self.fills.iter().find(|it| it.fill == fill) {
                 Some(it) => Ok((&it.costs, it.calibrated_bytes)),
-                None => Err(format!(
-                    "the folios of fill {fill} were not calibrated; `faultline run FILE -e calibrate --fill {}` \
-                     calibrates them",
-                    fill.to_string().replace(' ', "")
-                )),
+                None => Err(NoCost::Fill { fill }),
             },
         }
     }
@@ -125,8 +122,8 @@ const AROUND_A_FAULT: u64 = 64 << 10;
 ///
 /// # Errors
 /// The run has no costs of such folios.
-pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>) -> Result<FaultView, String> {
-    let calibration = record.calibration.value().ok_or_else(|| format!("run {} has no unit costs", record.id))?;
+pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>) -> Result<FaultView, NoCost> {
+    let calibration = record.calibration.value().ok_or_else(|| NoCost::NoUnitCosts { run: record.id.clone() })?;
     let page_bytes = Run::new(record).page_bytes();
     let known = Known::of(calibration, page_bytes);
     // A fault at a random place maps more than the faults of a scan do in the mean: large folios have more places. So what
@@ -139,8 +136,8 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
         let counted = costs.fault_and_unmap()?;
         Some(FaultCost { pages: seen(fill).unwrap_or(counted.pages), ..counted })
     };
-    let in_order = of_fill(Fill::Sequential, &known.usual)
-        .ok_or_else(|| format!("the unit costs of run {} have no faults", record.id))?;
+    let in_order =
+        of_fill(Fill::Sequential, &known.usual).ok_or_else(|| NoCost::NoFaults { run: record.id.clone() })?;
     let looks_alike = pages_per_fault <= (AROUND_A_FAULT / page_bytes).max(1) as f64;
     let is_of_size = |fill: Fill| match (folio_bytes.filter(|_| looks_alike), folio_bytes_of(fill, page_bytes)) {
         (Some(here), Some(there)) => alike(here as f64, there as f64),
@@ -157,11 +154,7 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let dearest = costs.max_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
     let (like, here) = dearest.ok_or_else(|| {
         let bytes = folio_bytes.unwrap_or((pages_per_fault * page_bytes as f64) as u64);
-        format!(
-            "folios of {0} were not calibrated; `faultline run FILE -e calibrate --fill written={1}` calibrates them",
-            Bytes(bytes),
-            Bytes(bytes).exact().replace(' ', "")
-        )
+        NoCost::Folios { bytes }
     })?;
     Ok(FaultView { run: record.id.clone(), like, here, in_order })
 }

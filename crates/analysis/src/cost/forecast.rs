@@ -3,6 +3,7 @@
 use schema::{
     Arm, Condition, Consume, Fill, Reading, Record, SCHEMA_VERSION, Span, State, Workload,
     findings::Estimate,
+    no_cost::NoCost,
     unit_cost::{CostComponent, Forecast, ForecastArm, ForecastRemark, Lean, PredictedCell, Waits},
 };
 
@@ -128,7 +129,7 @@ impl<'a> Basis<'a> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub(super) fn components(&self, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
+    pub(super) fn components(&self, pass: &ModelledPass) -> Result<Vec<CostComponent>, NoCost> {
         model::components(self.known.under(pass.condition)?.0, pass)
     }
 
@@ -136,7 +137,7 @@ impl<'a> Basis<'a> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub(super) fn expected(&self, pass: &ModelledPass) -> Result<(Estimate, Vec<CostComponent>), String> {
+    pub(super) fn expected(&self, pass: &ModelledPass) -> Result<(Estimate, Vec<CostComponent>), NoCost> {
         let components = self.components(pass)?;
         let is_random = pass.condition.workload == Workload::Random;
         let reached = self.reached(pass.condition);

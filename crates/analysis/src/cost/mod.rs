@@ -30,7 +30,7 @@ pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     let breakdowns: Vec<_> = run.cells.iter().map(|cell| breakdown::of_cell(run, &known, cell)).collect();
     let of = |wanted: &crate::measured::Cell| {
         let at = run.cells.iter().position(|cell| std::ptr::eq(cell, wanted))?;
-        breakdowns[at].as_ref().ok()
+        breakdowns[at].as_ref()
     };
     for compared in &mut *compared {
         breakdown::explain(run, compared, of(compared.baseline), of(compared.arm));
@@ -38,7 +38,7 @@ pub(crate) fn of_run(run: &Run, compared: &mut [Compared]) -> Option<Costs> {
     let shares = compared.iter().filter_map(|it| it.finding.explained_share).collect();
     let predictions = predict::own_cells(run, &known);
     let break_evens = break_even::all(run, &known, &predictions.cells);
-    let breakdowns = breakdowns.into_iter().filter_map(Result::ok).collect();
+    let breakdowns = breakdowns.into_iter().flatten().collect();
     let explained_median = SortedValues::new(shares).map(|sample| sample.median());
     let Known { usual: unit_costs, fills } = known;
     Some(Costs { unit_costs, fills, breakdowns, predictions, explained_median, break_evens })

@@ -5,6 +5,7 @@
 
 use schema::{
     Arm, Condition, Consume, State, Workload,
+    no_cost::{NoCost, Operation},
     record::Target,
     unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
 };
@@ -56,28 +57,28 @@ pub(crate) struct PassCounts {
 }
 
 /// The components of a pass, or why there are none.
-pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, String> {
+pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<CostComponent>, NoCost> {
     if pass.condition.workload.writes() {
-        return Err("the model does not include writing".into());
+        return Err(NoCost::Writes);
     }
     let condition = pass.condition;
     if pass.arm.runtime != "native" {
-        return Err(format!("unit costs are of native code, not of {}", pass.arm.runtime));
+        return Err(NoCost::Runtime { runtime: pass.arm.runtime.clone() });
     }
     if condition.threads != 1 {
-        return Err("unit costs are of one thread".into());
+        return Err(NoCost::Threads);
     }
     if condition.storage.is_some() {
-        return Err("the device is throttled, and was calibrated as it is".into());
+        return Err(NoCost::Throttled);
     }
     if !matches!(condition.consume, Consume::Sum | Consume::Touch) || condition.consumed_percent != 100 {
-        return Err(format!("consume {} was not calibrated", condition.consume));
+        return Err(Operation::Consume { consume: condition.consume }.into());
     }
     if !matches!(condition.state, State::Cold | State::Cached | State::Mapped | State::Locked) {
-        return Err(format!("in state {} it is unknown where the pages are", condition.state));
+        return Err(NoCost::State { state: condition.state });
     }
     if condition.state == State::Locked && pass.capacity() < 1.0 {
-        return Err("memory is too small to lock the range".into());
+        return Err(NoCost::TooLargeToLock);
     }
     let mut sum = Adding { costs, pass, components: Vec::new() };
     match pass.arm.method.as_str() {
@@ -88,10 +89,10 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
             // Of few or large blocks no more are in flight than there are, or than memory is given for.
             sum.around_the_cache(pass.queue_depth.or(pass.arm.number("queue_depth")).unwrap_or(1))?;
         }
-        other => return Err(format!("{other} was not calibrated")),
+        method => return Err(Operation::Method { method: method.into() }.into()),
     }
     let finite = sum.components.iter().all(|it| it.ns.is_finite() && it.ns >= 0.0);
-    if finite { Ok(sum.components) } else { Err("the costs are not finite".into()) }
+    if finite { Ok(sum.components) } else { Err(NoCost::NotFinite) }
 }
 
 /// How many of `places` are reached by `draws` at random.
@@ -224,7 +225,7 @@ impl Adding<'_> {
         }
     }
 
-    fn add_requests(&mut self, bytes: f64, depth: u32, count: f64, blocks: f64) -> Result<(), String> {
+    fn add_requests(&mut self, bytes: f64, depth: u32, count: f64, blocks: f64) -> Result<(), NoCost> {
         let each = self.device(depth, bytes)?;
         self.add(Cause::Device, Quantity::Requests, count, blocks * each);
         if let Some(term) = self.components.last_mut().filter(|it| it.what == Quantity::Requests) {
@@ -233,37 +234,37 @@ impl Adding<'_> {
         Ok(())
     }
 
-    fn read(&mut self) -> Result<(), String> {
+    fn read(&mut self) -> Result<(), NoCost> {
         let costs = self.costs;
-        let call = costs.read_call_ns.ok_or("a read call was not calibrated")?;
+        let call = costs.read_call_ns.ok_or(Operation::ReadCall)?;
         self.add(Cause::SystemCalls, Quantity::Reads, self.ops(), self.ops() * call);
         if self.is_random() && self.pass.arm.method == "read" {
-            let seek = costs.bare_call_ns.ok_or("a bare system call was not calibrated")?;
+            let seek = costs.bare_call_ns.ok_or(Operation::BareCall)?;
             self.add(Cause::SystemCalls, Quantity::Seeks, self.ops(), self.ops() * seek);
         }
-        let block = costs.copy.at(self.block()).ok_or("copying was not calibrated")?;
+        let block = costs.copy.at(self.block()).ok_or(Operation::Copying)?;
         let from = self.of_span(&costs.copy_from);
         self.add(Cause::Copies, Quantity::BytesCopied, self.bytes(), self.bytes() / self.block() * block * from);
         if self.is_random() {
-            let extra = costs.read_random.level_at(self.block()).ok_or("random reads were not calibrated")?;
+            let extra = costs.read_random.level_at(self.block()).ok_or(Operation::RandomReads)?;
             let extra = self.ops() * extra + self.first_visits() * costs.read_first_ns;
             self.add(Cause::Misses, Quantity::RandomPlaces, self.ops(), extra * self.of_span(&costs.read_random_in));
         }
         if self.pass.condition.consume == Consume::Sum {
-            let sum = costs.sum_buffer.at(self.block()).ok_or("summing was not calibrated")?;
+            let sum = costs.sum_buffer.at(self.block()).ok_or(Operation::Summing)?;
             self.add(Cause::Bytes, Quantity::BytesSummed, self.bytes(), self.bytes() / self.block() * sum);
         }
         if !self.pass.condition.state.is_held() {
             let around = costs.open_ns.zip(costs.close_ns).map(|(open, close)| open + close);
-            self.add(Cause::Mapping, Quantity::OpenAndClose, 1.0, around.ok_or("opening was not calibrated")?);
+            self.add(Cause::Mapping, Quantity::OpenAndClose, 1.0, around.ok_or(Operation::Opening)?);
         }
         self.waiting(self.pass.resident_share())
     }
 
-    fn mapping(&mut self) -> Result<(), String> {
+    fn mapping(&mut self) -> Result<(), NoCost> {
         let advice = self.pass.arm.word("advice");
         if !matches!(advice, "normal" | "random" | "sequential" | "") {
-            return Err(format!("advice {advice} was not calibrated"));
+            return Err(Operation::Advice { advice: advice.into() }.into());
         }
         self.in_place()?;
         let costs = self.costs;
@@ -276,14 +277,14 @@ impl Adding<'_> {
                 return self.waiting(self.pass.resident_share());
             }
             (false, true) => {
-                let populate = costs.populate.ok_or("populating was not calibrated")?;
+                let populate = costs.populate.ok_or(Operation::Populating)?;
                 let ns = populate.fixed_ns * self.share_of_least(all_pages) + all_pages * populate.page_ns;
                 self.add(Cause::Mapping, Quantity::PagesPopulated, all_pages, ns);
                 all_pages
             }
             (false, false) => self.faults()?,
         };
-        let (map, unmap) = costs.map_ns.zip(costs.unmap).ok_or("mapping was not calibrated")?;
+        let (map, unmap) = costs.map_ns.zip(costs.unmap).ok_or(Operation::Mapping)?;
         let once = (unmap.fixed_ns * self.share_of_least(mapped)).max(costs.close_ns.unwrap_or(0.0));
         self.add(Cause::Mapping, Quantity::MapAndUnmap, 1.0, map + once);
         self.add(Cause::Mapping, Quantity::PagesUnmapped, mapped, mapped * unmap.page_ns);
@@ -314,23 +315,23 @@ impl Adding<'_> {
     }
 
     /// Reaching and consuming bytes that are in the page table.
-    fn in_place(&mut self) -> Result<(), String> {
+    fn in_place(&mut self) -> Result<(), NoCost> {
         let costs = self.costs;
         let blocks = self.bytes() / self.block();
         match self.pass.condition.consume {
             Consume::Touch => {
-                let page = costs.touch_mapped_page_ns.ok_or("touching a mapped page was not calibrated")?;
+                let page = costs.touch_mapped_page_ns.ok_or(Operation::TouchingPages)?;
                 let touched = self.ops() * (self.block() / self.pass.page_bytes).ceil();
                 self.add(Cause::Bytes, Quantity::PagesTouched, touched, touched * page);
             }
             _ => {
-                let sum = costs.sum_mapped.at(self.block()).ok_or("summing was not calibrated")?;
+                let sum = costs.sum_mapped.at(self.block()).ok_or(Operation::Summing)?;
                 let sum = sum * self.of_span(&costs.sum_mapped_in);
                 self.add(Cause::Bytes, Quantity::BytesSummedInPlace, self.bytes(), blocks * sum);
             }
         }
         if self.is_random() {
-            let extra = costs.mapped_random.level_at(self.block()).ok_or("random access was not calibrated")?;
+            let extra = costs.mapped_random.level_at(self.block()).ok_or(Operation::RandomAccess)?;
             let extra = self.ops() * extra + self.first_visits() * costs.mapped_first_ns;
             self.add(Cause::Misses, Quantity::RandomPlaces, self.ops(), extra * self.of_span(&costs.mapped_random_in));
         }
@@ -348,37 +349,37 @@ impl Adding<'_> {
     }
 
     /// Adds the faults, counted or expected, and returns how many pages they map.
-    fn faults(&mut self) -> Result<f64, String> {
+    fn faults(&mut self) -> Result<f64, NoCost> {
         let costs = self.costs;
-        let missing = || "faults were not calibrated".to_string();
         let reach = self.range() * self.reached();
-        let (scan_faults, scan_ns) = self.scan_faults(reach).ok_or_else(missing)?;
+        let (scan_faults, scan_ns) = self.scan_faults(reach).ok_or(Operation::Faults)?;
         if !self.is_random() {
             let faults = self.pass.counts.minor_faults.unwrap_or(scan_faults);
             self.add(Cause::Faults, Quantity::Faults, faults, faults * scan_ns / scan_faults);
             return Ok(self.pages(reach));
         }
         // A page that was evicted was unmapped too, so each access that finds it missing is a fault.
-        let expected = self.windows_met().ok_or_else(missing)?.max(self.random_misses(self.pass.resident_share()).0);
+        let expected =
+            self.windows_met().ok_or(Operation::Faults)?.max(self.random_misses(self.pass.resident_share()).0);
         let faults = self.pass.counts.minor_faults.unwrap_or(expected);
         // The first fault of a block jumps; those after it go on from there.
         let jumps = faults.min(self.ops());
         let ascending = costs.fault_ns.unwrap_or(scan_ns / scan_faults);
         let jump = costs.fault_random_ns.unwrap_or(ascending);
         self.add(Cause::Faults, Quantity::Faults, faults, jumps * jump + (faults - jumps) * ascending);
-        let (all, _) = self.scan_faults(self.range()).ok_or_else(missing)?;
+        let (all, _) = self.scan_faults(self.range()).ok_or(Operation::Faults)?;
         Ok((faults / all).min(1.0) * self.range() / self.pass.page_bytes)
     }
 
     /// Adds the faults of a pass whose pages were mapped before: on those that memory could not keep.
-    fn faults_of_missing(&mut self) -> Result<(), String> {
+    fn faults_of_missing(&mut self) -> Result<(), NoCost> {
         if self.pass.capacity() >= 1.0 {
             return Ok(());
         }
         if !self.is_random() {
             return self.faults().map(|_| ());
         }
-        let each = self.costs.fault_random_ns.or(self.costs.fault_ns).ok_or("faults were not calibrated")?;
+        let each = self.costs.fault_random_ns.or(self.costs.fault_ns).ok_or(Operation::Faults)?;
         let (faults, _) = self.random_misses(self.pass.capacity());
         self.add(Cause::Faults, Quantity::Faults, faults, faults * each);
         Ok(())
@@ -444,7 +445,7 @@ impl Adding<'_> {
     }
 
     /// Waiting for the device, where pages are not in memory; `resident` is the share that is.
-    fn waiting(&mut self, resident: f64) -> Result<(), String> {
+    fn waiting(&mut self, resident: f64) -> Result<(), NoCost> {
         let counted = self.pass.counts;
         if resident >= 1.0 && self.pass.capacity() >= 1.0 {
             return Ok(());
@@ -475,13 +476,13 @@ impl Adding<'_> {
     /// while a read call works on those that are there, so the device costs what it takes beyond the work on the same
     /// bytes; that pages are brought in is work of the processor, and the first request is waited for. A mapping waits for
     /// each window.
-    fn streaming(&mut self, bytes: f64, all: f64) -> Result<(), String> {
+    fn streaming(&mut self, bytes: f64, all: f64) -> Result<(), NoCost> {
         if bytes <= 0.0 {
             return Ok(());
         }
         // What was calibrated has the copying in it.
         let ceiling = self.pass.ceiling_bytes_per_s.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
-        let byte = self.costs.stream_byte_ns.or(ceiling).ok_or("reading in ascending order was not calibrated")?;
+        let byte = self.costs.stream_byte_ns.or(ceiling).ok_or(Operation::AscendingReads)?;
         let work = self.components.iter().filter(|it| it.cause != Cause::Mapping).map(|it| it.ns).sum::<f64>();
         let hidden = if self.pass.arm.method == "mmap" { 0.0 } else { work * (bytes / all.max(1.0)).min(1.0) };
         let brought_in = self.pages(bytes) * self.costs.page_in_ns.unwrap_or(0.0) / self.pass.threads.at_once();
@@ -491,20 +492,20 @@ impl Adding<'_> {
         Ok(())
     }
 
-    fn around_the_cache(&mut self, depth: u32) -> Result<(), String> {
+    fn around_the_cache(&mut self, depth: u32) -> Result<(), NoCost> {
         self.add_requests(self.block(), depth, self.ops(), self.bytes() / self.block())?;
         if self.pass.condition.consume == Consume::Sum {
-            let sum = self.costs.sum_buffer.at(self.block()).ok_or("summing was not calibrated")?;
+            let sum = self.costs.sum_buffer.at(self.block()).ok_or(Operation::Summing)?;
             self.add(Cause::Bytes, Quantity::BytesSummed, self.bytes(), self.bytes() / self.block() * sum);
         }
         Ok(())
     }
 
     /// What a request of so many bytes takes where each thread has `depth` in flight.
-    fn device(&self, depth: u32, bytes: f64) -> Result<f64, String> {
+    fn device(&self, depth: u32, bytes: f64) -> Result<f64, NoCost> {
         let found = self.costs.device.iter().find(|it| it.queue_depth == depth);
-        let curve = found.ok_or_else(|| format!("the device was not calibrated with {depth} in flight"))?;
-        let each = curve.request.at(bytes).ok_or("the device was not calibrated")?;
+        let curve = found.ok_or(Operation::InFlight { requests: depth })?;
+        let each = curve.request.at(bytes).ok_or(Operation::Device)?;
         Ok(each * self.pass.threads.request_share(self.costs, bytes, depth))
     }
 

@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use schema::{
-    Bytes, Condition,
-    unit_cost::{Calibration, NotCounted, PredictedCell, Predictions},
+    Condition,
+    unit_cost::{Calibration, NotCounted, PredictedCell, Predictions, Trait},
 };
 
 use crate::{measured::Run, stats::SortedValues};
@@ -90,22 +90,23 @@ const SHOWN: usize = 3;
 
 /// What most of the worst tenth have and others have not: of state, workload, arm, block and sign, those that are more than
 /// half again as frequent among them as among all, the most frequent first.
-fn in_common(cells: &[PredictedCell]) -> Option<String> {
+fn in_common(cells: &[PredictedCell]) -> Vec<Trait> {
     let mut by_error: Vec<&PredictedCell> = cells.iter().filter(|it| it.not_counted.is_none()).collect();
     by_error.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
     let worst = &by_error[..by_error.len().div_ceil(HELD_OUT).max(WORST).min(by_error.len())];
     if worst.len() == by_error.len() {
-        return None;
+        return Vec::new();
     }
     let traits = |it: &PredictedCell| {
-        let sign = if it.error < 0.0 { "predicted too low" } else { "predicted too high" };
-        let block = format!("blocks of {}", Bytes(it.condition.block_bytes));
-        [it.condition.state.to_string(), it.condition.workload.to_string(), it.arm.clone(), block, sign.to_string()]
+        let of = &it.condition;
+        let sign = if it.error < 0.0 { Trait::TooLow } else { Trait::TooHigh };
+        let block = Trait::Block { bytes: of.block_bytes };
+        [Trait::State(of.state), Trait::Workload(of.workload), Trait::Arm(it.arm.clone()), block, sign]
     };
-    let share = |of: &[&PredictedCell], wanted: &String| {
+    let share = |of: &[&PredictedCell], wanted: &Trait| {
         of.iter().filter(|it| traits(it).contains(wanted)).count() as f64 / of.len() as f64
     };
-    let mut common: Vec<(f64, String)> = worst
+    let mut common: Vec<(f64, Trait)> = worst
         .iter()
         .flat_map(|it| traits(it))
         .map(|it| (share(worst, &it), it))
@@ -114,8 +115,7 @@ fn in_common(cells: &[PredictedCell]) -> Option<String> {
     common.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     common.dedup();
     common.truncate(SHOWN);
-    let words: Vec<String> = common.into_iter().map(|(_, it)| it).collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    common.into_iter().map(|(_, it)| it).collect()
 }
 
 /// The finaliser of SplitMix64: a lot for each cell that the seed decides.
@@ -167,7 +167,8 @@ mod tests {
         for arm in ["pread", "mmap", "direct", "read"] {
             cells.push(cell(arm, Workload::Random, State::Cold, 1 << 20, -0.4));
         }
-        assert_eq!(in_common(&cells).as_deref(), Some("blocks of 1 MiB, cold, predicted too low"));
+        let expected = [Trait::Block { bytes: 1 << 20 }, Trait::State(State::Cold), Trait::TooLow];
+        assert_eq!(in_common(&cells), expected);
     }
 
     #[test]
@@ -177,8 +178,8 @@ mod tests {
         cells[9].error = -0.5;
         cells[18].error = 0.4;
         cells[31].error = -0.4;
-        assert_eq!(in_common(&cells), None);
-        assert_eq!(in_common(&cells[..3]), None, "all of them are no part of them");
-        assert_eq!(in_common(&[]), None);
+        assert_eq!(in_common(&cells), []);
+        assert_eq!(in_common(&cells[..3]), [], "all of them are no part of them");
+        assert_eq!(in_common(&[]), []);
     }
 }

@@ -7,6 +7,7 @@ use schema::{
     Condition, Consume, Fill, Findings, Reading, Span, State, Workload,
     explanation::Explanation,
     findings::Verdict,
+    no_cost::{NoCost, Operation},
     protocol::Phases,
     record::{Confirmation, FilledRange},
     unit_cost::{
@@ -350,7 +351,7 @@ fn a_fill_that_was_not_calibrated_has_no_prediction_and_no_account() {
         analysis::forecast(&lab.record, &asked).unwrap().arms.remove(1).seconds
     };
     assert_eq!(accounts(&lab), 0);
-    assert!(answer(&lab, Fill::Random).reason().is_some_and(|it| it.contains("--fill random")));
+    assert_eq!(answer(&lab, Fill::Random), Reading::unavailable(NoCost::Fill { fill: Fill::Random }));
     lab.record.calibration = Reading::Value(calibration_of_fills());
     assert_eq!(accounts(&lab), 2);
     let seconds = |fill| answer(&lab, fill).value().unwrap().median;
@@ -580,7 +581,8 @@ fn a_forecast_waits_for_the_device_where_memory_ends_and_not_before() {
         _ => false,
     };
     assert!(larger.remarks.iter().any(is_half), "{:?}", larger.remarks);
-    assert!(fits.arms[2].seconds.reason().unwrap().contains("stdio"));
+    let stdio = Operation::Method { method: "stdio".into() };
+    assert_eq!(fits.arms[2].seconds, Reading::unavailable(NoCost::from(stdio)));
 }
 
 #[test]

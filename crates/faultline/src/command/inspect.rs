@@ -57,7 +57,7 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
         match analysis::faults_on(&record, pages, folio_bytes) {
             Ok(found) => return Ok(found),
             // Of the newest: what older ones lack says less.
-            Err(why) => reason = reason.or(Some(format!("run {}: {why}", record.id))),
+            Err(why) => reason = reason.or(Some(format!("run {}: {}", record.id, report::words::no_cost(&why)))),
         }
     }
     let without = "no saved run of this machine has unit costs; `faultline run . -e calibrate` measures them";

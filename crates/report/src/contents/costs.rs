@@ -17,7 +17,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::{all_of, plural},
     },
-    words::forecast_remark,
+    words::{forecast_remark, reason, traits},
 };
 
 /// From how many reads of a cold file on another arm is the faster one, a sentence each.
@@ -78,7 +78,7 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
         ));
     }
     if let Some((median, worst)) = predictions.median.zip(predictions.worst) {
-        let common = predictions.worst_have.as_ref().map(|it| format!("; the worst are mostly {it}"));
+        let common = traits(&predictions.worst_have).map(|it| format!("; the worst are mostly {it}"));
         let counts = |it: &PredictedCell| it.not_counted.is_none();
         let counted = predictions.cells.iter().filter(|it| counts(it)).count();
         let left_out = match predictions.cells.len() - counted {
@@ -211,7 +211,7 @@ pub fn forecast(forecast: &Forecast, style: Style) -> String {
         .map(Cell::plain)
         .to_vec(),
         Reading::Unavailable { unavailable } => {
-            [short(&arm.arm), number::MISSING, "", "", unavailable].map(Cell::plain).to_vec()
+            [short(&arm.arm), number::MISSING, "", "", &reason(unavailable)].map(Cell::plain).to_vec()
         }
     });
     page.table(0, &Table { columns, rows: rows.collect() });

@@ -8,6 +8,7 @@ use schema::{
 use super::{
     claim::{conclusion, in_conditions, not_in_run},
     metric::{name, one_added},
+    no_cost::no_cost,
     numbers::{amount, amounts, count, percent, size, thousands, times},
     unseen::unseen,
     warning::forks_disagree,
@@ -96,6 +97,7 @@ pub fn reason(of: &Reason) -> String {
         Reason::NotCompared => "no arm was compared with it".into(),
         Reason::Unseen(why) => unseen(why),
         Reason::NotInRun(why) => not_in_run(why),
+        Reason::NoCost(why) => no_cost(why),
         Reason::Conclusion(of) => conclusion(of),
         Reason::NoMetric { metric, reason: why } => format!("no {}: {}", name(*metric), reason(why)),
         Reason::NoneTaken { metric } => format!("no pass took any {}", name(*metric)),

@@ -4,9 +4,10 @@ use report::Style;
 use schema::{
     Reading, State, Workload,
     findings::{Estimate, Verdict},
+    reason::Reason,
     unit_cost::{
         BreakEven, BreakEvenMeasured, Cause, CostBreakdown, CostComponent, Costs, Curve, Forecast, ForecastArm,
-        ForecastRemark, PredictedCell, Predictions, Quantity, UnitCosts,
+        ForecastRemark, PredictedCell, Predictions, Quantity, Trait, UnitCosts,
     },
 };
 
@@ -63,7 +64,7 @@ pub(crate) fn with_costs() -> Run {
             held_out_worst: Some(0.3),
             median: Some(0.1),
             worst: Some(0.3),
-            worst_have: Some("cold".into()),
+            worst_have: vec![Trait::State(State::Cold)],
         },
         explained_median: Some(0.92),
     }));
@@ -135,7 +136,7 @@ fn the_chart_divides_an_accounted_cell_by_cause_and_shows_what_is_unexplained() 
     assert_eq!(parts(&report::html(&plain.record, &plain.findings)), [false; 3]);
 }
 
-fn forecast(pread: [f64; 3], mmap: Reading<Estimate>) -> Forecast {
+fn forecast(pread: [f64; 3], mmap: Reading<Estimate, Reason>) -> Forecast {
     let run = run();
     let condition = condition(Workload::Random, 200, State::Cached);
     let [median, ci_low, ci_high] = pread;

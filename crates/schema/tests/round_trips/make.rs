@@ -30,6 +30,7 @@ use schema::{
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     line::{LineAnswer, LineSays, Promising},
     machine::{KeySource, Machine, Origin},
+    no_cost::{NoCost, Operation},
     observation::{
         Access, AccessDifference, Calls, FileAccess, Likeness, MappingCount, Means, MechanismFinding, Observed,
         UnknownLikeness, Watch,
@@ -46,7 +47,7 @@ use schema::{
     unit_cost::{
         BreakEven, BreakEvenMeasured, BreakEvenPoint, Calibration, CalibrationPass, CalibrationPoint, Cause,
         CostBreakdown, CostComponent, Costs, Curve, DeviceCost, FaultCost, FillCosts, Forecast, ForecastArm,
-        ForecastRemark, Lean, Loop, NotCounted, PerPage, PredictedCell, Predictions, Quantity, UnitCosts, Waits,
+        ForecastRemark, Lean, Loop, NotCounted, PerPage, PredictedCell, Predictions, Quantity, Trait, UnitCosts, Waits,
     },
     warning::{ForkGroups, Warning},
 };
@@ -506,6 +507,7 @@ makes! {
             NotCompared,
             Unseen(why),
             NotInRun(why),
+            NoCost(why),
             Conclusion(of),
             NoMetric { metric, reason },
             NoneTaken { metric },
@@ -537,6 +539,24 @@ makes! {
             Rounded { saved_bytes, exact_bytes },
             Scenario,
             ScenarioNotTried,
+        }
+        NoCost {
+            Writes,
+            Runtime { runtime },
+            Threads,
+            Throttled,
+            State { state },
+            TooLargeToLock,
+            NotFinite,
+            NotCalibrated(operation),
+            Fill { fill },
+            Folios { bytes },
+            NoUnitCosts { run },
+            NoFaults { run },
+        }
+        Operation {
+            ReadCall, BareCall, Copying, RandomReads, Summing, Opening, Populating, Mapping, TouchingPages, RandomAccess,
+            Faults, AscendingReads, Device, InFlight { requests }, Consume { consume }, Method { method }, Advice { advice },
         }
         Conclusion {
             Verdicts(verdicts),
@@ -608,6 +628,7 @@ makes! {
             OtherKernel { then, now },
         }
         Waits { Memory, PageCache, Around }
+        Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
         NotCounted { Calibrated, Repeated }
         Later { Undecided, PartialAgrees, PartialContradicts }

@@ -1,0 +1,69 @@
+//! Why the time of a pass does not follow from unit costs; and what cells have in common whose predictions are off.
+
+use schema::{
+    Bytes,
+    no_cost::{NoCost, Operation},
+    unit_cost::Trait,
+};
+
+pub fn no_cost(why: &NoCost) -> String {
+    match why {
+        NoCost::Writes => "the model does not include writing".into(),
+        NoCost::Runtime { runtime } => format!("unit costs are of native code, not of {runtime}"),
+        NoCost::Threads => "unit costs are of one thread".into(),
+        NoCost::Throttled => "the device is throttled, and was calibrated as it is".into(),
+        NoCost::State { state } => format!("in state {state} it is unknown where the pages are"),
+        NoCost::TooLargeToLock => "memory is too small to lock the range".into(),
+        NoCost::NotFinite => "the costs are not finite".into(),
+        NoCost::NotCalibrated(operation) => not_calibrated(operation),
+        NoCost::Fill { fill } => calibrate(&format!("the folios of fill {fill}"), &fill.to_string()),
+        NoCost::Folios { bytes } => {
+            calibrate(&format!("folios of {}", Bytes(*bytes)), &format!("written={}", Bytes(*bytes).exact()))
+        }
+        NoCost::NoUnitCosts { run } => format!("run {run} has no unit costs"),
+        NoCost::NoFaults { run } => format!("the unit costs of run {run} have no faults"),
+    }
+}
+
+fn calibrate(what: &str, fill: &str) -> String {
+    let fill = fill.replace(' ', "");
+    format!("{what} were not calibrated; `faultline run FILE -e calibrate --fill {fill}` calibrates them")
+}
+
+fn not_calibrated(operation: &Operation) -> String {
+    let one = match operation {
+        Operation::ReadCall => "a read call",
+        Operation::BareCall => "a bare system call",
+        Operation::Copying => "copying",
+        Operation::Summing => "summing",
+        Operation::Opening => "opening",
+        Operation::Populating => "populating",
+        Operation::Mapping => "mapping",
+        Operation::TouchingPages => "touching a mapped page",
+        Operation::RandomAccess => "random access",
+        Operation::AscendingReads => "reading in ascending order",
+        Operation::Device => "the device",
+        Operation::Method { method } => method,
+        Operation::Consume { consume } => return format!("consume {consume} was not calibrated"),
+        Operation::Advice { advice } => return format!("advice {advice} was not calibrated"),
+        Operation::RandomReads => return "random reads were not calibrated".into(),
+        Operation::Faults => return "faults were not calibrated".into(),
+        Operation::InFlight { requests } => {
+            return format!("the device was not calibrated with {requests} in flight");
+        }
+    };
+    format!("{one} was not calibrated")
+}
+
+/// `blocks of 1 MiB, cold, predicted too low`; `None` without any.
+pub fn traits(of: &[Trait]) -> Option<String> {
+    let word = |it: &Trait| match it {
+        Trait::Block { bytes } => format!("blocks of {}", Bytes(*bytes)),
+        Trait::State(state) => state.to_string(),
+        Trait::Arm(arm) => arm.clone(),
+        Trait::TooHigh => "predicted too high".into(),
+        Trait::TooLow => "predicted too low".into(),
+        Trait::Workload(workload) => workload.to_string(),
+    };
+    (!of.is_empty()).then(|| of.iter().map(word).collect::<Vec<String>>().join(", "))
+}

@@ -1,0 +1,70 @@
+//! Why the time of a pass does not follow from unit costs, as data; `report` makes the words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Consume, Fill, State};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoCost {
+    /// The model is of reading passes.
+    Writes,
+    /// Unit costs are of native code.
+    Runtime {
+        runtime: String,
+    },
+    /// Unit costs are of one thread.
+    Threads,
+    /// The device was calibrated without a throttle.
+    Throttled,
+    /// It is unknown where the pages are.
+    State {
+        state: State,
+    },
+    TooLargeToLock,
+    NotFinite,
+    NotCalibrated(Operation),
+    /// The folios of this fill were not calibrated.
+    Fill {
+        fill: Fill,
+    },
+    /// Folios of this size were not.
+    Folios {
+        bytes: u64,
+    },
+    NoUnitCosts {
+        run: String,
+    },
+    NoFaults {
+        run: String,
+    },
+}
+
+/// What a calibration may lack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    ReadCall,
+    BareCall,
+    Copying,
+    RandomReads,
+    Summing,
+    Opening,
+    Populating,
+    Mapping,
+    TouchingPages,
+    RandomAccess,
+    Faults,
+    AscendingReads,
+    Device,
+    InFlight { requests: u32 },
+    Consume { consume: Consume },
+    Method { method: String },
+    Advice { advice: String },
+}
+
+impl From<Operation> for NoCost {
+    fn from(operation: Operation) -> NoCost {
+        NoCost::NotCalibrated(operation)
+    }
+}
