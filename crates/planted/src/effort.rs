@@ -12,18 +12,13 @@ pub struct Effort {
 
 impl Effort {
     /// `cases` in the ordinary tests; what `FAULTLINE_FAULTS`, `FAULTLINE_FAULT_SECONDS` and `FAULTLINE_FAULT_SEED` say
-    /// where `cargo xtask fault` sets them.
+    /// where `cargo xtask fault` sets them. The time begins here.
     pub fn of(cases: u64) -> Effort {
-        Effort::shared(cases, 1)
-    }
-
-    /// As `of`, where so many tests share the cases and the time.
-    pub fn shared(cases: u64, among: u64) -> Effort {
         let described = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
         Effort {
-            cases: described("FAULTLINE_FAULTS").unwrap_or(cases).div_ceil(among),
+            cases: described("FAULTLINE_FAULTS").unwrap_or(cases),
             seed: described("FAULTLINE_FAULT_SEED").unwrap_or(11),
-            until: described("FAULTLINE_FAULT_SECONDS").map(|it| Instant::now() + Duration::from_secs(it / among)),
+            until: described("FAULTLINE_FAULT_SECONDS").map(|it| Instant::now() + Duration::from_secs(it)),
         }
     }
 
@@ -37,8 +32,13 @@ impl Effort {
     }
 
     /// The seeds. A case that failed is repeated with its seed as `FAULTLINE_FAULT_SEED`.
-    pub fn seeds(self) -> impl Iterator<Item = u64> {
+    pub fn seeds(self) -> impl Iterator<Item = u64> + Send {
+        self.endless().take(self.cases as usize)
+    }
+
+    /// For a test of which not every case counts: until it has enough of those that do, or the time is over.
+    pub fn endless(self) -> impl Iterator<Item = u64> + Send {
         let in_time = move |_: &u64| self.until.is_none_or(|until| Instant::now() < until);
-        (0..self.cases).map(move |it| self.seed.wrapping_add(it)).take_while(in_time)
+        (0..).map(move |it| self.seed.wrapping_add(it)).take_while(in_time)
     }
 }

@@ -19,6 +19,7 @@ mod effort;
 mod empty;
 mod mutated;
 mod random;
+mod several;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ pub use effort::Effort;
 pub use empty::empty_record;
 pub use mutated::{extremes, mutated, mutated_bytes, mutated_text};
 pub use random::Random;
+pub use several::several;
 
 use crate::blocks::{BLOCKS, Block, REPEATED};
 

@@ -19,6 +19,7 @@ final class Job {
 
     Job(Map<?, ?> it) {
         pass = number(it, "pass");
+        if (pass < 0) throw new IllegalArgumentException("no pass has the number " + pass);
         method = word(it, "method");
         options = it.get("options") instanceof Map<?, ?> given ? given : Map.of();
         workload = word(it, "workload");

@@ -55,11 +55,11 @@ public final class Worker {
         if (request.get("prepare") instanceof Map<?, ?> job) {
             if (session != null) session.end();
             session = null;
-            if (job.get("pass") instanceof Long given) pass = given;
+            if (job.get("pass") instanceof Long given && given >= 0) pass = given;
             session = new Session(new Job(job));
             return "{\"prepared\":{\"pass\":" + pass + ",\"pid\":" + ProcessHandle.current().pid() + "}}";
         }
-        if (request.get("go") instanceof Map<?, ?> go && go.get("pass") instanceof Long given) {
+        if (request.get("go") instanceof Map<?, ?> go && go.get("pass") instanceof Long given && given >= 0) {
             pass = given;
             if (session == null) throw new IllegalStateException("go before prepare: there is no job");
             return session.pass(go.get("warm") instanceof Long warm ? (int) (long) warm : 0);
