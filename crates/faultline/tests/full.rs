@@ -1,93 +1,22 @@
 //! Disks that are full, in steps: a command that finds no room says so, keeps what was there, and leaves nothing. One step
 //! here; `cargo xtask fault full` makes them on ext4, xfs and btrfs.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{fs, path::PathBuf};
 
-use planted::{Effort, Planting};
+use planted::{Effort, Planting, several};
 
 use crate::{
+    disk::{Disk, KINDS},
     scene::typed,
-    support::{Output, Sandbox, is_root},
+    support::{Output, Running, Sandbox, is_root},
 };
 
-/// A file system in a file, mounted until it is dropped.
-struct Mounted {
-    at: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Mounted {
-    /// `None`, with the reason on stdout, where it cannot be had.
-    fn new(kind: &str, mebibytes: u64) -> Option<Mounted> {
-        let folder = tempfile::tempdir().unwrap();
-        let (image, at) = (folder.path().join("image"), folder.path().join("mounted"));
-        File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
-        fs::create_dir(&at).unwrap();
-        let image = image.to_str().unwrap();
-        let quiet: &[&str] = if kind == "ext4" { &["-q", "-F"] } else { &["-q"] };
-        if !does(&format!("mkfs.{kind}"), &[quiet, &[image]].concat()) {
-            println!("skipped: mkfs.{kind} is not here");
-            return None;
-        }
-        if !does("mount", &["-o", "loop", image, at.to_str().unwrap()]) {
-            println!("skipped: no {kind} can be mounted here");
-            return None;
-        }
-        Some(Mounted { at, _folder: folder })
-    }
-
-    fn free(&self) -> u64 {
-        let about = rustix::fs::statvfs(&self.at).unwrap();
-        about.f_bavail * about.f_frsize
-    }
-
-    /// All but so many bytes are taken.
-    fn fill_but(&self, bytes: u64) {
-        let ballast = self.at.join("ballast");
-        let _ = fs::remove_file(&ballast);
-        sync(&self.at);
-        let file = File::create(&ballast).unwrap();
-        let mut piece = self.free().saturating_sub(bytes);
-        let mut at = 0;
-        // What the file system needs for itself is not known before.
-        while piece >= 4096 {
-            match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), at, piece) {
-                Ok(()) => at += piece,
-                Err(_) => piece /= 2,
-            }
-            piece = piece.min(self.free().saturating_sub(bytes));
-        }
-        sync(&self.at);
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        assert!(does("umount", &[self.at.to_str().unwrap()]) || std::thread::panicking());
-    }
-}
-
-fn does(program: &str, args: &[&str]) -> bool {
-    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-    let mut command = Command::new(program);
-    command.args(args).env("PATH", path).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|it| it.success())
-}
-
-fn sync(folder: &Path) {
-    rustix::fs::syncfs(File::open(folder).unwrap()).unwrap();
-}
-
 /// Records and the measured folder are on the full disk.
-fn run(sandbox: &Sandbox, disk: &Mounted, args: &[String]) -> Output {
+fn run(sandbox: &Sandbox, disk: &Disk, args: &[String]) -> Output {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut command = sandbox.command(&args);
     command.env("FAULTLINE_DATA_DIR", disk.at.join("data")).env("TMPDIR", &disk.at);
-    crate::support::Running::new(command).end()
+    Running::new(command).end()
 }
 
 #[test]
@@ -96,18 +25,15 @@ fn a_disk_without_room_ends_commands_with_a_sentence_and_keeps_what_was_there() 
         println!("skipped: only root can mount a disk of its own");
         return;
     }
-    let kinds: &[(&str, u64)] = match Effort::is_asked() {
-        true => &[("ext4", 48), ("xfs", 320), ("btrfs", 128)],
-        false => &[("ext4", 48)],
-    };
-    for (kind, mebibytes) in kinds {
-        if let Some(disk) = Mounted::new(kind, *mebibytes) {
+    let kinds = if Effort::is_asked() { &KINDS[..] } else { &KINDS[..1] };
+    several(kinds.iter(), |(kind, mebibytes)| {
+        if let Some(disk) = Disk::new(kind, *mebibytes) {
             steps(kind, &disk);
         }
-    }
+    });
 }
 
-fn steps(kind: &str, disk: &Mounted) {
+fn steps(kind: &str, disk: &Disk) {
     let sandbox = Sandbox::new();
     let store = history::Store::open(Some(disk.at.join("data"))).unwrap();
     let before = store.save(&Planting { rounds: 2, ..Planting::default() }.plant().record).unwrap();
@@ -167,7 +93,8 @@ fn steps(kind: &str, disk: &Mounted) {
         }
     }
     println!(
-        "{kind}: {tried} commands on a disk with 0 to {} bytes free, {} wrong",
+        "{kind}: {tried} commands on a disk with {} to {} bytes free, to the end, {} wrong or left something",
+        sizes[0],
         sizes[sizes.len() - 1],
         wrong.len()
     );

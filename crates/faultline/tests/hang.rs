@@ -1,16 +1,18 @@
-//! Processes that do not go on: a worker that is frozen, a compiler that is stopped, a command that no signal ends. The
-//! controller ends all the same, soon after it is asked to.
+//! Processes that do not go on: a worker that is frozen, a compiler that is stopped, a command that no signal ends, a request
+//! that a throttle holds back. The controller ends all the same, soon after it is asked to.
 
 use std::{
-    fs::{self, File},
+    fs,
     os::unix::fs::PermissionsExt,
-    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use planted::{Effort, Random};
 
-use crate::support::{Running, Sandbox, children, is_root, lives, long_passes};
+use crate::{
+    disk::Disk,
+    support::{Running, Sandbox, children, is_root, lives, long_passes, state},
+};
 
 /// After Ctrl-C: what a command may take to end what it started, and what a busy machine adds.
 const SOON: Duration = Duration::from_secs(20);
@@ -30,7 +32,8 @@ fn ends_soon(running: Running, code: i32) {
 #[test]
 fn a_run_whose_worker_is_frozen_at_any_moment_ends_when_it_is_asked_to() {
     let (mut frozen, mut early) = (0, 0);
-    for seed in Effort::of(2).seeds() {
+    let effort = Effort::of(2);
+    for seed in effort.seeds() {
         let sandbox = Sandbox::new();
         let bytes = 4 << 20;
         let file = sandbox.file("file", bytes);
@@ -49,7 +52,7 @@ fn a_run_whose_worker_is_frozen_at_any_moment_ends_when_it_is_asked_to() {
         assert!(!lives(pid, started), "seed {seed}");
         sandbox.run(&["clean"]).expect(0).shows(&["nothing was left behind"]);
     }
-    println!("frozen workers: {frozen}, {early} runs had ended before");
+    println!("frozen workers: {frozen} of {}, {early} runs had ended before", effort.count());
 }
 
 /// The first Ctrl-C takes effect when the compiler has ended, or its time limit is over; the second at once.
@@ -83,7 +86,7 @@ fn a_run_whose_compiler_is_stopped_ends_when_it_is_asked_to_twice() {
     assert_eq!(stopped, []);
 }
 
-/// A write to a frozen file system waits without looking at signals (fs/super.c, `sb_start_write`).
+/// A write to a frozen file system waits for as long as it is frozen.
 #[test]
 fn a_command_that_no_signal_ends_is_abandoned_by_name_when_its_time_is_over() {
     if !Effort::is_asked() {
@@ -94,32 +97,65 @@ fn a_command_that_no_signal_ends_is_abandoned_by_name_when_its_time_is_over() {
         println!("skipped: only root can freeze a file system");
         return;
     }
-    let sandbox = Sandbox::new();
-    let (image, at) = (sandbox.at("image"), sandbox.folder("mounted"));
-    File::create(&image).unwrap().set_len(16 << 20).unwrap();
-    let does = |program: &str, args: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(args).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|it| it.success())
-    };
-    if !does("mkfs.ext4", &["-q", "-F", &image]) || !does("mount", &["-o", "loop", &image, &at]) {
-        return println!("skipped: no file system of one's own can be mounted here");
+    // One that is watched keeps its worker, so that only the controller can tell that it does not end.
+    for watched in ["--observe=none", "--observe=auto"] {
+        let Some(disk) = Disk::new("ext4", 16) else { return };
+        let sandbox = Sandbox::new();
+        let file = sandbox.file("file", 1 << 16);
+        let there = disk.at.join("there");
+        fs::write(&there, "x").unwrap();
+        assert!(disk.freeze());
+        let began = Instant::now();
+        let line = format!("echo more >> {}; cat {file}", there.display());
+        let named = ["ab", &line, "cat file", "--file=file", watched];
+        let output = sandbox.run(&[&named[..], &["--timeout=2s", "--state=cached", "--rounds=1"]].concat());
+        let took = began.elapsed();
+        assert!(disk.thaw());
+        std::thread::sleep(Duration::from_millis(300));
+        output.sane();
+        println!("a command that no signal ends, {watched}: exit code {:?} after {took:.1?}", output.code());
+        let record = serde_json::to_string(&sandbox.record()).unwrap();
+        assert!(record.contains("was abandoned"), "{output:?}");
+        sandbox.run(&["clean"]).expect(0);
     }
-    let file = sandbox.file("file", 1 << 16);
-    fs::write(format!("{at}/there"), "x").unwrap();
-    assert!(does("fsfreeze", &["-f", &at]));
-    let began = Instant::now();
-    let line = format!("echo more >> {at}/there; cat {file}");
-    let args =
-        ["ab", &line, "cat file", "--file=file", "--timeout=2s", "--observe=none", "--state=cached", "--rounds=1"];
-    let output = sandbox.run(&args);
-    let took = began.elapsed();
-    let thawed = does("fsfreeze", &["-u", &at]);
-    std::thread::sleep(Duration::from_millis(300));
-    let gone = does("umount", &[&at]);
-    assert!(thawed && gone);
-    output.sane();
-    println!("a command that no signal ends: exit code {:?} after {took:.1?}", output.code());
-    assert!(took < Duration::from_secs(50), "{took:?}: {output:?}");
-    sandbox.run(&["clean"]).expect(0);
+}
+
+/// A request of 1 MiB at 1 KiB/s takes 17 minutes. What reads through the page cache can be killed meanwhile; what reads with
+/// O_DIRECT cannot, until the throttle is lifted.
+#[test]
+fn a_run_whose_request_a_throttle_holds_back_ends_when_it_is_asked_to() {
+    let arms = if Effort::is_asked() { &["read", "mmap", "direct"][..] } else { &["direct"] };
+    for arm in arms {
+        let sandbox = Sandbox::new();
+        let file = sandbox.file("file", 4 << 20);
+        let text = format!(
+            "title = \"Slow\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\n\
+             storage = {{ read_bps = \"1 KiB\" }}\narms = [\"{arm}\"]\n"
+        );
+        let experiment = sandbox.write("slow.toml", text);
+        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=1"]);
+        let Some((pid, started)) = held_back(&mut running) else {
+            let _ = running.end().expect(4);
+            let skipped = sandbox.record().cells.into_iter().find_map(|it| it.skipped);
+            return println!("skipped: {}", skipped.expect("a reason why nothing was throttled"));
+        };
+        let began = Instant::now();
+        ends_soon(running, 130);
+        println!("{arm} at 1 KiB/s: it ended {:.1?} after it was asked to", began.elapsed());
+        assert!(!lives(pid, started), "{arm}");
+        sandbox.run(&["clean"]).expect(0).shows(&["nothing was left behind"]);
+    }
+}
+
+/// The worker, once it has waited for a disk for a second; nothing when the command ends before.
+fn held_back(running: &mut Running) -> Option<(u32, u64)> {
+    let controller = running.pid();
+    let mut since = Instant::now();
+    running.until(|| {
+        let waiting = children(controller).into_iter().find(|(pid, _)| state(*pid) == Some('D'));
+        if waiting.is_none() {
+            since = Instant::now();
+        }
+        waiting.filter(|_| since.elapsed() > Duration::from_secs(1))
+    })
 }

@@ -280,6 +280,10 @@ impl Running {
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits until something is there, or gives up when the command has ended.
     pub fn until<T>(&mut self, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + PATIENCE;
@@ -288,7 +292,7 @@ impl Running {
                 return Some(found);
             }
             assert!(Instant::now() < deadline, "waited in vain");
-            if self.child.try_wait().unwrap().is_some() {
+            if self.has_ended() {
                 return None;
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -3,16 +3,13 @@
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt};
 
-use planted::{Effort, Planting, Random};
+use planted::{Effort, Planting, Random, several};
 
 use crate::{
     injector::{self, CallKind, Fault, Intercepted},
     scene::{AB, CLEAN, Case, HISTORY, LIMITED, REPRODUCE, RUN, Scene, WRITING},
     support::{Output, Running},
 };
-
-/// How many commands share the faults and the time.
-const CASES: u64 = 8;
 
 const IMPORT: Case = Case {
     name: "import",
@@ -81,6 +78,12 @@ fn sweep_if_asked(case: &Case) {
     }
 }
 
+/// With one round: each makes the same calls again.
+fn prepare(case: &Case, scene: &mut Scene) -> Vec<String> {
+    let typed = (case.prepare)(scene).into_iter();
+    typed.map(|it| if it.starts_with("--rounds=") { "--rounds=1".to_string() } else { it }).collect()
+}
+
 fn sweep(case: &Case) {
     if let Err(reason) = injector::is_possible() {
         return println!("skipped: {reason}");
@@ -88,7 +91,7 @@ fn sweep(case: &Case) {
     let name = case.name;
     let (untouched, calls) = {
         let mut scene = Scene::new();
-        let typed = (case.prepare)(&mut scene);
+        let typed = prepare(case, &mut scene);
         let (output, calls) = with(&mut scene, &typed, None);
         assert_eq!(scene.left(), [""; 0], "{output:#?}");
         (output, calls)
@@ -96,54 +99,79 @@ fn sweep(case: &Case) {
     if !matches!(untouched.code(), Some(0 | 3 | 4)) {
         return println!("skipped: {name} does not run here: {untouched:#?}");
     }
-    let effort = Effort::shared(16, CASES);
-    let (faults, necessary) = faults(&calls, effort.seeds().next().unwrap_or(0));
-    let (mut tried, mut missed, mut codes, mut wrong) = (0, 0, BTreeMap::<i32, u32>::new(), Vec::new());
-    for (fault, _) in faults.iter().zip(effort.seeds()) {
-        let mut scene = Scene::new();
-        let typed = (case.prepare)(&mut scene);
-        let before = scene.records().len();
-        let (output, calls) = with(&mut scene, &typed, Some(*fault));
-        let Some(about) = calls.hit else {
-            missed += 1;
-            continue;
-        };
-        tried += 1;
-        *codes.entry(output.code().unwrap_or(-1)).or_default() += 1;
-        // What could not be written to stderr is not there.
-        let is_quiet = about.starts_with("descriptor 2,");
-        let mut found = ending(case, &output, scene.records().len() > before, is_quiet);
-        found.extend(scene.left());
-        if !found.is_empty() {
-            wrong.push(format!("{name}, {fault} ({about}): {}", found.join("; ")));
+    let effort = Effort::of(2);
+    let faults = faults(&calls, effort.seeds().next().unwrap_or(0));
+    let all: Vec<Fault> = faults.iter().flatten().copied().collect();
+    let tried = several(all.iter().zip(effort.seeds()), |(fault, _)| attempt(case, *fault));
+    let (mut codes, mut missed, mut wrong) = (BTreeMap::<i32, u32>::new(), 0, Vec::new());
+    for it in &tried {
+        match it {
+            Some((code, found)) => {
+                *codes.entry(*code).or_default() += 1;
+                wrong.extend(found);
+            }
+            None => missed += 1,
         }
     }
+    // Those of one kind are tried before any of the next.
+    let mut left = tried.len();
+    let [purposes, others, rest] = faults.map(|of_kind| {
+        let of_kind = of_kind.len();
+        let tried = left.min(of_kind);
+        left -= tried;
+        format!("{tried} of {of_kind}")
+    });
     println!(
-        "{name}: {tried} faults tried of {necessary} (first and last call of each purpose, each error) and {} in all \
-         (calls: {:?}), {missed} without their call, exit codes {codes:?}, {} wrong",
-        faults.len(),
+        "{name}: {} of {} faults, {}: first and last call of each purpose with each error {purposes}, each other call with \
+         one error {others}, with each other error {rest}; {missed} did not come to their call, exit codes {codes:?}, {} \
+         wrong or left something; calls {:?}",
+        tried.len(),
+        all.len(),
+        if tried.len() == all.len() { "to the end" } else { "as far as asked for" },
+        wrong.len(),
         CallKind::ALL.into_iter().zip(calls.calls.map(|it| it.len())).collect::<Vec<_>>(),
-        wrong.len()
     );
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Every call with every error, the first and the last one of each purpose before all others, and how many those are. What
-/// is called again in each pass, for the same kind of file, runs the same code in between.
-fn faults(calls: &Intercepted, seed: u64) -> (Vec<Fault>, usize) {
-    let (mut necessary, mut rest) = (Vec::new(), Vec::new());
+/// How a command ended of which a call failed, and what was wrong; nothing where it did not come to that call.
+fn attempt(case: &Case, fault: Fault) -> Option<(i32, Option<String>)> {
+    let mut scene = Scene::new();
+    let typed = prepare(case, &mut scene);
+    let before = scene.records().len();
+    let (output, calls) = with(&mut scene, &typed, Some(fault));
+    let about = calls.hit?;
+    // What could not be written to stderr is not there.
+    let is_quiet = about.starts_with("descriptor 2,");
+    let mut found = ending(case, &output, scene.records().len() > before, is_quiet);
+    found.extend(scene.left());
+    let wrong = || format!("{}, {fault} ({about}): {}", case.name, found.join("; "));
+    Some((output.code().unwrap_or(-1), (!found.is_empty()).then(wrong)))
+}
+
+/// Every call with every error, in the order in which they are tried: the first and the last call of each purpose with each
+/// error, then every other call with one error, then the rest. What is called again in each pass, for the same kind of file,
+/// runs the same code in between.
+fn faults(calls: &Intercepted, seed: u64) -> [Vec<Fault>; 3] {
+    let mut random = Random(seed);
+    let [mut purposes, mut others, mut rest] = [const { Vec::new() }; 3];
     for (kind, calls) in CallKind::ALL.into_iter().zip(&calls.calls) {
-        let purposes: Vec<(String, bool)> = calls.iter().map(|it| (purpose(&it.about), it.only_reads)).collect();
-        for (at, of) in purposes.iter().enumerate() {
-            let is_last = !purposes[at + 1..].contains(of);
-            let is_first = !purposes[..at].contains(of);
-            let each = kind.errors(&calls[at]).iter().map(|&errno| Fault { kind, nth: at as u64 + 1, errno });
-            if is_first || is_last { necessary.extend(each) } else { rest.extend(each) }
+        let names: Vec<(String, bool)> = calls.iter().map(|it| (purpose(&it.about), it.only_reads)).collect();
+        for (at, of) in names.iter().enumerate() {
+            let is_last = !names[at + 1..].contains(of);
+            let is_first = !names[..at].contains(of);
+            let errors = kind.errors(&calls[at]);
+            let mut each: Vec<Fault> = errors.iter().map(|&errno| Fault { kind, nth: at as u64 + 1, errno }).collect();
+            if is_first || is_last {
+                purposes.append(&mut each);
+            } else {
+                others.push(each.swap_remove(random.below(each.len() as u64) as usize));
+                rest.append(&mut each);
+            }
         }
     }
     // In any order: what there is time for is a fair part of all.
-    let mut random = Random(seed);
-    for faults in [&mut necessary, &mut rest] {
+    for faults in [&mut purposes, &mut others, &mut rest] {
         for at in (1..faults.len()).rev() {
             faults.swap(at, random.below(at as u64 + 1) as usize);
         }
@@ -154,9 +182,7 @@ fn faults(calls: &Intercepted, seed: u64) -> (Vec<Fault>, usize) {
             drawn[it.kind as usize]
         });
     }
-    let count = necessary.len();
-    necessary.append(&mut rest);
-    (necessary, count)
+    [purposes, others, rest]
 }
 
 /// The path or descriptor without the numbers and random names in it.
@@ -179,7 +205,7 @@ fn with(scene: &mut Scene, typed: &[String], fault: Option<Fault>) -> (Output, I
 }
 
 /// What is wrong with how it ended.
-fn ending(case: &Case, output: &Output, has_saved: bool, is_quiet: bool) -> Vec<String> {
+pub fn ending(case: &Case, output: &Output, has_saved: bool, is_quiet: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     let code = output.code();
     if output.status.signal().is_some() || output.stderr.contains("panicked") || !matches!(code, Some(0..=5)) {

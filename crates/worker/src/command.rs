@@ -194,7 +194,7 @@ impl Execution {
                 }
             };
             if followed.expired {
-                return Err(too_long(spec.timeout_s));
+                return Err(too_long(spec.timeout_s, None));
             }
             let ended = Ended { status: followed.status, when, output, stderr };
             left.extend((followed.left > 0).then(|| format!("{} that were watched", followed.left)));
@@ -233,9 +233,7 @@ impl Execution {
                 None => limit.saturating_sub(began.elapsed()),
             };
             if left.is_zero() && ended.is_none() {
-                let _ = kill_process_group(pid, Signal::KILL);
-                let _ = child.wait();
-                return Err(too_long(limit.as_secs()));
+                return Err(too_long(limit.as_secs(), abandoned(child)));
             }
             let left = left.min(tree.due_in());
             let mut waiting = vec![(3, leash.fd())];
@@ -299,11 +297,10 @@ impl Execution {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let _ = kill_process_group(pid, Signal::KILL);
-                let _ = child.wait();
+                let abandoned = abandoned(&mut child).map(|it| format!("; {it}")).unwrap_or_default();
                 self.end_all();
                 return Err(Fault::new(format!(
-                    "{option} {line:?} did not exit within {} s (--timeout)",
+                    "{option} {line:?} did not exit within {} s (--timeout){abandoned}",
                     limit.as_secs()
                 )));
             }
@@ -364,8 +361,17 @@ fn tally(spec: &Spec, ended: &Ended) -> Tally {
     }
 }
 
-fn too_long(limit_s: impl std::fmt::Display) -> Fault {
-    Fault::new(format!("it did not exit within {limit_s} s (--timeout) and was killed with all its child processes"))
+fn too_long(limit_s: impl std::fmt::Display, abandoned: Option<String>) -> Fault {
+    let so = abandoned.unwrap_or_else(|| "it was killed with all its child processes".into());
+    Fault::new(format!("it did not exit within {limit_s} s (--timeout); {so}"))
+}
+
+/// Kills a command and its session. One that waits for a device does not end then, and is named.
+fn abandoned(child: &mut Child) -> Option<String> {
+    let pid = child.id();
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let gone = sys::process::within(sys::process::KILLED, || !matches!(child.try_wait(), Ok(None)));
+    (!gone).then(|| format!("process {pid} was abandoned: {}", sys::process::why_alive(pid)))
 }
 
 struct Ended {

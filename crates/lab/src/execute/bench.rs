@@ -6,11 +6,21 @@ use std::{
     time::Duration,
 };
 
-use schema::{Condition, Consume, Fill, Record, Span, timeline::Passing};
+use schema::{
+    Arm, Condition, Consume, Fill, Record, Span,
+    command::{COMMAND, Spec},
+    timeline::Passing,
+};
 use sys::guard::Guard;
 
 use super::{Hooks, Settings, clock::Clock, filled::Filled};
 use crate::{cgroups::Cgroups, target::Target};
+
+/// Lines of a command that one answer waits for, with its time limit each: preparation, command and cleanup, by one means of
+/// watching and by another.
+const EXECUTIONS: u32 = 6;
+/// For ending what does not end by itself.
+const ENDING: Duration = Duration::from_secs(30);
 
 /// Everything that passes need, and the record they go into.
 pub struct Bench<'a> {
@@ -99,6 +109,18 @@ impl Bench<'_> {
     /// What is done next.
     pub(super) fn show(&self, what: String, hooks: &mut Hooks) {
         (hooks.progress)(&self.clock.progress(what), &self.record);
+    }
+
+    /// How long to wait for an answer of an arm's worker. That of a command ends the command at its time limit; one that no
+    /// signal ends keeps the worker from watching it to its end.
+    pub(super) fn pass_limit(&self, arm: &Arm) -> Duration {
+        let limit = self.clock.pass_limit();
+        match Spec::of(&arm.options) {
+            Ok(spec) if arm.runtime == COMMAND => {
+                limit.min(EXECUTIONS * Duration::from_secs(spec.timeout_s.into()) + ENDING)
+            }
+            _ => limit,
+        }
     }
 
     pub fn is_interrupted(&self) -> bool {

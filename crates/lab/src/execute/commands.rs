@@ -33,7 +33,7 @@ impl Bench<'_> {
             self.draw.passes += 1;
             let whole = Span { offset: 0, bytes: self.target.bytes };
             let job = self.job(&arm, &self.plain_scan(whole, Consume::Touch), self.target);
-            let (limit, guard) = (self.clock.pass_limit(), self.around.guard.as_ref());
+            let (limit, guard) = (self.pass_limit(&arm), self.around.guard.as_ref());
             let observed = match observe::observe(by, &arm, self.target, job, limit, self.stop.interrupted, guard) {
                 Ok(Ok(observed)) => observed,
                 Ok(Err(skip)) => {

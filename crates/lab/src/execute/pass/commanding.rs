@@ -32,7 +32,7 @@ impl PassSteps for Commanding {
 
     /// Each execution has a preparation of its own, also the one that is timed.
     fn between(&self, bench: &Bench, link: &mut Link, work: &Work) -> Result<(), Trouble> {
-        link.prepare_within(bench.clock.pass_limit(), &bench.job(work.arm, work.condition, work.target))
+        link.prepare_within(bench.pass_limit(work.arm), &bench.job(work.arm, work.condition, work.target))
     }
 
     fn during(&self, bench: &Bench, arm: &Arm) -> String {

@@ -192,7 +192,7 @@ impl Bench<'_> {
         self.make_room(work)?;
         self.around.cgroups.admit(link.pid(), arm, condition, target)?;
         counting.attach(thread);
-        link.prepare_within(self.clock.pass_limit(), &self.job(arm, condition, target))?;
+        link.prepare_within(self.pass_limit(arm), &self.job(arm, condition, target))?;
         self.around.cgroups.tighten(arm, condition)
     }
 
@@ -221,7 +221,7 @@ impl Bench<'_> {
         let probes = Probes::start(target, link.pid());
         counting.start();
         let went_from = Instant::now();
-        let answered = link.go(self.draw.passes, self.clock.pass_limit());
+        let answered = link.go(self.draw.passes, self.pass_limit(arm));
         let went = [went_from, Instant::now()];
         let mut done = answered.map_err(|trouble| kind.explain(work, trouble))?;
         counting.stop();

@@ -70,7 +70,7 @@ impl Bench<'_> {
         let mut only = None;
         let invalid = loop {
             let before = sys::process::io(link.pid());
-            let done = link.go_warm(self.draw.passes, warm_up.next(), self.clock.pass_limit())?;
+            let done = link.go_warm(self.draw.passes, warm_up.next(), self.pass_limit(arm))?;
             let read = match (done.seen.get("device_read_bytes"), before, sys::process::io(link.pid())) {
                 // Of a command, what its worker saw.
                 (Some(Reading::Value(bytes)), ..) => *bytes,
