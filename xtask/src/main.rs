@@ -37,7 +37,8 @@ fn main() -> ExitCode {
                 "       cargo xtask miri    the tests that can run under Miri, which needs a nightly toolchain with it"
             );
             eprintln!(
-                "       cargo xtask fault [kill|sweep|full|hang|together|fuzz] [N] [--other FILE]  kills the tool, has its\n             system calls fail, fills its disk, stops its processes, runs many at once, breaks its input"
+                "       cargo xtask fault {}\n             kills the tool, has its system calls fail, swaps its files, fills its disk, stops its processes, runs many at\n             once, breaks its input",
+                fault::USAGE
             );
             eprintln!(
                 "       cargo xtask dist [TARGET…]  archives for a release: static executables, completions, manual pages,\n             licences, checksums"

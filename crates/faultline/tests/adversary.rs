@@ -1,5 +1,5 @@
 //! Another user owns the folder that root measures in, and exchanges file, folder and links as fast as it goes. No file
-//! elsewhere may change.
+//! elsewhere may change. `cargo xtask fault adversary` goes on until there were as many exchanges as it is asked for.
 
 use std::{
     fs,
@@ -9,12 +9,13 @@ use std::{
     thread,
 };
 
+use planted::Effort;
+
 use crate::support::{NOBODY, Sandbox, is_root, test_file};
 
-/// Each exchange is a few system calls; the adversary gives up then, should the runs take longer.
-const MOST_SWAPS: u64 = 2_000_000;
-/// The first is killed as soon as its file is there, so that there is something to clean.
-const RUNS: usize = 3;
+/// At least. The first of each three is killed as soon as its file is there, so that there is something to clean; the last
+/// is the one before once more.
+const RUNS: u64 = 3;
 
 /// Ways of writing against each other, in small passes.
 const WRITING: &str = "title = \"Writing\"\n[[compare]]\nworkload = \"overwrite\"\nblock = \"64 KiB\"\n\
@@ -65,37 +66,51 @@ fn become_nobody() {
 fn swap(folder: &Path, canary: &Path, links_hard: bool, stop: &AtomicBool, swaps: &AtomicU64) {
     become_nobody();
     let aside = folder.with_file_name("aside");
-    let elsewhere = canary.parent().unwrap();
-    for turn in 0..MOST_SWAPS {
-        if stop.load(Ordering::Relaxed) {
-            break;
+    let swap_folder = || {
+        let is_aside = fs::rename(folder, &aside).is_ok();
+        if is_aside {
+            let _ = symlink(canary.parent().unwrap(), folder);
+            let _ = fs::remove_file(folder);
+            let _ = fs::rename(&aside, folder);
         }
+        is_aside
+    };
+    let mut turn = 0u64;
+    while !stop.load(Ordering::Relaxed) {
+        turn += 1;
         let found = if folder.is_dir() { test_file_of(folder) } else { None };
         let Some(file) = found else {
             // Before there is a file, the folder is exchanged.
-            if turn % 8 == 0 && fs::rename(folder, &aside).is_ok() {
-                let _ = symlink(elsewhere, folder);
-                let _ = fs::remove_file(folder);
-                let _ = fs::rename(&aside, folder);
+            if turn.is_multiple_of(8) {
+                swap_folder();
             }
             continue;
         };
         let kept = folder.join("kept");
-        if turn % 3 == 0 {
-            if fs::rename(folder, &aside).is_ok() {
-                let _ = symlink(elsewhere, folder);
-                let _ = fs::remove_file(folder);
-                let _ = fs::rename(&aside, folder);
-            }
+        if turn.is_multiple_of(3) {
+            swaps.fetch_add(u64::from(swap_folder()), Ordering::Relaxed);
         } else if fs::rename(&file, &kept).is_ok() {
-            let _ = if links_hard && turn % 2 == 0 { fs::hard_link(canary, &file) } else { symlink(canary, &file) };
+            let _ = if links_hard && turn.is_multiple_of(2) {
+                fs::hard_link(canary, &file)
+            } else {
+                symlink(canary, &file)
+            };
             thread::yield_now();
             let _ = fs::remove_file(&file);
             let _ = fs::rename(&kept, &file);
+            swaps.fetch_add(1, Ordering::Relaxed);
         }
-        swaps.fetch_add(1, Ordering::Relaxed);
     }
     let _ = fs::rename(&aside, folder);
+}
+
+/// Sets a flag when it is dropped.
+struct AtEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn test_file_of(folder: &Path) -> Option<PathBuf> {
@@ -119,17 +134,28 @@ fn attack(arms: &str, links_hard: bool) {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
     let (stop, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut reached = 0;
+    let made = || swaps.load(Ordering::Relaxed);
+    let effort = Effort::of(0);
+    let (mut runs, mut reached) = (0, 0);
     thread::scope(|scope| {
         scope.spawn(|| swap(&folder, &canary.path, links_hard, &stop, &swaps));
-        for run in 0..RUNS {
-            let before = swaps.load(Ordering::Relaxed);
-            let seed = format!("--seed={run}");
+        // Told to stop also when an assertion fails below.
+        let _stop = AtEnd(&stop);
+        for seed in effort.endless() {
+            if runs >= RUNS && made() >= effort.count() {
+                break;
+            }
+            let before = made();
+            let seed = format!("--seed={seed}");
             let arguments = ["-e", &experiment, &seed, "--size=1MiB", "--rounds=1", "--budget=2s", "--quiet"];
+            let run = [&["run", folder.to_str().unwrap()], &arguments[..]].concat();
+            let mut running = match runs % 3 {
+                2 => sandbox.start(&["rerun", "last", "--target", folder.to_str().unwrap(), "--quiet"]),
+                _ => sandbox.start(&run),
+            };
             // Whether there was anything to measure is the adversary's to decide.
-            let mut running = sandbox.start(&[&["run", folder.to_str().unwrap()], &arguments[..]].concat());
-            if run == 0 {
-                if running.until(|| (swaps.load(Ordering::Relaxed) > before + 10).then_some(())).is_some() {
+            if runs % 3 == 0 {
+                if running.until(|| (made() > before + 10).then_some(())).is_some() {
                     running.signal(libc::SIGKILL);
                 }
                 running.end();
@@ -137,11 +163,11 @@ fn attack(arms: &str, links_hard: bool) {
                 running.end().sane();
             }
             sandbox.run(&["clean"]).sane();
-            reached += u64::from(swaps.load(Ordering::Relaxed) > before);
+            runs += 1;
+            reached += u64::from(made() > before);
         }
-        stop.store(true, Ordering::Relaxed);
     });
-    println!("{} swaps during {reached} of {RUNS} runs", swaps.into_inner());
+    println!("adversary, {arms}: {} swaps of {} during {reached} of {runs} runs", made(), effort.count());
     canary.lives(links_hard);
     // What was killed may stay: the owner can hide a file while `clean` looks for it.
     sandbox.run(&["clean"]).sane();

@@ -286,15 +286,8 @@ fn a_claim_is_answered_by_runs_of_this_machine_and_of_others_where_they_are_name
 fn a_study_that_is_stopped_keeps_what_was_measured_and_leaves_its_claims_undecided() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("folder");
-    let mut running = sandbox.start(&[
-        "reproduce",
-        "line-count-boards",
-        "--dir",
-        &folder,
-        "--state=cached",
-        "--rounds=10000",
-        "--json",
-    ]);
+    let study = ["reproduce", "channel-vs-mapped", "--dir", &folder, "--state=cold"];
+    let mut running = sandbox.start(&[&study[..], &["--rounds=10000", "--json"]].concat());
     running.until(|| sandbox.saved().filter(|_| !sandbox.record().samples.is_empty()));
     running.signal(libc::SIGINT);
     let document = running.end().expect(130).document();

@@ -67,8 +67,11 @@ fn every_study_has_its_findings_beside_it() {
 /// A file that the module above it has for tests alone.
 fn is_of_tests(path: &Path) -> bool {
     let (Some(folder), Some(stem)) = (path.parent(), path.file_stem().and_then(|it| it.to_str())) else { return false };
-    let above = ["lib.rs", "mod.rs"].iter().filter_map(|it| fs::read_to_string(folder.join(it)).ok());
-    above.into_iter().any(|it| it.contains(&format!("#[cfg(test)]\nmod {stem};")))
+    let above = [folder.join("lib.rs"), folder.join("mod.rs"), folder.with_extension("rs")];
+    above
+        .iter()
+        .filter_map(|it| fs::read_to_string(it).ok())
+        .any(|it| it.contains(&format!("#[cfg(test)]\nmod {stem};")))
 }
 
 #[test]
