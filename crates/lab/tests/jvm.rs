@@ -111,7 +111,7 @@ fn native(method: &str, job: &Job) -> Done {
         serde_json::to_string(&schema::protocol::Request::Prepare(Box::new(job))).unwrap(),
         r#"{"go":{"pass":1}}"#.into(),
     ];
-    worker::serve(format!("{}\n", input.join("\n")).as_bytes(), &mut output);
+    worker::serve(format!("{}\n", input.join("\n")).as_bytes(), &mut output, std::io::sink());
     let last = output.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
     match serde_json::from_slice(last).unwrap() {
         schema::protocol::Reply::Done(done) => *done,

@@ -39,8 +39,8 @@ use crate::{
 };
 
 /// Answers requests until `bye` or the end of the input. Exits with 0, unless its own pipes break or what follows the last
-/// pass fails.
-pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
+/// pass fails; why it fails is then written to `errors`, because the controller reads no reply after `bye`.
+pub fn serve(mut input: impl BufRead, mut output: impl Write, mut errors: impl Write) -> ExitCode {
     let mut worker = Worker { session: None, alone: None, pass: 0 };
     let mut line = Vec::new();
     loop {
@@ -54,7 +54,16 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> ExitCode {
             continue;
         }
         let reply = match serde_json::from_slice(&line) {
-            Ok(Request::Bye {}) => return worker.bye(),
+            Ok(Request::Bye {}) => {
+                return match worker.end() {
+                    Ok(()) => ExitCode::SUCCESS,
+                    Err(fault) => {
+                        // Without a reader of it the exit code is all that can be said.
+                        let _ = writeln!(errors, "{fault}");
+                        ExitCode::FAILURE
+                    }
+                };
+            }
             Ok(request) => worker.answer(request),
             Err(error) => {
                 let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).trim_end().to_string();
@@ -140,17 +149,6 @@ impl Worker {
 
     fn end(&mut self) -> Result<(), Fault> {
         self.session.take().map_or(Ok(()), |mut session| session.end())
-    }
-
-    /// Nothing is said on stdout after `bye`; the controller repeats what stands on stderr where a worker fails.
-    fn bye(&mut self) -> ExitCode {
-        match self.end() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(fault) => {
-                eprintln!("{fault}");
-                ExitCode::FAILURE
-            }
-        }
     }
 }
 

@@ -10,7 +10,7 @@ fn say(input: &str) -> Vec<Reply> {
 
 fn say_bytes(input: &[u8]) -> Vec<Reply> {
     let mut output = Vec::new();
-    worker::serve(input, &mut output);
+    worker::serve(input, &mut output, std::io::sink());
     let output = String::from_utf8(output).unwrap();
     output.lines().map(|line| serde_json::from_str(line).expect("stdout carries nothing but replies")).collect()
 }
@@ -114,7 +114,7 @@ fn bye_and_the_end_of_the_input_end_quietly() {
     assert_eq!(say("{\"bye\":{}}\n{\"hello\":{\"protocol\":1}}\n"), []);
     assert_eq!(say(""), []);
     let mut output = Vec::new();
-    let code = worker::serve(&b"{\"bye\":{}}\n"[..], &mut output);
+    let code = worker::serve(&b"{\"bye\":{}}\n"[..], &mut output, std::io::sink());
     assert_eq!(format!("{code:?}"), format!("{:?}", std::process::ExitCode::SUCCESS));
 }
 

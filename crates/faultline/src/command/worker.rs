@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 pub fn run() -> ExitCode {
-    worker::serve(std::io::stdin().lock(), std::io::stdout().lock())
+    worker::serve(std::io::stdin().lock(), std::io::stdout().lock(), std::io::stderr())
 }
