@@ -50,7 +50,7 @@ fn tests() -> Result<BTreeMap<String, usize>> {
                     let began = Instant::now();
                     let output = Command::new(&binary.path)
                         .arg("--show-output")
-                        .env("RUST_TEST_THREADS", (4 * processors).to_string())
+                        .env("RUST_TEST_THREADS", (2 * processors).to_string())
                         // As cargo sets it: snapshots are found by it.
                         .env("CARGO_MANIFEST_DIR", &binary.folder)
                         .current_dir(&binary.folder)
