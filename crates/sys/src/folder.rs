@@ -33,6 +33,15 @@ pub fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
 
+/// A file in a folder that never has a name and cannot get one: it is gone with its last descriptor.
+///
+/// # Errors
+/// The folder cannot be written to, or its file system has no such files (open(2), O_TMPFILE).
+pub fn unnamed(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
 /// An open folder, and its path when it was opened.
 #[derive(Debug)]
 pub struct Folder {

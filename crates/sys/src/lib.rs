@@ -11,6 +11,7 @@ pub mod folder;
 pub mod folio;
 pub mod follow;
 pub mod guard;
+pub mod held;
 pub mod lock;
 pub mod machine;
 pub mod memory_disk;

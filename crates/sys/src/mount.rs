@@ -26,6 +26,11 @@ pub fn detached(kind: &str, source: Option<&Path>, attributes: MountAttrFlags) -
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
+/// Whether files of such a file system have no other place than the page cache, by its name.
+pub fn is_memory(kind: &str) -> bool {
+    matches!(kind, "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
+}
+
 /// What is mounted where a file lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
@@ -40,7 +45,13 @@ pub struct FileSystem {
 impl FileSystem {
     /// Files here have no other place than the page cache: nothing can be evicted, nothing is ever cold.
     pub fn is_memory(&self) -> bool {
-        matches!(self.kind.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs")
+        is_memory(&self.kind)
+    }
+
+    /// Opening a file here may wait for a server, or for a program of a user's, that does not answer.
+    pub fn may_wait(&self) -> bool {
+        const SERVED: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "9p", "fuse"];
+        SERVED.contains(&self.kind.as_str()) || self.kind.starts_with("fuse.")
     }
 
     /// Files here are made up by the kernel when they are read.
@@ -75,6 +86,15 @@ pub fn file_system(path: &Path) -> io::Result<FileSystem> {
     let mounts = fs::read("/proc/self/mountinfo")?;
     find(&mounts, &path, &device)
         .ok_or_else(|| io::Error::other(format!("no mount in /proc/self/mountinfo holds {}", path.display())))
+}
+
+/// What a file lies on whose device is known from a mapping of it, by the text of a mountinfo. Nothing is opened.
+pub fn of_device(mounts: &[u8], device: [u32; 2]) -> Option<FileSystem> {
+    let device = format!("{}:{}", device[0], device[1]);
+    mounts.split(|it| *it == b'\n').find_map(|line| {
+        let point = unescaped(line.split(|it| *it == b' ').nth(4)?);
+        find(line, Path::new(OsStr::from_bytes(&point)), &device).filter(|it| it.device == device)
+    })
 }
 
 /// proc_pid_mountinfo(5): `36 35 98:0 /root /mount/point options [fields…] - kind source super-options`.
@@ -146,6 +166,17 @@ mod tests {
         assert_eq!(kind("/dev/shm/file", "0:26"), "tmpfs");
         // A btrfs file's own device number differs from its mount's.
         assert_eq!(kind("/mnt/my disk/file", "0:99"), "btrfs");
+    }
+
+    #[test]
+    fn the_file_system_of_a_mapping_is_known_by_its_device_alone() {
+        let kind = |device| of_device(MOUNTS.as_bytes(), device).map(|it| it.kind);
+        assert_eq!([[254, 0], [0, 27], [0, 1]].map(kind), [Some("ext4".into()), Some("btrfs".into()), None]);
+        let served = |kind: &str| {
+            let line = format!("40 22 0:40 / /srv rw - {kind} there:/ rw\n");
+            of_device(line.as_bytes(), [0, 40]).unwrap().may_wait()
+        };
+        assert_eq!(["nfs4", "fuse.sshfs", "fuseblk", "ext4"].map(served), [true, true, false, false]);
     }
 
     #[test]

@@ -141,7 +141,12 @@ pub fn mapped(pid: u32, file: &MappedFile) -> io::Result<Mapped> {
 
 /// Names of other files need not be UTF-8.
 pub(crate) fn read_lossy(path: impl AsRef<std::path::Path>) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+    Ok(lossy(fs::read(path)?))
+}
+
+/// Not copied where it is text: the smaps of a process with many mappings are tens of megabytes.
+pub(crate) fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|it| String::from_utf8_lossy(it.as_bytes()).into_owned())
 }
 
 pub(crate) fn parse_smaps(text: &str, file: &MappedFile) -> Mapped {
@@ -174,7 +179,14 @@ pub struct ProcessMapping {
     pub locked_bytes: u64,
     /// Mapped by huge page-table entries: anonymous, shared-memory and file pages.
     pub huge_bytes: u64,
+    /// Of those, pages of a file in the page cache that is not memory alone (FilePmdMapped).
+    pub file_huge_bytes: u64,
     pub swapped_bytes: u64,
+    /// Pages whose entry is marked as accessed. On x86 those too that the kernel mapped around a fault and that were not touched
+    /// (`arch_wants_old_prefaulted_pte`).
+    pub referenced_bytes: u64,
+    /// Of two letters each, as proc(5) lists them; `None` of a kernel that shows none.
+    pub flags: Option<Vec<String>>,
 }
 
 /// Everything a process has mapped, in the order of its addresses, from /proc/PID/smaps.
@@ -200,9 +212,20 @@ pub(crate) fn parse_mappings(text: &str) -> Vec<ProcessMapping> {
                 "Rss" => last.resident_bytes = bytes,
                 "Shared_Dirty" | "Private_Dirty" => last.dirty_bytes = last.dirty_bytes.saturating_add(bytes),
                 "Anonymous" => last.anonymous_bytes = bytes,
-                "Locked" => last.locked_bytes = bytes,
-                "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => {
-                    last.huge_bytes = last.huge_bytes.saturating_add(bytes)
+                "Referenced" => last.referenced_bytes = bytes,
+                "VmFlags" => {
+                    let flags: Vec<String> = line.split_whitespace().skip(1).map(str::to_string).collect();
+                    // Not "Locked": that is the share of a page which several mappings have, cut to whole KiB
+                    // (fs/proc/task_mmu.c, `pss_locked`).
+                    if flags.iter().any(|it| it == "lo") {
+                        last.locked_bytes = last.resident_bytes;
+                    }
+                    last.flags = Some(flags);
+                }
+                "AnonHugePages" | "ShmemPmdMapped" => last.huge_bytes = last.huge_bytes.saturating_add(bytes),
+                "FilePmdMapped" => {
+                    last.file_huge_bytes = bytes;
+                    last.huge_bytes = last.huge_bytes.saturating_add(bytes);
                 }
                 "Swap" => last.swapped_bytes = bytes,
                 _ => {}
@@ -251,7 +274,15 @@ pub struct Stat {
     /// `R` runs or could, `D` waits for a device, `Z` has ended, …
     pub state: char,
     pub parent: i32,
+    /// It is a part of the kernel and has no memory of its own (PF_KTHREAD in include/linux/sched.h).
+    pub is_kernels: bool,
+    /// Without its children's.
+    pub minor_faults: u64,
+    /// Those that waited for a device.
+    pub major_faults: u64,
     pub threads: u32,
+    /// In ticks since boot: with its number this is the process, or the thread, and no later one of that number.
+    pub started: u64,
 }
 
 /// `None` when it is gone or cannot be parsed.
@@ -261,11 +292,17 @@ pub fn stat(path: &str) -> Option<Stat> {
 
 /// The name, in brackets, may hold anything.
 pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
+    const PF_KTHREAD: u64 = 0x0020_0000;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        is_kernels: number(6)? & PF_KTHREAD != 0,
+        minor_faults: number(7)?,
+        major_faults: number(9)?,
         threads: fields.get(17)?.parse().ok()?,
+        started: number(19)?,
     })
 }
 
@@ -412,6 +449,15 @@ pub fn tie_in_own_session(command: &mut Command) {
     }
 }
 
+/// Lets a child have an open file, under the number that it has here: `/proc/self/fd/N` is its path there. Other children do
+/// not get it.
+pub fn give(command: &mut Command, file: std::os::fd::OwnedFd) {
+    // SAFETY: between fork and exec one system call is made; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || Ok(rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?));
+    }
+}
+
 /// A file that may not grow further (`ulimit -f`) is an error of the write, not the end of this process: a test file
 /// would stay behind. An empty handler rather than SIG_IGN, because programs that are started later get the default back.
 pub fn survive_file_size_limit() {
@@ -449,15 +495,17 @@ mod tests {
 Size:               1024 kB
 Rss:                 512 kB
 Locked:               64 kB
-VmFlags: rd sh mr
+VmFlags: rd sh mr lo
 7f0000200000-7f0000300000 r--p 00000000 fe:00 43                         /lib/other
 Rss:                 999 kB
 7f0000400000-7f0000500000 r--s 00100000 fe:00 42                         /data/file
 Rss:                   4 kB
+Locked:                4 kB
+VmFlags: rd sh mr
 ";
         let file = |device: [u32; 2], inode| MappedFile { device, inode, name: "/data/file".into() };
         let mapped = parse_smaps(smaps, &file([0xfe, 0], 42));
-        assert_eq!(mapped, Mapped { mappings: 2, resident_bytes: 516 * 1024, locked_bytes: 64 * 1024 });
+        assert_eq!(mapped, Mapped { mappings: 2, resident_bytes: 516 * 1024, locked_bytes: 512 * 1024 });
         // Another file has its name now.
         assert_eq!(parse_smaps(smaps, &file([0xfe, 0], 44)).mappings, 0);
         // Overlays and subvolumes show another device.
@@ -497,10 +545,13 @@ Size:               1024 kB
 Rss:                 512 kB
 Shared_Dirty:          8 kB
 Private_Dirty:         4 kB
+Referenced:          300 kB
 Anonymous:            20 kB
+AnonHugePages:         0 kB
 FilePmdMapped:       256 kB
 Swap:                 16 kB
 Locked:               64 kB
+VmFlags: rd wr mr mw me lo rr 
 7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
 7ffc10000000-7ffc10001000 rw-p 00000000 00:00 0
 ";
@@ -518,18 +569,48 @@ Locked:               64 kB
                 resident_bytes: 512 << 10,
                 dirty_bytes: 12 << 10,
                 anonymous_bytes: 20 << 10,
-                locked_bytes: 64 << 10,
+                locked_bytes: 512 << 10,
                 huge_bytes: 256 << 10,
+                file_huge_bytes: 256 << 10,
                 swapped_bytes: 16 << 10,
+                referenced_bytes: 300 << 10,
+                flags: Some(["rd", "wr", "mr", "mw", "me", "lo", "rr"].map(String::from).into()),
             }
         );
         assert_eq!((mappings[1].name.as_str(), mappings[2].name.as_str()), ("[stack]", ""));
     }
 
     #[test]
+    fn a_process_may_have_very_many_mappings() {
+        let one = |at: u64| {
+            let start = at << 13;
+            format!(
+                "{start:08x}-{:08x} r--p 00000000 08:01 {at} /data/{at}\nSize: 4 kB\nVmFlags: rd rr\n",
+                start + 4096
+            )
+        };
+        let text: String = (1..=100_000).map(one).collect();
+        let mappings = parse_mappings(&text);
+        assert_eq!(mappings.len(), 100_000);
+        let last = mappings.last().unwrap();
+        assert_eq!((last.name.as_str(), last.inode, last.bytes), ("/data/100000", 100_000, 4096));
+    }
+
+    #[test]
     fn a_process_is_known_by_its_line_whatever_it_is_called() {
-        let line = "77 (a) R 1 (b)) D 42 77 77 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 100 1 1\n";
-        assert_eq!(parse_stat(line), Some(Stat { state: 'D', parent: 42, threads: 3 }));
+        let line = "77 (a) R 1 (b)) D 42 77 77 0 -1 4194304 1 2 5 6 0 0 0 0 20 0 3 0 100 1 1\n";
+        let expected = Stat {
+            state: 'D',
+            parent: 42,
+            is_kernels: false,
+            minor_faults: 1,
+            major_faults: 5,
+            threads: 3,
+            started: 100,
+        };
+        assert_eq!(parse_stat(line), Some(expected));
+        let kernels = parse_stat(&line.replace("4194304", "2129984")).unwrap();
+        assert!(kernels.is_kernels);
         assert_eq!((parse_stat("77 (a"), parse_stat("")), (None, None));
     }
 

@@ -6,14 +6,14 @@ use std::{fs, panic::catch_unwind, path::Path};
 use planted::{Effort, Random, mutated_text};
 
 use crate::{
-    device, mount,
+    device, held, mount,
     process::{self, MappedFile},
 };
 
 /// As far as every machine has them, and one of each kind that is written here.
 const WRITTEN: [&str; 4] = [
     "36 35 98:0 /root /mount/point rw,noatime master:1 - ext3 /dev/root rw,errors=continue",
-    "7f00-7f10 r--s 00000000 08:01 4711 /data/a file\nSize: 64 kB\nRss: 16 kB\nPrivate_Dirty: 4 kB\nFilePmdMapped: 0 kB",
+    "7f00-7f10 r--s 00000000 08:01 4711 /data/a file\nSize: 64 kB\nRss: 16 kB\nPrivate_Dirty: 4 kB\nFilePmdMapped: 0 kB\nVmFlags: rd sh mr rr hg",
     "812 (a) b) (c) S 1 812 812 0 -1 4194560 97 0 0 0 1 2 0 0 20 0 1 0 5551234 3000 97",
     "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
 ];
@@ -35,6 +35,8 @@ fn any_text_of_the_kernel_is_parsed_or_refused() {
             let _ = (process::parse_stat(&text), process::parse_io(&text), process::parse_mappings(&text));
             let _ = (process::parse_smaps(&text, &file), process::number_after(&text, "Rss:"));
             let _ = (mount::find(text.as_bytes(), Path::new("/mount/point/x"), "98:0"), mount::unescape(&text));
+            let _ = (mount::of_device(text.as_bytes(), [98, 0]), held::own_number(&text));
+            process::parse_mappings(&text).iter().for_each(|it| drop((held::link(it), held::names(&it.name))));
             let _ = device::parse_counters(&text);
         });
         if parsed.is_err() {

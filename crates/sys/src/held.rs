@@ -1,0 +1,320 @@
+//! One process, by a descriptor of its folder in /proc. A number may be given to a new process when the old one has ended; the
+//! descriptor stays that of the old one, and what is read through it fails then (fs/proc/base.c, `get_proc_task`).
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
+    path::Path,
+};
+
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+
+use crate::process::{self, Io, ProcessMapping, Stat};
+
+pub struct Held {
+    folder: OwnedFd,
+    /// Of the process, also where a thread of it was asked for.
+    pub pid: u32,
+}
+
+/// A thread, as its folder shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    pub tid: u32,
+    pub name: String,
+    pub stat: Stat,
+}
+
+/// Why the file behind a mapping was not opened.
+#[derive(Debug)]
+pub enum NotOpened {
+    /// Nothing that can be reached by the name is the mapped file: it was deleted or replaced, or lies elsewhere.
+    Gone,
+    /// A device, a pipe: to open one can do anything.
+    NotRegular,
+    Refused(io::Error),
+}
+
+impl Held {
+    /// The process of that number, or the one that the thread of that number belongs to.
+    ///
+    /// # Errors
+    /// There is none, or it is hidden from this user (`hidepid` in proc(5)).
+    pub fn open(number: u32) -> io::Result<Held> {
+        let folder = folder(number)?;
+        let own = own_number(&text(&folder, "status")?).unwrap_or(number);
+        // A thread's folder can be opened by its number, though it is not listed (proc(5)).
+        let folder = if own == number { folder } else { self::folder(own)? };
+        Ok(Held { folder, pid: own })
+    }
+
+    /// # Errors
+    /// It has ended, or may not be looked at.
+    pub fn text(&self, name: &str) -> io::Result<String> {
+        text(&self.folder, name)
+    }
+
+    /// # Errors
+    /// As `text`.
+    pub fn stat(&self) -> io::Result<Stat> {
+        process::parse_stat(&self.text("stat")?).ok_or_else(|| io::Error::other("unknown format of stat"))
+    }
+
+    /// # Errors
+    /// As `text`.
+    pub fn io(&self) -> io::Result<Io> {
+        process::parse_io(&self.text("io")?)
+    }
+
+    /// None where the process has no memory: a thread of the kernel, or one that has ended.
+    ///
+    /// # Errors
+    /// As `text`.
+    pub fn mappings(&self) -> io::Result<Vec<ProcessMapping>> {
+        let text = self.text("smaps")?;
+        if !text.is_empty() {
+            return Ok(process::parse_mappings(&text));
+        }
+        // The first thread may have ended before the others (pthread_exit(3)); they still have the memory.
+        let of_others = self.threads()?.into_iter().find_map(|it| {
+            let text = self.text(&format!("task/{}/smaps", it.tid)).ok()?;
+            Some(process::parse_mappings(&text)).filter(|it| !it.is_empty())
+        });
+        Ok(of_others.unwrap_or_default())
+    }
+
+    /// Those that live; one that ends meanwhile is left out.
+    ///
+    /// # Errors
+    /// As `text`.
+    pub fn threads(&self) -> io::Result<Vec<Thread>> {
+        let tasks = openat(&self.folder, "task", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let numbers = Dir::read_from(&tasks)?.filter_map(|it| it.ok()?.file_name().to_str().ok()?.parse::<u32>().ok());
+        Ok(numbers
+            .filter_map(|tid| {
+                let line = text(&tasks, &format!("{tid}/stat")).ok()?;
+                // The name stands in brackets, and may have some itself.
+                let name = line.split_once('(')?.1.rsplit_once(')')?.0.to_string();
+                Some(Thread { tid, name, stat: process::parse_stat(&line)? })
+            })
+            .collect())
+    }
+
+    /// Opens the file behind a mapping for reading, if it is a regular one and the mapped one. Nothing else is opened: until
+    /// that is known there is only a descriptor that can be used for nothing but to look (O_PATH in open(2)).
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn open_mapped(&self, mapping: &ProcessMapping) -> Result<File, NotOpened> {
+        let look = OFlags::PATH | OFlags::CLOEXEC;
+        // The kernel's own link to the file, which needs no name; with CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN
+        // (`proc_map_files_get_link`). Its device need not be the one that stat(2) has: on btrfs it is not.
+        let linked = link(mapping).map(|it| openat(&self.folder, it.as_str(), look, Mode::empty()));
+        if let Some(Ok(found)) = linked {
+            let found = File::from(found);
+            let metadata = found.metadata().map_err(NotOpened::Refused)?;
+            if metadata.ino() == mapping.inode {
+                return opened(&found, &metadata);
+            }
+        }
+        let mut refused = None;
+        for name in names(&mapping.name) {
+            // As the process sees it, which may be in a container or behind chroot(2); and as it is seen from here.
+            let inside = openat(&self.folder, format!("root{name}").as_str(), look | OFlags::NOFOLLOW, Mode::empty());
+            let outside = || openat(CWD, name.as_str(), look | OFlags::NOFOLLOW, Mode::empty());
+            for found in [inside, outside()] {
+                let found = match found {
+                    Ok(found) => File::from(found),
+                    Err(error) => {
+                        let error = io::Error::from(error);
+                        let is_absent = matches!(
+                            error.kind(),
+                            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput
+                        );
+                        if !is_absent {
+                            refused = Some(error);
+                        }
+                        continue;
+                    }
+                };
+                let metadata = found.metadata().map_err(NotOpened::Refused)?;
+                let device = [rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev())];
+                if (device, metadata.ino()) == (mapping.device, mapping.inode) {
+                    return opened(&found, &metadata);
+                }
+            }
+        }
+        Err(refused.map_or(NotOpened::Gone, NotOpened::Refused))
+    }
+}
+
+/// Whether an error says that the process has ended: its folder is empty then (ENOENT), or what was opened before answers no
+/// more (ESRCH).
+pub fn has_ended(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+fn folder(number: u32) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(CWD, format!("/proc/{number}").as_str(), flags, Mode::empty())?)
+}
+
+fn text(folder: &OwnedFd, name: &str) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::from(openat(folder, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?).read_to_end(&mut bytes)?;
+    Ok(process::lossy(bytes))
+}
+
+/// The number of the process in a text of status, also in that of a thread.
+pub(crate) fn own_number(status: &str) -> Option<u32> {
+    process::number_after(status, "Tgid:")?.try_into().ok()
+}
+
+/// The name of a mapping below map_files: without the zeros that smaps puts in front of low addresses.
+pub(crate) fn link(mapping: &ProcessMapping) -> Option<String> {
+    let (start, end) = mapping.addresses.split_once('-')?;
+    let [start, end] = [start, end].map(|it| u64::from_str_radix(it, 16).ok());
+    Some(format!("map_files/{:x}-{:x}", start?, end?))
+}
+
+/// What a file may be called that stands so in smaps: the kernel writes a line feed as `\012` and escapes no backslash
+/// (fs/proc/task_mmu.c, `show_map_vma`), and ` (deleted)` may be a part of the name.
+pub(crate) fn names(shown: &str) -> Vec<String> {
+    let absolute = Path::new(OsStr::from_bytes(shown.as_bytes())).is_absolute();
+    let mut names = vec![shown.to_string()];
+    if shown.contains("\\012") {
+        names.push(shown.replace("\\012", "\n"));
+    }
+    names.retain(|it| absolute && !it.contains('\0'));
+    names
+}
+
+/// By its descriptor, so that it is the file that was looked at. No time of access changes where this user may ask for that,
+/// and O_NONBLOCK: a lease that another process holds is not waited for (fcntl(2), "Leases").
+fn opened(found: &File, metadata: &std::fs::Metadata) -> Result<File, NotOpened> {
+    if !metadata.is_file() {
+        return Err(NotOpened::NotRegular);
+    }
+    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = openat(CWD, path.as_str(), flags | OFlags::NOATIME, Mode::empty())
+        .or_else(|_| openat(CWD, path.as_str(), flags, Mode::empty()));
+    opened.map(File::from).map_err(|error| NotOpened::Refused(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn me() -> Held {
+        Held::open(std::process::id()).unwrap()
+    }
+
+    /// A mapping of a file in this process, while it is looked at.
+    fn with_mapping<T>(file: &File, look: impl FnOnce(&ProcessMapping) -> T) -> T {
+        let bytes = 4096;
+        let (protection, flags) = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::SHARED);
+        // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
+        let at = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0).unwrap() };
+        let mappings = me().mappings().unwrap();
+        let address = format!("{:x}-", at as usize);
+        let seen = look(mappings.iter().find(|it| it.addresses.starts_with(&address)).unwrap());
+        // SAFETY: made above, and nothing refers to it.
+        unsafe { rustix::mm::munmap(at, bytes).unwrap() };
+        seen
+    }
+
+    #[test]
+    fn a_thread_leads_to_its_process() {
+        let tid = std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get() as u32);
+        // It may have ended; the main thread has not.
+        drop(tid.join());
+        let (ours, number) = (std::process::id(), rustix::thread::gettid().as_raw_nonzero().get() as u32);
+        assert_eq!(Held::open(number).unwrap().pid, ours);
+        assert!(me().threads().unwrap().iter().any(|it| it.tid == number));
+    }
+
+    #[test]
+    fn what_has_ended_is_no_other_process_of_its_number() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let held = Held::open(child.id()).unwrap();
+        assert!(!held.mappings().unwrap().is_empty());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(has_ended(&held.stat().unwrap_err()));
+        assert!(has_ended(&held.mappings().unwrap_err()));
+    }
+
+    #[test]
+    fn faults_are_counted_and_the_start_stays() {
+        let before = me().stat().unwrap();
+        let mut pages = vec![0u8; 64 * 4096];
+        (0..64).for_each(|page| pages[page * 4096] = 1);
+        std::hint::black_box(&pages);
+        let after = me().stat().unwrap();
+        assert!(after.minor_faults > before.minor_faults && after.started == before.started);
+    }
+
+    #[test]
+    fn the_mapped_file_is_opened_whatever_it_is_called_and_no_other_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain", "two words", "a\nb", "back\\slash", "a\\012b", "x (deleted)"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, [1; 4096]).unwrap();
+            let file = File::open(&path).unwrap();
+            with_mapping(&file, |mapping| {
+                let opened = me().open_mapped(mapping).unwrap_or_else(|error| panic!("{name:?}: {error:?}"));
+                assert_eq!(opened.metadata().unwrap().ino(), file.metadata().unwrap().ino(), "{name:?}");
+                // Without the link of the kernel's, as for other users.
+                let by_name = ProcessMapping { addresses: "0-1".into(), ..mapping.clone() };
+                assert!(me().open_mapped(&by_name).is_ok(), "{name:?}");
+                std::fs::rename(&path, folder.path().join("kept")).unwrap();
+                std::fs::write(&path, [2; 4096]).unwrap();
+                assert!(matches!(me().open_mapped(&by_name), Err(NotOpened::Gone)), "{name:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_device_and_a_pipe_are_never_opened() {
+        let zero = File::open("/dev/zero").unwrap();
+        let metadata = zero.metadata().unwrap();
+        let device = [rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev())];
+        let mapping = |name: &str, device, inode| ProcessMapping {
+            addresses: "0-1".into(),
+            name: name.into(),
+            device,
+            inode,
+            ..ProcessMapping::default()
+        };
+        let refused = me().open_mapped(&mapping("/dev/zero", device, metadata.ino()));
+        assert!(matches!(refused, Err(NotOpened::NotRegular)), "{refused:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let metadata = std::fs::metadata(&pipe).unwrap();
+        let device = [rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev())];
+        let refused = me().open_mapped(&mapping(pipe.to_str().unwrap(), device, metadata.ino()));
+        assert!(matches!(refused, Err(NotOpened::NotRegular)), "{refused:?}");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        let refused = me().open_mapped(&mapping(link.to_str().unwrap(), device, 1));
+        assert!(matches!(refused, Err(NotOpened::Gone)), "{refused:?}");
+    }
+
+    #[test]
+    fn an_address_is_a_link_without_the_zeros_before_it() {
+        let of = |addresses: &str| {
+            link(&ProcessMapping { addresses: addresses.into(), ..ProcessMapping::default() }).unwrap_or_default()
+        };
+        assert_eq!(of("00400000-7f0000100000"), "map_files/400000-7f0000100000");
+        assert_eq!(of("nonsense"), "");
+        assert_eq!([names("[heap]"), names("/a\\012b")], [vec![], vec!["/a\\012b".to_string(), "/a\nb".into()]]);
+    }
+}
