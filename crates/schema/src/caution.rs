@@ -53,7 +53,7 @@ pub enum Caution {
         whole_bytes: u64,
         would_bytes: f64,
     },
-    /// Reads in flight: a difference that is the subject, not a flaw.
+    /// Reads in flight, of all threads together: a difference that is the subject, not a flaw.
     QueueDepths {
         arms: [String; 2],
         depths: [u32; 2],

@@ -42,6 +42,9 @@ pub enum Later {
     /// It decided it in the same way, and measured less than the experiment asks.
     #[serde(rename = "narrower-agrees")]
     PartialAgrees,
+    /// It decided what the run that counts left open, and measured less than the experiment asks.
+    #[serde(rename = "narrower-decides")]
+    PartialDecides,
     /// It decided it otherwise, and measured less than the experiment asks.
     #[serde(rename = "narrower-contradicts")]
     PartialContradicts,

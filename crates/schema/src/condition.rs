@@ -124,7 +124,7 @@ words! {
         Cached = "cached": "every page in the page cache, none in the page table: each pass creates a new mapping",
         Mapped = "mapped": "in the page cache and in the page table: an untimed pass over the same mapping came first",
         Locked = "locked": "as mapped, and the mapping is mlocked",
-        Limited = "limited": "partly in the page cache: the worker's memory is limited to a share of the range and 8 MiB for itself; measured in steady state",
+        Limited = "limited": "partly in the page cache: the worker's memory is limited to a share of the range beside what it needs itself; measured in steady state",
         AsIs = "as-is": "the residency is left as it is and recorded",
     }
 }

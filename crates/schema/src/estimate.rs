@@ -54,7 +54,7 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerOf {
-    /// The rounds alone: it was not measured again, or the pairs decide nothing and lie on the same side.
+    /// The rounds alone: it was not measured again, or the pairs decide nothing and fit what the rounds say.
     #[default]
     Rounds,
     /// The rounds, and the pairs at the size of the job decide the same.

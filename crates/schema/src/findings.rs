@@ -249,6 +249,13 @@ pub struct CellFinding {
     pub ceiling_share: Option<f64>,
 }
 
+impl CellFinding {
+    /// What its passes did.
+    pub fn does(&self) -> &Condition {
+        self.own_condition.as_ref().unwrap_or(&self.condition)
+    }
+}
+
 fn not_observed() -> Reading<f64, Reason> {
     Reading::unavailable(Unseen::NotObserved)
 }
@@ -377,6 +384,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// The rounds decided it, and the passes at the size of the job, which decide nothing, do not contradict them.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.answer_of == AnswerOf::Rounds && self.confirmed.is_some() && self.verdict.is_decided()
+    }
+
     /// The job decided otherwise than the rounds had.
     pub fn has_turned(&self) -> bool {
         self.answer_of == AnswerOf::Job && self.confirmed.as_ref().is_some_and(|it| it.rounds_verdict.is_decided())
@@ -472,11 +484,24 @@ pub struct SafepointsSeen {
     pub held_up: bool,
 }
 
-/// What 99 of 100 safepoints were reached within, while an arm was reading.
+/// How long safepoints were delayed while an arm was reading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SafepointDelay {
     pub name: String,
     pub p99_ns: f64,
+    #[serde(default)]
+    pub p99_is: SafepointTail,
+}
+
+/// Which delay of a pass the 99th of 100 is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SafepointTail {
+    /// 99 of 100 were no longer.
+    #[default]
+    NinetyNine,
+    /// Passes had fewer than 100: the longest of all.
+    Longest,
 }
 
 /// One arm under one condition.
@@ -494,9 +519,11 @@ pub struct SafepointFinding {
     /// Until every thread stood still: the middle one of a pass and the 99th of 100, both in the middle of the passes.
     pub median_ns: f64,
     pub p99_ns: f64,
+    #[serde(default)]
+    pub p99_is: SafepointTail,
     /// Of all passes.
     pub max_ns: f64,
-    /// Of the passes' time, in which no thread of the runtime's could do anything.
+    /// Of the passes' time: from these requests until the threads ran on, which includes the way to the safepoint.
     pub stopped_share: Option<f64>,
     /// The bytes came through system calls; null where those were not counted.
     pub through_calls: Option<bool>,

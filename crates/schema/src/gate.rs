@@ -95,7 +95,7 @@ impl Gate {
 /// How one cell changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// In the earlier run, or in the later one where only that has it.
+    /// In the first of the runs that has it.
     #[serde(flatten)]
     pub id: CellId,
     /// The id of the later run.
@@ -130,8 +130,8 @@ pub struct NotJudged {
 pub enum NotJudgedCause {
     /// There is no baseline to hold it against: it is one itself, or its work is another.
     TooFewRuns { first: u32, second: u32, least: u32 },
-    /// The passes of one side are too small to answer for the whole file, and those of the other are not: they ask different
-    /// questions.
+    /// The passes of some of these runs are too small to answer for the whole file, and those of others are not: they ask
+    /// different questions.
     TooSmall {
         #[serde(rename = "reason_data")]
         reason: Reason,

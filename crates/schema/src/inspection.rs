@@ -14,7 +14,7 @@ use crate::{
 #[serde(rename_all = "kebab-case")]
 pub enum Inspection {
     File(Box<FileView>),
-    Process(ProcessView),
+    Process(Box<ProcessView>),
 }
 
 /// Where the pages of a file are.
@@ -24,12 +24,14 @@ pub struct FileView {
     pub bytes: u64,
     pub page_bytes: u64,
     pub file_system: String,
+    /// Its pages can leave memory and be read again: it has another place than the page cache.
+    pub can_be_evicted: bool,
     pub residency: Reading<Residency>,
     /// The share that is resident of each of so many equal stretches of the file, 0 to 1.
     pub stretches: Reading<Vec<f64>>,
     /// Resident pages by folio size, with root.
     pub folio_orders: Reading<Vec<FolioOrder>>,
-    /// Pages that one fault maps, as the median of some places; for any user to whom the kernel reports the residency.
+    /// Pages that one fault maps, as the mean over some places; for any user to whom the kernel reports the residency.
     pub pages_per_fault: Reading<f64>,
     /// What that means for mappings of it here, by the unit costs of a saved run.
     pub faults: Reading<FaultView>,
@@ -45,7 +47,7 @@ pub struct FaultView {
     /// What it costs after this fill, whose faults map as much as here.
     pub like: Fill,
     pub here: FaultCost,
-    /// After the file was evicted and read once in ascending order.
+    /// After a file of the run was evicted and read once in ascending order; where none can be evicted, as it was written.
     pub in_order: FaultCost,
 }
 
@@ -78,7 +80,190 @@ impl Value for Residency {}
 pub struct ProcessView {
     pub pid: u32,
     pub command: String,
+    /// The thread of it that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
+    pub page_bytes: u64,
+    /// Why nothing is mapped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_memory: Option<WithoutMemory>,
+    /// Whose code is mapped.
+    pub runtimes: Vec<MappedRuntime>,
+    /// What was counted during `--for`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
+    /// Those that are mapped without advice and may cost something because of it come first, the largest cost at the top.
+    pub files: Vec<MappedFile>,
     pub mappings: Vec<MappingView>,
+}
+
+/// Why a process has no mappings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WithoutMemory {
+    /// A thread of the kernel.
+    Kernel,
+    /// It has ended, and its parent has not asked how.
+    Zombie,
+    /// It is about to end.
+    Ending,
+}
+
+/// A runtime for which a page fault means more than a thread that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MappedRuntime {
+    Jvm,
+    Cpython,
+    Node,
+}
+
+/// What was given to madvise(2) for a mapping, as far as the kernel shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MappingAdvice {
+    Random,
+    Sequential,
+    Hugepage,
+    Nohugepage,
+    Dontdump,
+}
+
+/// What happened to a process while it was watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    pub asked_s: f64,
+    pub elapsed_s: f64,
+    /// Why it was watched for less than that.
+    pub ended: Option<WatchEnd>,
+    /// Of all its threads, those that ended meanwhile too.
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub reads: Reading<WatchedReads, Unlooked>,
+    /// On average, where next to nothing was read by calls.
+    pub device_bytes_per_major_fault: Option<f64>,
+    /// Threads that lived all the time and took faults, the most major ones first.
+    pub threads: Vec<ThreadFaults>,
+    /// By their addresses.
+    pub new_mappings: u64,
+    pub gone_mappings: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchEnd {
+    Interrupted,
+    ProcessEnded,
+}
+
+/// From /proc/PID/io, with what children read that ended meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchedReads {
+    /// By calls and by faults, read-ahead included.
+    pub device_bytes: u64,
+    pub read_calls: u64,
+    /// What calls returned, from wherever.
+    pub read_call_bytes: u64,
+}
+
+impl Value for WatchedReads {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadFaults {
+    pub tid: u32,
+    pub name: String,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+}
+
+/// A file that a process has mapped, all mappings of it together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MappedFile {
+    pub name: String,
+    /// `254:0`
+    pub device: String,
+    pub inode: u64,
+    /// A part of it may be executed.
+    pub is_code: bool,
+    pub mappings: u64,
+    pub bytes: u64,
+    /// Of them, in mappings with neither MADV_RANDOM nor MADV_SEQUENTIAL; of a kernel that shows no advice, none.
+    pub unadvised_bytes: u64,
+    /// Of any of its mappings.
+    pub advice: Vec<MappingAdvice>,
+    /// In the page table of this process: pages of the file, without copies of its own.
+    pub resident_bytes: u64,
+    pub file_bytes: Reading<u64, Unlooked>,
+    /// In the page cache, whoever brought it there.
+    pub residency: Reading<Residency, Unlooked>,
+    pub folio_orders: Reading<Vec<FolioOrder>, Unlooked>,
+    pub pages_per_fault: Reading<f64, Unlooked>,
+    /// The largest window of read-ahead of its file system.
+    pub read_ahead_bytes: Reading<u64, Unlooked>,
+    /// With `--for`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meanwhile: Option<FileMeanwhile>,
+    /// Where its advice is a question; nothing is asked of code, of memory, of less than 1 MiB, or of what has advice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<AdviceCost>,
+}
+
+/// How a file was before and after.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileMeanwhile {
+    /// How many more bytes of it are in the page cache, whoever brought them there; below 0 where it lost some.
+    pub cached_more_bytes: Reading<i64, Unlooked>,
+    /// How many more the process has mapped.
+    pub mapped_more_bytes: Reading<i64, Unlooked>,
+    /// How many more are in the page cache and not mapped by the process, at least.
+    pub unmapped_more_bytes: Reading<u64, Unlooked>,
+}
+
+/// What a file that is mapped without advice may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdviceCost {
+    /// While it was watched, so many bytes came into the page cache that the process has not mapped.
+    Counted { unmapped_bytes: u64 },
+    /// It was watched, and no more came in than the process mapped.
+    CountedNothing,
+    /// So many bytes of the file are not in the page cache: each of their pages may be a miss.
+    NotCached { bytes: u64 },
+    /// What is in the page cache is not known; so many bytes are not in the page table of the process.
+    NotMapped { bytes: u64 },
+}
+
+/// Why something is not known of a file that a process has mapped, or of the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unlooked {
+    /// It is memory with a name: nothing is read ahead.
+    Memory,
+    /// Nothing that can be reached by its name is the mapped file.
+    Gone,
+    /// A device or a pipe, which is not opened.
+    NotRegular,
+    /// It could wait for a server.
+    Network { file_system: String },
+    /// The kernel tells only its owner, and those who may write to it.
+    Stranger,
+    /// So many files, those with the largest mappings, are looked at.
+    NotAmongLargest { files: u64 },
+    /// It has more pages in the page cache than are looked at.
+    TooManyPages { pages: u64, most: u64 },
+    /// A fault was tried at some places of it only.
+    NoPlaceCached,
+    /// It was mapped while the process was watched.
+    MappedMeanwhile,
+    /// A mapping of it went meanwhile, and with it what was mapped by that.
+    UnmappedMeanwhile,
+    /// The page cache was asked after the process was watched, and gave no answer before.
+    NotAskedBefore,
+    /// What the kernel said.
+    Refused { error: String },
+    /// In words.
+    #[serde(untagged)]
+    Text(String),
 }
 
 /// One mapping. Bytes are of the page table: a page can be in the page cache and not be resident here.
@@ -88,15 +273,26 @@ pub struct MappingView {
     pub name: String,
     /// Of a file, and not of anonymous memory.
     pub is_file: bool,
+    /// `254:0`
+    pub device: String,
+    pub inode: u64,
     pub addresses: String,
     pub offset: u64,
     pub bytes: u64,
     /// `rw-`
     pub protection: String,
     pub shared: bool,
+    /// `null` of a kernel that does not show it.
+    pub advice: Option<Vec<MappingAdvice>>,
     pub resident_bytes: u64,
+    /// Of them, pages that are marked as accessed; on x86 those too that were mapped around a fault.
+    pub referenced_bytes: u64,
+    /// Of them, copies of the process's own.
+    pub anonymous_bytes: u64,
     pub dirty_bytes: u64,
     pub locked_bytes: u64,
     pub huge_bytes: u64,
+    /// Of them, pages of a file.
+    pub file_huge_bytes: u64,
     pub swapped_bytes: u64,
 }

@@ -15,6 +15,9 @@ pub struct LineSays {
     pub not_measured: Vec<String>,
     /// They were measured too few times to be compared.
     pub too_few: Vec<String>,
+    /// Of an answer at the size of the job: arms that were measured in smaller passes alone. The answer is not over them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_at_job: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +32,8 @@ pub enum LineAnswer {
     OneWork {
         baseline: String,
     },
-    /// So many times faster than the baseline; with the reads in flight of both where they differ.
+    /// So many times faster than the baseline; with the reads in flight of both, of all threads together, where they differ.
+    /// Those of passes at the size of the job are not known.
     ArmWins {
         arm: String,
         baseline: String,
@@ -39,7 +43,8 @@ pub enum LineAnswer {
         ties: Vec<String>,
         not_told_apart: Vec<String>,
     },
-    /// No arm is faster, and the next one is so many times slower; `several`: there are more.
+    /// No arm is faster, and the next one is so many times slower; `several`: there are more. Of the job: the arm that was
+    /// measured at that size is so many times slower, and of others nothing is said.
     BaselineWins {
         baseline: String,
         next: String,
@@ -47,12 +52,14 @@ pub enum LineAnswer {
         of_job: bool,
         several: bool,
     },
-    /// No arm is faster than the baseline by the margin.
+    /// No arm is faster than the baseline by the margin; of the job: none that was measured at that size.
     NoneFaster {
         baseline: String,
         margin: f64,
         ties: Vec<String>,
         not_told_apart: Vec<String>,
+        #[serde(default)]
+        of_job: bool,
     },
     NoneComparable {
         baseline: String,

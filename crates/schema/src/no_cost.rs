@@ -32,6 +32,22 @@ pub enum NoCost {
     Folios {
         bytes: u64,
     },
+    /// Folios of the size here were, and faults mapped another number of pages than here.
+    PagesPerFault {
+        pages: u64,
+    },
+    /// Requests so large were not calibrated, and nothing else says what the device gives.
+    RequestSize {
+        bytes: u64,
+        largest: u64,
+    },
+    /// Of the newest saved runs of a machine, so many were looked at, and none has unit costs of this kernel and of files
+    /// like this one.
+    NoRun {
+        looked_at: u64,
+        /// It is nowhere but in memory.
+        in_memory: bool,
+    },
     NoUnitCosts {
         run: String,
     },

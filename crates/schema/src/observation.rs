@@ -186,7 +186,7 @@ pub enum AccessDifference {
     /// One goes around the page cache.
     Direct,
     Hints,
-    /// How many threads read at once.
+    /// How many threads that had read or mapped a named file were alive at once.
     Readers,
 }
 

@@ -36,3 +36,10 @@ pub struct Tally {
     /// Reads in flight per thread.
     pub queue_depth: u32,
 }
+
+impl Tally {
+    /// Reads in flight of all threads together.
+    pub fn in_flight(&self) -> u32 {
+        self.queue_depth.saturating_mul(self.threads.max(1))
+    }
+}

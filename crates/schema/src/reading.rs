@@ -51,6 +51,7 @@ impl<T: Value> Value for Vec<T> {
 }
 
 impl Value for u64 {}
+impl Value for i64 {}
 impl Value for bool {}
 impl Value for String {}
 

@@ -13,6 +13,14 @@ pub struct Timeline {
     pub passes: Vec<Passing>,
 }
 
+impl Timeline {
+    /// Each moment with when that began which it says: at the moment before it.
+    pub fn spans(&self) -> impl Iterator<Item = (f64, &Moment)> {
+        let first = self.moments.first().map(|it| (it.at_s - 1.0 / f64::from(self.per_second.max(1))).max(0.0));
+        first.into_iter().chain(self.moments.iter().map(|it| it.at_s)).zip(&self.moments)
+    }
+}
+
 /// What was between the moment before and this one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moment {

@@ -357,6 +357,8 @@ pub enum ForecastRemark {
     ScansEvict { memory_bytes: u64, range_bytes: u64, resident_share: f64 },
     /// The calibration covered less than the file.
     BeyondCalibration { calibrated_bytes: u64, file_bytes: u64 },
+    /// Requests far larger than any that was calibrated are bounded by the device's ceiling.
+    BeyondRequests { bytes: u64, calibrated_bytes: u64 },
     /// Unit costs are of one thread.
     Threads { threads: u32, cpus: u32 },
     /// The device is assumed to be that of the run.
@@ -369,6 +371,8 @@ pub enum ForecastRemark {
     OneSided(Lean),
     /// The kernel of the run, and this one.
     OtherKernel { then: String, now: String },
+    /// The run is of another machine than the one that asks: its nodename.
+    OtherMachine { host: String },
 }
 
 /// What a pass waits for.

@@ -51,7 +51,7 @@ fn every_example_of_an_arm_is_one_and_a_command_can_be_run_from_it() {
 
 #[test]
 fn every_example_of_an_inspection_is_one() {
-    assert_eq!(each::<schema::inspection::Inspection>("json inspection"), 1);
+    assert_eq!(each::<schema::inspection::Inspection>("json inspection"), 2);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub enum Metric {
     WritePart,
     /// Of a pass, all processes together.
     DeviceWriteBytes,
-    /// Of a pass: within which 99 of 100 safepoints were reached.
+    /// Of a pass: within which 99 of 100 safepoints were reached; of fewer than 100, all.
     SafepointP99,
     /// Of a cold pass: its rate as a share of what the device, or its throttle, can deliver at most. More is better.
     CeilingShare,

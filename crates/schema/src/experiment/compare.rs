@@ -97,6 +97,27 @@ pub struct Competitor {
     pub own: Override,
 }
 
+impl Competitor {
+    /// An arm, and what `[arms]` calls it. The only place where its name is made: cells, claims and other runs know it by
+    /// that, so one that does something of its own must not be taken for the plain one.
+    pub fn new(arm: Arm, label: Option<String>, own: Override) -> Competitor {
+        // What a command is called is the user's choice already.
+        let name = match label.as_ref().filter(|_| !own.is_empty() && !arm.is_command()) {
+            Some(label) => format!("{} ({label})", arm.name),
+            None => arm.name,
+        };
+        Competitor { arm: Arm { name, ..arm }, label, own }
+    }
+
+    /// The same, resolved through the vocabulary once more, under the name that it has where it is written.
+    ///
+    /// # Errors
+    /// As `Arm::resolved`.
+    pub(super) fn resolved(&self) -> Result<Competitor, String> {
+        Ok(Competitor::new(self.arm.resolved()?, self.label.clone(), self.own.clone()))
+    }
+}
+
 /// What an arm may do differently from the condition it is entered under, to write down an unfair comparison.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -114,7 +114,7 @@ impl Experiment {
     pub fn resolved(&self) -> Result<Experiment, String> {
         let mut resolved = self.clone();
         for competitor in resolved.comparisons.iter_mut().flat_map(|it| &mut it.arms) {
-            competitor.arm = competitor.arm.resolved().map_err(|why| format!("arms: {why}"))?;
+            *competitor = competitor.resolved().map_err(|why| format!("arms: {why}"))?;
         }
         resolved.validate().map_err(|(key, why)| format!("{key}: {why}"))?;
         Ok(resolved)
@@ -126,5 +126,69 @@ impl Experiment {
         let labelled = arms().find(|it| it.label.as_deref() == Some(written));
         let parsed = written.parse::<Arm>().ok();
         labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref())).map(|it| it.arm.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin;
+
+    /// As `rerun` has it: from the record of a run.
+    fn made_again(experiment: &Experiment) -> Experiment {
+        let saved = serde_json::to_string(experiment).unwrap();
+        serde_json::from_str::<Experiment>(&saved).unwrap().resolved().unwrap()
+    }
+
+    #[test]
+    fn every_built_in_experiment_that_is_saved_and_made_again_is_the_same_with_the_arms_of_its_claims() {
+        for (name, text) in builtin::all() {
+            let mut written = Experiment::parse(name, text).unwrap();
+            for _ in ["as it is", "at the published size"] {
+                let again = made_again(&written);
+                let arms = |it: &Experiment| -> Vec<String> {
+                    it.comparisons.iter().flat_map(|it| &it.arms).map(|it| it.arm.name.clone()).collect()
+                };
+                assert_eq!(arms(&again), arms(&written), "{name}");
+                for arm in written.claims.iter().flat_map(|it| [&it.arm, &it.than]).flatten() {
+                    assert_eq!(again.arm_name(arm), written.arm_name(arm), "{name}");
+                }
+                assert_eq!(again, written, "{name}");
+                written.full();
+            }
+        }
+    }
+
+    #[test]
+    fn a_claim_about_an_arm_with_values_of_its_own_is_about_no_other_arm_when_it_is_made_again() {
+        let text = r#"
+            title = "One that begins cold"
+            [arms]
+            coldown = { method = "pread", own = { state = "cold" } }
+            [[compare]]
+            arms = ["pread", "coldown"]
+            workload = "scan"
+            block = "64 KiB"
+            state = "cached"
+            [[claim]]
+            id = "slower"
+            says = "it waits for the device"
+            arm = "coldown"
+            than = "pread"
+            expect = "higher"
+        "#;
+        let written = Experiment::parse("my", text).unwrap_or_else(|it| panic!("{}", it.at("my")));
+        let mut experiment = written.clone();
+        for _ in 0..3 {
+            experiment = made_again(&experiment);
+            assert_eq!(experiment.arm_name("coldown"), Some("native/pread (coldown)"));
+            assert_eq!(experiment.arm_name("pread"), Some("native/pread"));
+        }
+        assert_eq!(experiment, written);
+        // The record of a rerun that an earlier version made has the names without what was their own.
+        for competitor in &mut experiment.comparisons[0].arms {
+            competitor.arm.name = "native/pread".into();
+        }
+        assert_eq!(made_again(&experiment), written);
     }
 }

@@ -111,13 +111,9 @@ impl Experiment {
         for (name, spanned) in written.arms {
             let span = spanned.span();
             let spec = spanned.into_inner();
-            let mut arm = Arm::new(&spec.runtime, &spec.method, &spec.options)
+            let arm = Arm::new(&spec.runtime, &spec.method, &spec.options)
                 .map_err(|reason| problem(span, format!("arm {name:?}: {reason}")))?;
-            // An arm that does something of its own must not be taken for the plain one.
-            if !spec.own.is_empty() {
-                arm.name = format!("{} ({name})", arm.name);
-            }
-            named.insert(name.clone(), Competitor { arm, label: Some(name), own: spec.own });
+            named.insert(name.clone(), Competitor::new(arm, Some(name), spec.own));
         }
         let comparisons = written
             .compare
@@ -285,7 +281,7 @@ impl WrittenCompare {
                 Some(competitor) => competitor.clone(),
                 None => {
                     let arm = written.get_ref().parse().map_err(|reason| problem(written.span(), reason))?;
-                    Competitor { arm, label: None, own: Override::default() }
+                    Competitor::new(arm, None, Override::default())
                 }
             };
             if arms.contains(&competitor) {

@@ -22,11 +22,14 @@ use schema::{
         AnswerOf, CellFinding, ClaimFinding, ClaimMeasured, ClaimOnFolios, ClaimVerdict, CommandFinding, CommandTime,
         Comparison, Confirmed, Confounder, ConfounderKind, CountedFinding, Crossover, CurvePoint, Document, Estimate,
         FigureFinding, FillFinding, FilledComparison, Fork, ForkSplit, MapLine, NoiseFloor, PublishedClaim, Refill,
-        RuntimeFinding, SafepointDelay, SafepointFinding, Safepoints, SafepointsSeen, StateNoise, Status,
-        UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
+        RuntimeFinding, SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsSeen, StateNoise,
+        Status, UnjudgedCause, UnjudgedRefill, Verdict, WithinCpuCache,
     },
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
-    inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
+    inspection::{
+        AdviceCost, FaultView, FileMeanwhile, FileView, Inspection, MappedFile, MappedRuntime, MappingAdvice,
+        MappingView, ProcessView, Residency, ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory,
+    },
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     line::{LineAnswer, LineSays, Promising},
     machine::{KeySource, Machine, Origin},
@@ -106,7 +109,7 @@ macro_rules! numbers {
         fn make(dice: &mut Dice) -> $number { u64::make(dice) as $number }
     })+ };
 }
-numbers!(u8, u32, usize, i32);
+numbers!(u8, u32, usize, i32, i64);
 
 impl Make for bool {
     fn make(dice: &mut Dice) -> bool {
@@ -357,15 +360,15 @@ makes! {
         Fork { round, ns_per_op, warm_pass_ns_per_op, loop_bytes_per_s, slow }
         Safepoints { cells, seen, apart }
         SafepointsSeen { label, calls, faults, max_call_ns, max_fault_ns, held_up }
-        SafepointDelay { name, p99_ns }
+        SafepointDelay { name, p99_ns, p99_is }
         SafepointFinding {
-            id, arm, name, condition, passes, asked, median_ns, p99_ns, max_ns, stopped_share, through_calls,
+            id, arm, name, condition, passes, asked, median_ns, p99_ns, p99_is, max_ns, stopped_share, through_calls,
         }
         Crossover {
             arms, names, cells, workload, consume, state, axis, points, changes, at, of_job, between, of_curve,
         }
         CurvePoint { at, verdict, of_job }
-        LineSays { answer, same_work, not_comparable, not_measured, too_few }
+        LineSays { answer, same_work, not_comparable, not_measured, too_few, not_at_job }
         Promising { arm, ci_low, ci_high }
         ArmCosts { arm, components, accounted_ns, measured_ns }
         Rounds { differing, all }
@@ -433,13 +436,26 @@ makes! {
         }
         PlannedCondition { condition, variant, comparison, cells }
         PlannedCell { arm, baseline, own_condition, skipped, reason }
-        FileView { path, bytes, page_bytes, file_system, residency, stretches, folio_orders, pages_per_fault, faults, mapped_by }
+        FileView {
+            path, bytes, page_bytes, file_system, can_be_evicted, residency, stretches, folio_orders, pages_per_fault, faults, mapped_by,
+        }
         FaultView { run, like, here, in_order }
         Residency { asked, pages, resident, dirty, under_writeback, evicted, recently_evicted }
-        ProcessView { pid, command, mappings }
+        ProcessView { pid, command, thread, page_bytes, without_memory, runtimes, watched, files, mappings }
+        Watched {
+            asked_s, elapsed_s, ended, minor_faults, major_faults, reads, device_bytes_per_major_fault, threads,
+            new_mappings, gone_mappings,
+        }
+        WatchedReads { device_bytes, read_calls, read_call_bytes }
+        ThreadFaults { tid, name, minor_faults, major_faults }
+        MappedFile {
+            name, device, inode, is_code, mappings, bytes, unadvised_bytes, advice, resident_bytes, file_bytes, residency,
+            folio_orders, pages_per_fault, read_ahead_bytes, meanwhile, cost,
+        }
+        FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes }
         MappingView {
-            name, is_file, addresses, offset, bytes, protection, shared, resident_bytes, dirty_bytes, locked_bytes,
-            huge_bytes, swapped_bytes,
+            name, is_file, device, inode, addresses, offset, bytes, protection, shared, advice, resident_bytes,
+            referenced_bytes, anonymous_bytes, dirty_bytes, locked_bytes, huge_bytes, file_huge_bytes, swapped_bytes,
         }
     }
     enums {
@@ -551,6 +567,9 @@ makes! {
             NotCalibrated(operation),
             Fill { fill },
             Folios { bytes },
+            PagesPerFault { pages },
+            RequestSize { bytes, largest },
+            NoRun { looked_at, in_memory },
             NoUnitCosts { run },
             NoFaults { run },
         }
@@ -599,7 +618,7 @@ makes! {
             OneWork { baseline },
             ArmWins { arm, baseline, times, of_job, in_flight, ties, not_told_apart },
             BaselineWins { baseline, next, times, of_job, several },
-            NoneFaster { baseline, margin, ties, not_told_apart },
+            NoneFaster { baseline, margin, ties, not_told_apart, of_job },
             NoneComparable { baseline, reason },
             Undecided { reason },
             NotAtJob { arm, baseline, speedup, not_measured },
@@ -620,18 +639,21 @@ makes! {
             RandomMisses { memory_bytes, file_bytes, resident_share },
             ScansEvict { memory_bytes, range_bytes, resident_share },
             BeyondCalibration { calibrated_bytes, file_bytes },
+            BeyondRequests { bytes, calibrated_bytes },
             Threads { threads, cpus },
             Device { name },
             TooFewCells { waits, factor },
             Interval { cells, waits, fill },
             OneSided(lean),
             OtherKernel { then, now },
+            OtherMachine { host },
         }
+        SafepointTail { NinetyNine, Longest }
         Waits { Memory, PageCache, Around }
         Trait { Block { bytes }, State(state), Arm(arm), TooHigh, TooLow, Workload(workload) }
         Lean { TooShort, TooLong }
         NotCounted { Calibrated, Repeated }
-        Later { Undecided, PartialAgrees, PartialContradicts }
+        Later { Undecided, PartialAgrees, PartialDecides, PartialContradicts }
         Ending { Interrupted, TargetChanged, BudgetSpent }
         RoundsEnd { Precise, Most, Asked, Budget }
         Invalid { FoliosChanged { fill, share }, Seen(reason) }
@@ -708,5 +730,25 @@ makes! {
         }
         LeftoverKind { File, Cgroup }
         Inspection { File(view), Process(view) }
+        WithoutMemory { Kernel, Zombie, Ending }
+        MappedRuntime { Jvm, Cpython, Node }
+        MappingAdvice { Random, Sequential, Hugepage, Nohugepage, Dontdump }
+        WatchEnd { Interrupted, ProcessEnded }
+        AdviceCost { Counted { unmapped_bytes }, CountedNothing, NotCached { bytes }, NotMapped { bytes } }
+        Unlooked {
+            Memory,
+            Gone,
+            NotRegular,
+            Network { file_system },
+            Stranger,
+            NotAmongLargest { files },
+            TooManyPages { pages, most },
+            NoPlaceCached,
+            MappedMeanwhile,
+            UnmappedMeanwhile,
+            NotAskedBefore,
+            Refused { error },
+            Text(text),
+        }
     }
 }
