@@ -24,6 +24,9 @@ pub(crate) struct Task {
     /// By the timed pass. Known before it: what finds it out is computing and memory of the worker's own, which are counted
     /// with the pass until the reply.
     pub reached: Reached,
+    /// What the timed pass writes, repetitions counted; known before it for the same reason. Of a pass that reads, its loop
+    /// counts what it consumed.
+    pub written_bytes: u64,
 }
 
 /// Something failed: what was tried, and what the system said.
@@ -126,7 +129,8 @@ impl Task {
         let pattern = Pattern::new(&job);
         let looks_every = if job.workload.writes() { 1 } else { looks_every(job.consume) };
         let reached = pattern.reached(sys::page_bytes(), looks_every);
-        Ok(Task { job, arm, path, file_bytes, pattern, reached })
+        let written_bytes = if job.workload.writes() { pattern.bytes() } else { 0 };
+        Ok(Task { job, arm, path, file_bytes, pattern, reached, written_bytes })
     }
 
     /// The size of a block in memory.

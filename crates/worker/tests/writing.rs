@@ -116,13 +116,15 @@ fn on(path: &Path, job: Job) -> Job {
 
 #[test]
 fn a_pass_that_is_rehearsed_or_held_open_writes_as_often_as_it_is_told() {
-    for (hold, times) in [(Hold::No, 1), (Hold::Warm, 2)] {
-        let (content, _folder, path) = before(40_960);
-        let mut job = on(&path, job("mmap", Workload::Update, Durability::None, 4096, 40_960));
-        job.hold = hold;
-        run(&job).unwrap();
-        let expected = (0..times).fold(content, |content, _| reference(&job, content));
-        assert!(fs::read(&path).unwrap() == expected, "{hold:?}");
+    for (hold, times) in [(Hold::No, 1), (Hold::Rehearse, 1), (Hold::Warm, 2)] {
+        for arm in ["mmap", "pwrite", "write"] {
+            let (content, _folder, path) = before(40_960);
+            let mut job = on(&path, job(arm, Workload::Update, Durability::None, 4096, 40_960));
+            job.hold = hold;
+            run(&job).unwrap();
+            let expected = (0..times).fold(content, |content, _| reference(&job, content));
+            assert!(fs::read(&path).unwrap() == expected, "{arm} {hold:?}");
+        }
     }
 }
 

@@ -21,9 +21,6 @@ use crate::{
 /// Used when neither statx(2) nor the file system reports an alignment. Sufficient for all known disks.
 const USUAL_ALIGNMENT: u64 = 4096;
 
-/// Of include/uapi/linux/magic.h.
-const TMPFS_MAGIC: u64 = 0x0102_1994;
-
 pub(super) struct Direct;
 
 impl Method for Direct {
@@ -81,9 +78,6 @@ pub(super) fn try_one(task: &Task) -> Result<(), String> {
     let align = alignment(task).map_err(reason)?;
     fits(task, align)?;
     let file = open_direct(task).map_err(reason)?;
-    if rustix::fs::fstatfs(&file).is_ok_and(|stat| stat.f_type as u64 & 0xFFFF_FFFF == TMPFS_MAGIC) {
-        return Err("O_DIRECT is not possible here: tmpfs accepts the flag and ignores it".into());
-    }
     let offset = task.pattern.range.offset;
     let way = Residency::ALL[..2].iter().find(|way| way.shows(&file));
     let resident = || way?.resident_pages(&file, offset, 1).ok();

@@ -34,7 +34,18 @@ pub(super) enum Via {
         sequential: Option<bool>,
     },
     /// Which of these bytes the program looks at is not seen.
-    Mapping { shared: bool, writable: bool, executable: bool, populate: bool },
+    Mapping(MappingKind),
+    /// A mapping became longer by these bytes (mremap(2)).
+    Growth(MappingKind),
+}
+
+/// As mmap(2) was asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MappingKind {
+    pub shared: bool,
+    pub writable: bool,
+    pub executable: bool,
+    pub populate: bool,
 }
 
 /// What happened to a file beside accesses.

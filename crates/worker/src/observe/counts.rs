@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use schema::observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation};
 
-use super::access::{FileId, Identity, Mark, ObservedAccess, Sink, Via};
+use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
 
 pub(super) struct Counts {
     named: HashSet<Identity>,
@@ -76,9 +76,8 @@ impl Sink for Counts {
                 Some(sequential) => file.access.count_call(name, asked_bytes, bytes, sequential),
                 None => file.access.count_unplaced(name, asked_bytes, bytes),
             },
-            Via::Mapping { shared, writable, executable, populate } => {
-                file.access.count_mapping(&MappingCount { shared, writable, executable, populate, count: 1, bytes });
-            }
+            Via::Mapping(kind) => file.access.count_mapping(&mapping_count(kind, 1, bytes)),
+            Via::Growth(kind) => file.access.count_mapping(&mapping_count(kind, 0, bytes)),
         }
     }
 
@@ -98,6 +97,11 @@ impl Sink for Counts {
     fn ended(&mut self, thread: i32) {
         self.readers.remove(&thread);
     }
+}
+
+fn mapping_count(kind: MappingKind, count: u64, bytes: u64) -> MappingCount {
+    let MappingKind { shared, writable, executable, populate } = kind;
+    MappingCount { shared, writable, executable, populate, count, bytes }
 }
 
 /// Files that every program opens when it starts; they are not listed first.

@@ -8,11 +8,11 @@ use schema::{
 use sys::follow::{Called, Does, Event, Listener, Opened};
 
 use super::{
-    access::{Identity, Mark, ObservedAccess, Sink, Via},
+    access::{Identity, MappingKind, Mark, ObservedAccess, Sink, Via},
     advice::Advice,
     counts::{Counts, Program},
     files::{Files, OpenId, ReadCall},
-    mappings::Mappings,
+    mappings::{Mapped, Mappings},
     tasks::{Table, TracedThreads},
 };
 
@@ -171,7 +171,7 @@ impl<S: Sink> Model<S> {
             }
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
-            Does::Remap => self.remap(thread, result, &arguments),
+            Does::Remap => self.remap(thread, result, arguments),
             Does::AdviseMemory => {
                 let Some(process) = self.tasks.process(thread) else { return };
                 for file in self.mappings.files(process, arguments[0], arguments[1]) {
@@ -241,15 +241,16 @@ impl<S: Sink> Model<S> {
         }
         let Some(open) = open else { return };
         let (thread, file) = (called.thread, self.files.of(open).file);
-        let via = Via::Mapping {
+        let kind = MappingKind {
             shared: flags & libc::MAP_TYPE != libc::MAP_PRIVATE,
             writable: protection & libc::PROT_WRITE != 0,
             executable: protection & libc::PROT_EXEC != 0,
             populate: flags & libc::MAP_POPULATE != 0,
         };
+        let via = Via::Mapping(kind);
         self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
         if let Some(process) = self.tasks.process(thread) {
-            self.mappings.map(process, address, bytes, file);
+            self.mappings.map(process, address, bytes, Mapped { file, offset, kind });
         }
     }
 
@@ -259,14 +260,21 @@ impl<S: Sink> Model<S> {
         }
     }
 
-    /// A mapping moves, or changes its length.
-    fn remap(&mut self, thread: i32, to: u64, &[from, old_bytes, bytes, ..]: &[u64; 6]) {
+    /// A mapping moves, or changes its length; one of length 0 is mapped a second time (mremap(2)).
+    fn remap(&mut self, thread: i32, to: u64, [from, old_bytes, bytes, flags, ..]: [u64; 6]) {
         let Some(process) = self.tasks.process(thread) else { return };
-        let file = self.mappings.files(process, from, 1).first().copied();
-        self.mappings.unmap(process, from, old_bytes);
+        let there = self.mappings.at(process, from);
+        if flags & libc::MREMAP_DONTUNMAP as u64 == 0 {
+            self.mappings.unmap(process, from, old_bytes);
+        }
         self.mappings.unmap(process, to, bytes);
-        if let Some(file) = file {
-            self.mappings.map(process, to, bytes, file);
+        let Some(mapped) = there else { return };
+        self.mappings.map(process, to, bytes, mapped);
+        let grown = bytes.saturating_sub(old_bytes);
+        let span = Span { offset: mapped.offset.wrapping_add(bytes - grown), bytes: grown };
+        let via = if old_bytes == 0 { Via::Mapping(mapped.kind) } else { Via::Growth(mapped.kind) };
+        if grown > 0 {
+            self.sink.access(&ObservedAccess { thread, file: mapped.file, span, via });
         }
     }
 

@@ -133,7 +133,7 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: OpenWriter<W>)
             let pattern = session.task.pattern.clone();
             let few = Pattern { ops: pattern.ops.min(REHEARSAL_OPS), ..pattern };
             let mut writer = (session.open)(&session.task, &mut session.own)?;
-            work(&mut writer, &session.task, &few, &mut session.own).map_err(at("rehearsing"))?;
+            work(&mut writer, &session.task, &few, &mut session.own, Changes::Undone).map_err(at("rehearsing"))?;
             session.sync()?;
         }
         hold @ (Hold::Warm | Hold::Locked) => {
@@ -141,7 +141,8 @@ fn prepare<W: Writer + 'static>(task: Task, places: Places, open: OpenWriter<W>)
             if hold == Hold::Locked {
                 writer.lock()?;
             }
-            work(&mut writer, &session.task, &session.task.pattern, &mut session.own).map_err(at("the pass before"))?;
+            work(&mut writer, &session.task, &session.task.pattern, &mut session.own, Changes::Kept)
+                .map_err(at("the pass before"))?;
             session.sync()?;
             session.held = Some(writer);
         }
@@ -201,7 +202,7 @@ impl<W: Writer> Session for Writing<W> {
         let open_ns = opened.is_some().then(|| nanoseconds(opening.elapsed()));
         let writer = opened.as_mut().or(self.held.as_mut()).expect("it is open now, or was before");
         let working = Instant::now();
-        let worked = work(writer, &self.task, pattern, &mut self.own);
+        let worked = work(writer, &self.task, pattern, &mut self.own, Changes::Kept);
         let work_ns = nanoseconds(working.elapsed());
         let queue_depth = writer.queue_depth();
         let parts = worked.map_err(|error| ("work", at(format!("writing with {}", self.task.job.method))(error)))?;
@@ -215,7 +216,7 @@ impl<W: Writer> Session for Writing<W> {
         let reached = self.task.reached;
         let tally = Tally {
             ops: pattern.ops,
-            bytes: pattern.bytes(),
+            bytes: self.task.written_bytes,
             distinct_bytes: reached.bytes,
             distinct_pages: Some(reached.pages),
             // Another worker reads it after this pass; reading it here would count as the pass's own.
@@ -234,11 +235,25 @@ impl<W: Writer> Session for Writing<W> {
     }
 }
 
+/// What becomes of the bytes that an `update` changes. What the other workloads write is the same however often.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Changes {
+    Kept,
+    /// Each block is stored as it was: of a rehearsal, nothing may be seen in the file. Not every runtime has one.
+    Undone,
+}
+
 /// The work of a pass. The parts only of an `update`.
 #[inline(never)]
-fn work<W: Writer>(writer: &mut W, task: &Task, pattern: &Pattern, own: &mut [u8]) -> io::Result<Option<Parts>> {
+fn work<W: Writer>(
+    writer: &mut W,
+    task: &Task,
+    pattern: &Pattern,
+    own: &mut [u8],
+    changes: Changes,
+) -> io::Result<Option<Parts>> {
     let parts = with_source!(pattern, S => match task.job.workload {
-        Workload::Update => Some(update(writer, S::of(pattern, 0), own)?),
+        Workload::Update => Some(update(writer, S::of(pattern, 0), own, changes)?),
         _ => put(writer, S::of(pattern, 0), own).map(|()| None)?,
     });
     let finishing = Instant::now();
@@ -254,17 +269,30 @@ fn put<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>, own: &mut [
     Ok(())
 }
 
-fn update<W: Writer>(writer: &mut W, spans: impl Iterator<Item = Span>, own: &mut [u8]) -> io::Result<Parts> {
+fn update<W: Writer>(
+    writer: &mut W,
+    spans: impl Iterator<Item = Span>,
+    own: &mut [u8],
+    changes: Changes,
+) -> io::Result<Parts> {
     let mut parts = Parts { read_ns: 0, loop_ns: 0, write_ns: 0, clock_ns: 0 };
+    let mut as_it_was = Vec::new();
     for span in spans {
         let begun = Instant::now();
         let block = writer.load(span, own)?;
+        if changes == Changes::Undone {
+            as_it_was.clear();
+            as_it_was.extend_from_slice(block);
+        }
         let loaded = Instant::now();
         for byte in block.iter_mut() {
             *byte = ((u16::from(*byte) + 5) % 250) as u8;
         }
         // The compiler must not drop stores to a buffer that this function does not read again.
-        std::hint::black_box(block);
+        let block = std::hint::black_box(block);
+        if changes == Changes::Undone {
+            block.copy_from_slice(&as_it_was);
+        }
         let changed = Instant::now();
         writer.store(span, own)?;
         let stored = Instant::now();
@@ -283,4 +311,38 @@ fn clock_ns() -> u64 {
         std::hint::black_box(Instant::now());
     }
     nanoseconds(begun.elapsed() / TIMES)
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{
+        Arm,
+        protocol::{Job, Permit},
+    };
+
+    use super::*;
+
+    /// What the worker computes between `go` and `done` is counted with the pass.
+    #[test]
+    fn what_a_pass_writes_is_computed_before_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 65_536]).unwrap();
+        let (device, inode) = sys::folder::identity(file.as_file()).unwrap();
+        let arm: Arm = "pwrite".parse().unwrap();
+        for workload in [Workload::Overwrite, Workload::OverwriteRandom, Workload::Update] {
+            let job = Job {
+                workload,
+                block_bytes: 4096,
+                ops: 20,
+                permit: Permit { execute: false, write: Some(FileIdentity { device, inode }) },
+                ..Job::new(&arm, file.path().to_str().unwrap(), Span { offset: 0, bytes: 65_536 })
+            };
+            let mut task = Task::new(job).unwrap();
+            assert_eq!(task.written_bytes, 20 * 4096, "{workload}");
+            // Nothing that a pass could compute.
+            task.written_bytes = 1;
+            let mut session = session(task).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+            assert_eq!(session.pass(0).unwrap().tally.bytes, 1, "{workload}");
+        }
+    }
 }

@@ -187,7 +187,7 @@ fn advice_is_the_files_that_lie_under_it_and_goes_with_the_mapping() {
     model.call(10, "madvise", &[0x44_000, 1, 14], 0);
     model.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
     let named = model.named();
-    let mapping = MappingCount { shared: true, populate: true, count: 1, bytes: 0x3000, ..MappingCount::default() };
+    let mapping = MappingCount { shared: true, populate: true, count: 1, bytes: 0x7000, ..MappingCount::default() };
     assert_eq!(named.mappings, [mapping]);
     let hints: Vec<(&str, u64)> = named.hints.iter().map(|(hint, times)| (hint.as_str(), *times)).collect();
     let expected =
@@ -255,7 +255,7 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
         span: Span { offset, bytes },
         via: Via::Call { name, asked_bytes, sequential: Some(sequential) },
     };
-    let mapping = Via::Mapping { shared: true, writable: false, executable: false, populate: false };
+    let mapping = Via::Mapping(SHARED);
     let expected = [
         call(of_7, 0, 100, "read", 400, true),
         call(of_7, 100, 400, "read", 400, true),
@@ -268,6 +268,41 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     assert_eq!(marks, [(of_8, opened), (of_7, opened), (of_8, Mark::Advised(Advice::File(1)))]);
 }
 
+const SHARED: MappingKind = MappingKind { shared: true, writable: false, executable: false, populate: false };
+
+#[test]
+fn what_a_mapping_grows_by_is_mapped_too() {
+    const MIB: u64 = 1 << 20;
+    let mut model = TestModel::to(Kept::default());
+    model.open(10, 3, 7);
+    model.call(10, "mmap", &[0, MIB, 1, libc::MAP_SHARED as u64, 3, 4096], 0x1000_0000);
+    model.call(10, "mremap", &[0x1000_0000, MIB, 2 * MIB, 1], 0x2000_0000);
+    // Shorter; then from its second half on; a second mapping of the same; and of no file.
+    model.call(10, "mremap", &[0x2000_0000, 2 * MIB, MIB, 1], 0x2000_0000);
+    model.call(10, "mremap", &[0x2008_0000, MIB / 2, MIB, 1], 0x3000_0000);
+    model.call(10, "mremap", &[0x2000_0000, 0, MIB / 2, 1], 0x4000_0000);
+    model.call(10, "mremap", &[0x5000_0000, MIB, 2 * MIB, 1], 0x6000_0000);
+    let seen: Vec<(u64, u64, Via)> =
+        model.0.sink.accesses.iter().map(|it| (it.span.offset, it.span.bytes, it.via)).collect();
+    let expected = [
+        (4096, MIB, Via::Mapping(SHARED)),
+        (4096 + MIB, MIB, Via::Growth(SHARED)),
+        (4096 + MIB, MIB / 2, Via::Growth(SHARED)),
+        (4096, MIB / 2, Via::Mapping(SHARED)),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_mapping_that_grew_is_one_mapping_of_all_its_bytes() {
+    let mut model = TestModel::new();
+    model.open(10, 3, 7);
+    model.call(10, "mmap", &[0, 1 << 20, 1, libc::MAP_SHARED as u64, 3, 0], 0x1000_0000);
+    model.call(10, "mremap", &[0x1000_0000, 1 << 20, 2 << 20, 1], 0x2000_0000);
+    let mapping = MappingCount { shared: true, count: 1, bytes: 2 << 20, ..MappingCount::default() };
+    assert_eq!(model.named().mappings, [mapping]);
+}
+
 #[test]
 fn a_transfer_at_an_offset_in_memory_has_no_order_that_is_known() {
     let mut model = TestModel::to(Kept::default());
@@ -277,7 +312,7 @@ fn a_transfer_at_an_offset_in_memory_has_no_order_that_is_known() {
     let incomplete = model.0.program.incomplete.len();
     let orders = model.0.sink.accesses.iter().map(|it| match it.via {
         Via::Call { sequential, .. } => sequential,
-        Via::Mapping { .. } => None,
+        Via::Mapping(_) | Via::Growth(_) => None,
     });
     assert_eq!((orders.collect::<Vec<_>>(), incomplete), (vec![Some(true), None], 1));
 }
