@@ -7,14 +7,13 @@ use schema::{Arm, Condition, State, record::Reading};
 pub use sys::cgroup::Note;
 use sys::cgroup::{self, Hierarchy, Limits, Memory};
 
-use crate::{
-    link::Trouble,
-    runtime::{self, Runtime},
-    target::Target,
-};
+use crate::{link::Trouble, target::Target};
 
-/// What a worker needs beside the page cache it may use: code, stack, buffers of the usual sizes.
+/// What a worker needs beside the page cache it may use, and beside the memory that it has when it is ready: code, stack,
+/// page tables. Of a command all that it needs.
 const WORKER_BYTES: u64 = 8 << 20;
+/// Until a worker is ready it may take what it needs: its buffers, and what its runtime takes. How much that is shows then.
+const ROOM_BYTES: u64 = 1 << 40;
 
 /// Makes cgroups, and keeps the last one: conditions come in stages, and most passes have the limits of the one before.
 pub struct Cgroups<'a> {
@@ -22,14 +21,12 @@ pub struct Cgroups<'a> {
     /// Absent where nothing may be made.
     note: Option<Note<'a>>,
     current: Option<(Limits, cgroup::Cgroup)>,
-    /// The cgroup has another limit by now than it was made with.
-    tightened: bool,
 }
 
 impl<'a> Cgroups<'a> {
     /// Without a note it only checks which limits are possible.
     pub fn new(note: Option<Note<'a>>) -> Cgroups<'a> {
-        Cgroups { hierarchy: Hierarchy::detect(), note, current: None, tightened: false }
+        Cgroups { hierarchy: Hierarchy::detect(), note, current: None }
     }
 
     /// Whether a condition's limits can be had here.
@@ -59,9 +56,13 @@ impl<'a> Cgroups<'a> {
         if limits == Limits::default() {
             return Ok(());
         }
-        // A failed pass leaves the limit lowered.
-        let tightened = std::mem::take(&mut self.tightened);
-        if tightened || self.current.as_ref().is_none_or(|(current, _)| *current != limits) {
+        let refused = |error: std::io::Error| Trouble::Unavailable(format!("limits on the worker: {error}"));
+        let kept = self.current.as_ref().filter(|(current, _)| *current == limits);
+        if let Some((Limits { memory_bytes: Some(bytes), .. }, cgroup)) = kept {
+            // The pass before has left it with its own limit (`tighten`).
+            cgroup.set_memory(*bytes).map_err(refused)?;
+        }
+        if kept.is_none() {
             // The old one goes first; its pages belong to the parent then.
             self.current = None;
             let name = cgroup::name();
@@ -71,8 +72,7 @@ impl<'a> Cgroups<'a> {
                 .iter()
                 .try_for_each(|path| note(path))
                 .map_err(Trouble::Unavailable)?;
-            let cgroup = cgroup::Cgroup::new(&self.hierarchy, &name, limits.clone())
-                .map_err(|error| Trouble::Unavailable(format!("limits on the worker: {error}")))?;
+            let cgroup = cgroup::Cgroup::new(&self.hierarchy, &name, limits.clone()).map_err(refused)?;
             self.current = Some((limits, cgroup));
         }
         let (_, cgroup) = self.current.as_ref().expect("it was just made");
@@ -81,21 +81,21 @@ impl<'a> Cgroups<'a> {
             .map_err(|error| Trouble::Failed(format!("the worker cannot be moved into its limits: {error}")))
     }
 
-    /// Once a worker is ready: lowers a limit that had room for its runtime to what that runtime took, so that the file has
-    /// the requested share. Returns the limit that is in force from here on, where there is one.
+    /// Once a worker is ready: lowers the limit to the memory that it took for itself and the requested share, which the file
+    /// then has whatever the worker's buffers and its runtime take. Returns the limit that is in force from here on, where
+    /// there is one. What a command needs itself is not known before it runs, so its limit stays as it was.
     ///
     /// # Errors
     /// What the kernel refused, or does not count.
-    pub fn tighten(&mut self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
+    pub fn tighten(&self, arm: &Arm, condition: &Condition) -> Result<Option<u64>, Trouble> {
         let (Some(share), Some((limits, cgroup))) = (condition.memory_bytes, &self.current) else { return Ok(None) };
-        if room(arm) == 0 {
+        if arm.is_command() {
             return Ok(limits.memory_bytes);
         }
         let own = cgroup.statistics().memory.and_then(|it| {
             it.anonymous_bytes.ok_or_else(|| "the kernel does not count the memory of a group by kind".to_string())
         });
         let limit = share + WORKER_BYTES + own.map_err(Trouble::Unavailable)?;
-        self.tightened = true;
         cgroup.set_memory(limit).map_err(|error| Trouble::Failed(format!("limits on the worker: {error}")))?;
         Ok(Some(limit))
     }
@@ -126,15 +126,14 @@ impl<'a> Cgroups<'a> {
     /// After a pass: a throttle goes at once. Read-ahead that it holds back keeps its pages locked, so that the file
     /// could not be evicted before the next pass. A memory limit stays for the next worker if it may be `kept`.
     pub fn lift(&mut self, kept: bool) {
-        let tightened = std::mem::take(&mut self.tightened);
-        let is_kept = |limits: &Limits| limits.device.is_none() && !tightened && kept;
+        let is_kept = |limits: &Limits| limits.device.is_none() && kept;
         self.current = self.current.take().filter(|(limits, _)| is_kept(limits));
     }
 }
 
-/// For the arm's runtime, until it is ready.
+/// For an arm's worker, until it is ready.
 fn room(arm: &Arm) -> u64 {
-    runtime::find(&arm.runtime).map_or(0, Runtime::room_bytes)
+    if arm.is_command() { 0 } else { ROOM_BYTES }
 }
 
 fn limits(condition: &Condition, target: &Target) -> Result<Limits, String> {

@@ -181,7 +181,7 @@ impl<'a> Link<'a> {
     /// As `bye`, where a pass may take `pass` and a command that cleans up after it as long.
     ///
     /// # Errors
-    /// As `bye`; the user interrupted the command that cleans up.
+    /// As `bye`; the user interrupted the command that cleans up, or a worker that does not end.
     pub fn bye_within(mut self, pass: Duration) -> Result<(), Trouble> {
         let _ = self.send(&Request::Bye {}, PATIENCE);
         // A worker whose input has ended cuts short what it cleans up.
@@ -189,7 +189,8 @@ impl<'a> Link<'a> {
         if !self.cleans_up {
             drop(self.input.take());
         }
-        let deadline = Instant::now() + limit;
+        let began = Instant::now();
+        let deadline = began + limit;
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
@@ -197,7 +198,10 @@ impl<'a> Link<'a> {
                 Ok(None) if Instant::now() > deadline => {
                     return Err(Trouble::Failed("the worker did not exit after its work and was killed".into()));
                 }
-                Ok(None) if self.cleans_up && self.interrupted.load(Ordering::Relaxed) => {
+                // One that cleans up nothing only ends; if that takes long, it does not go on.
+                Ok(None)
+                    if (self.cleans_up || began.elapsed() > GLANCE) && self.interrupted.load(Ordering::Relaxed) =>
+                {
                     return Err(Trouble::Interrupted);
                 }
                 // The process is tearing down its mappings; the pipe's end would come before that.

@@ -186,6 +186,25 @@ fn a_truncated_mapping_is_named_whichever_thread_meets_it() {
 }
 
 #[test]
+fn a_worker_needs_no_temporary_folder() {
+    // What it made there stayed when it was killed before it removed the name.
+    let folder = folder();
+    let file = file_of(folder.path(), MIB);
+    with_each_jdk(|jdk| {
+        let mut link = start_with(jdk, "-Djava.io.tmpdir=/proc/nowhere").unwrap();
+        for arm in ["mapped", "channel-odirect", "mapped+meanwhile=safepoints"] {
+            let job = job(arm, &file, MIB);
+            match tally(&mut link, &job) {
+                // Around the page cache: not every file system can.
+                Err(Trouble::Unavailable(_)) if arm == "channel-odirect" => {}
+                found => assert_eq!(found, Ok(native("pread", &job).tally), "JDK {} {arm}", jdk.version),
+            }
+        }
+        link.bye().unwrap();
+    });
+}
+
+#[test]
 fn a_worker_says_which_jvm_it_is() {
     with_each_jdk(|jdk| {
         let (link, hello) = Link::start(command(jdk).unwrap(), &NEVER).unwrap();

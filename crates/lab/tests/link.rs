@@ -210,6 +210,14 @@ fn an_interruption_ends_the_wait() {
 }
 
 #[test]
+fn an_interruption_ends_the_wait_for_a_worker_that_does_not_end() {
+    let interrupted = AtomicBool::new(false);
+    let (link, _) = Link::start(script(&format!("{HELLO}; exec sleep 1000")), &interrupted).unwrap();
+    interrupted.store(true, Ordering::Relaxed);
+    assert_eq!(link.bye(), Err(Trouble::Interrupted));
+}
+
+#[test]
 fn a_program_that_is_not_there_is_said_to_be() {
     let trouble = Link::start(Command::new("/no/such/worker"), &NEVER).err().unwrap();
     assert!(matches!(&trouble, Trouble::Failed(reason) if reason.contains("cannot be started")), "{trouble:?}");

@@ -1,6 +1,6 @@
 //! Counted passes, after the timed ones.
 
-use schema::{Fill, Reading, Record, record::Outcome};
+use schema::{Condition, Reading, Record, record::Outcome};
 
 use super::{Bench, Hooks, pass::Counting};
 use crate::{counted, link::Trouble, plan::Stage, runtime, state::writing};
@@ -8,7 +8,7 @@ use crate::{counted, link::Trouble, plan::Stage, runtime, state::writing};
 impl Bench<'_> {
     /// One pass of every cell that was measured, under tracepoints, as long as the budget lasts.
     pub(super) fn count(&mut self, hooks: &mut Hooks) {
-        let kit = match counted::Kit::new(self.settings.may_set_up, self.target) {
+        let kit = match counted::Kit::new(self.settings.may_set_up, self.target.inode) {
             (kit, None) => kit,
             (kit, Some(limit)) => {
                 self.record.limits.push(limit);
@@ -25,13 +25,17 @@ impl Bench<'_> {
         }
         let mut left_out = 0;
         // In the order of stages, so that the page cache is not filled for each cell anew.
-        let (found, mut cells): (Vec<usize>, Vec<usize>) = (0..self.record.cells.len())
+        let (as_found, mut cells): (Vec<usize>, Vec<usize>) = (0..self.record.cells.len())
             .filter(|&cell| !self.record.cells[cell].control && measured(cell, &self.record))
-            .partition(|&cell| self.condition_of(cell).fill() == Some(Fill::Found));
-        if !found.is_empty() {
-            let reason =
-                "the file is no longer in the page cache as it was found: there are no counted passes for fill found";
-            self.record.limits.push(reason.into());
+            .partition(|&cell| begins_as_found(&self.condition_of(cell)));
+        match is_as_found_still(&self.record) {
+            true => cells.extend(as_found),
+            false if as_found.is_empty() => {}
+            false => {
+                let reason = "the file is no longer as it was found: there are no counted passes in state as-is and \
+                              none for fill found";
+                self.record.limits.push(reason.into());
+            }
         }
         cells.sort_by_key(|&cell| Stage::of(&self.record.conditions[self.record.cells[cell].condition]));
         for cell in cells {
@@ -62,6 +66,48 @@ impl Bench<'_> {
         }
         if left_out > 0 {
             self.record.limits.push(format!("{left_out} counted passes were left out: the budget was spent"));
+        }
+    }
+}
+
+/// A pass under this condition is made of the file as it is found, whatever that is.
+fn begins_as_found(condition: &Condition) -> bool {
+    Stage::of(condition).is_as_found()
+}
+
+/// Whether nothing in the run has evicted or filled the file: passes from then on would find it in another state than the
+/// timed ones did.
+fn is_as_found_still(record: &Record) -> bool {
+    let own = record.cells.iter().filter_map(|it| it.own_condition.as_ref());
+    record.conditions.iter().chain(own).all(begins_as_found)
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{Fill, State, Workload};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_as_it_was_found_as_long_as_no_condition_of_the_run_evicts_fills_or_writes() {
+        let of = |state: State, fill: Option<Fill>| Condition { state, fill, ..Condition::plain(4096) };
+        let as_is = || of(State::AsIs, None);
+        let found = || of(State::Cached, Some(Fill::Found));
+        let writes = Condition { workload: Workload::Overwrite, ..as_is() };
+        let record = |conditions: Vec<Condition>| Record { conditions, ..planted::empty_record() };
+        for same in [as_is(), found()] {
+            assert!(begins_as_found(&same));
+            assert!(is_as_found_still(&record(vec![as_is(), same.clone()])));
+            for other in [of(State::Cold, None), of(State::Cached, None), of(State::Limited, None), writes.clone()] {
+                assert!(!begins_as_found(&other));
+                assert!(!is_as_found_still(&record(vec![same.clone(), other.clone()])));
+                let mut own = planted::Planting::default().plant().record;
+                own.conditions = vec![same.clone()];
+                own.cells.iter_mut().for_each(|it| it.own_condition = None);
+                assert!(is_as_found_still(&own));
+                own.cells[0].own_condition = Some(other);
+                assert!(!is_as_found_still(&own), "an arm does what its condition does not say");
+            }
         }
     }
 }

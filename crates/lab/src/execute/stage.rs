@@ -515,7 +515,7 @@ impl Bench<'_> {
         for round in 0..rounds_max {
             self.draw.round = round + 1;
             if self.is_out_of_time(slot, round, &active) {
-                self.cut_short(slot, round);
+                self.cut_short(slot, round, &active);
                 self.end_rounds(&active, RoundsEnd::Budget);
                 return;
             }
@@ -526,7 +526,7 @@ impl Bench<'_> {
                 // A pass that would exceed what is left is not begun.
                 let is_too_long = self.times.expected.get(&cell).is_some_and(|&it| it > self.clock.left());
                 if self.clock.binds && (is_too_long || self.clock.is_over()) {
-                    self.cut_short(slot, round);
+                    self.cut_short(slot, round, &active);
                     self.end_rounds(&active, RoundsEnd::Budget);
                     return;
                 }
@@ -609,13 +609,14 @@ impl Bench<'_> {
     }
 
     /// The budget ended the requested number of rounds early; the record says so.
-    fn cut_short(&mut self, slot: &Slot, round: u32) {
+    fn cut_short(&mut self, slot: &Slot, round: u32, active: &[usize]) {
         if let Some(asked) = self.settings.rounds {
+            let states: Vec<State> = active.iter().map(|&cell| self.condition_of(cell).state).collect();
             self.record.ending = Some(Ending::BudgetSpent);
             self.record.limits.push(format!(
-                "the budget ended the rounds in state {}, in round {} of {asked}; try a larger --budget, or --rounds \
+                "the budget ended the rounds in {}, in round {} of {asked}; try a larger --budget, or --rounds \
                  without --budget for all rounds",
-                slot.stage.name(),
+                slot.stage.named(&states),
                 round + 1
             ));
         }

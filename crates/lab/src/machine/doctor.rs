@@ -1,13 +1,19 @@
 //! What this machine can and cannot measure in one place, and what would change that. It looks, and changes nothing.
 
-use std::sync::atomic::AtomicBool;
+use std::{path::Path, sync::atomic::AtomicBool};
 
 use schema::{Condition, Consume, State, record::ReclaimScheme, runtime::Can};
 
 use sys::cache::Way;
 
 use super::host;
-use crate::{cgroups::Cgroups, counted, plan::possible, probe, runtime, target::Target};
+use crate::{
+    cgroups::Cgroups,
+    counted,
+    plan::possible,
+    probe, runtime,
+    target::{self, Target},
+};
 
 /// A block that every method can read.
 const PAGE_BYTES: u64 = 4096;
@@ -20,9 +26,19 @@ pub struct Check {
     pub found: Result<String, String>,
 }
 
-/// Looks at everything that decides what can be measured of `target`. Methods read a page of what they are tried on, which is
-/// not the user's own file, or nothing.
-pub fn examine(target: &Target, tried_on: Result<&Target, String>, interrupted: &AtomicBool) -> Vec<Check> {
+/// Where it is looked.
+pub struct Place<'a> {
+    /// The user's file or folder.
+    pub path: &'a Path,
+    /// What would be measured, or why there is none.
+    pub target: Result<&'a Target, String>,
+    /// What methods read a page of, which is not the user's own file, or why there is nothing.
+    pub tried_on: Result<&'a Target, String>,
+}
+
+/// Looks at everything that decides what can be measured in a place. What needs a file that is not there says why it is not.
+pub fn examine(place: Place, interrupted: &AtomicBool) -> Vec<Check> {
+    let Place { path, target, tried_on } = place;
     let supports = |arm: &str| tried_on.clone().and_then(|file| supports(file, arm, interrupted));
     let mut checks = Vec::new();
     let mut check = |what: &str, found: Result<String, String>| checks.push(Check { what: what.into(), found });
@@ -48,25 +64,16 @@ pub fn examine(target: &Target, tried_on: Result<&Target, String>, interrupted: 
     }
     let cgroups = Cgroups::new(None);
     for &it in State::ALL {
-        check(&format!("state {it}"), state(it, target, &cgroups));
+        check(&format!("state {it}"), target.clone().and_then(|target| state(it, target, &cgroups)));
     }
-    let way = target.way().map(|way| format!("with {}", way.word()));
-    // A look evicts nothing, so it cannot prove what a run would use.
-    let also =
-        target.is_unproved().then(|| format!("; a run that may evict the file also tries {}", Way::Nowait.word()));
-    check("verifying residency", way.map_err(|reason| format!("{reason}{}", also.unwrap_or_default())));
-    check(
-        "folio sizes in the cache",
-        sys::folio::orders(&target.file, 0, target.bytes.min(1 << 20))
-            .map(|_| "yes".into())
-            .map_err(|error| format!("{error}; run as root to record them")),
-    );
-    let environment = host::detect(&|| None);
+    check("verifying residency", target.clone().and_then(residency));
+    check("folio sizes in the cache", target.and_then(folio_sizes));
+    let (environment, disk) = (host::detect(&|| None), target::disk_of(path));
     check("memory", Ok(format!("{} available", schema::Bytes(environment.memory_available_bytes >> 20 << 20))));
     check(
         "device",
-        target.disk.clone().map(|disk| {
-            let ahead = target.read_ahead_bytes();
+        disk.clone().map(|disk| {
+            let ahead = target::read_ahead_of(path);
             let usual = match ahead {
                 Ok(bytes) if bytes == 128 << 10 => "",
                 _ => " (128 KiB is usual; cold mappings without advice depend on it)",
@@ -76,10 +83,10 @@ pub fn examine(target: &Target, tried_on: Result<&Target, String>, interrupted: 
         }),
     );
     for kind in probe::PROBES {
-        check(&format!("probe {}", kind.name), probe::try_out(kind, target));
+        check(&format!("probe {}", kind.name), probe::try_out(kind, &disk));
     }
     check("watching by tracepoints", sys::follow::can_record().map(|()| "yes".into()));
-    check("counted passes", counted::try_out(target));
+    check("counted passes", counted::try_out());
     check("reclaim schemes", quiet_memory(sys::damon::schemes()));
     check(
         "fault-around",
@@ -100,6 +107,21 @@ pub fn examine(target: &Target, tried_on: Result<&Target, String>, interrupted: 
         },
     );
     checks
+}
+
+fn residency(target: &Target) -> Result<String, String> {
+    // A look evicts nothing, so it cannot prove what a run would use.
+    let also = || match target.is_unproved() {
+        true => format!("; a run that may evict the file also tries {}", Way::Nowait.word()),
+        false => String::new(),
+    };
+    target.way().map(|way| format!("with {}", way.word())).map_err(|reason| format!("{reason}{}", also()))
+}
+
+fn folio_sizes(target: &Target) -> Result<String, String> {
+    sys::folio::orders(&target.file, 0, target.bytes.min(1 << 20))
+        .map(|_| "yes".into())
+        .map_err(|error| format!("{error}; run as root to record them"))
 }
 
 fn supports(target: &Target, arm: &str, interrupted: &AtomicBool) -> Result<String, String> {
@@ -158,7 +180,8 @@ mod tests {
         for &it in State::ALL {
             let condition = Condition { state: it, ..Condition::plain(target.bytes) };
             let of_a_run = possible::condition(&condition, &target, &cgroups).err();
-            let checks = examine(&target, Ok(&target), &AtomicBool::new(true));
+            let place = Place { path: file.path(), target: Ok(&target), tried_on: Ok(&target) };
+            let checks = examine(place, &AtomicBool::new(true));
             let of_doctor = checks.into_iter().find(|check| check.what == format!("state {it}")).unwrap();
             assert_eq!(of_doctor.found.err(), of_a_run, "{it}");
         }
@@ -175,6 +198,40 @@ mod tests {
         std::io::Write::write_all(&mut file, &[b'\n'; 8192]).unwrap();
         let target = Target::open(file.path(), true).unwrap();
         supports(&target, method, &AtomicBool::new(false)).unwrap();
+    }
+
+    #[test]
+    fn going_around_the_page_cache_in_java_is_as_possible_with_a_file_without_a_name_as_with_one() {
+        if let Err(reason) = runtime::find("jvm").unwrap().described() {
+            println!("skipped: {reason}");
+            return;
+        }
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let unnamed = match Target::unnamed(folder.path(), 8192) {
+            Ok(target) => target,
+            Err(error) => return println!("skipped: no file without a name can be made here: {error}"),
+        };
+        let path = folder.path().join("file");
+        std::fs::write(&path, [1; 8192]).unwrap();
+        let named = Target::open(&path, true).unwrap();
+        let found = [named, unnamed].map(|it| supports(&it, "jvm/channel-odirect", &AtomicBool::new(false)));
+        assert_eq!(found[0], found[1]);
+    }
+
+    #[test]
+    fn what_needs_no_file_is_looked_at_where_none_can_be_made() {
+        let reason = "no test file can be made here";
+        let nothing = || Err(reason.to_string());
+        let place = Place { path: Path::new("/"), target: nothing(), tried_on: nothing() };
+        let checks = examine(place, &AtomicBool::new(false));
+        let lacks_file = |it: &Check| it.found == Err(reason.to_string());
+        let of = |what: &str| checks.iter().find(|it| it.what == what).unwrap();
+        for what in ["method read", "state cold", "verifying residency", "folio sizes in the cache"] {
+            assert!(lacks_file(of(what)), "{:?}", of(what));
+        }
+        for what in ["runtime native", "memory", "device", "probe vmstat", "counted passes", "quiet machine"] {
+            assert!(!lacks_file(of(what)), "{:?}", of(what));
+        }
     }
 
     #[test]

@@ -101,14 +101,20 @@ impl Stage {
         matches!(self, Stage::AsIs | Stage::Warm(Fill::Found))
     }
 
-    pub fn name(self) -> String {
+    /// By the states of its conditions, of which a stage may have any that begin alike: `states cached and mapped, fill
+    /// random`.
+    pub fn named(self, states: &[State]) -> String {
+        let words: Vec<&str> = State::ALL.iter().filter(|it| states.contains(it)).map(|it| it.word()).collect();
+        let named = match words.as_slice() {
+            [first @ .., second, last] => {
+                format!("states {}", [first, &[&format!("{second} and {last}")]].concat().join(", "))
+            }
+            one => format!("state {}", one.concat()),
+        };
         match self {
-            Stage::AsIs => "as-is".into(),
-            Stage::Warm(Fill::Sequential) => "cached".into(),
-            Stage::Warm(fill) => format!("cached, fill {fill}"),
-            Stage::Limited => "limited".into(),
-            Stage::Cold => "cold".into(),
-            Stage::Writing => "writing".into(),
+            Stage::Warm(fill) if fill != Fill::Sequential => format!("{named}, fill {fill}"),
+            Stage::Writing => format!("{named}, writing"),
+            _ => named,
         }
     }
 }
@@ -182,10 +188,13 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     let writes = |it: &Condition| it.workload.writes();
     cross_some(&mut conditions, &compare.durability, writes, |it, durability| it.durability = durability);
     cross(&mut conditions, &compare.layout, |it, layout| it.layout = it.workload.writes().then_some(layout));
-    cross(&mut conditions, &compare.consume, |it, consume| it.consume = consume);
+    // What is written is consumed by nothing.
+    cross_some(&mut conditions, &compare.consume, |it| !writes(it), |it, consume| it.consume = consume);
     cross(&mut conditions, &compare.threads, |it, threads| it.threads = threads);
-    cross(&mut conditions, &compare.descriptor, |it, descriptor| it.descriptor = descriptor);
-    cross(&mut conditions, &compare.aligned, |it, aligned| it.aligned = aligned);
+    let has_others = |it: &Condition| it.threads > 1;
+    cross_some(&mut conditions, &compare.descriptor, has_others, |it, descriptor| it.descriptor = descriptor);
+    let is_anywhere = |it: &Condition| !it.workload.is_ascending();
+    cross_some(&mut conditions, &compare.aligned, is_anywhere, |it, aligned| it.aligned = aligned);
     cross(&mut conditions, &compare.storage, |it, throttle| {
         let storage =
             Storage { read_bytes_per_s: throttle.read_bps.map(|it| it.0), read_ops_per_s: throttle.read_iops };
@@ -274,22 +283,30 @@ pub fn spread(windows: &mut [Span], end: u64) {
 /// memory differs from place to place, and what a mapping of them costs with it; one place does not answer for the file.
 pub fn in_round(window: Span, end: u64, round: u32) -> Span {
     let places = end.saturating_sub(window.bytes) / STEP + 1;
-    // Multiples of the golden ratio, modulo 1, leave no large gap.
-    let step = (places as f64 * 0.618_034) as u64;
+    // Multiples of the golden ratio, modulo 1, leave no large gap. Without a common divisor they come to every place before they
+    // come to one again.
+    let golden = (places as f64 * 0.618_034) as u64;
+    let step = (golden..=golden + places).find(|&step| divisor(step, places) == 1).unwrap_or(golden);
     let place = (window.offset / STEP + u64::from(round).wrapping_mul(step)) % places;
     Span { offset: place * STEP, ..window }
 }
 
+/// The greatest that both have (Euclid).
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
 /// Sets the blocks of a pass. A scan's window shrinks to what it reads, so that mapping and populating it is not
-/// charged for bytes that are not read.
+/// charged for bytes that are not read. A scan and an append end where their window does: what is written once more is
+/// overwritten, and not appended.
 pub fn cover(condition: &mut Condition, ops: u64) {
     condition.ops = ops.max(1);
     // The state is that of the whole window, whatever a command makes of it.
     if condition.is_of_commands() {
         return;
     }
-    // A pass that writes may go over its window repeatedly if `ops` says so: some programs do.
-    if condition.workload == Workload::Scan {
+    // A pass that overwrites or updates may go over its window repeatedly if `ops` says so: some programs do.
+    if matches!(condition.workload, Workload::Scan | Workload::Append) {
         condition.ops = condition.ops.min(blocks_in(condition));
     }
     // In state limited the window decides what fits into memory, so it stays.
@@ -316,13 +333,16 @@ fn own(compare: &Compare, competitor: &Competitor, condition: &Condition) -> Opt
     if let Some(range) = own.range {
         changed.range = range.of(condition.file_bytes, changed.block_bytes);
     }
+    if changed.workload == Workload::Append {
+        changed.ops = changed.ops.min(blocks_in(&changed));
+    }
     changed.memory_bytes = memory_bytes(compare, &changed);
     Some(changed)
 }
 
 #[cfg(test)]
 mod tests {
-    use schema::{Durability, Reading};
+    use schema::{Consume, Descriptor, Durability, Reading};
 
     use super::*;
 
@@ -404,6 +424,18 @@ arms = ["pread", "mmap", "half"]
     }
 
     #[test]
+    fn a_stage_is_called_by_the_states_and_the_fill_of_its_conditions() {
+        let named = |stage: Stage, states: &[State]| stage.named(states);
+        let warm = Stage::Warm(Fill::Sequential);
+        assert_eq!(named(warm, &[State::Mapped, State::Mapped]), "state mapped");
+        assert_eq!(named(warm, &[State::Mapped, State::Cached]), "states cached and mapped");
+        let all = [State::Cached, State::Mapped, State::Locked];
+        assert_eq!(named(Stage::Warm(Fill::Random), &all), "states cached, mapped and locked, fill random");
+        assert_eq!(named(Stage::Writing, &[State::Cold]), "state cold, writing");
+        assert_eq!(named(Stage::AsIs, &[State::AsIs]), "state as-is");
+    }
+
+    #[test]
     fn when_a_block_counts_as_written_is_crossed_with_what_writes_alone() {
         let text = "title = \"t\"\n[[compare]]\nworkload = [\"scan\", \"overwrite\"]\nblock = \"4 KiB\"\nstate = \"cold\"\n\
                     durability = [\"sync-end\", \"sync-each\"]\narms = [\"mmap\"]";
@@ -413,6 +445,29 @@ arms = ["pread", "mmap", "half"]
         };
         assert_eq!(of(Workload::Scan), [Durability::None]);
         assert_eq!(of(Workload::Overwrite), [Durability::SyncEnd, Durability::SyncEach]);
+    }
+
+    #[test]
+    fn a_list_is_crossed_with_the_conditions_that_it_makes_a_difference_to() {
+        let text = "title = \"t\"\n[[compare]]\nworkload = [\"scan\", \"random\", \"overwrite\", \"overwrite-random\"]\n\
+                    block = \"4 KiB\"\nstate = \"as-is\"\nconsume = [\"touch\", \"copy\"]\naligned = [false, true]\n\
+                    arms = [\"mmap\"]";
+        let all = plan(text, 1 << 20).conditions;
+        let of = |workload: Workload| -> Vec<(Consume, bool)> {
+            all.iter().filter(|it| it.workload == workload).map(|it| (it.consume, it.aligned)).collect()
+        };
+        let [touch, copy, sum] = [Consume::Touch, Consume::Copy, Consume::Sum];
+        assert_eq!(of(Workload::Scan), [(touch, true), (copy, true)], "a scan is always aligned");
+        assert_eq!(of(Workload::Random), [(touch, false), (touch, true), (copy, false), (copy, true)]);
+        assert_eq!(of(Workload::Overwrite), [(sum, true)], "nothing consumes what is written");
+        assert_eq!(of(Workload::OverwriteRandom), [(sum, false), (sum, true)]);
+        let text =
+            TEXT.replacen("arms = [", "threads = [1, 4]\ndescriptor = [\"shared\", \"per-thread\"]\narms = [", 1);
+        let conditions = plan(&text, 1 << 20).conditions.into_iter();
+        let alike = conditions.filter(|it| it.workload == Workload::Scan && it.state == State::Cached);
+        let of_small = alike.filter(|it| it.block_bytes == 4096).map(|it| (it.threads, it.descriptor));
+        let expected = [(1, Descriptor::PerThread), (4, Descriptor::Shared), (4, Descriptor::PerThread)];
+        assert_eq!(of_small.collect::<Vec<_>>(), expected, "one thread shares its file with no other");
     }
 
     #[test]
@@ -663,6 +718,25 @@ arms = ["pread", "mmap", "half"]
     }
 
     #[test]
+    fn a_scan_and_an_append_have_each_block_of_their_window_once_and_other_passes_as_many_as_were_asked_for() {
+        for &workload in Workload::ALL.iter().filter(|it| it.kind() != schema::condition::WorkloadKind::Command) {
+            let mut condition = Condition { workload, block_bytes: 4096, ..Condition::plain(10_000) };
+            cover(&mut condition, 7);
+            let once = matches!(workload, Workload::Scan | Workload::Append);
+            assert_eq!((condition.ops, condition.range.bytes), (if once { 3 } else { 7 }, 10_000), "{workload}");
+        }
+        let text = "title = \"t\"\n[arms]\nmore = { method = \"pwrite\", own = { ops = 7 } }\n\
+                    [[compare]]\nworkload = [\"append\", \"overwrite\"]\nblock = \"4 KiB\"\nstate = \"as-is\"\nops = 5\n\
+                    arms = [\"pwrite\", \"more\"]";
+        let plan = plan(text, 10_000);
+        let ops = |condition: usize| -> Vec<u64> {
+            let cells = plan.cells.iter().filter(|it| it.condition == condition && !it.control);
+            cells.map(|it| it.own_condition.as_ref().unwrap_or(&plan.conditions[condition]).ops).collect()
+        };
+        assert_eq!([ops(0), ops(1)], [[3, 3], [5, 7]], "also of an arm that has a number of its own");
+    }
+
+    #[test]
     fn a_window_comes_to_every_part_of_the_file_within_a_few_rounds() {
         let window = Span { offset: 4 << 20, bytes: 64 << 20 };
         for end in [64 << 20, 65 << 20, 100 << 20, 1 << 30, 4 << 30] {
@@ -674,6 +748,17 @@ arms = ["pread", "mmap", "half"]
             let gaps =
                 offsets.windows(2).map(|pair| pair[1] - pair[0]).chain([offsets[0], end - window.bytes - offsets[13]]);
             assert!(gaps.max().unwrap() <= end / 5 + STEP, "{end}: {offsets:?}");
+        }
+    }
+
+    #[test]
+    fn rounds_come_to_every_place_before_they_come_to_one_again() {
+        for places in 1..=100 {
+            let window = Span { offset: 0, bytes: STEP };
+            let end = STEP * places;
+            let offsets = (0..places as u32).map(|round| in_round(window, end, round));
+            assert!(offsets.clone().all(|it| it.end() <= end), "{places}");
+            assert_eq!(offsets.map(|it| it.offset).collect::<BTreeSet<_>>().len() as u64, places);
         }
     }
 

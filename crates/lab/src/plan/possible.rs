@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use schema::{Arm, Condition, Consume, Skip, Span, protocol::Job};
+use schema::{Arm, Bytes, Condition, Consume, Skip, Span, Workload, protocol::Job};
 
 use crate::{
     cgroups::Cgroups,
@@ -20,7 +20,43 @@ pub fn condition(condition: &Condition, target: &Target, cgroups: &Cgroups) -> R
     state::possible(condition.state, target)?;
     condition.fill().map_or(Ok(()), |it| fill::possible(it, target, condition.range.end()))?;
     writing::possible(condition, target)?;
+    beyond_memory(condition)?;
     cgroups.possible(condition, target)
+}
+
+/// Whether a pass in state `limited` reads more than the limit leaves in memory, as far as the experiment says how much that
+/// is. The passes before the timed one have read the same blocks.
+///
+/// # Errors
+/// It reads less.
+fn beyond_memory(condition: &Condition) -> Result<(), String> {
+    let Some(memory_bytes) = condition.memory_bytes.filter(|_| condition.workload == Workload::Scan) else {
+        return Ok(());
+    };
+    let bytes = condition.ops.saturating_mul(condition.block_bytes);
+    match bytes > 0 && bytes <= memory_bytes {
+        true => Err(format!(
+            "the first {} of the range are read, and {} of it fit into the limit; read more of it, or lower `memory`",
+            Bytes(bytes),
+            Bytes(memory_bytes)
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Whether an arm of any runtime can do what its name says with files of this file system. Since Linux 6.6 tmpfs accepts
+/// O_DIRECT and ignores it (mm/shmem.c, `shmem_file_open`): its files have no other place than the page cache.
+///
+/// # Errors
+/// Why not.
+pub fn on_this_file_system(arm: &Arm, target: &Target) -> Result<(), String> {
+    match arm.is_direct() && target.file_system.is_memory() {
+        true => Err(format!(
+            "O_DIRECT is not possible here: files on {} exist only in the page cache",
+            target.file_system.kind
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Whether a worker can make ready to read one block of this size and to do this with its bytes; no pass is made.
@@ -33,6 +69,7 @@ pub fn arm(
     (block_bytes, consume): (u64, Consume),
     interrupted: &AtomicBool,
 ) -> Result<(), Skip> {
+    on_this_file_system(arm, target).map_err(Skip::Unavailable)?;
     let block_bytes = target.bytes.min(block_bytes);
     let job = Job { consume, ..Job::new(arm, &target.path, Span { offset: 0, bytes: block_bytes }) };
     let worker = runtime::worker(arm).map_err(Skip::Unavailable)?;
@@ -45,5 +82,53 @@ pub fn arm(
         Err(Trouble::Unavailable(reason)) => Err(Skip::Unavailable(reason)),
         Err(Trouble::Failed(reason)) => Err(Skip::Failed(reason)),
         Err(Trouble::Interrupted) => Err(Skip::Failed("interrupted".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use schema::State;
+
+    use super::*;
+
+    #[test]
+    fn a_scan_of_less_than_stays_in_memory_is_no_condition_of_state_limited() {
+        let scan = Condition {
+            state: State::Limited,
+            block_bytes: 64 << 10,
+            memory_bytes: Some(16 << 20),
+            ..Condition::plain(32 << 20)
+        };
+        let with = |ops: u64, workload: Workload| beyond_memory(&Condition { ops, workload, ..scan.clone() }).is_ok();
+        assert!(!with(100, Workload::Scan) && !with(256, Workload::Scan) && with(257, Workload::Scan));
+        // Not known yet, or drawn from all of the range.
+        assert!(with(0, Workload::Scan) && with(100, Workload::Random));
+        assert!(beyond_memory(&Condition { memory_bytes: None, ops: 1, ..scan.clone() }).is_ok());
+    }
+
+    #[test]
+    fn no_arm_of_any_runtime_goes_around_the_page_cache_where_files_exist_in_it_alone() {
+        let direct = ["direct", "uring+direct", "jvm/channel-odirect"];
+        for (folder, in_memory) in [(Path::new("/dev/shm"), true), (Path::new(env!("CARGO_MANIFEST_DIR")), false)] {
+            let target = match Target::unnamed(folder, 4096) {
+                Ok(target) if target.file_system.is_memory() == in_memory => target,
+                Ok(target) => {
+                    println!("skipped: {} is on {}", folder.display(), target.file_system.kind);
+                    continue;
+                }
+                Err(error) => {
+                    println!("skipped: no file can be made in {}: {error}", folder.display());
+                    continue;
+                }
+            };
+            for (arms, refused) in [(&direct[..], in_memory), (&["pread", "mmap", "uring", "jvm/mapped"], false)] {
+                for arm in arms {
+                    let arm: Arm = arm.parse().unwrap();
+                    assert_eq!(on_this_file_system(&arm, &target).is_err(), refused, "{arm}");
+                }
+            }
+        }
     }
 }

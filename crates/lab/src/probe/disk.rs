@@ -17,7 +17,7 @@ pub(super) const KIND: ProbeKind = ProbeKind {
         "disk_flushes",
         "disk_busy_ns",
     ],
-    make: |target| Box::new(DiskProbe { disk: target.disk.clone(), before: Err("not started".into()) }),
+    make: |disk| Box::new(DiskProbe { disk: disk.clone(), before: Err("not started".into()) }),
 };
 
 struct DiskProbe {

@@ -16,8 +16,8 @@ struct ProcIo {
     before: Result<sys::process::Io, String>,
 }
 
-/// The worker's own write of the `done` line. Its read of the `go` line is between `start` and `stop` too; who sent it knows
-/// its length (`execute/pass/readings.rs`).
+/// The worker's own write of the `done` line. Its read of the `go` line is between `start` and `stop` too; its length
+/// is taken off where it was sent (`execute/pass/readings.rs`).
 const DONE_CALLS: f64 = 1.0;
 
 impl Probe for ProcIo {

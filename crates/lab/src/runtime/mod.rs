@@ -41,12 +41,6 @@ pub trait Runtime: Sync {
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the
     /// same.
     fn own_calls(&self, threads: u32) -> u64;
-
-    /// What it may take of a worker's memory, beside the program and its buffers, until it is ready. How much it takes is
-    /// seen only then; 0 for one that takes nothing.
-    fn room_bytes(&self) -> u64 {
-        0
-    }
 }
 
 /// Every runtime, by name. The names are those of `schema::runtime::RUNTIMES`.

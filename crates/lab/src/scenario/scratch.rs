@@ -8,7 +8,6 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{Mode, OFlags};
 use sys::{
     cache::{self, Cachestat},
     pages::{Pages, Sharing},
@@ -37,15 +36,14 @@ impl Scratch {
     /// The folder cannot be written, or its file system has no files without a name (O_TMPFILE).
     pub(super) fn beside(target: &Target, pages: u64) -> Result<Scratch, String> {
         let folder = Path::new(&target.path).parent().unwrap_or(Path::new("/"));
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let no = |error: &dyn std::fmt::Display| {
             format!(
                 "a scratch file in {} is needed: {error}; try a target in a folder you can write to, on a disk",
                 folder.display()
             )
         };
-        let file = rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).map_err(|error| no(&error))?;
-        let mut scratch = Scratch { file: file.into(), bytes: pages * sys::page_bytes() };
+        let file = sys::folder::unnamed(folder).map_err(|error| no(&error))?;
+        let mut scratch = Scratch { file, bytes: pages * sys::page_bytes() };
         let content = vec![OLD; scratch.bytes as usize];
         scratch.file.write_all(&content).and_then(|()| scratch.file.sync_all()).map_err(|error| no(&error))?;
         Ok(scratch)

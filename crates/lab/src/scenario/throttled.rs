@@ -18,7 +18,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 const LIMIT_BYTES: u64 = 1 << 20;
 const WRITTEN_BYTES: u64 = 32 << 20;
-/// A writer also sleeps for a lock or for memory now and then. The limit is reached thirty times.
+/// A writer also sleeps for a lock or for memory now and then. The limit is reached up to thirty times.
 const BY_CHANCE: u64 = 3;
 const REQUEST_BYTES: u64 = 64 << 10;
 
@@ -38,14 +38,16 @@ fn observe(scene: &Scene) -> Result<ScenarioResult, String> {
             .map_err(|error| format!("{limits_folder}/{name} (Linux 6.2): {error}"))?;
     }
     let limited = waits("limited")?;
-    Ok(ScenarioResult {
-        holds: limited > free + BY_CHANCE,
-        evidence: format!(
-            "a writer of {} slept {free} times in pwrite(2), and {limited} times once {} may be dirty",
-            Bytes(WRITTEN_BYTES),
-            Bytes(LIMIT_BYTES)
-        ),
-    })
+    let evidence = format!(
+        "a writer of {} slept {free} times in pwrite(2), and {limited} times once {} may be dirty",
+        Bytes(WRITTEN_BYTES),
+        Bytes(LIMIT_BYTES)
+    );
+    if limited <= free + BY_CHANCE {
+        // Beside other jobs the pages of a slow writer are written back as fast as it makes them dirty.
+        return Err(format!("{evidence}: too few to tell whether the limit was reached. Try it on a quiet machine"));
+    }
+    Ok(ScenarioResult { holds: true, evidence })
 }
 
 /// How often the thread gave the processor away by itself.

@@ -14,7 +14,7 @@ use schema::{
     Span,
     record::{Reading, Resident},
 };
-use sys::cache::{self, Way};
+use sys::cache;
 
 use super::{fill, known};
 use crate::{link::Trouble, target::Target};
@@ -44,7 +44,7 @@ pub(crate) fn make_cold(target: &Target, window: Span, interrupted: &AtomicBool)
     let guard = guard(window, target.bytes, target.window_bytes());
     let stands =
         |part: &Span| matches!(target.residency(*part), Reading::Value(resident) if resident.pages == resident.of);
-    let may_ask = target.way() != Ok(Way::Nowait);
+    let may_ask = !target.look_reads_ahead();
     if may_ask && guard.iter().all(stands) && evict_around(target, &guard).is_ok() && guard.iter().all(stands) {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn evict_around(target: &Target, guard: &[Span]) -> Result<(), String> {
         })
     };
     drop_pages()?;
-    if target.way() == Ok(Way::Nowait) {
+    if target.look_reads_ahead() {
         // Asking would start read-ahead; the bytes read from the device are the evidence instead
         // (`state::verify_after`).
         return Ok(());
@@ -184,7 +184,7 @@ mod tests {
         std::io::Write::write_all(&mut file, &vec![3u8; 8 << 20]).unwrap();
         file.as_file().sync_all().unwrap();
         let target = Target::open(file.path(), false).unwrap();
-        if target.file_system.is_memory() || matches!(target.way(), Err(_) | Ok(Way::Nowait)) {
+        if target.file_system.is_memory() || target.way().is_err() || target.look_reads_ahead() {
             println!("skipped: eviction or residency is not available here");
             return;
         }

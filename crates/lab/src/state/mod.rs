@@ -47,6 +47,12 @@ pub fn possible(state: State, target: &Target) -> Result<(), String> {
             "files on {} exist only in the page cache, so they are never cold; use a file on a disk",
             target.file_system.kind
         )),
+        // What the eviction before left would be charged to no limit, and a look to verify it would bring pages in.
+        State::Limited if target.look_reads_ahead() => Err(format!(
+            "the kernel reports the residency of {} only to its owner, so it cannot be verified that the file was \
+             evicted before; state {state} is not measured. Try a copy of your own, or root",
+            target.path
+        )),
         _ => target.way().map(|_| ()).map_err(|reason| {
             format!(
                 "{reason}; state {state} cannot be verified, so it is not measured. Try state as-is, or a file you own"
@@ -120,7 +126,7 @@ pub fn verify_after(state: State, way: Option<Way>, seen: &Evidence) -> Result<(
         State::Limited => match seen.device_read_bytes {
             Some(bytes) if bytes > 0.0 => Ok(()),
             Some(_) => {
-                Err("no byte came from the device: the whole file fitted into memory in spite of the limit".into())
+                Err("no byte came from the device: what was read fitted into memory in spite of the limit".into())
             }
             None => {
                 Err("bytes from the device cannot be counted here, so the effect of the limit cannot be verified"
@@ -226,6 +232,18 @@ mod tests {
 
     fn arm(name: &str) -> Arm {
         name.parse().unwrap()
+    }
+
+    #[test]
+    fn state_limited_needs_a_file_whose_eviction_can_be_verified() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "some text").unwrap();
+        for way in Way::ALL {
+            let target = Target::open(file.path(), true).unwrap();
+            target.prove_as(way);
+            assert_eq!(possible(State::Limited, &target).is_err(), way == Way::Nowait, "{}", way.word());
+            assert_eq!(possible(State::Cached, &target), Ok(()), "{}", way.word());
+        }
     }
 
     #[test]

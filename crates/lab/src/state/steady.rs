@@ -34,13 +34,10 @@ pub struct Misses {
 impl Misses {
     pub fn of(arm: &Arm, condition: &Condition, done: &Done, device_bytes: f64) -> Misses {
         let ops = done.tally.ops.max(1) as f64;
-        let block = condition.block_bytes;
         let reached = match condition.workload {
             Workload::Command => condition.range.bytes as f64,
-            Workload::Random if !condition.aligned => ops * pages_of_an_unaligned(block),
-            Workload::Random => ops * block.next_multiple_of(sys::page_bytes()) as f64,
-            // Neighbours share their pages.
-            _ => ops * block as f64,
+            Workload::Random => ops * pages_of_a_random(condition),
+            _ => in_sequence(condition, done.tally.ops.max(1)) as f64,
         };
         let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1;
         let waits = if arm.maps() { done.usage.major_faults } else { done.usage.voluntary_switches };
@@ -63,9 +60,22 @@ impl Misses {
     }
 }
 
-/// On average, in bytes: a block may begin at any byte of a page.
-fn pages_of_an_unaligned(block_bytes: u64) -> f64 {
-    (block_bytes - 1 + sys::page_bytes()) as f64
+/// The pages of a block at a random offset, on average, in bytes. Where in their first page blocks begin are the multiples of
+/// `step` beyond the first of them, each as often as any other.
+fn pages_of_a_random(condition: &Condition) -> f64 {
+    let (block, page) = (condition.block_bytes.max(1), sys::page_bytes());
+    // What both are multiples of: the size of a page is a power of two.
+    let step = if condition.aligned { 1u64 << block.trailing_zeros().min(page.trailing_zeros()) } else { 1 };
+    let first = condition.range.offset % step;
+    ((first + block - 1) / step * step + page) as f64
+}
+
+/// The bytes of so many blocks that follow each other and begin anew at the end of their range, whose last block may be a
+/// short one. Neighbours share their pages.
+fn in_sequence(condition: &Condition, ops: u64) -> u64 {
+    let (block, whole) = (condition.block_bytes.max(1), condition.range.bytes);
+    let blocks = whole.div_ceil(block).max(1);
+    (ops / blocks).saturating_mul(whole).saturating_add((ops % blocks).saturating_mul(block).min(whole))
 }
 
 /// The warm passes of one worker so far.
@@ -292,6 +302,54 @@ mod tests {
         assert_eq!(share(&unaligned, 100), 0.5, "a page and a byte lies in two pages on average");
         let command = Condition { range: Span { offset: 0, bytes: 4 * page }, ..condition(Workload::Command, 1) };
         assert_eq!(share(&command, 2), 0.5);
+    }
+
+    /// As `in_sequence` and `pages_of_a_random`, by looking at every block.
+    fn reached(condition: &Condition, ops: u64) -> f64 {
+        let (range, block, page) = (condition.range, condition.block_bytes, sys::page_bytes());
+        if condition.workload == Workload::Scan {
+            let blocks = range.bytes.div_ceil(block);
+            return (0..ops).map(|op| block.min(range.bytes - op % blocks * block)).sum::<u64>() as f64;
+        }
+        let (places, stride) =
+            if condition.aligned { (range.bytes / block, block) } else { (range.bytes - block + 1, 1) };
+        let pages = |place: u64| {
+            let offset = range.offset + place * stride;
+            (offset + block).div_ceil(page) - offset / page
+        };
+        ops as f64 * ((0..places).map(pages).sum::<u64>() * page) as f64 / places as f64
+    }
+
+    #[test]
+    fn what_a_pass_reaches_is_what_looking_at_every_block_counts() {
+        let page = sys::page_bytes();
+        let once_each = |workload, aligned, offset: u64, block_bytes: u64, blocks: u64| {
+            let range = Span { offset, bytes: block_bytes * blocks };
+            Condition { aligned, range, ..condition(workload, block_bytes) }
+        };
+        let mut all = Vec::new();
+        for offset in [0, 1, 100, page / 2, page, page + 512] {
+            for block in [1, 64, 100, page / 2, page - 1, page, page + 1, page * 3 / 2, 3 * page, 10 * page + 7] {
+                // So many blocks begin everywhere in a page, each place as often as any other.
+                all.push((once_each(Workload::Random, true, offset, block, page), 50));
+            }
+        }
+        // As many places as a page has bytes: so do these.
+        all.push((Condition { aligned: false, ..condition(Workload::Random, 300) }, 50));
+        for block in [1000, page] {
+            let mut scan = once_each(Workload::Scan, true, 3, block, 20);
+            scan.range.bytes -= block / 3;
+            all.extend([1, 19, 20, 21, 47].map(|ops| (scan.clone(), ops)));
+        }
+        for (mut condition, ops) in all {
+            if !condition.aligned {
+                condition.range.bytes = page + condition.block_bytes - 1;
+            }
+            let misses =
+                Misses::of(&"pread".parse().unwrap(), &condition, &done(ops, 1, [0, 0]), reached(&condition, ops));
+            let share = misses.device_bytes_per_byte;
+            assert!((share - 1.0).abs() < 1e-12, "{share} of {condition:?}, {ops} blocks");
+        }
     }
 
     #[test]

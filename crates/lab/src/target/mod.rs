@@ -14,7 +14,6 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{Mode, OFlags};
 use schema::{
     Span,
     record::{self, Device, Reading, Resident},
@@ -101,8 +100,7 @@ impl Target {
     /// # Errors
     /// No file can be made in the folder, or this file system has none without a name.
     pub fn unnamed(folder: &Path, bytes: u64) -> io::Result<Target> {
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
+        let file = sys::folder::unnamed(folder)?;
         file.set_len(bytes)?;
         let (metadata, file_system) = (file.metadata()?, sys::mount::file_system(folder)?);
         // Workers, which are other processes, can open it by this.
@@ -161,6 +159,20 @@ impl Target {
     /// How the residency of this file is verified, or why it cannot be.
     pub fn way(&self) -> Result<Way, String> {
         self.proved.get().unwrap_or(&self.believed).clone()
+    }
+
+    /// Whether a look at what is in the page cache starts read-ahead of what is not (`Way::Nowait`).
+    pub(crate) fn look_reads_ahead(&self) -> bool {
+        match &self.named {
+            Some(named) => named.look_reads_ahead(),
+            None => self.way() == Ok(Way::Nowait),
+        }
+    }
+
+    /// Takes a way as proved, whatever it shows of this file.
+    #[cfg(test)]
+    pub(crate) fn prove_as(&self, way: Way) {
+        self.proved.set(Ok(way)).expect("nothing was proved yet");
     }
 
     /// Whether a way of verifying residency is still to be proved.
@@ -280,9 +292,26 @@ fn disk(file_system: &FileSystem) -> Result<Disk, String> {
     }
 }
 
+/// The whole disk that a path lies on.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn disk_of(path: &Path) -> Result<Disk, String> {
+    disk(&sys::mount::file_system(path).map_err(|error| format!("its file system cannot be found: {error}"))?)
+}
+
 /// The kernel name of the whole disk that a path lies on, where it lies on one.
 pub fn device_of(path: &Path) -> Option<String> {
-    disk(&sys::mount::file_system(path).ok()?).ok().map(|it| it.name)
+    disk_of(path).ok().map(|it| it.name)
+}
+
+/// The largest window of read-ahead for the files that a path leads to, in bytes.
+///
+/// # Errors
+/// Its file system does not show it.
+pub(crate) fn read_ahead_of(path: &Path) -> Result<u64, String> {
+    let file_system = sys::mount::file_system(path).map_err(|error| error.to_string())?;
+    sys::read_ahead::bytes(&file_system, disk(&file_system).ok().as_ref()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -147,6 +147,11 @@ impl Named {
         self.classes.iter().any(|it| it.in_memory.is_none() && it.proved.get().is_none())
     }
 
+    /// Whether a look at any of them starts read-ahead (`Way::Nowait`).
+    pub(crate) fn look_reads_ahead(&self) -> bool {
+        self.classes.iter().any(|it| *it.way() == Ok(Way::Nowait))
+    }
+
     /// Proves how residency can be verified, which evicts one file of each class.
     pub(crate) fn prove(&self) {
         self.classes.iter().for_each(FileClass::prove);
@@ -530,7 +535,7 @@ mod tests {
 
     #[test]
     fn of_a_file_that_one_may_not_write_to_nothing_is_believed_that_was_proved_on_another() {
-        // Root may write to all files: this thread, and no other, goes on as somebody else.
+        // Root may write to all files, so this thread, and no other, changes its user.
         let looked = std::thread::spawn(|| {
             // SAFETY: the system call itself changes the calling thread alone, and touches no memory.
             let changed = unsafe { libc::syscall(libc::SYS_setresuid, -1, 65_534, -1) };

@@ -13,7 +13,14 @@ use crate::{state, target::Target};
 impl Bench<'_> {
     /// What a worker is asked to do with the target, or with a copy of it.
     pub(in crate::execute) fn job(&self, arm: &Arm, condition: &Condition, target: &Target) -> Job {
-        let (permit, file) = self.permit(arm, condition, target);
+        let made = target.made.as_ref().and_then(|file| Some((file, sys::folder::identity(file).ok()?)));
+        let identity = made.map(|(_, (device, inode))| FileIdentity { device, inode });
+        let permit = permit(arm, condition, identity, self.settings.may_execute);
+        let file = match made {
+            // A path could lead to another file by now.
+            Some((file, _)) if permit.write.is_some() => sys::folder::path_of(file).display().to_string(),
+            _ => target.path.clone(),
+        };
         Job {
             pass: self.draw.passes,
             method: arm.method.clone(),
@@ -44,19 +51,74 @@ impl Bench<'_> {
         let mut arms = self.record.cells.iter().map(|it| &it.arm);
         arms.any(|it| it.runtime != NATIVE.name && !it.is_command())
     }
+}
 
-    /// What a job may do beyond reading, and the path to its file: the one place where that is decided. Commands are
-    /// executed where the user said so, and the only file that is written is one that faultline made; it is reached by its
-    /// descriptor.
-    fn permit(&self, arm: &Arm, condition: &Condition, target: &Target) -> (Permit, String) {
-        let execute = arm.is_command() && self.settings.may_execute;
-        let written = target.made.as_ref().filter(|_| condition.workload.writes());
-        match written.and_then(|file| Some((file, sys::folder::identity(file).ok()?))) {
-            Some((file, (device, inode))) => {
-                let permit = Permit { execute, write: Some(FileIdentity { device, inode }) };
-                (permit, sys::folder::path_of(file).display().to_string())
+/// What a job may do beyond reading: the one place where that is decided. Commands are executed where the user said so, and
+/// the only file that is written is the one that faultline made.
+fn permit(arm: &Arm, condition: &Condition, made: Option<FileIdentity>, may_execute: bool) -> Permit {
+    Permit { execute: arm.is_command() && may_execute, write: made.filter(|_| condition.workload.writes()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use planted::{Effort, Random, mutated};
+    use schema::{
+        Experiment, Fill, State, builtin,
+        command::{self, COMMAND, Spec},
+    };
+    use serde_json::Value;
+
+    use super::*;
+    use crate::plan::{Plan, RANGE_BYTES_MAX};
+
+    /// Experiments as records have them: of reads, of writes, and of commands.
+    fn corpus() -> Vec<Value> {
+        let built_in = builtin::all().map(|(name, text)| Experiment::parse(name, text).unwrap());
+        let writes = |it: &Experiment| it.comparisons.iter().any(|it| it.workload.iter().any(|it| it.writes()));
+        let (writing, reading): (Vec<Experiment>, Vec<Experiment>) = built_in.partition(writes);
+        let spec = |line: &str| Spec {
+            line: line.into(),
+            name: line.into(),
+            shell: Some("/bin/sh".into()),
+            prepare: Some("touch prepared".into()),
+            cleanup: None,
+            timeout_s: 5,
+            compared: true,
+        };
+        let commands = command::experiment(&[spec("touch a"), spec("touch b")], &[State::Cold], &[Fill::Sequential]);
+        [&reading[..2], &writing[..2], &[commands]]
+            .concat()
+            .iter()
+            .map(|it| serde_json::to_value(it).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn no_record_of_a_stranger_gives_a_job_that_executes_or_that_writes_to_a_file_not_made_here() {
+        let corpus = corpus();
+        let made = FileIdentity { device: 1, inode: 2 };
+        let (mut jobs, mut writing, mut commands, mut refused) = (0, 0, 0, 0);
+        for seed in Effort::of(300).seeds() {
+            let any = serde_json::from_value::<Experiment>(mutated(&corpus, &mut Random(seed)));
+            let Some(experiment) = any.ok().and_then(|it| it.resolved().ok()) else {
+                refused += 1;
+                continue;
+            };
+            let plan = Plan::new(&experiment, 1 << 20, RANGE_BYTES_MAX, |_| Ok(()));
+            for cell in plan.cells {
+                let condition = &plan.conditions[cell.condition];
+                jobs += 1;
+                writing += u64::from(condition.workload.writes());
+                commands += u64::from(cell.arm.runtime == COMMAND);
+                assert!(permit(&cell.arm, condition, None, false).is_empty(), "seed {seed}");
+                let of_made = permit(&cell.arm, condition, Some(made), false);
+                assert!(
+                    !of_made.execute && of_made.write == condition.workload.writes().then_some(made),
+                    "seed {seed}"
+                );
             }
-            None => (Permit { execute, write: None }, target.path.clone()),
         }
+        println!("experiments: {jobs} jobs, {writing} that write, {commands} that execute, {refused} inputs refused");
+        assert!(writing > 0 && commands > 0 && jobs > writing + commands && refused > 0);
     }
 }

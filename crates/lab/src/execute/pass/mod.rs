@@ -14,7 +14,7 @@ mod writing;
 use std::{collections::BTreeMap, time::Instant};
 
 use schema::{
-    Arm, Condition, State, Workload, condition,
+    Arm, Condition, Workload, condition,
     protocol::Done,
     record::{Reading, Resident},
 };
@@ -22,6 +22,7 @@ use schema::{
 use super::Bench;
 use crate::{
     link::{Link, Trouble},
+    plan::possible,
     probe::Probes,
     state,
     target::Target,
@@ -47,6 +48,9 @@ pub(super) fn of_workload(workload: Workload) -> &'static dyn PassSteps {
         condition::WorkloadKind::Command => &Commanding,
     }
 }
+
+/// In what a runtime says of itself (docs/FORMATS.md, `about`).
+const FLAGS: &str = "flags";
 
 /// What a worker is to do, and to which file: the target, or a copy of it.
 #[derive(Clone, Copy)]
@@ -113,6 +117,8 @@ impl Bench<'_> {
         let pass = self.of_an_unchanged_target(kind, arm, pass);
         if pass.is_err() {
             kind.clean_up(self);
+            // What its worker held may still be charged to the group.
+            self.around.cgroups.lift(false);
         }
         pass
     }
@@ -144,6 +150,7 @@ impl Bench<'_> {
         condition: &Condition,
         counting: &mut Counting,
     ) -> Result<Pass, Trouble> {
+        possible::on_this_file_system(arm, self.target).map_err(Trouble::Unavailable)?;
         kind.prepare_target(self, condition)?;
         // Before a command comes its preparation, which may change what the page cache holds (`reach`).
         let copy = match condition.fill() {
@@ -157,7 +164,7 @@ impl Bench<'_> {
         self.draw.passes += 1;
         let (mut link, hello) = Link::start(command, self.stop.interrupted)?;
         if !hello.about.is_empty() {
-            self.record.runtimes.insert(hello.runtime, hello.about);
+            note_runtime(&mut self.record.runtimes, hello.runtime, hello.about);
         }
         let thread = hello.thread.unwrap_or(link.pid());
 
@@ -245,10 +252,74 @@ impl Bench<'_> {
     }
 }
 
-/// What is in the page cache of the range of a pass.
+/// Notes what a worker said of the runtime that executes it. Arms of one runtime may be started with flags of their own, which
+/// say nothing of the others: the flags of the runtime are those that all its workers had.
+fn note_runtime(
+    runtimes: &mut BTreeMap<String, BTreeMap<String, String>>,
+    name: String,
+    mut about: BTreeMap<String, String>,
+) {
+    let known = runtimes.get(&name).and_then(|it| it.get(FLAGS));
+    if let (Some(known), Some(flags)) = (known, about.get_mut(FLAGS)) {
+        let these: Vec<&str> = flags.split(' ').collect();
+        let common: Vec<&str> = known.split(' ').filter(|it| these.contains(it)).collect();
+        *flags = common.join(" ");
+    }
+    runtimes.insert(name, about);
+}
+
+/// What is in the page cache of the range of a pass. Where pages may be missing, a look must not bring them in.
 fn residency(work: &Work) -> Reading<Resident> {
-    match work.condition.state != State::Cold || work.target.way() != Ok(sys::cache::Way::Nowait) {
+    match work.condition.state.is_filled() || !work.target.look_reads_ahead() {
         true => state::residency(work.target, work.condition.range),
-        false => Reading::unavailable("the check would start read-ahead of a file that must stay cold"),
+        false => Reading::unavailable("the check would start read-ahead of pages that are not in the page cache"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{Span, State};
+    use sys::cache::Way;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_of_a_runtime_are_those_that_all_its_workers_had_whichever_of_them_started_last() {
+        let about = |flags: &str| {
+            BTreeMap::from([("home", "/jdk"), (FLAGS, flags)].map(|(key, it)| (key.to_string(), it.to_string())))
+        };
+        let [usual, more] = ["-XX:+A -Xmx1g", "-XX:+A -XX:+Polls -Xmx1g"];
+        for order in [[usual, more, usual], [more, usual, usual], [usual, usual, more]] {
+            let mut runtimes = BTreeMap::new();
+            for flags in order {
+                note_runtime(&mut runtimes, "jvm 25".into(), about(flags));
+                note_runtime(&mut runtimes, "jvm 17".into(), about(more));
+            }
+            assert_eq!(runtimes["jvm 25"], about(usual), "{order:?}");
+            assert_eq!(runtimes["jvm 17"], about(more), "those of one runtime alone");
+        }
+    }
+
+    #[test]
+    fn a_look_that_reads_ahead_is_made_only_where_the_file_was_filled() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; 8 * sys::page_bytes() as usize]).unwrap();
+        let look = |way: Way, state: State| {
+            let target = Target::open(file.path(), true).unwrap();
+            target.prove_as(way);
+            let (bytes, arm) = (target.bytes, "pread".parse().unwrap());
+            let condition = Condition { state, range: Span { offset: 0, bytes }, ..Condition::plain(bytes) };
+            residency(&Work { kind: &Reads, arm: &arm, condition: &condition, target: &target })
+        };
+        let all = Reading::Value(Resident { pages: 8, of: 8 });
+        for &state in State::ALL {
+            // mincore(2) reads nothing.
+            assert_eq!(look(Way::Mincore, state), all, "{state}");
+            match look(Way::Nowait, state) {
+                Reading::Value(resident) => assert!(state.is_filled(), "{state}: {resident:?}"),
+                Reading::Unavailable { unavailable } if state.is_filled() => println!("skipped: {unavailable}"),
+                Reading::Unavailable { .. } => {}
+            }
+        }
     }
 }

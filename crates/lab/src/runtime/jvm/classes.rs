@@ -155,7 +155,7 @@ fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
     if jdk.feature >= FOREIGN {
         javac(jdk, FOREIGN, FOREIGN_SOURCES, work, &classes)?;
     }
-    let mut jar = Command::new(jdk.home.join("bin/jar"));
+    let mut jar = tool(jdk, "jar", work);
     jar.arg("--create").arg("--file").arg(work.join("ready/worker.jar")).arg("-C").arg(&classes).arg(".");
     described(jdk, "jar", output_within(jar, LIMIT).map_err(at)?)?;
     seal(&work.join("ready")).map_err(at)
@@ -163,7 +163,7 @@ fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
 
 fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes: &Path) -> Result<(), String> {
     let at = |error: std::io::Error| format!("the JVM worker cannot be compiled in {}: {error}", work.display());
-    let mut command = Command::new(jdk.home.join("bin/javac"));
+    let mut command = tool(jdk, "javac", work);
     // Texts put together by plain code: the other way makes classes for each when it is first met, between passes.
     command
         .args(["--release", &release.to_string(), "-nowarn", "-XDstringConcat=inline", "-cp"])
@@ -176,6 +176,13 @@ fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes
         command.arg(path);
     }
     described(jdk, "javac", output_within(command, LIMIT).map_err(at)?)
+}
+
+/// A program of the JDK whose own temporary files lie in `work`, which goes with it.
+fn tool(jdk: &Jdk, name: &str, work: &Path) -> Command {
+    let mut command = Command::new(jdk.home.join("bin").join(name));
+    command.arg(format!("-J-Djava.io.tmpdir={}", work.display())).arg("-J-XX:-UsePerfData");
+    command
 }
 
 fn described(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(), String> {
@@ -196,7 +203,7 @@ fn described(jdk: &Jdk, program: &str, output: std::process::Output) -> Result<(
 fn archive(jdk: &Jdk, ready: &Path) {
     let made = ready.join(format!("making-{}-{:?}.jsa", std::process::id(), std::thread::current().id()));
     let jar = ready.join("worker.jar");
-    let mut command = java(jdk);
+    let Ok(mut command) = java(jdk) else { return };
     command.arg(format!("-XX:ArchiveClassesAtExit={}", made.display())).arg("-cp").arg(&jar).arg(MAIN);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else { return };

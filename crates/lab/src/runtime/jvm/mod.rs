@@ -1,8 +1,14 @@
 //! The worker in Java. Its source is part of this executable; the machine's own `javac` compiles it once into the cache
 //! folder. Starting from source each time would cost a second, and leave the compiler's threads busy during the pass.
 
-use std::{path::Path, process::Command};
+use std::{
+    io,
+    os::fd::{AsRawFd, OwnedFd},
+    path::Path,
+    process::Command,
+};
 
+use rustix::fs::MemfdFlags;
 use schema::{
     Arm,
     runtime::{JVM, RuntimeSpec},
@@ -69,11 +75,6 @@ impl Runtime for Jvm {
     fn own_calls(&self, threads: u32) -> u64 {
         16 * u64::from(threads) + 5
     }
-
-    /// It compiles while it runs, and has a heap: 10 to 20 MiB beyond what it had before it was moved to its limits.
-    fn room_bytes(&self) -> u64 {
-        512 << 20
-    }
 }
 
 /// The version that an arm names.
@@ -88,7 +89,7 @@ fn wanted(arm: &Arm) -> Option<u32> {
 pub fn worker_of(jdk: &Jdk, arm: &Arm, cache: &Path) -> Result<Command, String> {
     jdk.fits()?;
     let made = classes::of(jdk, cache)?;
-    let mut command = java(jdk);
+    let mut command = java(jdk).map_err(|error| format!("no file for the warm-up of a JVM can be made: {error}"))?;
     if arm.word("meanwhile") == "safepoints" {
         command.args(POLLS);
     }
@@ -99,14 +100,28 @@ pub fn worker_of(jdk: &Jdk, arm: &Arm, cache: &Path) -> Result<Command, String> 
     Ok(command)
 }
 
-fn java(jdk: &Jdk) -> Command {
+fn java(jdk: &Jdk) -> io::Result<Command> {
     let mut command = Command::new(jdk.home.join("bin/java"));
     command.args(FLAGS);
+    for used_as in ["warm-up", "safepoints"] {
+        let file = unnamed()?;
+        command.arg(format!("-Dfaultline.{used_as}=/proc/self/fd/{}", file.as_raw_fd()));
+        sys::process::give(&mut command, file);
+    }
     if jdk.feature >= FOREIGN {
         command.arg("--enable-native-access=ALL-UNNAMED");
     }
     if jdk.feature >= GUARDED {
         command.arg("--sun-misc-unsafe-memory-access=allow");
     }
-    command
+    Ok(command)
+}
+
+/// A file that never has a name, so that nothing is left however the worker ends. Java itself can only make files with one.
+fn unnamed() -> io::Result<OwnedFd> {
+    // The folder may be read-only, or on a file system without O_TMPFILE.
+    match sys::folder::unnamed(&std::env::temp_dir()) {
+        Ok(file) => Ok(file.into()),
+        Err(_) => Ok(rustix::fs::memfd_create("faultline", MemfdFlags::CLOEXEC)?),
+    }
 }

@@ -1,15 +1,24 @@
 //! Looking at where the pages of a file are, or at what a process has mapped. Changes nothing: no page is read in,
 //! evicted, or marked as used.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+mod process;
 
-use anyhow::{Context, Result, bail};
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    path::Path,
+};
+
+use anyhow::Result;
 use schema::{
     Reading,
-    inspection::{FileView, MappingView, ProcessView, Residency},
+    inspection::{FileView, Residency},
     record::FolioOrder,
 };
 use sys::cache::{self, Way};
+
+pub use process::process;
 
 use crate::{state::fill, target::Target};
 
@@ -30,18 +39,21 @@ pub fn file(path: &Path) -> Result<FileView> {
         bytes: target.bytes,
         page_bytes: sys::page_bytes(),
         file_system: target.file_system.kind.clone(),
+        can_be_evicted: !target.file_system.is_memory(),
         stretches: match (way, residency.reason()) {
             (Some(way), _) => stretches(&target, way).map_err(|error| error.to_string()).into(),
             (None, reason) => Reading::unavailable(reason.unwrap_or_default()),
         },
-        folio_orders: sys::folio::orders(&target.file, 0, target.bytes)
-            .map(|orders| orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
+        folio_orders: folio_orders(&target.file, target.bytes)
             .map_err(|error| format!("folio sizes need root and /proc/kpageflags: {error}"))
             .into(),
         pages_per_fault: match residency.reason() {
             // A user who cannot see the residency cannot avoid reading in the other pages.
             Some(reason) => Reading::unavailable(reason),
-            None => pages_per_fault(&target).into(),
+            None => pages_per_fault(&target.file, target.bytes)
+                .map_err(|error| format!("the pages that a fault maps cannot be seen: {error}"))
+                .and_then(|pages| pages.ok_or_else(|| "none of the places that were looked at is resident".into()))
+                .into(),
         },
         faults: Reading::unavailable("unit costs were not requested"),
         mapped_by: sys::process::mappers(&target.identity()),
@@ -49,19 +61,39 @@ pub fn file(path: &Path) -> Result<FileView> {
     })
 }
 
-/// The mean over some places, as it is recorded of fills.
-fn pages_per_fault(target: &Target) -> Result<f64, String> {
-    let counts = sys::folio::pages_per_fault(&target.file, 0, target.bytes, fill::SAMPLES);
-    let counts = counts.map_err(|error| format!("the pages that a fault maps cannot be seen: {error}"))?;
-    sys::folio::mean(&counts).ok_or_else(|| "no page of it is resident".into())
+fn folio_orders(file: &File, bytes: u64) -> io::Result<Vec<FolioOrder>> {
+    let orders = sys::folio::orders(file, 0, bytes)?;
+    Ok(orders.into_iter().map(|(order, pages)| FolioOrder { order, pages }).collect())
+}
+
+/// The mean over some places, as it is recorded of fills; nothing where no page is resident.
+fn pages_per_fault(file: &File, bytes: u64) -> io::Result<Option<f64>> {
+    Ok(sys::folio::mean(&sys::folio::pages_per_fault(file, 0, bytes, fill::SAMPLES)?))
 }
 
 fn residency(target: &Target) -> Reading<Residency> {
-    let pages = target.bytes.div_ceil(sys::page_bytes());
+    let told = "the kernel reports the residency of a file only to its owner and to those who may write it; try as that \
+                user, or as root";
+    match page_cache(&target.file, target.bytes) {
+        Ok(residency) => Reading::Value(residency),
+        Err(Untold::Stranger) => Reading::unavailable(told),
+        Err(Untold::Failed(error)) => Reading::unavailable(error.to_string()),
+    }
+}
+
+/// Why it is not known what of a file is in the page cache.
+enum Untold {
+    Stranger,
+    Failed(io::Error),
+}
+
+/// What of a file is in the page cache. Nothing is read in.
+fn page_cache(file: &File, bytes: u64) -> Result<Residency, Untold> {
+    let pages = bytes.div_ceil(sys::page_bytes());
     let only = |name: &str| Reading::unavailable(format!("only cachestat(2) reports {name} (Linux 6.5)"));
-    let shows = Way::Cachestat.shows(&target.file);
-    match shows.then(|| cache::cachestat(&target.file, 0, target.bytes).ok()).flatten() {
-        Some(stat) => Reading::Value(Residency {
+    let shows = Way::Cachestat.shows(file);
+    match shows.then(|| cache::cachestat(file, 0, bytes).ok()).flatten() {
+        Some(stat) => Ok(Residency {
             asked: Way::Cachestat.word().into(),
             pages,
             resident: stat.cached,
@@ -71,13 +103,10 @@ fn residency(target: &Target) -> Reading<Residency> {
             recently_evicted: Reading::Value(stat.recently_evicted),
         }),
         // For other users mincore(2) reports every page as resident (mm/mincore.c, can_do_mincore).
-        None if !is_told(target) => Reading::unavailable(
-            "the kernel reports the residency of a file only to its owner and to those who may write it; try as that \
-             user, or as root",
-        ),
-        None => Way::Mincore
-            .resident_pages(&target.file, 0, target.bytes)
-            .map(|resident| Residency {
+        None if !is_told(file) => Err(Untold::Stranger),
+        None => {
+            let resident = Way::Mincore.resident_pages(file, 0, bytes).map_err(Untold::Failed)?;
+            Ok(Residency {
                 asked: Way::Mincore.word().into(),
                 pages,
                 resident,
@@ -86,16 +115,17 @@ fn residency(target: &Target) -> Reading<Residency> {
                 evicted: only("evicted pages"),
                 recently_evicted: only("recently evicted pages"),
             })
-            .into(),
+        }
     }
 }
 
 /// Whether mincore(2) is truthful for this user: the owner, root, and users who may write the file.
-fn is_told(target: &Target) -> bool {
+fn is_told(file: &File) -> bool {
     let me = rustix::process::geteuid();
+    let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
     me.is_root()
-        || target.file.metadata().is_ok_and(|it| it.uid() == me.as_raw())
-        || rustix::fs::access(target.path.as_str(), rustix::fs::Access::WRITE_OK).is_ok()
+        || file.metadata().is_ok_and(|it| it.uid() == me.as_raw())
+        || rustix::fs::access(by_descriptor.as_str(), rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// The resident share of equal stretches, whole pages each.
@@ -111,36 +141,6 @@ fn stretches(target: &Target, way: Way) -> std::io::Result<Vec<f64>> {
             Ok(way.resident_pages(&target.file, from * page, bytes)? as f64 / (to - from) as f64)
         })
         .collect()
-}
-
-/// What a process has mapped.
-///
-/// # Errors
-/// There is no such process, or it belongs to another user.
-pub fn process(pid: u32) -> Result<ProcessView> {
-    let command = match fs::read_to_string(format!("/proc/{pid}/comm")) {
-        Ok(command) => command.trim_end().to_string(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no process {pid}"),
-        Err(error) => return Err(error).with_context(|| format!("cannot read the data of process {pid}")),
-    };
-    let mappings = sys::process::mappings(pid).with_context(|| {
-        format!("cannot read the mappings of process {pid} ({command}); only its owner and root can")
-    })?;
-    let view = |it: sys::process::ProcessMapping| MappingView {
-        is_file: it.inode != 0,
-        shared: it.permissions.as_bytes().get(3) == Some(&b's'),
-        protection: it.permissions.chars().take(3).collect(),
-        name: it.name,
-        addresses: it.addresses,
-        offset: it.offset,
-        bytes: it.bytes,
-        resident_bytes: it.resident_bytes,
-        dirty_bytes: it.dirty_bytes,
-        locked_bytes: it.locked_bytes,
-        huge_bytes: it.huge_bytes,
-        swapped_bytes: it.swapped_bytes,
-    };
-    Ok(ProcessView { pid, command, mappings: mappings.into_iter().map(view).collect() })
 }
 
 #[cfg(test)]
@@ -172,19 +172,5 @@ mod tests {
         let before = cache::cachestat(file.as_file(), 0, 1 << 20).map(|it| it.cached).ok();
         super::file(file.path()).unwrap();
         assert_eq!(cache::cachestat(file.as_file(), 0, 1 << 20).map(|it| it.cached).ok(), before);
-    }
-
-    #[test]
-    fn this_process_has_its_own_program_mapped_private() {
-        let view = process(std::process::id()).unwrap();
-        let program = std::env::current_exe().unwrap();
-        let mine: Vec<_> = view.mappings.iter().filter(|it| Path::new(&it.name) == program).collect();
-        assert!(!mine.is_empty());
-        assert!(mine.iter().all(|it| it.is_file && !it.shared));
-    }
-
-    #[test]
-    fn a_process_that_is_not_there_is_an_error_in_words() {
-        assert_eq!(process(u32::MAX).unwrap_err().to_string(), "there is no process 4294967295");
     }
 }

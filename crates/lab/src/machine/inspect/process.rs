@@ -1,0 +1,724 @@
+//! Looking at what a process has mapped, and at what happens to it meanwhile. Nothing is traced, and of a mapped file nothing
+//! is read: the counters are those that the kernel keeps anyway.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, anyhow};
+use schema::{
+    Reading,
+    inspection::{
+        FileMeanwhile, MappedFile, MappedRuntime, MappingAdvice, MappingView, ProcessView, Residency, ThreadFaults,
+        Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory,
+    },
+};
+use sys::{
+    held::{self, Held, NotOpened},
+    mount::{self, FileSystem},
+    process::{Io, ProcessMapping, Stat},
+};
+
+use super::{Untold, folio_orders, page_cache, pages_per_fault};
+
+/// So many files are opened to look at their pages, those with the largest mappings; each is a descriptor.
+const LOOKED_AT: u64 = 256;
+
+/// Half of the descriptors that this process may have are left for everything else.
+fn looked_at() -> usize {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    most.map_or(LOOKED_AT, |most| LOOKED_AT.min(most / 2)) as usize
+}
+
+/// Of so many pages of all files together the folios are looked at, each by a call.
+const FOLIO_PAGES: u64 = 1 << 18;
+/// How long nothing is asked while a process is watched; Ctrl-C waits no longer.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a process has mapped; with `wait` also what happens to it meanwhile, or until `interrupted`. `number` may be that of
+/// one of its threads. `progress` gets the share of the time that is over.
+///
+/// # Errors
+/// There is no such process, it belongs to another user, or it ends at once.
+pub fn process(
+    number: u32,
+    wait: Option<Duration>,
+    interrupted: &AtomicBool,
+    mut progress: impl FnMut(f64),
+) -> Result<ProcessView> {
+    let held = Held::open(number).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => anyhow!("there is no process {number}"),
+        _ => anyhow!("cannot read the data of process {number}: {error}"),
+    })?;
+    let pid = held.pid;
+    let ended =
+        |error: &io::Error| held::has_ended(error).then(|| anyhow!("process {pid} ended while it was looked at"));
+    let or_ended =
+        |error: io::Error| ended(&error).unwrap_or_else(|| anyhow!("cannot read the data of process {pid}: {error}"));
+    let command = held.text("comm").map_err(or_ended)?.trim_end().to_string();
+    let stat = held.stat().map_err(or_ended)?;
+    let mut view = ProcessView {
+        pid,
+        thread: Some(number).filter(|it| *it != pid),
+        page_bytes: sys::page_bytes(),
+        without_memory: stat.is_kernels.then_some(WithoutMemory::Kernel),
+        runtimes: Vec::new(),
+        watched: None,
+        files: Vec::new(),
+        mappings: Vec::new(),
+        command,
+    };
+    if stat.is_kernels {
+        return Ok(view);
+    }
+    let mappings = held.mappings().map_err(|error| match ended(&error) {
+        Some(ended) => ended,
+        None => anyhow!(
+            "cannot read the mappings of process {pid} ({}); only its owner and root can: {error}",
+            view.command
+        ),
+    })?;
+    if mappings.is_empty() {
+        let is_zombie = held.stat().is_ok_and(|it| it.state == 'Z');
+        view.without_memory = Some(if is_zombie { WithoutMemory::Zombie } else { WithoutMemory::Ending });
+        return Ok(view);
+    }
+    let mounts = held.text("mountinfo").map(String::into_bytes).unwrap_or_default();
+    let mut files = Files { held: &held, mounts, most: looked_at(), seen: BTreeMap::new() };
+    files.look_at(&mappings);
+    let Some(wait) = wait else {
+        view.files = files.views(&mappings, None);
+        put(&mut view, mappings);
+        return Ok(view);
+    };
+    // What a wait begins with is read last and what it ends with first, so that both are close to its ends.
+    let cached: BTreeMap<Key, Reading<u64, Unlooked>> =
+        files.seen.iter().map(|(key, it)| (*key, it.cached().map(|it| it.resident * sys::page_bytes()))).collect();
+    let before = held.mappings().unwrap_or(mappings);
+    let (watched, last) = watch(&held, wait, interrupted, &mut progress)?;
+    let after = held.mappings().ok().filter(|it| !it.is_empty() && last == Last::Lives);
+    let of = after.as_deref().unwrap_or(&before);
+    files.look_at(of);
+    let meanwhile = Meanwhile { cached, before: by_file(&before), after: after.is_some() };
+    view.files = files.views(of, Some(&meanwhile));
+    view.watched = Some(Watched {
+        new_mappings: addresses(of).difference(&addresses(&before)).count() as u64,
+        gone_mappings: addresses(&before).difference(&addresses(of)).count() as u64,
+        ..watched
+    });
+    put(&mut view, after.unwrap_or(before));
+    Ok(view)
+}
+
+fn addresses(of: &[ProcessMapping]) -> BTreeSet<(&str, Key)> {
+    of.iter().map(|it| (it.addresses.as_str(), key(it))).collect()
+}
+
+fn put(view: &mut ProcessView, mappings: Vec<ProcessMapping>) {
+    view.runtimes = mappings.iter().filter_map(runtime).collect::<BTreeSet<MappedRuntime>>().into_iter().collect();
+    view.mappings = mappings.into_iter().map(mapping_view).collect();
+}
+
+/// Device and inode: what a file has one of, whatever it is called.
+type Key = ([u32; 2], u64);
+
+fn key(of: &ProcessMapping) -> Key {
+    (of.device, of.inode)
+}
+
+/// Sockets, rings of perf and the like have an inode too, and no name in a folder.
+fn is_file(of: &ProcessMapping) -> bool {
+    of.inode != 0 && of.name.starts_with('/') && !of.name.starts_with("/[aio]")
+}
+
+fn by_file(mappings: &[ProcessMapping]) -> BTreeMap<Key, Vec<&ProcessMapping>> {
+    let mut of: BTreeMap<Key, Vec<&ProcessMapping>> = BTreeMap::new();
+    for it in mappings.iter().filter(|it| is_file(it)) {
+        of.entry(key(it)).or_default().push(it);
+    }
+    of
+}
+
+/// Pages of the file itself that the process has in its page table: without its own copies of them.
+fn of_file_bytes(of: &ProcessMapping) -> u64 {
+    of.resident_bytes.saturating_sub(of.anonymous_bytes)
+}
+
+fn device(of: &ProcessMapping) -> String {
+    format!("{}:{}", of.device[0], of.device[1])
+}
+
+fn advice(of: &ProcessMapping) -> Option<Vec<MappingAdvice>> {
+    // proc(5), VmFlags.
+    const SHOWN: [(&str, MappingAdvice); 5] = [
+        ("rr", MappingAdvice::Random),
+        ("sr", MappingAdvice::Sequential),
+        ("hg", MappingAdvice::Hugepage),
+        ("nh", MappingAdvice::Nohugepage),
+        ("dd", MappingAdvice::Dontdump),
+    ];
+    let flags = of.flags.as_ref()?;
+    Some(SHOWN.iter().filter(|(shown, _)| flags.iter().any(|it| it == shown)).map(|(_, advice)| *advice).collect())
+}
+
+fn is_unadvised(of: &ProcessMapping) -> bool {
+    advice(of).is_some_and(|it| !it.iter().any(|it| matches!(it, MappingAdvice::Random | MappingAdvice::Sequential)))
+}
+
+fn is_code(of: &ProcessMapping) -> bool {
+    of.permissions.as_bytes().get(2) == Some(&b'x')
+}
+
+/// Whose code a mapping is, by the name that the runtime's makers give it.
+fn runtime(of: &ProcessMapping) -> Option<MappedRuntime> {
+    let name = of.name.strip_suffix(" (deleted)").unwrap_or(&of.name);
+    let name = name.rsplit('/').next().filter(|_| is_file(of) && is_code(of))?;
+    // `python3.11`, `libpython3.11.so.1.0`; a build without the GIL has a `t` behind its version (PEP 703).
+    let python = name.strip_prefix("libpython").and_then(|it| it.split_once(".so")).map(|it| it.0);
+    let python = python.or_else(|| name.strip_prefix("python"));
+    let is_version = |it: &str| it.chars().all(|it| it.is_ascii_digit() || it == '.');
+    match name {
+        "libjvm.so" => Some(MappedRuntime::Jvm),
+        "node" | "nodejs" => Some(MappedRuntime::Node),
+        _ => python.filter(|it| is_version(it)).map(|_| MappedRuntime::Cpython),
+    }
+}
+
+fn mapping_view(it: ProcessMapping) -> MappingView {
+    MappingView {
+        is_file: it.inode != 0,
+        device: device(&it),
+        inode: it.inode,
+        advice: advice(&it),
+        shared: it.permissions.as_bytes().get(3) == Some(&b's'),
+        protection: it.permissions.chars().take(3).collect(),
+        name: it.name,
+        addresses: it.addresses,
+        offset: it.offset,
+        bytes: it.bytes,
+        resident_bytes: it.resident_bytes,
+        referenced_bytes: it.referenced_bytes,
+        anonymous_bytes: it.anonymous_bytes,
+        dirty_bytes: it.dirty_bytes,
+        locked_bytes: it.locked_bytes,
+        huge_bytes: it.huge_bytes,
+        file_huge_bytes: it.file_huge_bytes,
+        swapped_bytes: it.swapped_bytes,
+    }
+}
+
+/// A file that is looked at through a descriptor, which stays the same file's while the process is watched.
+struct Seen {
+    /// With its size.
+    opened: Result<(File, u64), Unlooked>,
+    file_system: Option<FileSystem>,
+}
+
+impl Seen {
+    fn cached(&self) -> Reading<Residency, Unlooked> {
+        let (file, _) = match &self.opened {
+            Ok(opened) => opened,
+            Err(why) => return Reading::unavailable(why.clone()),
+        };
+        // It may grow.
+        match file.metadata().map_err(Untold::Failed).and_then(|it| page_cache(file, it.len())) {
+            Ok(residency) => Reading::Value(residency),
+            Err(Untold::Stranger) => Reading::unavailable(Unlooked::Stranger),
+            Err(Untold::Failed(error)) => Reading::unavailable(refused(&error)),
+        }
+    }
+
+    fn read_ahead_bytes(&self) -> Reading<u64, Unlooked> {
+        let bytes = match (&self.opened, &self.file_system) {
+            (Err(why), _) => Err(why.clone()),
+            (_, None) => Err(Unlooked::Gone),
+            (_, Some(file_system)) => {
+                let disk = sys::device::Disk::of(&file_system.device).ok();
+                sys::read_ahead::bytes(file_system, disk.as_ref()).map_err(|error| refused(&error))
+            }
+        };
+        bytes.map_or_else(Reading::unavailable, Reading::Value)
+    }
+}
+
+fn refused(error: &io::Error) -> Unlooked {
+    Unlooked::Refused { error: error.to_string() }
+}
+
+struct Files<'a> {
+    held: &'a Held,
+    /// Of the process, which may see other mounts than this one.
+    mounts: Vec<u8>,
+    /// So many are opened.
+    most: usize,
+    seen: BTreeMap<Key, Seen>,
+}
+
+/// What a wait began with.
+struct Meanwhile<'a> {
+    cached: BTreeMap<Key, Reading<u64, Unlooked>>,
+    before: BTreeMap<Key, Vec<&'a ProcessMapping>>,
+    /// Whether there are mappings after it: the process may have ended.
+    after: bool,
+}
+
+impl Files<'_> {
+    /// Opens the files of those mappings that were not looked at yet.
+    fn look_at(&mut self, mappings: &[ProcessMapping]) {
+        let mut all: BTreeMap<Key, (u64, &ProcessMapping)> = BTreeMap::new();
+        for it in mappings.iter().filter(|it| is_file(it) && !self.seen.contains_key(&key(it))) {
+            let (bytes, _) = all.entry(key(it)).or_insert((0, it));
+            *bytes = bytes.saturating_add(it.bytes);
+        }
+        let mut all: Vec<(u64, &ProcessMapping)> = all.into_values().collect();
+        all.sort_by_key(|(bytes, it)| (std::cmp::Reverse(*bytes), key(it)));
+        for (_, mapping) in all.into_iter().take(self.most.saturating_sub(self.seen.len())) {
+            let file_system = mount::of_device(&self.mounts, mapping.device);
+            let opened = self.open(mapping, file_system.as_ref());
+            self.seen.insert(key(mapping), Seen { opened, file_system });
+        }
+    }
+
+    fn open(&self, mapping: &ProcessMapping, on: Option<&FileSystem>) -> Result<(File, u64), Unlooked> {
+        // Memory that was given a name; the file system of the kernel's own that it lies on is mounted nowhere.
+        const NAMED: [&str; 4] = ["/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage"];
+        let is_unmounted = on.is_none() && mapping.device[0] == 0;
+        if on.is_some_and(FileSystem::is_memory) || is_unmounted && NAMED.iter().any(|it| mapping.name.starts_with(it))
+        {
+            return Err(Unlooked::Memory);
+        }
+        if let Some(on) = on.filter(|it| it.may_wait()) {
+            return Err(Unlooked::Network { file_system: on.kind.clone() });
+        }
+        let file = self.held.open_mapped(mapping).map_err(|why| match why {
+            NotOpened::Gone => Unlooked::Gone,
+            NotOpened::NotRegular => Unlooked::NotRegular,
+            NotOpened::Refused(error) => refused(&error),
+        })?;
+        let bytes = file.metadata().map_err(|error| refused(&error))?.len();
+        Ok((file, bytes))
+    }
+
+    /// All files that are mapped, or were before, with the largest mappings first.
+    fn views(&self, mappings: &[ProcessMapping], meanwhile: Option<&Meanwhile>) -> Vec<MappedFile> {
+        let of = by_file(mappings);
+        let mut names: BTreeMap<Key, &str> = BTreeMap::new();
+        for (key, of_one) in meanwhile.iter().flat_map(|it| &it.before).chain(&of) {
+            names.extend(of_one.first().map(|it| (*key, it.name.as_str())));
+        }
+        let bytes = |key: &Key| of.get(key).into_iter().flatten().fold(0u64, |sum, it| sum.saturating_add(it.bytes));
+        let mut keys: Vec<Key> = names.keys().copied().collect();
+        keys.sort_by_key(|key| (std::cmp::Reverse(bytes(key)), *key));
+        let mut folio_pages = FOLIO_PAGES;
+        keys.iter()
+            .map(|key| {
+                let mappings = of.get(key).map_or(&[][..], Vec::as_slice);
+                let name = names.get(key).copied().unwrap_or_default();
+                self.view(key, name, mappings, &mut folio_pages, meanwhile)
+            })
+            .collect()
+    }
+
+    fn view(
+        &self,
+        key: &Key,
+        name: &str,
+        mappings: &[&ProcessMapping],
+        folio_pages: &mut u64,
+        meanwhile: Option<&Meanwhile>,
+    ) -> MappedFile {
+        let sum =
+            |of: &dyn Fn(&ProcessMapping) -> u64| mappings.iter().fold(0u64, |sum, it| sum.saturating_add(of(it)));
+        let all_advice: BTreeSet<MappingAdvice> = mappings.iter().flat_map(|it| advice(it)).flatten().collect();
+        let unseen = Seen { opened: Err(Unlooked::NotAmongLargest { files: self.most as u64 }), file_system: None };
+        let seen = self.seen.get(key).unwrap_or(&unseen);
+        let residency = seen.cached();
+        let opened = seen.opened.as_ref().map_err(Unlooked::clone);
+        MappedFile {
+            name: name.into(),
+            device: format!("{}:{}", key.0[0], key.0[1]),
+            inode: key.1,
+            is_code: mappings.iter().any(|it| is_code(it)),
+            mappings: mappings.len() as u64,
+            bytes: sum(&|it| it.bytes),
+            unadvised_bytes: sum(&|it| if is_unadvised(it) { it.bytes } else { 0 }),
+            advice: all_advice.into_iter().collect(),
+            resident_bytes: sum(&of_file_bytes),
+            file_bytes: opened.clone().map_or_else(Reading::unavailable, |(_, bytes)| Reading::Value(*bytes)),
+            folio_orders: known(folios(&opened, &residency, folio_pages)),
+            pages_per_fault: known(fault(&opened, &residency)),
+            read_ahead_bytes: seen.read_ahead_bytes(),
+            meanwhile: meanwhile.map(|it| it.of_file(key, mappings, &residency)),
+            residency,
+            cost: None,
+        }
+    }
+}
+
+fn known<T>(result: Result<T, Unlooked>) -> Reading<T, Unlooked> {
+    result.map_or_else(Reading::unavailable, Reading::Value)
+}
+
+type Opened<'a> = Result<&'a (File, u64), Unlooked>;
+
+/// Only of pages that are known to be in the page cache: looking at others would read them in.
+fn folios(
+    opened: &Opened,
+    residency: &Reading<Residency, Unlooked>,
+    pages_left: &mut u64,
+) -> Result<Vec<schema::record::FolioOrder>, Unlooked> {
+    let (file, bytes) = opened.clone()?;
+    let pages = residency_of(residency)?.resident;
+    if pages > *pages_left {
+        return Err(Unlooked::TooManyPages { pages, most: *pages_left });
+    }
+    let orders = folio_orders(file, *bytes).map_err(|error| refused(&error))?;
+    *pages_left -= pages;
+    Ok(orders)
+}
+
+fn fault(opened: &Opened, residency: &Reading<Residency, Unlooked>) -> Result<f64, Unlooked> {
+    let (file, bytes) = opened.clone()?;
+    residency_of(residency)?;
+    pages_per_fault(file, *bytes).map_err(|error| refused(&error))?.ok_or(Unlooked::NoPlaceCached)
+}
+
+fn residency_of(of: &Reading<Residency, Unlooked>) -> Result<&Residency, Unlooked> {
+    match of {
+        Reading::Value(residency) => Ok(residency),
+        Reading::Unavailable { unavailable } => Err(unavailable.clone()),
+    }
+}
+
+impl Meanwhile<'_> {
+    fn of_file(&self, key: &Key, now: &[&ProcessMapping], residency: &Reading<Residency, Unlooked>) -> FileMeanwhile {
+        let more = |after: u64, before: u64| {
+            i64::try_from(i128::from(after) - i128::from(before)).unwrap_or(if after > before {
+                i64::MAX
+            } else {
+                i64::MIN
+            })
+        };
+        let before = self.before.get(key).map_or(&[][..], Vec::as_slice);
+        let cached_more_bytes: Reading<i64, Unlooked> = match (self.cached.get(key), residency) {
+            (None, _) => Reading::unavailable(Unlooked::MappedMeanwhile),
+            (_, Reading::Unavailable { unavailable }) => Reading::unavailable(unavailable.clone()),
+            (Some(Reading::Unavailable { .. }), _) => Reading::unavailable(Unlooked::NotAskedBefore),
+            (Some(Reading::Value(before)), Reading::Value(now)) => {
+                Reading::Value(more(now.resident * sys::page_bytes(), *before))
+            }
+        };
+        let resident = |of: &[&ProcessMapping]| of.iter().fold(0u64, |sum, it| sum.saturating_add(of_file_bytes(it)));
+        let mapped_more_bytes: Reading<i64, Unlooked> = match self.after {
+            true => Reading::Value(more(resident(now), resident(before))),
+            false => Reading::unavailable(Unlooked::UnmappedMeanwhile),
+        };
+        // What a mapping that is gone had mapped is counted nowhere any more.
+        let starts: BTreeSet<&str> = now.iter().filter_map(|it| it.addresses.split('-').next()).collect();
+        let any_gone = before.iter().any(|it| it.addresses.split('-').next().is_none_or(|it| !starts.contains(it)));
+        let unmapped_more_bytes = match (&cached_more_bytes, &mapped_more_bytes) {
+            _ if any_gone => Reading::unavailable(Unlooked::UnmappedMeanwhile),
+            (Reading::Unavailable { unavailable }, _) | (_, Reading::Unavailable { unavailable }) => {
+                Reading::unavailable(unavailable.clone())
+            }
+            (Reading::Value(cached), Reading::Value(mapped)) => {
+                Reading::Value(u64::try_from(cached.saturating_sub((*mapped).max(0))).unwrap_or(0))
+            }
+        };
+        FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes }
+    }
+}
+
+/// How a process was when it was last asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Lives,
+    Ended,
+}
+
+struct Counters {
+    at: Instant,
+    stat: Stat,
+    io: io::Result<Io>,
+}
+
+fn counters(held: &Held) -> io::Result<Counters> {
+    // A process that has ended and was not waited for still has its counters.
+    Ok(Counters { at: Instant::now(), io: held.io(), stat: held.stat()? })
+}
+
+fn watch(
+    held: &Held,
+    wait: Duration,
+    interrupted: &AtomicBool,
+    progress: &mut impl FnMut(f64),
+) -> Result<(Watched, Last)> {
+    let threads = held.threads().unwrap_or_default();
+    let before = counters(held).with_context(|| format!("process {} ended before it was watched", held.pid))?;
+    // The last ones that were read, for the process may end between two readings.
+    let mut now = counters(held).with_context(|| format!("process {} ended before it was watched", held.pid))?;
+    let ended = loop {
+        let elapsed = before.at.elapsed();
+        let left = wait.saturating_sub(elapsed);
+        progress(elapsed.as_secs_f64() / wait.as_secs_f64().max(f64::MIN_POSITIVE));
+        let is_interrupted = interrupted.load(Ordering::Relaxed);
+        if !left.is_zero() && !is_interrupted {
+            std::thread::sleep(left.min(PAUSE));
+        }
+        match counters(held) {
+            Ok(read) => now = Counters { io: read.io.or(now.io), ..read },
+            Err(_) => break Some(WatchEnd::ProcessEnded),
+        }
+        // The first thread may have ended before the others.
+        if matches!(now.stat.state, 'Z' | 'X') && now.stat.threads <= 1 {
+            break Some(WatchEnd::ProcessEnded);
+        }
+        match () {
+            () if is_interrupted => break Some(WatchEnd::Interrupted),
+            () if left.is_zero() => break None,
+            () => {}
+        }
+    };
+    let last = if ended == Some(WatchEnd::ProcessEnded) { Last::Ended } else { Last::Lives };
+    let reads = match (&before.io, &now.io) {
+        (Ok(before), Ok(now)) => {
+            let since = now.since(before);
+            Reading::Value(WatchedReads {
+                device_bytes: since.device_read_bytes,
+                read_calls: since.read_calls,
+                read_call_bytes: since.read_call_bytes,
+            })
+        }
+        (Err(error), _) | (_, Err(error)) => Reading::unavailable(refused(error)),
+    };
+    let watched = Watched {
+        asked_s: wait.as_secs_f64(),
+        elapsed_s: now.at.duration_since(before.at).as_secs_f64(),
+        ended,
+        minor_faults: now.stat.minor_faults.saturating_sub(before.stat.minor_faults),
+        major_faults: now.stat.major_faults.saturating_sub(before.stat.major_faults),
+        reads,
+        device_bytes_per_major_fault: None,
+        threads: faults_of(&threads, &held.threads().unwrap_or_default()),
+        new_mappings: 0,
+        gone_mappings: 0,
+    };
+    Ok((watched, last))
+}
+
+/// Of threads that are in both: a number may be given to a new thread, which began at another time.
+fn faults_of(before: &[held::Thread], now: &[held::Thread]) -> Vec<ThreadFaults> {
+    let before: BTreeMap<(u32, u64), Stat> = before.iter().map(|it| ((it.tid, it.stat.started), it.stat)).collect();
+    let mut faults: Vec<ThreadFaults> = now
+        .iter()
+        .filter_map(|it| {
+            let then = before.get(&(it.tid, it.stat.started))?;
+            Some(ThreadFaults {
+                tid: it.tid,
+                name: it.name.clone(),
+                minor_faults: it.stat.minor_faults.saturating_sub(then.minor_faults),
+                major_faults: it.stat.major_faults.saturating_sub(then.major_faults),
+            })
+        })
+        .filter(|it| it.minor_faults > 0 || it.major_faults > 0)
+        .collect();
+    faults.sort_by_key(|it| (std::cmp::Reverse((it.major_faults, it.minor_faults)), it.tid));
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{io::Write, path::Path, process::Command};
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// Looking at this process maps its files here for a moment, which another look would see.
+    fn alone() -> std::sync::MutexGuard<'static, ()> {
+        static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn look(number: u32) -> Result<ProcessView> {
+        process(number, None, &NEVER, |_| {})
+    }
+
+    fn me() -> u32 {
+        std::process::id()
+    }
+
+    #[test]
+    fn this_process_has_its_own_program_mapped_private() {
+        let _alone = alone();
+        let view = look(me()).unwrap();
+        let program = std::env::current_exe().unwrap();
+        let mine: Vec<_> = view.mappings.iter().filter(|it| Path::new(&it.name) == program).collect();
+        assert!(!mine.is_empty());
+        assert!(mine.iter().all(|it| it.is_file && !it.shared && it.advice.is_some()));
+        let file = view.files.iter().find(|it| Path::new(&it.name) == program).unwrap();
+        assert!(file.is_code && file.mappings == mine.len() as u64, "{file:?}");
+        assert_eq!(file.file_bytes.value(), Some(&std::fs::metadata(&program).unwrap().len()), "{file:?}");
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error_in_words() {
+        assert_eq!(look(u32::MAX).unwrap_err().to_string(), "there is no process 4294967295");
+    }
+
+    #[test]
+    fn a_thread_is_shown_as_its_process() {
+        let _alone = alone();
+        let (send, receive) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            send.send(rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
+            let _ = ended.recv();
+        });
+        let tid = receive.recv().unwrap();
+        let view = look(tid).unwrap();
+        drop(end);
+        thread.join().unwrap();
+        assert_eq!((view.pid, view.thread), (me(), Some(tid)));
+    }
+
+    #[test]
+    fn a_process_that_has_ended_has_no_mappings_and_says_why() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let path = format!("/proc/{}/stat", child.id());
+        sys::process::within(Duration::from_secs(60), || sys::process::stat(&path).is_some_and(|it| it.state == 'Z'));
+        let view = look(child.id()).unwrap();
+        child.wait().unwrap();
+        assert_eq!((view.without_memory, view.mappings.len()), (Some(WithoutMemory::Zombie), 0));
+        // kthreadd, where this is no container.
+        match look(2) {
+            Ok(view) if view.command == "kthreadd" => assert_eq!(view.without_memory, Some(WithoutMemory::Kernel)),
+            other => println!("skipped: process 2 is no thread of the kernel: {:?}", other.map(|it| it.command)),
+        }
+    }
+
+    #[test]
+    fn a_process_that_ends_while_it_is_watched_is_shown_with_what_was_counted() {
+        let mut child = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take();
+        let view = process(child.id(), Some(Duration::from_secs(300)), &NEVER, |_| drop(input.take())).unwrap();
+        child.wait().unwrap();
+        let watched = view.watched.unwrap();
+        assert_eq!(watched.ended, Some(WatchEnd::ProcessEnded));
+        assert!(!view.mappings.is_empty() && view.files.iter().all(|it| it.meanwhile.is_some()));
+    }
+
+    #[test]
+    fn a_wait_that_is_interrupted_shows_what_was_counted_so_far() {
+        let _alone = alone();
+        let interrupted = AtomicBool::new(false);
+        let stop = |_: f64| interrupted.store(true, Ordering::Relaxed);
+        let view = process(me(), Some(Duration::from_secs(300)), &interrupted, stop).unwrap();
+        let watched = view.watched.unwrap();
+        assert_eq!((watched.ended, watched.asked_s), (Some(WatchEnd::Interrupted), 300.0));
+    }
+
+    #[test]
+    fn pages_that_come_in_while_a_process_is_watched_are_counted_and_looking_brings_none() {
+        let _alone = alone();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&vec![5u8; 2 << 20]).unwrap();
+        sys::cache::evict(file.as_file(), 0, 0).unwrap();
+        let flags = rustix::mm::MapFlags::SHARED;
+        // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
+        let at = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), 2 << 20, rustix::mm::ProtFlags::READ, flags, file.as_file(), 0)
+                .unwrap()
+        };
+        let of = |view: ProcessView| view.files.into_iter().find(|it| Path::new(&it.name) == file.path()).unwrap();
+        let cached = |it: &MappedFile| it.residency.value().map(|it| it.resident);
+        let first = of(look(me()).unwrap());
+        let second = of(look(me()).unwrap());
+        let mut read = false;
+        let watched = process(me(), Some(Duration::from_millis(200)), &NEVER, |_| {
+            if !read {
+                read = true;
+                std::fs::read(file.path()).unwrap();
+            }
+        });
+        let third = of(watched.unwrap());
+        // SAFETY: made above, and nothing refers to it.
+        unsafe { rustix::mm::munmap(at, 2 << 20).unwrap() };
+        assert_eq!((first.unadvised_bytes, first.is_code, first.resident_bytes), (2 << 20, false, 0));
+        let Some(before) = cached(&first) else { return println!("skipped: {:?}", first.residency) };
+        assert_eq!(cached(&second), Some(before));
+        let more = (((2 << 20) / sys::page_bytes() - before) * sys::page_bytes()) as i64;
+        let meanwhile = third.meanwhile.unwrap();
+        assert_eq!(meanwhile.cached_more_bytes, Reading::Value(more));
+        assert_eq!(meanwhile.mapped_more_bytes, Reading::Value(0));
+        assert_eq!(meanwhile.unmapped_more_bytes, Reading::Value(more as u64));
+    }
+
+    #[test]
+    fn what_a_mapping_that_went_had_mapped_is_not_called_unmapped() {
+        let mapping = |addresses: &str, resident: u64| ProcessMapping {
+            addresses: addresses.into(),
+            inode: 7,
+            name: "/data/file".into(),
+            resident_bytes: resident,
+            ..ProcessMapping::default()
+        };
+        let residency = |resident| {
+            let none = || Reading::Value(0);
+            let (dirty, under_writeback, evicted, recently_evicted) = (none(), none(), none(), none());
+            let asked = "cachestat".into();
+            Reading::Value(Residency { asked, pages: 100, resident, dirty, under_writeback, evicted, recently_evicted })
+        };
+        let page = sys::page_bytes();
+        let unmapped = |before: &[ProcessMapping], after: Option<&[ProcessMapping]>, cached: u64| {
+            let key: Key = ([0, 0], 7);
+            let first = [(key, Reading::Value(page))].into();
+            let meanwhile = Meanwhile { cached: first, before: by_file(before), after: after.is_some() };
+            let now: Vec<&ProcessMapping> = after.unwrap_or(before).iter().collect();
+            meanwhile.of_file(&key, &now, &residency(cached)).unmapped_more_bytes
+        };
+        let (one, more) = ([mapping("1-9", page)], [mapping("1-9", 5 * page)]);
+        assert_eq!(unmapped(&one, Some(&more), 11), Reading::Value(6 * page));
+        assert_eq!(unmapped(&one, Some(&more), 3), Reading::Value(0));
+        let gone = Reading::unavailable(Unlooked::UnmappedMeanwhile);
+        assert_eq!(unmapped(&one, Some(&[mapping("2-9", page)]), 11), gone);
+        assert_eq!(unmapped(&one, None, 11), gone);
+    }
+
+    #[test]
+    fn a_runtime_is_known_by_the_name_of_its_code() {
+        let of = |name: &str, permissions: &str| {
+            let (name, permissions) = (name.into(), permissions.into());
+            runtime(&ProcessMapping { name, permissions, inode: 1, ..ProcessMapping::default() })
+        };
+        let (jvm, python, node) = (Some(MappedRuntime::Jvm), Some(MappedRuntime::Cpython), Some(MappedRuntime::Node));
+        assert_eq!(of("/usr/lib/jvm/lib/server/libjvm.so", "r-xp"), jvm);
+        assert_eq!([of("/usr/bin/python3.11", "r-xp"), of("/l/libpython3.12.so.1.0 (deleted)", "r-xp")], [python; 2]);
+        assert_eq!(of("/usr/bin/node", "r-xp"), node);
+        for other in ["/usr/bin/python3.13t", "/l/libpython3.13t.so.1.0", "/data/node.db", "/usr/bin/pythonista"] {
+            assert_eq!(of(other, "r-xp"), None, "{other}");
+        }
+        assert_eq!(of("/data/python3", "r--s"), None);
+    }
+
+    #[test]
+    fn memory_with_a_name_is_no_file_that_is_read_ahead() {
+        let _alone = alone();
+        use rustix::fs::MemfdFlags;
+        let memory = File::from(rustix::fs::memfd_create("some", MemfdFlags::CLOEXEC).unwrap());
+        memory.set_len(2 << 20).unwrap();
+        let flags = rustix::mm::MapFlags::SHARED;
+        // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
+        let at = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), 2 << 20, rustix::mm::ProtFlags::READ, flags, &memory, 0).unwrap()
+        };
+        let view = look(me()).unwrap();
+        // SAFETY: made above, and nothing refers to it.
+        unsafe { rustix::mm::munmap(at, 2 << 20).unwrap() };
+        let file = view.files.iter().find(|it| it.name.starts_with("/memfd:some")).unwrap();
+        assert_eq!(file.residency.why(), Some(&Unlooked::Memory));
+    }
+}
