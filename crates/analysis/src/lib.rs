@@ -4,6 +4,7 @@
 //! No module but `cost` (`model`, `fit`) refers to a method by name, and none to a study or an experiment; statements about
 //! a comparison follow from what was counted. Whether an arm bypasses the page cache follows from its options.
 
+mod advised;
 mod answers;
 mod cells;
 mod claims;
@@ -30,6 +31,7 @@ use commands::{mechanism, share};
 use compare::noise;
 use warnings::{around, cpu_cache, traps};
 
+pub use advised::advised;
 pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
 pub use claims::outlook;

@@ -239,8 +239,14 @@ impl<'a> Cell<'a> {
         SortedValues::new(pages).map(|sample| sample.median()).filter(|&pages| pages > 0.0)
     }
 
+    /// Of one thread.
     pub(crate) fn queue_depth(&self) -> Option<u32> {
         self.passes.first().map(|pass| pass.tally.queue_depth)
+    }
+
+    /// Reads, of all threads together.
+    pub(crate) fn in_flight(&self) -> Option<u32> {
+        self.passes.first().map(|pass| pass.tally.in_flight())
     }
 
     /// The share of the device's measured ceiling that cold passes reached; `None` where nothing came from the device

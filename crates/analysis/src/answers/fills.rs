@@ -99,7 +99,7 @@ fn system_ns_per_fault(cell: &CellFinding) -> Option<f64> {
         return None;
     };
     // With few faults, the start of the pass is what the kernel's time went into.
-    let ops = cell.own_condition.as_ref().unwrap_or(&cell.condition).ops;
+    let ops = cell.does().ops;
     (*faults >= 100.0).then(|| system * ops as f64 / faults)
 }
 

@@ -5,6 +5,7 @@ use schema::{
     explanation::Explanation,
     findings::{AnswerOf, Comparison, Estimate, MapLine, Verdict},
     line::{LineAnswer, LineSays, Promising},
+    reason::Reason,
 };
 
 use crate::{
@@ -47,6 +48,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         not_comparable,
         not_measured,
         too_few,
+        not_at_job: not_at_job(run, answer.answer_of, compared),
     };
     let (ties, tie_cells) = unzip(answer.ties);
     let (not_told_apart, not_told_apart_cells) = unzip(answer.not_told_apart);
@@ -175,7 +177,15 @@ fn median(compared: &Compared) -> f64 {
 
 /// Whether an arm could still be faster than the baseline by more than the margin.
 fn is_open(compared: &Compared) -> bool {
-    compared.finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN) || is_noise(&compared.finding)
+    let finding = &compared.finding;
+    finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN) || is_noise(finding) || has_too_few(finding)
+}
+
+/// Whether it has too few rounds for a verdict. Where their interval lies says nothing then, not even that the arm is no
+/// faster.
+fn has_too_few(finding: &Comparison) -> bool {
+    let is_reason = matches!(finding.reason, Some(Reason::TooFewRounds { .. }));
+    finding.verdict == Verdict::Undecided && (is_reason || finding.pairs < LEAST_PAIRS)
 }
 
 /// Whether an arm is behind by more than the margin, and by more than the noise floor of the state, also one that has too
@@ -260,9 +270,10 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
     let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
     if let Some(promising) = best(&open) {
-        let reason = promising.finding.reason.clone();
-        if reason.is_some() && promising.finding.pairs < LEAST_PAIRS {
-            return MapAnswer::open(Verdict::Undecided, LineAnswer::Undecided { reason });
+        let (reason, answer_of) = (promising.finding.reason.clone(), promising.finding.answer_of);
+        if reason.is_some() && has_too_few(&promising.finding) {
+            let says = LineAnswer::Undecided { reason };
+            return MapAnswer { answer_of, ..MapAnswer::open(Verdict::Undecided, says) };
         }
         let says = LineAnswer::Between {
             baseline: name,
@@ -271,13 +282,15 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
                 let arm = run.name(promising.arm.arm()).to_string();
                 Promising { arm, ci_low, ci_high }
             }),
-            reason: reason.filter(|_| is_noise(&promising.finding)),
+            // Across the margin: the interval says it. With any other reason the interval may look decided.
+            reason: reason.filter(|it| !matches!(it, Reason::AcrossTheMargin { .. })),
             ties: best(&same).map(|it| run.name(it.arm.arm()).to_string()),
         };
         return MapAnswer {
             ties: named(&same),
             not_told_apart: named(&undecided),
             explanation: promising.finding.explanation.clone(),
+            answer_of,
             ..MapAnswer::open(Verdict::Undecided, says)
         };
     }
@@ -296,7 +309,8 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         (Verdict::Faster, says)
     } else {
         let (ties, not_told_apart) = (names(run, &same), names(run, &undecided));
-        (Verdict::Same, LineAnswer::NoneFaster { baseline: name, margin: MARGIN, ties, not_told_apart })
+        let of_job = of_job(next);
+        (Verdict::Same, LineAnswer::NoneFaster { baseline: name, margin: MARGIN, ties, not_told_apart, of_job })
     };
     MapAnswer {
         winner: Some(Named::of(baseline)),
@@ -335,6 +349,15 @@ fn left_out(run: &Run, verdict: Verdict, compared: &[&Compared]) -> [Vec<String>
     [unequal, unmeasured, without_place]
 }
 
+/// Arms with a speedup that is of the rounds alone, where the answer is of the job.
+fn not_at_job(run: &Run, answer_of: AnswerOf, compared: &[&Compared]) -> Vec<String> {
+    let is_of_rounds = |it: &&&Compared| it.finding.speedup.is_some() && it.finding.confirmed.is_none();
+    match answer_of {
+        AnswerOf::Job => names(run, &compared.iter().filter(is_of_rounds).copied().collect::<Vec<&Compared>>()),
+        AnswerOf::Rounds | AnswerOf::RoundsAndJob | AnswerOf::Neither => Vec::new(),
+    }
+}
+
 /// What was measured at the size of the job, or else what comes closest by the rounds.
 fn closest<'c, 'a, 'r>(compared: &[&'c Compared<'a, 'r>]) -> Option<&'c Compared<'a, 'r>> {
     compared.iter().copied().find(|it| it.finding.answer_of.is_confirmed()).or_else(|| best(compared))
@@ -355,6 +378,10 @@ fn names(run: &Run, arms: &[&Compared]) -> Vec<String> {
 
 /// A deeper queue is a choice that the other method may not have; the reader must see it beside the factor.
 fn in_flight(winner: &Compared) -> Option<[u32; 2]> {
-    let depths = winner.arm.queue_depth().zip(winner.baseline.queue_depth());
+    // They depend on the size of a pass, and those of the job are not recorded.
+    if of_job(winner) {
+        return None;
+    }
+    let depths = winner.arm.in_flight().zip(winner.baseline.in_flight());
     depths.filter(|(own, other)| own != other).map(|(own, other)| [own, other])
 }

@@ -6,7 +6,7 @@
 
 use schema::{
     ConditionId,
-    findings::{SafepointDelay, SafepointFinding, Safepoints, SafepointsSeen},
+    findings::{SafepointDelay, SafepointFinding, SafepointTail, Safepoints, SafepointsSeen},
 };
 
 use crate::{
@@ -55,16 +55,22 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         SortedValues::new(cell.passes.iter().filter_map(|it| it.reading(name)).collect()).map(|it| value(&it))
     };
     let total = |name: &str| cell.passes.iter().filter_map(|it| it.reading(name)).sum::<f64>();
+    let passes = cell.passes.iter().filter(|it| it.reading(MEDIAN).is_some()).count() as u32;
+    let asked = total(ASKED) as u64;
     let stopped_of: f64 = cell.passes.iter().filter(|it| it.reading(STOPPED).is_some()).map(|it| it.ns).sum();
     Some(SafepointFinding {
         id: cell.id,
         arm: cell.arm().name.clone(),
         name: run.name(cell.arm()).to_string(),
         condition: cell.condition.clone(),
-        passes: cell.passes.iter().filter(|it| it.reading(MEDIAN).is_some()).count() as u32,
-        asked: total(ASKED) as u64,
+        passes,
+        asked,
         median_ns: of(MEDIAN, SortedValues::median)?,
         p99_ns: of(P99, SortedValues::median)?,
+        p99_is: match asked >= 100 * u64::from(passes) {
+            true => SafepointTail::NinetyNine,
+            false => SafepointTail::Longest,
+        },
         max_ns: of(MAX, |it| it.quantile(1.0))?,
         stopped_share: (stopped_of > 0.0).then(|| total(STOPPED) / stopped_of),
         through_calls: through_calls(cell),
@@ -88,7 +94,9 @@ fn of_condition(label: String, here: &[&SafepointFinding]) -> Option<SafepointsS
     let [p99_call, p99_fault] = [most(&calling, |it| it.p99_ns)?, most(&faulting, |it| it.p99_ns)?];
     let [max_call, max_fault] = [most(&calling, |it| it.max_ns)?, most(&faulting, |it| it.max_ns)?];
     let delays = |of: &[&SafepointFinding]| {
-        of.iter().map(|it| SafepointDelay { name: it.name.clone(), p99_ns: it.p99_ns }).collect::<Vec<_>>()
+        let delay =
+            |it: &&SafepointFinding| SafepointDelay { name: it.name.clone(), p99_ns: it.p99_ns, p99_is: it.p99_is };
+        of.iter().map(delay).collect::<Vec<_>>()
     };
     Some(SafepointsSeen {
         label,

@@ -5,7 +5,7 @@ use schema::{
     caution::Caution,
     condition::WINDOWS_LEAST,
     experiment::Compare,
-    findings::{AnswerOf, Comparison, Confirmed, Verdict},
+    findings::{AnswerOf, Comparison, Confirmed, Estimate, Verdict},
     reason::Reason,
     record::Confirmation,
 };
@@ -16,24 +16,26 @@ use crate::{
 };
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
-/// and its median lies elsewhere, nothing is decided. Forks that disagree are more than a few pairs of them can answer.
+/// and the two do not fit each other, nothing is decided. Forks that disagree are more than a few pairs of them can answer.
 pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork: bool) {
     let Some((job, ratios)) = measured_again(record, finding) else { return };
     let pairs = ratios.len() as u32;
     let Some(speedup) = stats::median_of_positive(ratios) else { return };
     let verdict = verdict(Some(speedup), pairs).unwrap_or(Verdict::Undecided);
     let rounds = (finding.speedup, finding.verdict);
-    let lies_elsewhere = || rounds.0.is_none_or(|it| side(it.median) != side(speedup.median));
+    let fits = || rounds.0.is_some_and(|it| fit(it, speedup));
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 => AnswerOf::RoundsAndJob,
         true if !depends_on_fork => AnswerOf::Job,
-        false if rounds.1.is_decided() && lies_elsewhere() => AnswerOf::Neither,
+        false if rounds.1.is_decided() && !fits() => AnswerOf::Neither,
         _ => AnswerOf::Rounds,
     };
     let (blocks, rounds_median) = (finding.condition.ops, rounds.0.map(|it| it.median));
     match finding.answer_of {
         AnswerOf::Job => {
             let (rounds, job_blocks, job) = (rounds_median, job.ops, speedup.median);
+            // How many reads are in flight depends on the size of a pass; those of the job are not recorded.
+            finding.warnings.retain(|it| !matches!(it, Caution::QueueDepths { .. }));
             finding.warnings.push(Caution::JobDecides { blocks, rounds, job_blocks, job });
             (finding.speedup, finding.verdict, finding.reason) = (Some(speedup), verdict, None);
             // The counts are of the rounds, whose answer this is not.
@@ -56,6 +58,14 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
         rounds_speedup: rounds.0,
         rounds_verdict: rounds.1,
     });
+}
+
+/// Whether the medians lie on the same side of the margin and each in the interval of the other; medians that differ by less
+/// than the margin do not differ.
+fn fit(rounds: Estimate, job: Estimate) -> bool {
+    let contains = |it: Estimate, other: Estimate| (it.ci_low..=it.ci_high).contains(&other.median);
+    let is_near = side(rounds.median / job.median) == 0;
+    side(rounds.median) == side(job.median) && (is_near || (contains(rounds, job) && contains(job, rounds)))
 }
 
 /// The passes of both cells at the size of the job, whichever of them was the baseline there, and how many times faster the

@@ -279,7 +279,7 @@ impl Both<'_, '_> {
     }
 
     fn queue_depth(&self, work: &mut Work) {
-        if let (Some(a), Some(b)) = (self.baseline.queue_depth(), self.arm.queue_depth())
+        if let (Some(a), Some(b)) = (self.baseline.in_flight(), self.arm.in_flight())
             && a != b
         {
             let arms = self.names.map(str::to_string);

@@ -154,7 +154,11 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
     let dearest = costs.max_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
     let (like, here) = dearest.ok_or_else(|| {
         let bytes = folio_bytes.unwrap_or((pages_per_fault * page_bytes as f64) as u64);
-        NoCost::Folios { bytes }
+        let mut sizes = known.fills.iter().filter_map(|it| folio_bytes_of(it.fill, page_bytes));
+        match sizes.any(|it| alike(it as f64, bytes as f64)) {
+            true => NoCost::PagesPerFault { pages: pages_per_fault.round() as u64 },
+            false => NoCost::Folios { bytes },
+        }
     })?;
     Ok(FaultView { run: record.id.clone(), like, here, in_order })
 }

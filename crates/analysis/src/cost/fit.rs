@@ -10,6 +10,8 @@ use schema::{
 
 use crate::stats::SortedValues;
 
+use super::device;
+
 pub(super) const READ: &str = "native/pread";
 const STREAMED: &str = "native/read";
 pub(super) const MAPPED: &str = "native/mmap";
@@ -47,7 +49,7 @@ pub fn fit(calibration: &Calibration, page_bytes: u64) -> UnitCosts {
     let device = look.device();
     let page_in_ns = look.all(READ, Workload::Random, State::Cold).find_map(|it| {
         let block = it.block_bytes as f64;
-        let request = device.iter().find(|it| it.queue_depth == 1)?.request.at(block)?;
+        let request = device::request_ns(device.iter().find(|it| it.queue_depth == 1)?, block, None).ok()?;
         let known = read_call_ns? + copy.at(block)? + read_random.level_at(block).unwrap_or(0.0) + request;
         Some((ns_per_op(it)? - known).max(0.0) / (block / look.page).ceil())
     });

@@ -10,6 +10,7 @@ use schema::{
 use crate::{measured::Run, stats::SortedValues};
 
 use super::{
+    device,
     fills::Known,
     model::{self, ModelledPass, PassCounts},
     predict,
@@ -52,7 +53,7 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
     let basis = Basis::new(&run, &known, &predict::own_cells(&run, &known).cells);
     let condition = condition(asked);
     let reached = basis.reached(&condition);
-    let (mut arms, mut resident_share, mut kinds) = (Vec::new(), 1.0, Vec::new());
+    let (mut arms, mut resident_share, mut kinds, mut beyond) = (Vec::new(), 1.0, Vec::new(), None);
     for arm in &asked.arms {
         let pass = basis.pass(arm, &condition, asked.memory_bytes as f64, asked.threads.max(1));
         resident_share = pass.resident_share();
@@ -61,6 +62,9 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
             kinds.push(kind);
         }
         let expected = basis.expected(&pass);
+        if let Ok((_, components)) = &expected {
+            beyond = beyond.max(basis.beyond_requests(&pass, components));
+        }
         let condition = Condition { threads: asked.threads.max(1), ..condition.clone() };
         let components = expected.clone().map(|it| it.1).unwrap_or_default();
         arms.push(ForecastArm {
@@ -71,6 +75,7 @@ pub fn forecast(record: &Record, asked: &ForecastQuestion) -> Result<Forecast, S
         });
     }
     let mut remarks = remarks(asked, &condition, reached, &arms, resident_share, record);
+    remarks.extend(beyond.map(|(bytes, calibrated_bytes)| ForecastRemark::BeyondRequests { bytes, calibrated_bytes }));
     if arms.iter().any(|it| it.seconds.value().is_some()) {
         remarks.extend(kinds.into_iter().flat_map(|kind| interval_remarks(&basis.own, kind)));
     }
@@ -133,6 +138,14 @@ impl<'a> Basis<'a> {
         model::components(self.known.under(pass.condition)?.0, pass)
     }
 
+    /// The largest of its requests and the largest calibrated one, in bytes, where the first is far beyond the second.
+    fn beyond_requests(&self, pass: &ModelledPass, components: &[CostComponent]) -> Option<(u64, u64)> {
+        let costs = self.known.under(pass.condition).ok()?.0;
+        let of = costs.device.iter().find(|it| it.queue_depth == pass.depth())?;
+        let bytes = components.iter().filter_map(|it| it.request_bytes).max_by(f64::total_cmp)?;
+        device::is_beyond(of, bytes).then_some((bytes as u64, device::largest(of)? as u64))
+    }
+
     /// What a pass is expected to take, in seconds, and where its time goes.
     ///
     /// # Errors
@@ -141,7 +154,9 @@ impl<'a> Basis<'a> {
         let components = self.components(pass)?;
         let is_random = pass.condition.workload == Workload::Random;
         let reached = self.reached(pass.condition);
-        let beyond = (pass.condition.file_bytes > reached && is_random) || pass.threads.count > 1;
+        let beyond = (pass.condition.file_bytes > reached && is_random)
+            || pass.threads.count > 1
+            || self.beyond_requests(pass, &components).is_some();
         Ok((interval(&components, &self.own, Kind::of(pass), beyond), components))
     }
 }
@@ -268,9 +283,9 @@ fn remarks(
     if asked.threads > 1 && answered {
         remarks.push(ForecastRemark::Threads { threads: asked.threads, cpus: record.environment.cpus });
     }
-    if resident_share < 1.0
-        && let Some(device) = record.target.device.value()
-    {
+    // An arm around the page cache waits for the device whatever is in memory.
+    let waits_for_device = resident_share < 1.0 || asked.arms.iter().any(Arm::is_direct);
+    if waits_for_device && let Some(device) = record.target.device.value() {
         remarks.push(ForecastRemark::Device { name: device.name.clone() });
     }
     remarks

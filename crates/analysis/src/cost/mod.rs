@@ -6,6 +6,7 @@
 mod break_even;
 mod breakdown;
 pub(crate) mod cause;
+mod device;
 mod fills;
 mod fit;
 mod forecast;

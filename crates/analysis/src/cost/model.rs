@@ -10,7 +10,7 @@ use schema::{
     unit_cost::{Cause, CostComponent, Curve, Quantity, UnitCosts},
 };
 
-use super::{fit, threads::Threads};
+use super::{device, fit, threads::Threads};
 
 /// The pass that is added up.
 pub(crate) struct ModelledPass<'a> {
@@ -40,6 +40,15 @@ impl ModelledPass<'_> {
     /// The share of the range that the page cache can hold.
     pub(crate) fn capacity(&self) -> f64 {
         (self.memory_bytes / self.condition.range.bytes.max(1) as f64).min(1.0)
+    }
+
+    /// How many requests the device has of it at a time, of one thread.
+    pub(super) fn depth(&self) -> u32 {
+        // Of few or large blocks no more are in flight than there are, or than memory is given for.
+        match (self.arm.method.as_str(), self.arm.word("io")) {
+            ("uring", "direct") => self.queue_depth.or(self.arm.number("queue_depth")).unwrap_or(1),
+            _ => 1,
+        }
     }
 
     /// The share of the range that is in the page cache when the pass starts.
@@ -84,11 +93,8 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
     match pass.arm.method.as_str() {
         "read" | "pread" => sum.read()?,
         "mmap" => sum.mapping()?,
-        "direct" => sum.around_the_cache(1)?,
-        "uring" if pass.arm.word("io") == "direct" => {
-            // Of few or large blocks no more are in flight than there are, or than memory is given for.
-            sum.around_the_cache(pass.queue_depth.or(pass.arm.number("queue_depth")).unwrap_or(1))?;
-        }
+        "direct" => sum.around_the_cache()?,
+        "uring" if pass.arm.word("io") == "direct" => sum.around_the_cache()?,
         method => return Err(Operation::Method { method: method.into() }.into()),
     }
     let finite = sum.components.iter().all(|it| it.ns.is_finite() && it.ns >= 0.0);
@@ -492,8 +498,8 @@ impl Adding<'_> {
         Ok(())
     }
 
-    fn around_the_cache(&mut self, depth: u32) -> Result<(), NoCost> {
-        self.add_requests(self.block(), depth, self.ops(), self.bytes() / self.block())?;
+    fn around_the_cache(&mut self) -> Result<(), NoCost> {
+        self.add_requests(self.block(), self.pass.depth(), self.ops(), self.bytes() / self.block())?;
         if self.pass.condition.consume == Consume::Sum {
             let sum = self.costs.sum_buffer.at(self.block()).ok_or(Operation::Summing)?;
             self.add(Cause::Bytes, Quantity::BytesSummed, self.bytes(), self.bytes() / self.block() * sum);
@@ -504,9 +510,9 @@ impl Adding<'_> {
     /// What a request of so many bytes takes where each thread has `depth` in flight.
     fn device(&self, depth: u32, bytes: f64) -> Result<f64, NoCost> {
         let found = self.costs.device.iter().find(|it| it.queue_depth == depth);
-        let curve = found.ok_or(Operation::InFlight { requests: depth })?;
-        let each = curve.request.at(bytes).ok_or(Operation::Device)?;
-        Ok(each * self.pass.threads.request_share(self.costs, bytes, depth))
+        let ceiling = self.pass.ceiling_bytes_per_s;
+        let each = device::request_ns(found.ok_or(Operation::InFlight { requests: depth })?, bytes, ceiling)?;
+        Ok(each * self.pass.threads.request_share(self.costs, bytes, depth, ceiling))
     }
 
     /// How much more or less something costs in this range than in the one of the calibration.

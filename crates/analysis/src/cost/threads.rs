@@ -4,6 +4,8 @@
 
 use schema::unit_cost::{Curve, UnitCosts};
 
+use super::device;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Threads {
     pub(crate) count: u32,
@@ -19,17 +21,18 @@ impl Threads {
     }
 
     /// What a request costs where all threads have `depth` in flight each, as a share of what it costs one thread.
-    pub(super) fn request_share(self, costs: &UnitCosts, bytes: f64, depth: u32) -> f64 {
-        let share = in_flight(costs, bytes, depth.saturating_mul(self.count.max(1))) / in_flight(costs, bytes, depth);
+    pub(super) fn request_share(self, costs: &UnitCosts, bytes: f64, depth: u32, ceiling: Option<f64>) -> f64 {
+        let of = |depth: u32| in_flight(costs, bytes, depth, ceiling);
+        let share = of(depth.saturating_mul(self.count.max(1))) / of(depth);
         if share.is_finite() && share > 0.0 { share } else { 1.0 }
     }
 }
 
 /// What a request costs with so many in flight: straight between the calibrated depths, both as logarithms, and level beyond
 /// them.
-fn in_flight(costs: &UnitCosts, bytes: f64, depth: u32) -> f64 {
+fn in_flight(costs: &UnitCosts, bytes: f64, depth: u32, ceiling: Option<f64>) -> f64 {
     let points = costs.device.iter().filter_map(|it| {
-        let ns = it.request.at(bytes).filter(|&ns| ns > 0.0)?;
+        let ns = device::request_ns(it, bytes, ceiling).ok().filter(|&ns| ns > 0.0)?;
         Some((f64::from(it.queue_depth), ns.ln()))
     });
     let mut points: Vec<(f64, f64)> = points.collect();
@@ -55,9 +58,9 @@ mod tests {
         let costs = UnitCosts { device: vec![depth(1, 64_000.0), depth(16, 4000.0)], ..UnitCosts::default() };
         // A sixteenth at sixteen in flight; the fourth root of that at two.
         for (count, expected) in [(1, 1.0), (2, 0.5), (16, 0.0625), (64, 0.0625)] {
-            let found = Threads { count, cpus: 4 }.request_share(&costs, 4096.0, 1);
+            let found = Threads { count, cpus: 4 }.request_share(&costs, 4096.0, 1, None);
             assert!((found - expected).abs() < 1e-9, "{found} for {count}");
         }
-        assert_eq!(Threads { count: 8, cpus: 4 }.request_share(&UnitCosts::default(), 4096.0, 1), 1.0);
+        assert_eq!(Threads { count: 8, cpus: 4 }.request_share(&UnitCosts::default(), 4096.0, 1, None), 1.0);
     }
 }

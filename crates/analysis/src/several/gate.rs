@@ -57,42 +57,45 @@ pub fn gate(threshold: &Threshold, first: &[Analyzed], others: &[Vec<Analyzed>])
 
 /// One side against another.
 fn sides(threshold: &Threshold, first: &[Analyzed], second: &[Analyzed], gate: &mut Gate) {
-    let (anchor, other) = (first[0], second[0]);
-    let [of_first, of_second] = [anchor, other].map(|(record, _)| Labels::of(record));
-    // The same cells in the other runs of both sides, by their number in the first of all.
-    let partners = |runs: &[Analyzed<'_>]| -> Vec<BTreeMap<usize, usize>> {
-        let of_run = |run: &Analyzed| {
-            let pairs = runs::pair_up(anchor, *run).into_iter();
-            pairs.filter_map(|it| Some((it.first?.id.cell, it.second?.id.cell))).collect()
-        };
-        runs.iter().map(of_run).collect()
-    };
-    let (before, after) = (partners(&first[1..]), partners(second));
-    for pair in runs::pair_up(anchor, other) {
-        let Some(cell) = pair.any().filter(|it| threshold.cells.is_about(&it.arm.name, &it.condition)) else {
+    let runs: Vec<Analyzed> = first.iter().chain(second).copied().collect();
+    let labels: Vec<Labels> = runs.iter().map(|(record, _)| Labels::of(record)).collect();
+    let run = second.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<&str>>().join(", ");
+    for of_runs in cells_of_all(&runs) {
+        let Some((at, cell)) = of_runs.iter().enumerate().find_map(|(at, it)| Some((at, (*it)?))) else { continue };
+        if !threshold.cells.is_about(&cell.arm.name, &cell.condition) {
             continue;
-        };
-        let labels = if pair.first.is_some() { &of_first } else { &of_second };
-        let place = Place {
-            cell,
-            label: labels.label(cell.id.condition.condition_index),
-            run: second.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<&str>>().join(", "),
-        };
-        let of_side = |runs: &[Analyzed<'_>], partners: &[BTreeMap<usize, usize>]| -> Vec<CellOfRun> {
-            let number = |at: usize| partners[at].get(&cell.id.cell).copied();
-            let seen = |(at, run): (usize, &Analyzed)| CellOfRun::of(*run, number(at));
-            runs.iter().enumerate().map(seen).collect()
-        };
-        let (before, after) = match pair.first {
-            Some(_) => {
-                let own = CellOfRun::of(anchor, Some(cell.id.cell));
-                let before = std::iter::once(own).chain(of_side(&first[1..], &before)).collect();
-                (before, of_side(second, &after))
-            }
-            None => (vec![CellOfRun::of(anchor, None)], vec![CellOfRun::of(other, Some(cell.id.cell))]),
-        };
-        judge(threshold, &place, &before, &after, gate);
+        }
+        let place = Place { cell, label: labels[at].label(cell.id.condition.condition_index), run: run.clone() };
+        let seen: Vec<CellOfRun> = runs.iter().zip(&of_runs).map(|(run, cell)| CellOfRun::of(*run, *cell)).collect();
+        let (before, after) = seen.split_at(first.len());
+        judge(threshold, &place, before, after, gate);
     }
+}
+
+/// Every cell that any of the runs has, with what it is in each of them, in the order of the first run that has it.
+fn cells_of_all<'a>(runs: &[Analyzed<'a>]) -> Vec<Vec<Option<&'a CellFinding>>> {
+    let is_it = |one: Option<&CellFinding>, other: &CellFinding| one.is_some_and(|it| it.id.cell == other.id.cell);
+    let mut all: Vec<Vec<Option<&CellFinding>>> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        for (earlier, known) in runs[..at].iter().enumerate() {
+            for pair in runs::pair_up(*known, *run) {
+                let (Some(known), Some(own)) = (pair.first, pair.second) else { continue };
+                let is_taken = all.iter().any(|it| is_it(it[at], own));
+                let same = all.iter_mut().find(|it| is_it(it[earlier], known) && it[at].is_none());
+                if let Some(same) = same.filter(|_| !is_taken) {
+                    same[at] = Some(own);
+                }
+            }
+        }
+        for own in run.1.cells.iter().filter(|it| !it.control) {
+            if !all.iter().any(|it| is_it(it[at], own)) {
+                let mut new = vec![None; runs.len()];
+                new[at] = Some(own);
+                all.push(new);
+            }
+        }
+    }
+    all
 }
 
 /// Where a cell is, for what is said of it.
@@ -116,9 +119,8 @@ struct CellOfRun {
 }
 
 impl CellOfRun {
-    fn of((record, findings): Analyzed, number: Option<usize>) -> CellOfRun {
-        let cell = number.and_then(|number| findings.cells.iter().find(|it| it.id.cell == number));
-        let comparison = number.and_then(|number| findings.comparisons.iter().find(|it| it.id.cell == number));
+    fn of((record, findings): Analyzed, cell: Option<&CellFinding>) -> CellOfRun {
+        let comparison = cell.and_then(|cell| findings.comparisons.iter().find(|it| it.id.cell == cell.id.cell));
         // Of the rounds in every run: one that was measured again at the size of the job is no regression of one that was
         // not.
         let of_rounds = |it: &Comparison| match &it.confirmed {
@@ -132,10 +134,11 @@ impl CellOfRun {
         CellOfRun {
             presence: presence(cell),
             ns_per_op: cell.and_then(|it| it.ns_per_op),
-            baseline: number.is_some_and(|number| record.cells[number].baseline),
+            baseline: cell.is_some_and(|it| record.cells[it.id.cell].baseline),
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
-            too_small: comparison.and_then(|it| confirm::too_small(record, it.id, &it.condition, 0)),
+            // Of every cell: a baseline has no comparison of its own.
+            too_small: cell.and_then(|it| confirm::too_small(record, it.id, &it.condition, 0)),
         }
     }
 }
@@ -153,8 +156,9 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         gate.breaches.push(Breach { id, run, arm, condition, label, cause });
         return;
     }
-    let too_small = |side: &[CellOfRun]| side.iter().find_map(|it| it.too_small.clone());
-    if let (Some(reason), None) | (None, Some(reason)) = (too_small(before), too_small(after)) {
+    let too_small = || before.iter().chain(after).filter_map(|it| it.too_small.as_ref());
+    let are_mixed = too_small().count() < before.len() + after.len();
+    if let Some(reason) = too_small().next().filter(|_| are_mixed).cloned() {
         let cause = NotJudgedCause::TooSmall { reason };
         gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         return;

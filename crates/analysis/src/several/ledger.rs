@@ -40,6 +40,8 @@ struct Rank {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
+    /// It ended before it had anything about the claim.
+    Unreached,
     /// It lacks an arm, a condition, a passable state.
     NotTestable,
     /// It has something about the claim, and not enough to decide it.
@@ -54,6 +56,7 @@ fn standing(claim: &ClaimFinding, is_partial: bool, asks_all: bool) -> Standing 
     let decisive = if claim.complete && asks_all { Standing::Decisive } else { Standing::Partial };
     match claim.verdict {
         ClaimVerdict::NotTestableHere => Standing::NotTestable,
+        _ if is_partial && claim.measured.is_empty() => Standing::Unreached,
         _ if is_partial => Standing::Incomplete,
         ClaimVerdict::Holds | ClaimVerdict::Reversed | ClaimVerdict::NoDifference | ClaimVerdict::Mixed => decisive,
         ClaimVerdict::Undecided if claim.measured.iter().any(|it| it.decides && it.rounds >= LEAST_PAIRS) => decisive,
@@ -169,12 +172,14 @@ fn counted(mut answers: Vec<Entered>) -> Option<LedgerEntry> {
     let counts = answers.pop()?.entry;
     let later =
         answers.into_iter().filter(|it| it.entry.when > counts.when).map(|Entered { rank, entry: it, .. }| {
-            let why = match rank.standing {
-                Standing::NotTestable | Standing::Incomplete => Later::Undecided,
-                _ if it.claim.verdict == counts.claim.verdict => Later::PartialAgrees,
+            let why = match (counts.claim.verdict, it.claim.verdict) {
+                _ if rank.standing < Standing::Partial => Later::Undecided,
+                (_, ClaimVerdict::Undecided) => Later::Undecided,
+                (ClaimVerdict::Undecided, _) => Later::PartialDecides,
+                (whole, part) if part == whole => Later::PartialAgrees,
                 // Of a claim whose conditions disagree, some of them agree with each other.
-                Standing::Partial if counts.claim.verdict == ClaimVerdict::Mixed => Later::PartialAgrees,
-                Standing::Partial | Standing::Decisive => Later::PartialContradicts,
+                (ClaimVerdict::Mixed, _) => Later::PartialAgrees,
+                _ => Later::PartialContradicts,
             };
             LaterRun { run: it.run, when: it.when, verdict: it.claim.verdict, reasons: it.claim.reasons, why }
         });

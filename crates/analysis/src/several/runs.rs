@@ -63,13 +63,6 @@ pub(crate) struct Pair<'a> {
     pub(crate) second: Option<&'a CellFinding>,
 }
 
-impl<'a> Pair<'a> {
-    /// Of the first run, if it is there.
-    pub(crate) fn any(&self) -> Option<&'a CellFinding> {
-        self.first.or(self.second)
-    }
-}
-
 /// Every cell of two runs, measured or not, each with the one of the other run that asks the same and is most like it, in
 /// the order of the first; then those that only the second has.
 pub(crate) fn pair_up<'a>(first: (&'a Record, &'a Findings), second: (&'a Record, &'a Findings)) -> Vec<Pair<'a>> {
@@ -108,11 +101,6 @@ fn compare_of<'a>(record: &'a Record, cell: &CellFinding) -> Option<&'a Compare>
     record.experiment.comparisons.get(cell.id.condition.comparison_index?)
 }
 
-/// What the passes of a cell did.
-fn own(cell: &CellFinding) -> &Condition {
-    cell.own_condition.as_ref().unwrap_or(&cell.condition)
-}
-
 type Side<'a> = (&'a CellFinding, Option<&'a Compare>);
 
 /// How large a pass was made is the planner's choice, unless it was written down; other files and memory are the same
@@ -126,16 +114,16 @@ fn asks_the_same((a, of_a): Side, (b, of_b): Side) -> bool {
         && variant(of_a) == variant(of_b)
         && size(a, of_a) == size(b, of_b)
         && fields::agree(Role::Asked, &a.condition, &b.condition)
-        && fields::agree(Role::Asked, own(a), own(b))
+        && fields::agree(Role::Asked, a.does(), b.does())
 }
 
 /// Of several that ask the same, which one is meant: the things that count most come first.
 fn likeness((a, of_a): Side, (b, of_b): Side) -> u32 {
     let name = |compare: Option<&Compare>| compare.and_then(|it| it.name.clone());
     let alike = [
-        fields::agree(Role::Subject, own(a), own(b)),
+        fields::agree(Role::Subject, a.does(), b.does()),
         name(of_a) == name(of_b),
-        fields::agree(Role::Size, own(a), own(b)),
+        fields::agree(Role::Size, a.does(), b.does()),
     ];
     alike.into_iter().fold(0, |sum, it| 2 * sum + u32::from(it))
 }
@@ -183,13 +171,13 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
         Ok(verdict) => (verdict, None),
         Err(open) => (Verdict::Undecided, Some(open.with_advice())),
     };
-    let sizes = fields::differences(Role::Size, own(a), own(b));
+    let sizes = fields::differences(Role::Size, a.does(), b.does());
     if verdict != Verdict::Undecided && !sizes.is_empty() {
         let (ours, theirs): (Vec<String>, Vec<String>) = sizes.into_iter().map(|(_, a, b)| (a, b)).unzip();
         reason = Some(Reason::OtherSizes { first: ours, second: theirs });
     }
     let size = |of: &Condition| PassSize { ops: of.ops, range: of.range };
-    let sizes = [own(a), own(b)].map(size);
+    let sizes = [a.does(), b.does()].map(size);
     Some(SharedCell {
         sizes: (sizes[0] != sizes[1]).then_some(sizes),
         first_id: a.id,
@@ -208,7 +196,7 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
 /// Why what two cells of one question say is about two things.
 fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Vec<NotComparable> {
     let ((_, a), (_, b)) = (first, second);
-    let differ = fields::differences(Role::Subject, own(a), own(b)).into_iter().map(|(field, first, second)| {
+    let differ = fields::differences(Role::Subject, a.does(), b.does()).into_iter().map(|(field, first, second)| {
         let field = field.name.to_string();
         NotComparable::Subject { field, first, second }
     });
@@ -217,7 +205,7 @@ fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)
     // A command keeps its name while its line, its shell or its preparation changes.
     if a.arm.command() != b.arm.command() {
         reasons.push(NotComparable::Command { arm: name.clone() });
-    } else if reasons.is_empty() && fields::agree(Role::Size, own(a), own(b)) {
+    } else if reasons.is_empty() && fields::agree(Role::Size, a.does(), b.does()) {
         reasons.extend(other_work(first, second));
     }
     reasons
@@ -239,7 +227,7 @@ fn other_work(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -
     if (ours - theirs).abs() > ALIKE * ours.max(theirs) {
         return Some(NotComparable::Consumed { arm, bytes_per_block: [ours, theirs] });
     }
-    let workload = own(first.1).workload;
+    let workload = first.1.does().workload;
     // Files of faultline's own hold random bytes, of another seed other ones; random offsets are of a seed too.
     let of_faultline = first.0.target.made_here && second.0.target.made_here;
     if of_faultline || !workload.is_ascending() || workload.writes() {

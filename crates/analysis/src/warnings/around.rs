@@ -1,6 +1,8 @@
 //! Influences around the passes that are part of their times: other users of the disk, pages that came or left, a device at
 //! its ceiling, a kernel that evicts idle pages.
 
+use std::collections::BTreeMap;
+
 use schema::{
     Record, State,
     record::{Outcome, ReclaimScheme, Resident},
@@ -17,10 +19,8 @@ const FOREIGN_BYTES: f64 = (4 << 20) as f64;
 const CEILING: f64 = 0.9;
 
 pub(crate) fn of_passes(run: &Run) -> Vec<Warning> {
-    [foreign(run), at_the_ceiling(run), moved(run.record), uneven_starts(run.record), reclaimed(run.record)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let before = [foreign(run), at_the_ceiling(run), moved(run.record)].into_iter().flatten();
+    before.chain(uneven_starts(run.record)).chain(reclaimed(run.record)).collect()
 }
 
 fn waits_for_the_device(cell: &Cell) -> bool {
@@ -92,15 +92,21 @@ fn moved(record: &Record) -> Option<Warning> {
     (lost > 0).then_some(Warning::PagesLeft { lost, passes, most_pages })
 }
 
-/// In state as-is the passes' starts are not made alike.
-fn uneven_starts(record: &Record) -> Option<Warning> {
-    let as_is: Vec<(State, Resident, Resident)> = residencies(record).filter(|it| it.0 == State::AsIs).collect();
-    let changed = as_is.iter().filter(|(_, before, after)| before.pages != after.pages).count() as u64;
-    let pages = |of: fn(u64, u64) -> u64| as_is.iter().map(|it| it.1.pages).reduce(of);
-    let (least_pages, most_pages) = pages(u64::min).zip(pages(u64::max))?;
-    let passes = as_is.len() as u64;
-    let is_uneven = changed > 0 && least_pages != most_pages;
-    is_uneven.then_some(Warning::UnevenStarts { changed, passes, least_pages, most_pages })
+/// In state as-is the passes' starts are not made alike. Those of windows of different sizes differ in any case: one for each
+/// size of window whose passes began differently.
+fn uneven_starts(record: &Record) -> impl Iterator<Item = Warning> {
+    let mut windows: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    for (_, before, after) in residencies(record).filter(|it| it.0 == State::AsIs) {
+        windows.entry(before.of).or_default().push((before.pages, after.pages));
+    }
+    windows.into_values().filter_map(|passes| {
+        let changed = passes.iter().filter(|(before, after)| before != after).count() as u64;
+        let pages = |of: fn(u64, u64) -> u64| passes.iter().map(|it| it.0).reduce(of);
+        let (least_pages, most_pages) = pages(u64::min).zip(pages(u64::max))?;
+        let passes = passes.len() as u64;
+        let is_uneven = changed > 0 && least_pages != most_pages;
+        is_uneven.then_some(Warning::UnevenStarts { changed, passes, least_pages, most_pages })
+    })
 }
 
 fn reclaimed(record: &Record) -> Option<Warning> {

@@ -3,6 +3,7 @@
 use schema::{
     Reading, State,
     record::{CacheKind, CpuCache, ReclaimScheme, Resident},
+    warning::Warning,
 };
 
 use report::words::warning;
@@ -100,6 +101,23 @@ fn passes_as_is_that_began_differently_are_warned_of() {
     let says = warned(&lab, "as-is").unwrap();
     assert!(says.contains("2 of 3 passes") && says.contains("10 to 500"), "{says}");
     assert_eq!(warned(&with_residency(State::AsIs, [(10, 10); 3]), "as-is"), None);
+}
+
+#[test]
+fn passes_as_is_over_windows_of_different_sizes_begin_differently_in_any_case() {
+    let mut lab = with_residency(State::AsIs, [(4000, 4000), (4000, 4000), (7349, 24_415)]);
+    let windows = |lab: &mut Lab, of: [u64; 3]| {
+        for (sample, of) in lab.record.samples.iter_mut().zip(of) {
+            for it in [&mut sample.resident_before, &mut sample.resident_after] {
+                let Reading::Value(resident) = it else { panic!("{it:?}") };
+                resident.of = of;
+            }
+        }
+        lab.analyze().warnings.into_iter().filter(|it| matches!(it, Warning::UnevenStarts { .. })).collect::<Vec<_>>()
+    };
+    assert_eq!(windows(&mut lab, [4000, 4000, 24_415]), []);
+    let uneven = Warning::UnevenStarts { changed: 1, passes: 2, least_pages: 4000, most_pages: 7349 };
+    assert_eq!(windows(&mut lab, [4000, 24_415, 24_415]), [uneven]);
 }
 
 #[test]

@@ -4,10 +4,11 @@ use schema::{
     State,
     caution::Caution,
     findings::{AnswerOf, ClaimVerdict, Verdict},
+    line::LineAnswer,
     record::Confirmation,
 };
 
-use crate::support::{Lab, MIB, scan};
+use crate::support::{Lab, MIB, Pass, scan};
 
 /// The rounds say that the mapping is 1.28 times faster; the job says this, pair by pair.
 fn job(ratios: &[f64]) -> Lab {
@@ -72,8 +73,25 @@ fn pairs_that_lie_elsewhere_and_decide_nothing_leave_the_answer_open() {
 }
 
 #[test]
-fn pairs_that_decide_nothing_on_the_side_of_the_rounds_confirm_nothing() {
-    for ratios in [&[0.8, 1.3, 1.2][..], &[1.2, 1.3, 1.1, 1.2], &[1.2], &[]] {
+fn pairs_that_decide_nothing_on_the_side_of_the_rounds_and_outside_their_interval_leave_the_answer_open() {
+    // Five whose interval reaches across the margin, and fewer, below and above what the rounds say.
+    for ratios in [&[1.16, 0.99, 1.18, 1.1, 1.28][..], &[1.1, 1.2], &[1.6, 1.7, 1.5]] {
+        let findings = job(ratios).analyze();
+        let comparison = &findings.comparisons[0];
+        let rounds = comparison.speedup.unwrap();
+        let again = comparison.confirmed.as_ref().unwrap();
+        assert!(!(rounds.ci_low..=rounds.ci_high).contains(&again.speedup.median) && again.speedup.median > 1.05);
+        assert_eq!((comparison.verdict, comparison.answer_of), (Verdict::Undecided, AnswerOf::Neither), "{ratios:?}");
+        assert_eq!((findings.map[0].verdict, &findings.map[0].winner), (Verdict::Undecided, &None));
+    }
+}
+
+#[test]
+fn pairs_that_decide_nothing_and_fit_the_rounds_confirm_nothing() {
+    for ratios in [&[0.8, 1.3, 1.27][..], &[1.25, 1.3, 1.1, 1.27]] {
+        assert!(job(ratios).analyze().comparisons[0].is_unconfirmed(), "{ratios:?}");
+    }
+    for ratios in [&[0.8, 1.3, 1.27][..], &[1.25, 1.3, 1.1, 1.27], &[1.27], &[]] {
         let findings = job(ratios).analyze();
         assert_eq!(
             (findings.comparisons[0].verdict, findings.comparisons[0].answer_of),
@@ -112,6 +130,34 @@ fn where_an_answer_turned_arms_that_were_not_measured_at_that_size_neither_win_n
 }
 
 #[test]
+fn an_answer_of_the_job_names_the_arms_that_were_not_measured_at_that_size() {
+    let line = |uring_ns: f64, ratios: &[f64]| {
+        let mut lab = job(ratios);
+        let third = lab.cell(0, "uring");
+        lab.measure(third, 10, uring_ns, |_, _| {});
+        let without_passes = lab.cell(0, "direct");
+        lab.record.cells[without_passes].skipped = Some("not here".into());
+        lab.analyze().map.remove(0)
+    };
+    let slower = line(500.0, &[0.5; 5]);
+    let LineAnswer::BaselineWins { next, of_job: true, .. } = &slower.says.answer else { panic!("{slower:?}") };
+    assert_eq!((next.as_str(), &slower.says.not_at_job[..]), ("mmap", &["uring".to_string()][..]));
+    let same = line(500.0, &[1.0; 5]);
+    let LineAnswer::NoneFaster { ties, of_job: true, .. } = &same.says.answer else { panic!("{same:?}") };
+    assert_eq!((&ties[..], &same.says.not_at_job[..]), (&["mmap".to_string()][..], &["uring".to_string()][..]));
+    // Held: the figures are of the rounds, in which all were measured.
+    let held = line(500.0, &[1.25; 5]);
+    assert_eq!((held.answer_of, &held.says.not_at_job[..]), (AnswerOf::RoundsAndJob, &[][..]));
+    let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", 128.0));
+    let third = lab.cell(0, "direct");
+    lab.measure(third, 10, 500.0, |_, _| {});
+    lab.record.confirmations = job(&[1.2; 5]).record.confirmations;
+    let wins = lab.analyze().map.remove(0);
+    let LineAnswer::ArmWins { of_job: true, .. } = &wins.says.answer else { panic!("{wins:?}") };
+    assert_eq!(wins.says.not_at_job, ["direct"]);
+}
+
+#[test]
 fn where_an_answer_turned_an_arm_that_is_not_told_apart_in_the_rounds_leaves_it_open() {
     let mut lab = job(&[0.8, 0.85, 0.9, 0.84, 0.86]);
     let third = lab.cell(0, "mmap+sequential");
@@ -143,6 +189,28 @@ fn beside_an_arm_that_wins_at_the_size_of_the_job_alone_no_other_ties_by_its_rou
     let map = &lab.analyze().map[0];
     assert_eq!((map.winner.as_deref(), map.answer_of), (Some("native/mmap"), AnswerOf::Job), "{:?}", map.says);
     assert_eq!((&map.ties[..], &map.not_told_apart[..]), (&[][..], &["native/direct".to_string()][..]));
+}
+
+#[test]
+fn an_answer_of_the_job_has_no_reads_in_flight_because_those_of_its_passes_are_not_known() {
+    let found = |uring_ns: f64, ratios: &[f64]| {
+        let deep = |_: u32, pass: &mut Pass| pass.tally.queue_depth = 32;
+        let condition = scan("1 MiB", State::Cold);
+        let mut lab = Lab::duel_with(condition, ("read", 100.0), |_, _| {}, ("uring", uring_ns), deep);
+        lab.record.confirmations = job(ratios).record.confirmations;
+        let findings = lab.analyze();
+        let cautions = &findings.comparisons[0].warnings;
+        let in_flight = match &findings.map[0].says.answer {
+            LineAnswer::ArmWins { in_flight, .. } => *in_flight,
+            _ => None,
+        };
+        (findings.map[0].answer_of, cautions.iter().any(|it| matches!(it, Caution::QueueDepths { .. })), in_flight)
+    };
+    let faster = &[1.2, 1.3, 1.15, 1.25, 1.2];
+    assert_eq!(found(80.0, &[]), (AnswerOf::Rounds, true, Some([32, 1])));
+    assert_eq!(found(80.0, faster), (AnswerOf::RoundsAndJob, true, Some([32, 1])), "the figures are the rounds' own");
+    assert_eq!(found(128.0, faster), (AnswerOf::Job, false, None));
+    assert_eq!(found(80.0, &[0.8, 0.85, 0.9, 0.84, 0.86]), (AnswerOf::Job, false, None));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use schema::{
     findings::Verdict,
     no_cost::{NoCost, Operation},
     protocol::Phases,
+    reason::Reason,
     record::{Confirmation, FilledRange},
     unit_cost::{
         Calibration, CalibrationPass, CalibrationPoint, Cause, Curve, ForecastRemark, Loop, NotCounted, Quantity,
@@ -375,6 +376,10 @@ fn what_is_present_is_priced_as_the_fill_that_left_such_folios_and_otherwise_not
     assert_eq!(like(16.0, Some(4096)), Some(Fill::Random));
     assert_eq!(like(16.0, Some(64 << 10)), None, "64 KiB were not calibrated");
     assert_eq!(like(512.0, None), None);
+    // Folios of 4 KiB were: to calibrate them once more changes nothing.
+    let lacks = |pages, folio| analysis::faults_on(&record, pages, Some(folio)).unwrap_err();
+    assert_eq!(lacks(2.0, 4096), NoCost::PagesPerFault { pages: 2 });
+    assert_eq!(lacks(16.0, 64 << 10), NoCost::Folios { bytes: 64 << 10 });
     let mut seen = record.clone();
     seen.fills.push(FilledRange {
         range: Span { offset: 0, bytes: RANGE },
@@ -1074,6 +1079,23 @@ fn a_sum_that_is_known_of_memory_alone_is_not_taken_off_blocks_in_the_caches() {
 }
 
 #[test]
+fn the_device_is_named_wherever_an_arm_waits_for_it() {
+    let record = lab(&[], |_, ns| ns).record;
+    let named = |arms: &[&str], state| {
+        let arms = arms.iter().map(|it| it.parse().unwrap()).collect();
+        let asked = analysis::ForecastQuestion { arms, ..question("pread", Workload::Random, state) };
+        let remarks = analysis::forecast(&record, &asked).unwrap().remarks;
+        remarks.iter().filter(|it| matches!(it, ForecastRemark::Device { .. })).count()
+    };
+    for arms in [&["direct"][..], &["uring+direct"], &["pread", "direct"], &["direct", "mmap"]] {
+        assert_eq!((named(arms, State::Cached), named(arms, State::Cold)), (1, 1), "{arms:?}");
+    }
+    for arms in [&["pread"][..], &["mmap", "pread"]] {
+        assert_eq!((named(arms, State::Cached), named(arms, State::Cold)), (0, 1), "{arms:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_predicted_has_no_interval_to_speak_of() {
     let record = lab(&[], |_, ns| ns).record;
     let unknown = analysis::ForecastQuestion { threads: 2, ..question("stdio", Workload::Random, State::Cold) };
@@ -1081,4 +1103,31 @@ fn what_cannot_be_predicted_has_no_interval_to_speak_of() {
     assert!(forecast.arms.iter().all(|it| it.seconds.value().is_none()));
     let is_of_device = |it: &ForecastRemark| matches!(it, ForecastRemark::Device { .. });
     assert!(forecast.remarks.iter().all(is_of_device), "{:?}", forecast.remarks);
+}
+
+#[test]
+fn a_window_of_read_ahead_does_not_cost_as_many_pages_where_only_pages_were_calibrated() {
+    let mut record = lab(&[], |_, ns| ns).record;
+    let Reading::Value(device) = &mut record.target.device else { panic!("it has a device") };
+    device.read_ahead_bytes = Reading::Value(8 * MIB);
+    let asked =
+        analysis::ForecastQuestion { file_bytes: RANGE, ops: 1000, ..question("mmap", Workload::Random, State::Cold) };
+    let of = |record: &schema::Record| {
+        let forecast = analysis::forecast(record, &asked).unwrap();
+        let beyond = forecast.remarks.iter().any(|it| matches!(it, ForecastRemark::BeyondRequests { .. }));
+        (forecast.arms[0].seconds.clone(), beyond)
+    };
+    let (Reading::Value(whole), false) = of(&record) else { panic!("larger requests were calibrated") };
+    let Reading::Value(calibration) = &mut record.calibration else { panic!("it is calibrated") };
+    calibration.points.retain(|it| it.state != State::AsIs || it.block_bytes == 4096);
+    assert!(calibration.points.iter().any(|it| it.state == State::AsIs), "requests of a page are left");
+    let (Reading::Value(bounded), true) = of(&record) else { panic!("the device's ceiling is known") };
+    assert!((0.5..1.5).contains(&(bounded.median / whole.median)), "{bounded:?} instead of {whole:?}");
+    assert!(bounded.ci_high / bounded.ci_low > whole.ci_high / whole.ci_low, "it is less certain");
+    record.ceiling = Reading::unavailable("its repetitions disagree");
+    let (Reading::Unavailable { unavailable }, false) = of(&record) else { panic!("nothing bounds it") };
+    let Reason::NoCost(NoCost::RequestSize { bytes, largest: 4096 }) = unavailable else { panic!("{unavailable:?}") };
+    assert!((MIB..=8 * MIB).contains(&bytes), "windows that overlap, in the mean: {bytes}");
+    // Requests of pages are known all the same.
+    assert!(seconds(&record, &question("pread", Workload::Random, State::Cold)).is_some());
 }

@@ -4,7 +4,9 @@ use crate::support::{GIB, Lab, MIB, Pass, random, scan};
 use report::words;
 use schema::{
     Consume, Durability, Experiment, State, Workload,
+    caution::Caution,
     findings::{Comparison, Verdict},
+    line::LineAnswer,
     record::Outcome,
     warning::Warning,
 };
@@ -525,6 +527,20 @@ fn cold_arms_of_which_nobody_knows_what_the_device_gave_are_said_to_be_of_unknow
         ],
     );
     comparable_with(&duel(State::Cached), &[]);
+}
+
+#[test]
+fn reads_in_flight_are_those_of_all_threads_together() {
+    for threads in [1, 2, 8] {
+        let condition = schema::Condition { threads, ..random("4 KiB", State::Cached) };
+        let deep = |_: u32, pass: &mut Pass| pass.tally.queue_depth = 32;
+        let findings = Lab::duel_with(condition, ("pread", 2e3), nothing, ("uring", 1e3), deep).analyze();
+        let [depths] = &findings.comparisons[0].warnings[..] else { panic!("{findings:?}") };
+        let Caution::QueueDepths { depths, .. } = depths else { panic!("{depths:?}") };
+        assert_eq!(*depths, [threads, 32 * threads]);
+        let LineAnswer::ArmWins { in_flight, .. } = &findings.map[0].says.answer else { panic!("{:?}", findings.map) };
+        assert_eq!(*in_flight, Some([32 * threads, threads]));
+    }
 }
 
 #[test]

@@ -5,9 +5,10 @@ use report::words;
 use schema::{
     Reading, State,
     condition::Storage,
-    findings::{Status, Verdict},
-    line::LineAnswer,
+    findings::{AnswerOf, MapLine, Status, Verdict},
+    line::{LineAnswer, LineSays},
     reason::{Reason, Unseen},
+    record::Confirmation,
     unit_cost::{Calibration, Loop},
     warning::Warning,
 };
@@ -407,6 +408,49 @@ fn a_difference_within_the_noise_floor_of_its_state_decides_nothing() {
     assert_eq!(of(1250.0, 1300.0, State::Cold), Verdict::Undecided);
     assert_eq!(of(500.0, 1300.0, State::Cold), Verdict::Faster, "what is far beyond it is decided");
     assert_eq!(of(800.0, 1300.0, State::Cached), Verdict::Faster, "another state's noise is not this one's");
+}
+
+#[test]
+fn a_line_that_is_open_although_its_interval_would_decide_has_the_reason() {
+    let between = |lab: &Lab| match lab.analyze().map.remove(0) {
+        MapLine { says: LineSays { answer: LineAnswer::Between { promising, reason, .. }, .. }, answer_of, .. } => {
+            (promising.unwrap(), reason, answer_of)
+        }
+        line => panic!("{line:?}"),
+    };
+    let noisy = |ns: f64| {
+        let mut lab = Lab::duel(scan("64 KiB", State::Cold), ("read", 1000.0), ("mmap", ns));
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, 1300.0, nothing);
+        lab
+    };
+    let (promising, reason, of) = between(&noisy(850.0));
+    assert!(promising.ci_low > 1.05, "{promising:?}");
+    assert!(matches!(reason, Some(Reason::WithinNoise { .. })), "{reason:?}");
+    assert_eq!(of, AnswerOf::Rounds);
+    // Slower beyond the margin by its interval.
+    let (promising, reason, _) = between(&noisy(1200.0));
+    assert!(promising.ci_high < 1.0 / 1.05 && matches!(reason, Some(Reason::WithinNoise { .. })), "{reason:?}");
+    // Of passes at the size of the job.
+    let mut lab = noisy(2000.0);
+    let range = lab.record.conditions[0].range;
+    lab.record.confirmations.push(Confirmation {
+        condition: 0,
+        baseline_cell: 0,
+        arm_cell: 1,
+        range,
+        ops: 4096,
+        pairs: vec![[1.15e9, 1e9]; 5],
+        invalid: vec![],
+    });
+    let (promising, reason, of) = between(&lab);
+    assert!(promising.ci_low > 1.05 && matches!(reason, Some(Reason::WithinNoise { .. })), "{reason:?}");
+    assert_eq!(of, AnswerOf::Job);
+    // Across the margin the interval is the reason.
+    let uneven = |round: u32, pass: &mut Pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.2 } else { 0.9 };
+    let lab = Lab::duel_with(scan("64 KiB", State::Cached), ("read", 1000.0), nothing, ("mmap", 1000.0), uneven);
+    let (promising, reason, _) = between(&lab);
+    assert!(promising.ci_low < 1.0 && promising.ci_high > 1.05 && reason.is_none(), "{promising:?} {reason:?}");
 }
 
 #[test]

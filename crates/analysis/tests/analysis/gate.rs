@@ -214,6 +214,29 @@ fn a_cell_that_is_not_in_the_other_run_at_all_is_a_breach() {
 }
 
 #[test]
+fn a_cell_that_some_runs_of_both_sides_lack_is_a_breach_whichever_runs_these_are() {
+    let whole = |id: &str| run(id, 2000.0).record;
+    // Has no random reads.
+    let fewer = |id: &str| on_a_machine(id, 1.0).record;
+    let all = [["a1", "a2", "a3"], ["b1", "b2", "b3"]];
+    for lacking in [&["a1", "b1"][..], &["a2", "b3"], &["a1", "a2", "b1", "b2"], &["a1", "a2", "a3", "b1"]] {
+        let sides = all.map(|side| side.map(|id| if lacking.contains(&id) { fewer(id) } else { whole(id) }));
+        let [before, after] = sides.each_ref().map(|it| it.iter().collect::<Vec<&Record>>());
+        let gate = gate_of_sides("mmap random slower 10%", &before, &[after]).expect("some runs have such a cell");
+        let [breach] = &gate.breaches[..] else { panic!("{lacking:?}: {gate:?}") };
+        assert_eq!((gate.checked, &breach.cause), (0, &lacks(Presence::Absent, Presence::Absent)));
+        assert_eq!((breach.arm.as_str(), breach.condition.block_bytes), ("native/mmap", 4096));
+        assert_eq!(breach.label, "random 4 KiB cached");
+    }
+    let lacked_by_one =
+        [["a1", "a2", "a3"].map(whole), ["b1", "b2", "b3"].map(|it| if it == "b2" { fewer(it) } else { whole(it) })];
+    let [before, after] = lacked_by_one.each_ref().map(|it| it.iter().collect::<Vec<&Record>>());
+    let gate = gate_of_sides("mmap slower 10%", &before, &[after]).unwrap();
+    assert_eq!((gate.checked, gate.breaches.len()), (1, 1), "the cell that all have is judged");
+    assert_eq!(gate.breaches[0].cause, lacks(Presence::Measured, Presence::Absent));
+}
+
+#[test]
 fn a_gate_whose_cells_neither_run_measured_is_breached() {
     let mut labs = [run("first", 2000.0), run("second", 2000.0)];
     for lab in &mut labs {
@@ -253,24 +276,27 @@ fn a_run_against_itself_is_not_comparable() {
     assert_eq!(versus.not_comparable, []);
 }
 
+/// `read` and `mmap` over so many bytes of a cold file of 1 GiB, which is read ahead in windows of 8 MiB.
+fn cold_scan(id: &str, bytes: u64, [read, mmap]: [f64; 2]) -> Record {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n";
+    let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", read), ("mmap", mmap));
+    lab.record.id = id.into();
+    lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
+    lab.record.origins = vec![0];
+    lab.record.conditions[0].file_bytes = 1 << 30;
+    lab.record.conditions[0].range.bytes = bytes;
+    lab.record.target.device = schema::Reading::Value(schema::record::Device {
+        name: "vda".into(),
+        read_ahead_bytes: schema::Reading::Value(8 << 20),
+        scheduler: schema::Reading::unavailable("none"),
+        rotational: schema::Reading::unavailable("none"),
+    });
+    lab.record
+}
+
 #[test]
 fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_file() {
-    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = \"1 MiB\"\nstate = \"cold\"\narms = [\"read\", \"mmap\"]\n";
-    let run = |id: &str, bytes: u64, mmap: f64| {
-        let mut lab = Lab::duel(scan("1 MiB", State::Cold), ("read", 100.0), ("mmap", mmap));
-        lab.record.id = id.into();
-        lab.record.experiment = schema::Experiment::parse("t", text).unwrap();
-        lab.record.origins = vec![0];
-        lab.record.conditions[0].file_bytes = 1 << 30;
-        lab.record.conditions[0].range.bytes = bytes;
-        lab.record.target.device = schema::Reading::Value(schema::record::Device {
-            name: "vda".into(),
-            read_ahead_bytes: schema::Reading::Value(8 << 20),
-            scheduler: schema::Reading::unavailable("none"),
-            rotational: schema::Reading::unavailable("none"),
-        });
-        lab.record
-    };
+    let run = |id: &str, bytes: u64, mmap: f64| cold_scan(id, bytes, [100.0, mmap]);
     let (small, whole) = (run("small", 16 << 20, 50.0), run("whole", 1 << 30, 110.0));
     for (first, second) in [(&small, &whole), (&whole, &small)] {
         let gate = gate("mmap slower 10%", first, &[second]).unwrap();
@@ -280,6 +306,36 @@ fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_fi
     let slower = run("slower", 16 << 20, 110.0);
     let gate = gate("mmap slower 10%", &small, &[&slower]).unwrap();
     assert!(gate.is_breached(), "both ask the same");
+}
+
+#[test]
+fn no_arm_is_judged_over_runs_of_which_some_are_too_small_and_the_baseline_neither() {
+    const SMALL: u64 = 16 << 20;
+    const WHOLE: u64 = 1 << 30;
+    let side = |name: &str, sizes: [u64; 3], times: [f64; 2]| {
+        [0, 1, 2].map(|at| cold_scan(&format!("{name}{at}"), sizes[at], times.map(|it| it * (1.0 + 0.01 * at as f64))))
+    };
+    let judged = |arm: &str, first: [u64; 3], second: [u64; 3]| {
+        let [before, after] = [side("a", first, [100.0, 50.0]), side("b", second, [200.0, 150.0])];
+        let [before, after] = [&before, &after].map(|it| it.iter().collect::<Vec<&Record>>());
+        gate_of_sides(&format!("{arm} scan cold slower 10%"), &before, &[after]).unwrap()
+    };
+    for arm in ["read", "mmap"] {
+        for (first, second) in [
+            ([SMALL; 3], [WHOLE; 3]),
+            ([WHOLE; 3], [SMALL; 3]),
+            ([WHOLE, SMALL, WHOLE], [WHOLE; 3]),
+            ([WHOLE, WHOLE, SMALL], [SMALL, WHOLE, WHOLE]),
+        ] {
+            let gate = judged(arm, first, second);
+            assert!(gate.judged_nothing(), "{arm}: {gate:?}");
+            assert!(matches!(gate.not_judged[0].cause, NotJudgedCause::TooSmall { .. }), "{arm}: {gate:?}");
+        }
+        for size in [SMALL, WHOLE] {
+            let gate = judged(arm, [size; 3], [size; 3]);
+            assert_eq!((gate.checked, gate.not_judged.len(), gate.is_breached()), (1, 0, true), "{arm}: {gate:?}");
+        }
+    }
 }
 
 #[test]

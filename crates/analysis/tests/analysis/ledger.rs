@@ -5,7 +5,7 @@ use analysis::Claims;
 use schema::{
     Record,
     claims::{Later, Ledger, LedgerEntry},
-    findings::ClaimVerdict::{self, Holds, NotTestableHere, Reversed, Undecided},
+    findings::ClaimVerdict::{self, Holds, Mixed, NoDifference, NotTestableHere, Reversed, Undecided},
     machine::{KeySource, Machine, MadeOn, Origin},
 };
 
@@ -114,6 +114,16 @@ fn neither_does_one_that_was_interrupted_or_had_too_few_rounds() {
 }
 
 #[test]
+fn a_run_that_ended_before_it_had_anything_about_a_claim_replaces_none_that_says_why_it_cannot_be_tested() {
+    let ended_at_once = |day| Record { partial: Some("interrupted".into()), ..run(day, 0, 10_000.0) };
+    check(&[narrow(1), ended_at_once(2)], NotTestableHere, 1, Some(2));
+    check(&[ended_at_once(1), narrow(2)], NotTestableHere, 2, None);
+    check(&[ended_at_once(1)], Undecided, 1, None);
+    let lacks_the_arm = |day| Record { partial: Some("interrupted".into()), ..narrow(day) };
+    check(&[narrow(1), lacks_the_arm(2)], NotTestableHere, 1, Some(2));
+}
+
+#[test]
 fn a_newer_run_whose_interval_crosses_the_margin_counts() {
     let mut wide = run(2, 0, 1.0);
     let mut lab = Lab::of_experiment(EXPERIMENT);
@@ -175,6 +185,51 @@ fn a_run_that_options_narrowed_replaces_none_that_measured_all_of_a_claim() {
     check(&[one_block_of_two(1, 5_000.0), two_blocks(2, 20_000.0)], Reversed, 2, None);
     // Of two that are narrow the newest counts.
     check(&[one_block_of_two(1, 5_000.0), one_block_of_two(2, 20_000.0)], Reversed, 2, None);
+}
+
+/// A run with these blocks that comes to this verdict.
+fn run_of(day: u32, blocks: &str, verdict: ClaimVerdict) -> Record {
+    let mut lab = Lab::of_experiment(&EXPERIMENT.replace("\"64 KiB\"", blocks));
+    (lab.record.id, lab.record.started) = (day.to_string(), format!("2026-11-{day:02}T00:00:00Z"));
+    for cell in 0..lab.record.cells.len() {
+        let (is_mmap, is_first) = (lab.record.cells[cell].arm.method == "mmap", lab.record.cells[cell].condition == 0);
+        let ns = match verdict {
+            _ if !is_mmap => 10_000.0,
+            Holds => 5_000.0,
+            Mixed if is_first => 5_000.0,
+            Reversed | Mixed => 20_000.0,
+            _ => 10_000.0,
+        };
+        lab.measure(cell, 10, ns, |round, pass| {
+            let crosses = is_mmap && verdict == Undecided;
+            pass.ns_per_op *= if crosses { [0.8, 0.99][round as usize % 2] } else { 1.0 };
+        });
+    }
+    lab.record
+}
+
+#[test]
+fn a_later_run_of_a_part_is_said_to_contradict_where_both_decided_and_otherwise_alone() {
+    const ALL: [ClaimVerdict; 5] = [Holds, Reversed, NoDifference, Mixed, Undecided];
+    for whole in ALL {
+        for part in ALL {
+            let counts = run_of(1, "[\"64 KiB\", \"16 KiB\", \"4 KiB\"]", whole);
+            let mut later = run_of(2, "[\"64 KiB\", \"16 KiB\"]", part);
+            later.experiment.note_filtered(&counts.experiment);
+            let runs = [counts, later];
+            check(&runs, whole, 1, Some(2));
+            let entries = ledger(&runs).entries;
+            assert_eq!(entries[0].later.as_ref().unwrap().verdict, part);
+            let why = match (whole, part) {
+                (_, Undecided) => Later::Undecided,
+                (Undecided, _) => Later::PartialDecides,
+                (Mixed, _) => Later::PartialAgrees,
+                _ if whole == part => Later::PartialAgrees,
+                _ => Later::PartialContradicts,
+            };
+            assert_eq!(why_later(&runs), Some(why), "{part:?} after {whole:?}");
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,23 @@ fn times() -> impl Strategy<Value = Vec<(f64, f64)>> {
     vec((ns(), ns()), 2..25)
 }
 
+/// Three arms that take about the same, of which the last has so many rounds.
+fn trio(times: &[(f64, f64, f64)], rounds_of_last: u32) -> Lab {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cells = ["read", "mmap", "pread"].map(|arm| lab.cell(condition, arm));
+    let rounds = times.len() as u32;
+    lab.measure(cells[0], rounds, 1.0, |round, pass| pass.ns_per_op = times[round as usize].0);
+    lab.measure(cells[1], rounds, 1.0, |round, pass| pass.ns_per_op = times[round as usize].1);
+    lab.measure(cells[2], rounds_of_last, 1.0, |round, pass| pass.ns_per_op = times[round as usize].2);
+    lab
+}
+
+/// Within the margin of any other one.
+fn near_one() -> impl Strategy<Value = f64> {
+    (0.98..1.02f64).prop_map(|it| (it * 1e6).round())
+}
+
 /// The speedup and verdict of the only comparison.
 fn outcome(lab: &Lab) -> (Estimate, Verdict) {
     let comparison = lab.analyze().comparisons.remove(0);
@@ -68,6 +85,26 @@ proptest! {
     fn an_interval_holds_its_median(times in times()) {
         let (speedup, _) = outcome(&duel(&times));
         prop_assert!(speedup.ci_low <= speedup.median && speedup.median <= speedup.ci_high);
+    }
+
+    #[test]
+    fn a_place_of_fewer_than_five_rounds_is_won_by_no_arm(times in vec((near_one(), near_one(), near_one()), 1..5)) {
+        let map = trio(&times, times.len() as u32).analyze().map;
+        let won = map.iter().any(|it| it.winner.is_some() || it.verdict.is_decided());
+        prop_assert!(!won, "{:?}", map);
+    }
+
+    #[test]
+    fn an_arm_with_too_few_rounds_gives_no_place_an_answer_that_it_had_not(
+        times in vec((near_one(), near_one(), near_one()), 5..12), few in 1u32..5
+    ) {
+        let answer = |lab: Lab| lab.analyze().map.remove(0);
+        let without = answer(trio(&times, 0));
+        let with = answer(trio(&times, few));
+        prop_assert!(with.winner.is_none() || with.winner == without.winner, "{:?} {:?}", with, without);
+        // That none is faster than the baseline is said of arms that are known; of one without an interval, that it is not.
+        let is_said = with.winner.is_none() || with.verdict == Verdict::Faster || with.says.too_few == ["pread"];
+        prop_assert!(is_said, "{:?}", with);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use report::words::safepoints;
 use schema::{
     State, Workload,
     condition::Storage,
-    findings::{ClaimVerdict, Findings},
+    findings::{ClaimVerdict, Findings, SafepointTail},
 };
 
 use crate::support::{Lab, Pass, random};
@@ -12,10 +12,10 @@ use crate::support::{Lab, Pass, random};
 const CALLS: &str = "jvm/channel-direct+safepoints";
 const FAULTS: &str = "jvm/mapped+safepoints";
 
-/// Ten safepoints a pass, delayed by so many microseconds.
+/// A hundred safepoints a pass, delayed by so many microseconds.
 fn delays(pass: &mut Pass, us: [f64; 3], calls: bool) {
     let [median, p99, longest] = us.map(|it| it * 1e3);
-    pass.reads("safepoints", 10.0).reads("safepoint_median_ns", median).reads("safepoint_p99_ns", p99);
+    pass.reads("safepoints", 100.0).reads("safepoint_median_ns", median).reads("safepoint_p99_ns", p99);
     pass.reads("safepoint_max_ns", longest).reads("safepoint_stopped_ns", 10.0 * median);
     pass.reads("read_call_bytes", if calls { pass.tally.bytes as f64 } else { 4000.0 });
 }
@@ -36,7 +36,7 @@ fn delays_stand_beside_each_other_and_their_meaning_is_said() {
     let found = run(State::Cold, [2000.0, 5000.0, 6000.0]).safepoints.unwrap();
     let [calls, faults] = &found.cells[..] else { panic!("{:?}", found.cells) };
     assert_eq!((calls.arm.as_str(), calls.name.as_str()), (CALLS, "jvm/channel-direct"));
-    assert_eq!((calls.passes, calls.asked, calls.through_calls), (10, 100, Some(true)));
+    assert_eq!((calls.passes, calls.asked, calls.through_calls), (10, 1000, Some(true)));
     assert_eq!((faults.median_ns, faults.p99_ns, faults.max_ns), (2e6, 5e6, 9e6));
     assert_eq!(faults.through_calls, Some(false));
     // Ten times two of the eighty milliseconds that a pass takes.
@@ -49,6 +49,27 @@ fn delays_stand_beside_each_other_and_their_meaning_is_said() {
         assert!(seen.contains(words), "{words:?} is not in {seen:?}");
     }
     assert!(meaning.contains("in a page fault") && meaning.contains("(random 4 KiB cold)"), "{meaning}");
+}
+
+#[test]
+fn that_99_of_100_were_reached_is_said_only_where_a_pass_had_100() {
+    let calls = |_, pass: &mut Pass| delays(pass, [1.0, 70.0, 90.0], true);
+    let faults = |_, pass: &mut Pass| {
+        delays(pass, [2000.0, 5000.0, 6000.0], false);
+        pass.reads("safepoints", 99.0);
+    };
+    let found = Lab::duel_with(random("4 KiB", State::Cold), (CALLS, 5000.0), calls, (FAULTS, 5000.0), faults);
+    let found = found.analyze().safepoints.unwrap();
+    let tails: Vec<SafepointTail> = found.cells.iter().map(|it| it.p99_is).collect();
+    assert_eq!(tails, [SafepointTail::NinetyNine, SafepointTail::Longest]);
+    let says = &safepoints(&found)[0];
+    assert!(
+        says.contains("by system calls, 99 of 100 safepoints were reached within 70 µs (jvm/channel-direct);")
+            && says.contains(
+                "through a mapping, the longest delay of a pass was, in the middle pass, 5.0 ms (jvm/mapped);"
+            ),
+        "{says}"
+    );
 }
 
 #[test]

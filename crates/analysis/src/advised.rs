@@ -1,0 +1,175 @@
+//! What the advice of a process's mappings may cost, from what was seen and counted without a trace: which file to ask about
+//! first. Nothing here says why pages came in.
+
+use std::cmp::Reverse;
+
+use schema::{
+    Reading,
+    inspection::{AdviceCost, MappedFile, ProcessView, Unlooked, Watched},
+};
+
+/// Of less than this nothing is asked: it is less than one window of read-ahead on many disks, and every library has such
+/// mappings.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// Where calls returned at most this share of what came from the device, the device was read by faults.
+const BY_CALLS: f64 = 0.05;
+
+/// The files by what their advice may cost, those with a cost that was counted first; and what a major fault brought in on
+/// average.
+pub fn advised(mut view: ProcessView) -> ProcessView {
+    for file in &mut view.files {
+        file.cost = cost(file);
+    }
+    view.files.sort_by_key(rank);
+    if let Some(watched) = &mut view.watched {
+        watched.device_bytes_per_major_fault = per_major_fault(watched);
+    }
+    view
+}
+
+fn cost(file: &MappedFile) -> Option<AdviceCost> {
+    let is_asked = !file.is_code && file.unadvised_bytes >= LEAST_BYTES;
+    if !is_asked || file.residency.why() == Some(&Unlooked::Memory) {
+        return None;
+    }
+    if let Some(Reading::Value(bytes)) = file.meanwhile.as_ref().map(|it| &it.unmapped_more_bytes) {
+        return Some(match bytes {
+            0 => AdviceCost::CountedNothing,
+            bytes => AdviceCost::Counted { unmapped_bytes: *bytes },
+        });
+    }
+    Some(match &file.residency {
+        // The last page may be a part of one.
+        Reading::Value(it) => AdviceCost::NotCached {
+            bytes: match (file.file_bytes.value(), it.pages.saturating_sub(it.resident)) {
+                (_, 0) => 0,
+                (Some(bytes), pages) => (bytes / it.pages.max(1)).saturating_mul(pages).min(*bytes),
+                (None, _) => 0,
+            },
+        },
+        Reading::Unavailable { .. } => AdviceCost::NotMapped { bytes: file.bytes.saturating_sub(file.resident_bytes) },
+    })
+}
+
+/// The smallest comes first.
+fn rank(file: &MappedFile) -> (u8, Reverse<u64>, Reverse<u64>) {
+    let (class, bytes) = match file.cost {
+        Some(AdviceCost::Counted { unmapped_bytes }) => (0, unmapped_bytes),
+        Some(AdviceCost::NotCached { bytes } | AdviceCost::NotMapped { bytes }) => (1, bytes),
+        Some(AdviceCost::CountedNothing) => (2, 0),
+        None => (3, 0),
+    };
+    (class, Reverse(bytes), Reverse(file.bytes))
+}
+
+fn per_major_fault(watched: &Watched) -> Option<f64> {
+    let reads = watched.reads.value()?;
+    let by_faults = reads.read_call_bytes as f64 <= BY_CALLS * reads.device_bytes as f64;
+    (by_faults && watched.major_faults > 0).then(|| reads.device_bytes as f64 / watched.major_faults as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::inspection::{FileMeanwhile, MappingAdvice, Residency, WatchedReads};
+
+    fn file(name: &str) -> MappedFile {
+        let zero = || Reading::Value(0);
+        MappedFile {
+            name: name.into(),
+            device: "8:1".into(),
+            inode: 1,
+            is_code: false,
+            mappings: 1,
+            bytes: 8 << 20,
+            unadvised_bytes: 8 << 20,
+            advice: Vec::new(),
+            resident_bytes: 4096,
+            file_bytes: Reading::Value(8 << 20),
+            residency: Reading::Value(Residency {
+                asked: "cachestat".into(),
+                pages: 2048,
+                resident: 1024,
+                dirty: zero(),
+                under_writeback: zero(),
+                evicted: zero(),
+                recently_evicted: zero(),
+            }),
+            folio_orders: Reading::unavailable(Unlooked::Stranger),
+            pages_per_fault: Reading::unavailable(Unlooked::Stranger),
+            read_ahead_bytes: Reading::unavailable(Unlooked::Stranger),
+            meanwhile: None,
+            cost: None,
+        }
+    }
+
+    fn counted(name: &str, unmapped: u64) -> MappedFile {
+        let unmapped_more_bytes = Reading::Value(unmapped);
+        let (cached_more_bytes, mapped_more_bytes) = (Reading::Value(unmapped as i64), Reading::Value(0));
+        let meanwhile = Some(FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes });
+        MappedFile { meanwhile, ..file(name) }
+    }
+
+    fn view(files: Vec<MappedFile>) -> ProcessView {
+        ProcessView {
+            pid: 1,
+            command: "one".into(),
+            thread: None,
+            page_bytes: 4096,
+            without_memory: None,
+            runtimes: Vec::new(),
+            watched: None,
+            files,
+            mappings: Vec::new(),
+        }
+    }
+
+    fn order(files: Vec<MappedFile>) -> Vec<String> {
+        advised(view(files)).files.into_iter().map(|it| it.name).collect()
+    }
+
+    #[test]
+    fn what_was_counted_comes_before_what_may_be_and_that_before_what_has_advice() {
+        let random =
+            MappedFile { unadvised_bytes: 0, advice: vec![MappingAdvice::Random], ..counted("random", 9 << 20) };
+        let code = MappedFile { is_code: true, ..counted("code", 9 << 20) };
+        let small = MappedFile { unadvised_bytes: 4096, bytes: 4096, ..counted("small", 4096) };
+        let memory = MappedFile { residency: Reading::unavailable(Unlooked::Memory), ..file("memory") };
+        let files = vec![random, code, small, memory, counted("little", 4096), file("maybe"), counted("none", 0)];
+        let ordered = order([files, vec![counted("much", 1 << 20)]].concat());
+        assert_eq!(ordered[..4], ["much", "little", "maybe", "none"]);
+        let without = advised(view(vec![MappedFile { is_code: true, ..file("code") }]));
+        assert_eq!(without.files[0].cost, None);
+    }
+
+    #[test]
+    fn without_counts_the_file_with_the_most_pages_that_may_be_missed_is_first() {
+        let Reading::Value(half) = file("half").residency else { unreachable!() };
+        let full = MappedFile { residency: Reading::Value(Residency { resident: 2048, ..half }), ..file("full") };
+        let unknown = MappedFile { residency: Reading::unavailable(Unlooked::Stranger), ..file("unknown") };
+        let ordered = advised(view(vec![full, file("half"), unknown]));
+        let costs: Vec<_> = ordered.files.iter().map(|it| (it.name.as_str(), it.cost.unwrap())).collect();
+        let not_mapped = AdviceCost::NotMapped { bytes: (8 << 20) - 4096 };
+        let not_cached = |bytes| AdviceCost::NotCached { bytes };
+        assert_eq!(costs, [("unknown", not_mapped), ("half", not_cached(4 << 20)), ("full", not_cached(0))]);
+    }
+
+    #[test]
+    fn what_calls_read_is_not_divided_among_faults() {
+        let watched = |major_faults, read_call_bytes| Watched {
+            asked_s: 1.0,
+            elapsed_s: 1.0,
+            ended: None,
+            minor_faults: 0,
+            major_faults,
+            reads: Reading::Value(WatchedReads { device_bytes: 1 << 20, read_calls: 1, read_call_bytes }),
+            device_bytes_per_major_fault: None,
+            threads: Vec::new(),
+            new_mappings: 0,
+            gone_mappings: 0,
+        };
+        assert_eq!(per_major_fault(&watched(4, 100)), Some(262_144.0));
+        assert_eq!([watched(0, 0), watched(4, 1 << 20)].map(|it| per_major_fault(&it)), [None, None]);
+    }
+}
