@@ -157,7 +157,9 @@ pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
                 "it has no baseline to be compared with, and its time needs {least} runs on each side; there are \
                  {first} and {second}"
             ),
-            NotJudgedCause::TooSmall { reason: why } => format!("on one side only, {}", reason(why)),
+            NotJudgedCause::TooSmall { reason: why } => {
+                format!("in some of these runs, but not in all, {}", reason(why))
+            }
         };
         format!("{} {} in run {} is not judged: {why}", it.label, it.arm, it.run)
     };
@@ -189,14 +191,14 @@ fn breach(breach: &Breach, threshold: &str) -> String {
             )
         }
         BreachCause::NotCompared { first, second } if first == second => {
-            format!("{cell} cannot be checked: in both runs it {}", presence(first))
+            format!("{cell} cannot be checked: in a run of each side it {}", presence(first))
         }
         BreachCause::NotCompared { first: Presence::Measured, second } => {
             format!("{cell} cannot be checked: it {}", presence(second))
         }
         BreachCause::NotCompared { first, second } => {
             format!(
-                "{cell} cannot be checked: in the first run it {}, in this one it {}",
+                "{cell} cannot be checked: in a run of the first side it {}, on this side it {}",
                 presence(first),
                 presence(second)
             )
@@ -270,8 +272,13 @@ pub(crate) fn counted(versus: &RunComparison) -> String {
         of(Verdict::Undecided),
         versus.only_first,
         versus.only_second,
-        if versus.cells.iter().all(|it| it.condition.is_of_commands()) { "execution" } else { "block" }
+        if is_of_commands(versus) { "execution" } else { "block" }
     )
+}
+
+/// Without shared cells, nothing of the two runs is known to be of commands.
+fn is_of_commands(versus: &RunComparison) -> bool {
+    !versus.cells.is_empty() && versus.cells.iter().all(|it| it.condition.is_of_commands())
 }
 
 /// So many cells are named of which the passes were of very different sizes.
@@ -287,7 +294,11 @@ pub(crate) fn sizes(versus: &RunComparison) -> Option<String> {
         let [first, second] = it.sizes?;
         let is_far = apart(first.ops, second.ops) || apart(first.range.bytes, second.range.bytes);
         let described = |it: &PassSize| {
-            format!("{} blocks of {}", number::count(it.ops as f64), number::bytes_glued(it.range.bytes as f64))
+            format!(
+                "{} blocks in a range of {}",
+                number::count(it.ops as f64),
+                number::bytes_glued(it.range.bytes as f64)
+            )
         };
         let (first, second) = (described(&first), described(&second));
         let label = labels.get(&it.first_id.condition)?;

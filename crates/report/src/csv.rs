@@ -115,7 +115,8 @@ fn fields(record: &Record, sample: &Sample) -> Vec<String> {
         optional(phases.map(|phases| phases.work_ns)),
         optional(phases.and_then(|phases| phases.close_ns)),
         optional(phases.map(|phases| phases.total_ns())),
-        optional(of_reader.map(|tally| tally.ops)),
+        // An execution of a command is one operation, however many bytes it read.
+        optional(tally.map(|tally| tally.ops)),
         optional(of_reader.map(|tally| tally.bytes)),
         optional(of_reader.map(|tally| tally.distinct_bytes)),
         optional(of_reader.and_then(|tally| tally.distinct_pages)),

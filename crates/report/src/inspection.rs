@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use schema::{
     Bytes, Reading,
-    inspection::{FaultView, FileView, Inspection, MappingView, ProcessView, Residency},
+    inspection::{
+        FaultView, FileView, Inspection, MappedFile, MappingAdvice, MappingView, ProcessView, Residency, Unlooked,
+    },
     unit_cost::FaultCost,
 };
+use serde_json::Value;
 
 use crate::{
     Style,
@@ -17,6 +20,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::plural,
     },
+    words::inspection as words,
 };
 
 /// The inspection for a terminal or a pipe.
@@ -31,9 +35,29 @@ pub fn inspection(inspection: &Inspection, style: Style) -> String {
 
 /// The inspection as one JSON document.
 pub fn inspection_json(inspection: &Inspection) -> String {
-    let mut text = serde_json::to_string_pretty(inspection).expect("plain data");
-    text.push('\n');
-    text
+    let mut value = serde_json::to_value(inspection).expect("plain data");
+    if let Some(process) = value.get_mut("process") {
+        say_unlooked(process);
+    }
+    format!("{value:#}\n")
+}
+
+/// Readings of a process that have no value say why.
+fn say_unlooked(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(say_unlooked),
+        Value::Object(fields) => {
+            let why = fields.get("unavailable").and_then(|it| serde_json::from_value::<Unlooked>(it.clone()).ok());
+            match why.filter(|it| !matches!(it, Unlooked::Text(_))) {
+                Some(why) => {
+                    let data = fields.insert("unavailable".into(), words::unlooked(&why).into());
+                    fields.extend(data.map(|data| ("unavailable_data".into(), data)));
+                }
+                None => fields.values_mut().for_each(say_unlooked),
+            }
+        }
+        _ => {}
+    }
 }
 
 const LABEL: usize = 10;
@@ -79,7 +103,7 @@ fn file(page: &mut Page, view: &FileView) {
     };
     page.item(0, LABEL, "Mapped by", Paint::Heading, &mapped);
     match &view.faults {
-        Reading::Value(faults) => page.item(0, LABEL, "Mapping it", Paint::Heading, &sentence(faults)),
+        Reading::Value(faults) => page.item(0, LABEL, "Mapping it", Paint::Heading, &sentence(view, faults)),
         Reading::Unavailable { unavailable } => page.item(0, LABEL, "Mapping it", Paint::Unsure, unavailable),
     }
 }
@@ -87,10 +111,13 @@ fn file(page: &mut Page, view: &FileView) {
 /// Folios are worse than others where a page costs so many times as much.
 const WORSE: f64 = 1.25;
 
-fn sentence(faults: &FaultView) -> String {
+fn sentence(view: &FileView, faults: &FaultView) -> String {
     let FaultView { run, like, here, in_order } = faults;
     let per_page = |it: &FaultCost| it.ns / it.pages.max(1.0);
-    let better = if per_page(here) > WORSE * per_page(in_order) {
+    let better = if !view.can_be_evicted {
+        // Its folios stay as they were made.
+        String::new()
+    } else if per_page(here) > WORSE * per_page(in_order) {
         format!(
             ". After one sequential read a fault would map {} for {}: evict the file and read it once sequentially \
              before mapping it",
@@ -165,10 +192,30 @@ fn mark(share: f64) -> char {
     }
 }
 
+/// Of a process with very many mappings, so many rows of files and of mappings are shown.
+const FILES: usize = 20;
+const MAPPINGS: usize = 60;
+
 fn process(page: &mut Page, view: &ProcessView) {
-    page.item(0, LABEL, "Process", Paint::Heading, &format!("{} ({})", view.pid, view.command));
-    let sum = |of: fn(&MappingView) -> u64| Bytes(view.mappings.iter().map(of).sum::<u64>());
-    let files = Bytes(view.mappings.iter().filter(|it| it.is_file).map(|it| it.resident_bytes).sum::<u64>());
+    let thread = view.thread.map_or_else(String::new, |it| format!("; {it} is a thread of it"));
+    page.item(0, LABEL, "Process", Paint::Heading, &format!("{} ({}){thread}", view.pid, view.command));
+    if let Some(why) = view.without_memory {
+        page.item(0, LABEL, "Mapped", Paint::Unsure, words::without_memory(why));
+        return;
+    }
+    page.item(0, LABEL, "First", Paint::Heading, &words::first(view));
+    if let Some(watched) = &view.watched {
+        page.item(0, LABEL, "Watched", Paint::Heading, &words::watched(watched));
+    }
+    if let Some(threads) = view.watched.as_ref().and_then(words::threads) {
+        page.item(0, LABEL, "Threads", Paint::Heading, &threads);
+    }
+    for runtime in &view.runtimes {
+        page.item(0, LABEL, "Runtime", Paint::Heading, words::runtime(*runtime));
+    }
+    let sum = |of: fn(&MappingView) -> u64| Bytes(view.mappings.iter().map(of).fold(0, u64::saturating_add));
+    let of_files = view.mappings.iter().filter(|it| it.is_file).map(|it| it.resident_bytes);
+    let files = Bytes(of_files.fold(0, u64::saturating_add));
     let totals = format!(
         "{} in {} mappings; {} resident, of it {files} of files; {} dirty, {} locked, {} in huge pages, {} swapped",
         sum(|it| it.bytes),
@@ -180,29 +227,105 @@ fn process(page: &mut Page, view: &ProcessView) {
         sum(|it| it.swapped_bytes),
     );
     page.item(0, LABEL, "Mapped", Paint::Heading, &totals);
+    if let Some(changed) = view.watched.as_ref().and_then(words::mappings_changed) {
+        page.item(0, LABEL, "", Paint::Heading, &changed);
+    }
+    if !view.files.is_empty() {
+        page.blank();
+        cut(page, files_table(view), FILES);
+    }
     page.blank();
-    page.table(0, &table(&view.mappings));
+    cut(page, table(&view.mappings), MAPPINGS);
+}
+
+fn cut(page: &mut Page, mut table: Table, most: usize) {
+    let more = table.rows.len().saturating_sub(most);
+    table.rows.truncate(most);
+    page.table(0, &table);
+    if more > 0 {
+        page.paragraph(0, Paint::Quiet, &format!("… and {} more; --json has all", number::count(more as f64)));
+    }
+}
+
+/// The files in the order in which they are to be asked about.
+fn files_table(view: &ProcessView) -> Table {
+    // What was counted comes first.
+    let counted: &[&str] = if view.watched.is_some() { &["cached more", "mapped more", "not mapped"] } else { &[] };
+    let mut columns = vec![Column { at_most: 44, ..Column::left("file") }, Column::left("advice")];
+    columns.push(Column::right("size"));
+    columns.extend(counted.iter().copied().map(Column::right));
+    columns.push(Column { begins_group: true, ..Column::right("resident") });
+    columns.extend(["cached", "folios", "pages/fault"].map(Column::right));
+    let bytes = |it: u64| Cell::plain(Bytes(it).to_string());
+    let read = |it: Option<u64>| it.map_or_else(Cell::absent, bytes);
+    let row = |file: &MappedFile| {
+        let cached = file.residency.value().map(|it| it.resident.saturating_mul(view.page_bytes));
+        let folios = file.folio_orders.value().and_then(|it| it.iter().max_by_key(|it| it.pages));
+        let fault = file.pages_per_fault.value().map(|it| Cell::plain(number::count(it.round())));
+        let mut row = vec![Cell::plain(&file.name), Cell::plain(advice_of(file)), bytes(file.bytes)];
+        if view.watched.is_some() {
+            let meanwhile = file.meanwhile.as_ref();
+            let more = |it: Option<&i64>| it.map_or_else(Cell::absent, |it| Cell::plain(signed(*it)));
+            row.push(more(meanwhile.and_then(|it| it.cached_more_bytes.value())));
+            row.push(more(meanwhile.and_then(|it| it.mapped_more_bytes.value())));
+            row.push(read(meanwhile.and_then(|it| it.unmapped_more_bytes.value()).copied()));
+        }
+        row.push(bytes(file.resident_bytes));
+        row.push(read(cached));
+        row.push(read(folios.map(|it| it.folio_bytes(view.page_bytes))));
+        row.push(fault.unwrap_or_else(Cell::absent));
+        row
+    };
+    Table { rows: view.files.iter().map(row).collect(), columns }
+}
+
+fn signed(bytes: i64) -> String {
+    format!("{}{}", if bytes < 0 { "-" } else { "" }, Bytes(bytes.unsigned_abs()))
+}
+
+fn named(advice: &[MappingAdvice]) -> String {
+    match advice {
+        [] => "none".into(),
+        advice => advice.iter().map(|it| words::advice(*it)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// `none, random` where some of its mappings have none.
+fn advice_of(file: &MappedFile) -> String {
+    let words = named(&file.advice);
+    let partly = if file.unadvised_bytes > 0 && !file.advice.is_empty() { "none, " } else { "" };
+    let kind = match &file.residency {
+        Reading::Unavailable { unavailable: Unlooked::Memory } => "; memory",
+        _ if file.is_code => "; code",
+        _ => "",
+    };
+    format!("{partly}{words}{kind}")
 }
 
 /// Mappings of one thing with one protection are one row: a library is five mappings, and an arena a hundred.
 fn table(mappings: &[MappingView]) -> Table {
-    let mut rows: BTreeMap<(bool, &str, &str, bool), Vec<&MappingView>> = BTreeMap::new();
+    type Kind<'a> = (bool, &'a str, &'a str, bool, Option<&'a [MappingAdvice]>);
+    let mut rows: BTreeMap<Kind, Vec<&MappingView>> = BTreeMap::new();
     for it in mappings {
-        rows.entry((!it.is_file, it.name.as_str(), it.protection.as_str(), it.shared)).or_default().push(it);
+        let (name, protection) = (it.name.as_str(), it.protection.as_str());
+        rows.entry((!it.is_file, name, protection, it.shared, it.advice.as_deref())).or_default().push(it);
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
-    let resident = |of: &[&MappingView]| of.iter().map(|it| it.resident_bytes).sum::<u64>();
+    let resident = |of: &[&MappingView]| of.iter().fold(0u64, |sum, it| sum.saturating_add(it.resident_bytes));
     // Files first, the largest part of memory at the top.
     rows.sort_by_key(|((anonymous, ..), of)| (*anonymous, std::cmp::Reverse(resident(of))));
     let mut columns =
-        vec![Column { at_most: 44, ..Column::left("mapped") }, Column::left("access"), Column::right("mappings")];
+        vec![Column { at_most: 44, ..Column::left("mapped") }, Column::left("access"), Column::left("advice")];
+    columns.push(Column::right("mappings"));
     columns.extend(["size", "resident", "dirty", "locked", "huge"].map(Column::right));
-    let rows = rows.into_iter().map(|((_, name, protection, shared), of)| {
-        let sum =
-            |number: fn(&MappingView) -> u64| Cell::plain(Bytes(of.iter().map(|it| number(it)).sum()).to_string());
+    let rows = rows.into_iter().map(|((_, name, protection, shared, advice), of)| {
+        let sum = |number: fn(&MappingView) -> u64| {
+            Cell::plain(Bytes(of.iter().fold(0, |sum, it| sum.saturating_add(number(it)))).to_string())
+        };
         vec![
             Cell::plain(if name.is_empty() { "anonymous" } else { name }),
             Cell::plain(format!("{protection} {}", if shared { "shared" } else { "private" })),
+            advice.map_or_else(Cell::absent, |it| Cell::plain(named(it))),
             Cell::plain(number::count(of.len() as f64)),
             sum(|it| it.bytes),
             sum(|it| it.resident_bytes),
@@ -218,7 +341,12 @@ fn table(mappings: &[MappingView]) -> Table {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use schema::record::FolioOrder;
+    use schema::{
+        inspection::{
+            AdviceCost, FileMeanwhile, MappedRuntime, ThreadFaults, WatchEnd, Watched, WatchedReads, WithoutMemory,
+        },
+        record::FolioOrder,
+    };
 
     fn seen() -> FileView {
         FileView {
@@ -226,6 +354,7 @@ mod tests {
             bytes: 40 << 20,
             page_bytes: 4096,
             file_system: "ext4".into(),
+            can_be_evicted: true,
             residency: Reading::Value(Residency {
                 asked: "cachestat".into(),
                 pages: 10_240,
@@ -280,6 +409,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_cannot_be_evicted_is_not_to_be_evicted() {
+        let of = |can_be_evicted: bool| {
+            let text = text(&Inspection::File(Box::new(FileView { can_be_evicted, ..seen() })));
+            text.split_whitespace().collect::<Vec<&str>>().join(" ")
+        };
+        assert!(of(true).contains("evict the file and read it once sequentially"));
+        let in_memory = of(false);
+        assert!(in_memory.ends_with("(measured after fill random in run a1)."), "{in_memory}");
+    }
+
+    #[test]
     fn what_fault_around_maps_of_small_folios_is_not_taken_for_their_size() {
         let described = |page_bytes: u64, pages: f64| {
             let folio_orders = Reading::unavailable("needs root");
@@ -310,6 +450,170 @@ mod tests {
         assert!(text.contains("owner") && !text.contains('%') && !text.contains('█'), "{text}");
     }
 
+    fn seen_process() -> ProcessView {
+        ProcessView {
+            pid: 7,
+            command: "job".into(),
+            thread: None,
+            page_bytes: 4096,
+            without_memory: None,
+            runtimes: Vec::new(),
+            watched: None,
+            files: Vec::new(),
+            mappings: Vec::new(),
+        }
+    }
+
+    fn mapped(name: &str, cost: Option<AdviceCost>) -> MappedFile {
+        let Reading::Value(residency) = seen().residency else { unreachable!() };
+        MappedFile {
+            name: name.into(),
+            device: "8:1".into(),
+            inode: 7,
+            is_code: false,
+            mappings: 1,
+            bytes: 40 << 20,
+            unadvised_bytes: if cost.is_some() { 40 << 20 } else { 0 },
+            advice: if cost.is_some() { Vec::new() } else { vec![MappingAdvice::Random] },
+            resident_bytes: 2 << 20,
+            file_bytes: Reading::Value(40 << 20),
+            residency: Reading::Value(residency),
+            folio_orders: Reading::Value(vec![FolioOrder { order: 4, pages: 5_130 }]),
+            pages_per_fault: Reading::Value(16.0),
+            read_ahead_bytes: Reading::Value(8 << 20),
+            meanwhile: None,
+            cost,
+        }
+    }
+
+    fn watched() -> Watched {
+        Watched {
+            asked_s: 5.0,
+            elapsed_s: 5.0,
+            ended: None,
+            minor_faults: 1,
+            major_faults: 40,
+            reads: Reading::Value(WatchedReads { device_bytes: 20 << 20, read_calls: 0, read_call_bytes: 0 }),
+            device_bytes_per_major_fault: Some(524_288.0),
+            threads: Vec::new(),
+            new_mappings: 0,
+            gone_mappings: 0,
+        }
+    }
+
+    fn of_process(view: ProcessView) -> String {
+        super::inspection(&Inspection::Process(Box::new(view)), Style { width: 100, ..Style::default() })
+    }
+
+    #[test]
+    fn a_process_is_answered_by_the_file_to_ask_about_and_what_was_counted() {
+        let meanwhile = |cached, mapped| {
+            Some(FileMeanwhile {
+                cached_more_bytes: Reading::Value(cached),
+                mapped_more_bytes: Reading::Value(mapped),
+                unmapped_more_bytes: Reading::Value(u64::try_from(cached - mapped).unwrap()),
+            })
+        };
+        let none = mapped("/data/none", Some(AdviceCost::Counted { unmapped_bytes: 19 << 20 }));
+        let files = vec![
+            MappedFile { meanwhile: meanwhile(20 << 20, 1 << 20), ..none },
+            MappedFile { meanwhile: meanwhile(-4096, -4096), ..mapped("/data/random", None) },
+        ];
+        let runtimes = vec![MappedRuntime::Jvm];
+        expect![[r#"
+            Process     7 (job)
+            First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB of it came
+                        into the page cache and the process mapped 1 MiB, so 19 MiB came in that it has not
+                        mapped. What brought them in was not traced; if its places are random, try MADV_RANDOM
+            Watched     5 s: 40 major faults, 1 minor fault; 20 MiB from the device, 512 KiB for each major
+                        fault
+            Runtime     JVM: a thread that takes a page fault in Java code cannot reach a safepoint until the
+                        page is in memory; an operation that needs one stops all other Java threads meanwhile
+            Mapped      0 B in 0 mappings; 0 B resident, of it 0 B of files; 0 B dirty, 0 B locked, 0 B in huge
+                        pages, 0 B swapped
+
+                                          cached  mapped     not
+            file          advice    size    more    more  mapped  resident     cached  folios  pages/fault
+            /data/none    none    40 MiB  20 MiB   1 MiB  19 MiB     2 MiB  20.04 MiB  64 KiB           16
+            /data/random  random  40 MiB  -4 KiB  -4 KiB     0 B     2 MiB  20.04 MiB  64 KiB           16
+
+            mapped  access  advice  mappings  size  resident  dirty  locked  huge
+        "#]]
+        .assert_eq(&of_process(ProcessView { files, runtimes, watched: Some(watched()), ..seen_process() }));
+    }
+
+    #[test]
+    fn what_was_not_counted_is_a_question_that_says_how_to_count_it() {
+        let unknown = MappedFile {
+            residency: Reading::unavailable(Unlooked::Stranger),
+            folio_orders: Reading::unavailable(Unlooked::Stranger),
+            pages_per_fault: Reading::unavailable(Unlooked::Stranger),
+            ..mapped("/data/strange", Some(AdviceCost::NotMapped { bytes: 38 << 20 }))
+        };
+        let files = vec![mapped("/data/none", Some(AdviceCost::NotCached { bytes: 20 << 20 })), unknown];
+        expect![[r#"
+            Process     7 (job)
+            First       /data/none is mapped without advice (40 MiB), and 20 MiB of the file are not in the page
+                        cache. A question, and no verdict: read-ahead may bring in pages that nobody asked for,
+                        up to 8 MiB at a miss; `faultline inspect 7 --for 5s` counts. Another file without
+                        advice follows below
+            Mapped      0 B in 0 mappings; 0 B resident, of it 0 B of files; 0 B dirty, 0 B locked, 0 B in huge
+                        pages, 0 B swapped
+
+            file           advice    size  resident     cached  folios  pages/fault
+            /data/none     none    40 MiB     2 MiB  20.04 MiB  64 KiB           16
+            /data/strange  none    40 MiB     2 MiB          –       –            –
+
+            mapped  access  advice  mappings  size  resident  dirty  locked  huge
+        "#]]
+        .assert_eq(&of_process(ProcessView { files, ..seen_process() }));
+        let nothing = of_process(seen_process());
+        assert!(nothing.contains("no question") && !nothing.contains("verdict"), "{nothing}");
+    }
+
+    #[test]
+    fn a_process_without_memory_says_why_and_has_no_table() {
+        for why in [WithoutMemory::Kernel, WithoutMemory::Zombie, WithoutMemory::Ending] {
+            let text = of_process(ProcessView { without_memory: Some(why), thread: Some(9), ..seen_process() });
+            assert!(text.contains("nothing: ") && text.contains("9 is a thread of it") && text.lines().count() == 2);
+        }
+    }
+
+    #[test]
+    fn very_many_files_and_mappings_are_cut_and_say_so() {
+        let file = |at| mapped(&format!("/data/{at}"), Some(AdviceCost::NotCached { bytes: 1 }));
+        let files: Vec<MappedFile> = (0..1_025).map(file).collect();
+        let text = of_process(ProcessView { files, ..seen_process() });
+        assert!(text.contains("1,024 more files") && text.contains("… and 1,005 more; --json has all"), "{text}");
+        assert!(text.lines().count() < 60, "{text}");
+    }
+
+    #[test]
+    fn a_watch_says_why_it_was_short_and_what_is_not_known() {
+        let of = |watched: Watched| words::watched(&watched);
+        let interrupted = of(Watched { elapsed_s: 1.5, ended: Some(WatchEnd::Interrupted), ..watched() });
+        assert!(interrupted.starts_with("1.50 s of 5 s, until it was interrupted: 40 major faults"), "{interrupted}");
+        let refused = Reading::unavailable(Unlooked::Refused { error: "Permission denied".into() });
+        assert!(of(Watched { reads: refused, ..watched() }).ends_with("are not known: Permission denied"));
+        let reads = Reading::Value(WatchedReads { device_bytes: 4096, read_calls: 3, read_call_bytes: 8192 });
+        let by_calls = of(Watched { reads, device_bytes_per_major_fault: None, ..watched() });
+        assert!(by_calls.ends_with("4 KiB from the device; 3 read calls returned 8 KiB"), "{by_calls}");
+        let thread = |tid: u32| ThreadFaults { tid, name: "reader".into(), minor_faults: 1, major_faults: 2 };
+        let threads = (1..=7).map(thread).collect();
+        let said = words::threads(&Watched { threads, ..watched() }).unwrap();
+        assert!(said.starts_with("1 (reader) 2 major, 1 minor, 2 ") && said.ends_with(" and 2 more"), "{said}");
+    }
+
+    #[test]
+    fn json_has_reasons_as_words_and_as_data() {
+        let residency = Reading::unavailable(Unlooked::Network { file_system: "nfs4".into() });
+        let files = vec![MappedFile { residency, ..mapped("/data/none", None) }];
+        let inspection = Inspection::Process(Box::new(ProcessView { files, ..seen_process() }));
+        let text = inspection_json(&inspection);
+        assert!(text.contains("wait for a server") && text.contains("\"unavailable_data\""), "{text}");
+        assert_eq!(serde_json::from_str::<Inspection>(&text).unwrap(), inspection);
+    }
+
     #[test]
     fn mappings_of_one_thing_are_one_row_and_files_come_first() {
         let mapping = |name: &str, resident: u64| MappingView {
@@ -324,27 +628,36 @@ mod tests {
             dirty_bytes: 0,
             locked_bytes: 4096,
             huge_bytes: 0,
+            file_huge_bytes: 0,
             swapped_bytes: 0,
+            device: "8:1".into(),
+            inode: 7,
+            advice: Some(Vec::new()),
+            referenced_bytes: 0,
+            anonymous_bytes: 0,
         };
         let mappings =
             vec![mapping("", 1 << 20), mapping("/lib/a", 4096), mapping("/lib/b", 8192), mapping("/lib/a", 8192)];
-        let view = ProcessView { pid: 7, command: "job".into(), mappings };
+        let view = ProcessView { mappings, ..seen_process() };
         expect![[r#"
             Process     7 (job)
+            First       no question: no file of 1 MiB or more is mapped
+                        without MADV_RANDOM or MADV_SEQUENTIAL, code and
+                        memory aside
             Mapped      8 MiB in 4 mappings; 1.02 MiB resident, of it
                         20 KiB of files; 0 B dirty, 16 KiB locked, 0 B
                         in huge pages, 0 B swapped
 
-            mapped     access       mappings   size  resident  dirty
-            /lib/a     r-- private         2  4 MiB    12 KiB    0 B
-            /lib/b     r-- private         1  2 MiB     8 KiB    0 B
-            anonymous  r-- private         1  2 MiB     1 MiB    0 B
+            mapped     access       advice  mappings   size  resident
+            /lib/a     r-- private  none           2  4 MiB    12 KiB
+            /lib/b     r-- private  none           1  2 MiB     8 KiB
+            anonymous  r-- private  none           1  2 MiB     1 MiB
 
-            mapped     locked  huge
-            /lib/a      8 KiB   0 B
-            /lib/b      4 KiB   0 B
-            anonymous   4 KiB   0 B
+            mapped     dirty  locked  huge
+            /lib/a       0 B   8 KiB   0 B
+            /lib/b       0 B   4 KiB   0 B
+            anonymous    0 B   4 KiB   0 B
         "#]]
-        .assert_eq(&text(&Inspection::Process(view)));
+        .assert_eq(&text(&Inspection::Process(Box::new(view))));
     }
 }

@@ -31,6 +31,13 @@ pub fn claims(ledger: &Ledger, style: Style) -> String {
                     (format!("the later run {run} did not decide it: {}", described(verdict, reason)), Paint::Quiet)
                 }
                 Later::PartialAgrees => (format!("the later run {run} measured a part of it and agrees"), Paint::Quiet),
+                Later::PartialDecides => (
+                    format!(
+                        "the later run {run} measured a part of it and decided that: {}",
+                        described(verdict, reason)
+                    ),
+                    Paint::Unsure,
+                ),
                 Later::PartialContradicts => (
                     format!(
                         "the later run {run} measured a part of it and contradicts it: {}",

@@ -2,6 +2,7 @@
 
 use schema::{
     Condition, Labels,
+    experiment::SizeAsked,
     machine::{MadeOn, Origin, Whose},
     saved::{History, SavedCell},
 };
@@ -16,6 +17,7 @@ use crate::{
         words::plural,
     },
     shell,
+    words::numbers::thousands,
 };
 
 /// As JSON, with a line feed.
@@ -90,6 +92,22 @@ fn runs(page: &mut Page, history: &History) {
     page.table(0, &Table { columns, rows: rows.collect() });
 }
 
+/// The size of a pass that was written down: `asked for 64 MiB from 1 MiB on, 1,000 blocks`. Empty where the planner chose.
+fn asked(size: &SizeAsked) -> String {
+    let range = size.range.map(|it| {
+        let part = match (it.bytes, it.share, it.blocks) {
+            (Some(bytes), ..) => bytes.exact(),
+            (None, Some(share), _) => format!("{share} of the file"),
+            (None, None, Some(blocks)) => format!("a range of {} blocks", thousands(blocks)),
+            (None, None, None) => "all of the file".to_string(),
+        };
+        if it.offset.0 == 0 { part } else { format!("{part} from {} on", it.offset.exact()) }
+    });
+    let ops = size.ops.map(|it| format!("{} blocks", thousands(it)));
+    let all: Vec<String> = range.into_iter().chain(ops).collect();
+    if all.is_empty() { String::new() } else { format!("asked for {}", all.join(", ")) }
+}
+
 /// Each cell on its own, every run against the oldest.
 fn cells(page: &mut Page, cells: &[SavedCell]) {
     if cells.is_empty() {
@@ -108,7 +126,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let line = it.command.get("line").map_or_else(String::new, |line| format!("`{line}`"));
         let command = [line, options.join(", ")];
         let place = [format!("in {}", it.target), on(&it.on.made_on()), occurrence];
-        it.comparison.iter().cloned().chain(command).chain(place).collect()
+        it.comparison.iter().cloned().chain(command).chain([asked(&it.asked)]).chain(place).collect()
     };
     // Each stands beneath its arm: only those of one arm must be distinguished.
     let label = |of: &[&SavedCell]| {

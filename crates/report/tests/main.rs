@@ -15,7 +15,7 @@ use schema::{
     Findings, Record, Skip, State,
     claims::{LaterRun, Ledger, LedgerEntry},
     explanation::Count,
-    findings::{Document, SafepointsSeen, Status, Verdict},
+    findings::{Document, SafepointTail, SafepointsSeen, Status, Verdict},
     line::LineAnswer,
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
@@ -612,6 +612,22 @@ fn the_ledger_names_a_later_run_that_could_not_decide_a_claim() {
 }
 
 #[test]
+fn the_ledger_does_not_say_that_a_part_contradicts_a_whole_that_is_undecided() {
+    use schema::{claims::Later, findings::ClaimVerdict};
+    let text = |whole, verdict, why| {
+        let mut ledger = ledger();
+        ledger.entries[0].claim.verdict = whole;
+        let (run, when) = ("20261121T000000Z-0001".into(), "2026-11-21T00:00:00Z".into());
+        ledger.entries[0].later = Some(LaterRun { run, when, verdict, reasons: vec!["it is so".into()], why });
+        squeezed(&report::claims(&ledger, Style::default()))
+    };
+    let decides = text(ClaimVerdict::Undecided, ClaimVerdict::Holds, Later::PartialDecides);
+    assert!(decides.contains("measured a part of it and decided that: holds: it is so"), "{decides}");
+    let contradicts = text(ClaimVerdict::Reversed, ClaimVerdict::Holds, Later::PartialContradicts);
+    assert!(contradicts.contains("contradicts it: holds: it is so") && !decides.contains("contradicts"));
+}
+
+#[test]
 fn the_ledger_says_of_an_imported_record_that_it_is_one_and_of_which_machine() {
     let mut ledger = ledger();
     let identity = Some(("0123456789abcdef0123456789abcdef".to_string(), "0011223344556677".to_string()));
@@ -922,6 +938,7 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
         asked: 1234,
         median_ns: us * 1e3,
         p99_ns: us * 1e4,
+        p99_is: if us > 1e3 { SafepointTail::Longest } else { SafepointTail::NinetyNine },
         max_ns: us * 1e5,
         stopped_share: share,
         through_calls: None,
@@ -949,6 +966,9 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
     {
         assert!(terminal.contains(words), "{words:?} is not in\n{terminal}");
     }
+    // The longest of the few of a pass is not the 99th of 100.
+    assert!(squeezed(&terminal).contains("5.23 ms 52.3 ms") && squeezed(&terminal).contains("90.0 ms (longest)"));
+    assert!(squeezed(&terminal).contains("from these requests until the threads ran on"), "{terminal}");
     let page = report::html(&run.record, &run.findings);
     assert!(
         page.contains("id=\"safepoints\"") && page.contains("mapped&lt;b&gt;") && page.contains("scan &lt;waits&gt;")
@@ -956,6 +976,42 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
     let markdown = report::markdown(&run.record, &run.findings);
     assert!(markdown.contains("**Safepoints**") && markdown.contains("1,234"), "{markdown}");
     assert!(!report::html(&run.record, &support::run().findings).contains("id=\"safepoints\""));
+}
+
+#[test]
+fn a_second_of_the_timeline_names_the_passes_that_ran_in_it() {
+    use schema::timeline::{Moment, Passing, Timeline};
+    let mut run = run();
+    let of_condition = |at: usize| run.record.cells.iter().position(|it| it.condition == at).unwrap();
+    let pass = |at: usize, from_s: f64| Passing { cell: of_condition(at), from_s, to_s: from_s + 0.8 };
+    let passes = vec![pass(0, 0.1), pass(2, 1.1)];
+    let moment = |at_s, user: f64| Moment {
+        at_s,
+        user,
+        system: 0.0,
+        wait: 0.0,
+        steal: 0.0,
+        idle: 1.0 - user,
+        read_bytes_per_s: Reading::Value(0.0),
+        write_bytes_per_s: Reading::Value(0.0),
+        switches_per_s: 0.0,
+        available_bytes: 0,
+        cached_bytes: 0,
+        dirty_bytes: 0,
+    };
+    // As looked at: a little late.
+    let moments = vec![moment(1.01, 0.93), moment(2.02, 0.07), moment(3.03, 0.0)];
+    run.record.timeline = Some(Timeline { per_second: 1, moments, passes });
+    let text = terminal(&run, 180);
+    let labels = schema::Labels::of(&run.record);
+    for (second, percent, label) in [("0", "93", labels.label(0)), ("1", "7", labels.label(2))] {
+        let is_row = |it: &&str| {
+            let words: Vec<&str> = it.split_whitespace().collect();
+            words.first() == Some(&second) && words.contains(&percent)
+        };
+        let row = text.lines().find(is_row).unwrap_or_else(|| panic!("{second} {percent}: {text}"));
+        assert!(row.ends_with(&label), "{row}");
+    }
 }
 
 #[test]

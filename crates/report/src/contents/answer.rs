@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use schema::{
-    Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, State, Workload,
+    Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, Skip, State, Workload,
     answer::{Choice, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
@@ -23,6 +23,7 @@ use crate::{
         words::{counted, joined, list},
     },
     shell,
+    words::UNCONFIRMED,
 };
 
 /// How large the passes are that measure an answer again.
@@ -69,6 +70,11 @@ pub(crate) struct Field {
     pub(crate) standing: Standing,
     /// Of passes at the size of the job, and not of those of the rounds.
     of_job: bool,
+    /// Of the rounds: passes at the size of the job decide nothing.
+    unconfirmed: bool,
+    /// A baseline is ahead, whose name is also that of an arm which is ahead of another baseline: the name does not say what
+    /// the number is over.
+    marked: bool,
 }
 
 /// How an arm reaches the bytes: the colour of a field where there are colours.
@@ -106,12 +112,14 @@ pub(crate) enum Standing {
 }
 
 impl Field {
-    /// In the matrix. Marks say that the arm keeps several reads in flight, and that the answer is that of the job.
+    /// In the matrix. Marks say that the arm keeps several reads in flight, that it is a baseline, and that the answer is that
+    /// of the job, or that the job does not confirm it.
     pub(crate) fn text(&self) -> String {
         let text = match &self.standing {
             Standing::Ahead { arm, times, in_flight, .. } => {
-                let mark = if in_flight.is_some() { "*" } else { "" };
-                format!("{arm}{mark}{GLUE}{}", self::times(*times))
+                let mark = |is_marked: bool, mark: &'static str| if is_marked { mark } else { "" };
+                let (deep, baseline) = (mark(in_flight.is_some(), "*"), mark(self.marked, "‡"));
+                format!("{arm}{deep}{baseline}{GLUE}{}", self::times(*times))
             }
             Standing::Same => "=".into(),
             Standing::Tied { arms } => arms.join(&format!("{GLUE}={GLUE}")),
@@ -119,7 +127,11 @@ impl Field {
             Standing::Undecided => "?".into(),
             Standing::NotComparable => "≠".into(),
         };
-        if self.of_job { text + "†" } else { text }
+        match (self.of_job, self.unconfirmed) {
+            (true, _) => text + "†",
+            (false, true) => text + "§",
+            (false, false) => text,
+        }
     }
 
     fn paint(&self) -> Paint {
@@ -167,6 +179,8 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
             condition: line.id.condition_index,
             standing: standing(line, record, findings, &names),
             of_job: line.answer_of == AnswerOf::Job,
+            unconfirmed: map::is_unconfirmed(line, findings),
+            marked: false,
         };
         // No answer takes the place of another one, whatever two starts are called.
         let is_free = |it: &Start| it.label == label && it.fields[column].is_none();
@@ -176,6 +190,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         });
         starts[at].fields[column] = Some(field);
     }
+    mark_baselines(&mut starts);
     let is_of_reads = |it: &MapLine| it.condition.workload == Workload::Random && it.answer_of != AnswerOf::Job;
     let break_evens = || findings.costs.iter().flat_map(|it| &it.break_evens);
     for it in &mut starts {
@@ -190,12 +205,25 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         crossovers: crossovers::lines(record, findings, true),
         refill: fills::refills(record, findings).next(),
         why: words.why(&findings.answer.causes),
+        facts: vec![("Not measured", words.not_measured())],
         reads: reads(lines().filter(|it| is_of_reads(it)).map(|it| it.condition.ops)),
         trust: trust(findings),
         starts,
         columns,
         ..Answer::default()
     })
+}
+
+/// Marks baselines that are ahead, where their names do not say that they are baselines.
+fn mark_baselines(starts: &mut [Start]) {
+    let arms = starts.iter().flat_map(|it| it.fields.iter().flatten()).filter_map(|it| match &it.standing {
+        Standing::Ahead { arm, baseline: Some(_), .. } => Some(arm.clone()),
+        _ => None,
+    });
+    let arms: BTreeSet<String> = arms.collect();
+    for it in starts.iter_mut().flat_map(|it| it.fields.iter_mut().flatten()) {
+        it.marked = matches!(&it.standing, Standing::Ahead { arm, baseline: None, .. } if arms.contains(arm));
+    }
 }
 
 fn not_now(record: &Record) -> Option<String> {
@@ -230,7 +258,11 @@ fn standing(line: &MapLine, record: &Record, findings: &Findings, names: &Names)
             baseline: map::baseline(line.id, record)
                 .filter(|it| Some(*it) != line.winner_cell)
                 .map(|cell| names.short(&record.cells[cell].arm.name).to_string()),
-            in_flight: line.winner_cell.and_then(|cell| in_flight(record, cell)),
+            // Those of passes at the size of the job are not recorded.
+            in_flight: line
+                .winner_cell
+                .filter(|_| line.answer_of != AnswerOf::Job)
+                .and_then(|it| in_flight(record, it)),
             by: line.winner_cell.and_then(|cell| record.cells.get(cell)).map_or(Way::Others, |it| way(&it.arm)),
         },
         (Verdict::Same, Some(winner), _) if !line.not_told_apart.is_empty() => {
@@ -254,13 +286,15 @@ fn way(arm: &Arm) -> Way {
     }
 }
 
-/// How many reads of an arm were in flight, if more than one: fewer than asked for where a pass has few, or memory does.
+/// How many reads of an arm were in flight, of all threads together, if a thread keeps more than one: fewer than asked for
+/// where a pass has few, or memory does.
 fn in_flight(record: &Record, cell: usize) -> Option<u32> {
     let depths = record.samples.iter().filter(|it| it.cell == cell).filter_map(|it| match &it.outcome {
-        Outcome::Ok { tally, .. } => Some(tally.queue_depth),
+        // Where each thread keeps one, their number is a part of the condition.
+        Outcome::Ok { tally, .. } => (tally.queue_depth > 1).then(|| tally.in_flight()),
         Outcome::Invalid { .. } | Outcome::Failed { .. } => None,
     });
-    depths.max().filter(|it| *it > 1)
+    depths.max()
 }
 
 /// `32`, `16 or 32`: of fields, in flight.
@@ -314,7 +348,9 @@ fn noun(workload: Workload) -> String {
 /// Neighbouring blocks with the same answer are one part. A block that was not measured is in none.
 fn groups(fields: &[(u64, Option<&Field>)]) -> Vec<String> {
     let is_one = |a: Option<&Field>, b: Option<&Field>| match (a, b) {
-        (Some(a), Some(b)) => a.of_job == b.of_job && is_one_answer(&a.standing, &b.standing),
+        (Some(a), Some(b)) => {
+            (a.of_job, a.unconfirmed) == (b.of_job, b.unconfirmed) && is_one_answer(&a.standing, &b.standing)
+        }
         (a, b) => a.is_none() && b.is_none(),
     };
     let parts: Vec<&[(u64, Option<&Field>)]> = fields.chunk_by(|a, b| is_one(a.1, b.1)).collect();
@@ -346,16 +382,22 @@ fn groups(fields: &[(u64, Option<&Field>)]) -> Vec<String> {
             (false, true) => format!(" at {}", size(*first)),
             (false, false) => format!(" from {} to {}", size(*first), size(*last)),
         };
-        let of_job = if field.of_job { " (at the size of the job)" } else { "" };
+        let of_job = match (field.of_job, field.unconfirmed) {
+            (true, _) => " (at the size of the job)".to_string(),
+            (false, true) => format!(" ({UNCONFIRMED})"),
+            (false, false) => String::new(),
+        };
         Some(format!("{what}{at}{of_job}"))
     };
     parts.into_iter().filter_map(part).collect()
 }
 
-/// The ratio may differ.
+/// The ratio may differ, but not what it is over.
 fn is_one_answer(a: &Standing, b: &Standing) -> bool {
     match (a, b) {
-        (Standing::Ahead { arm: a, .. }, Standing::Ahead { arm: b, .. }) => a == b,
+        (Standing::Ahead { arm: a, baseline: over_a, .. }, Standing::Ahead { arm: b, baseline: over_b, .. }) => {
+            (a, over_a) == (b, over_b)
+        }
         (a, b) => a == b,
     }
 }
@@ -417,7 +459,7 @@ impl Words<'_> {
         let all = counted(choice.conditions as usize, "condition", "conditions");
         let known = if is_partial { format!(" (known for {} of {all})", choice.known) } else { String::new() };
         let Some(most) = choice.losses.first() else {
-            let none = if is_partial { "no loss there" } else { "no other arm is faster" };
+            let none = if is_partial { "no loss there" } else { "no other arm is known to be faster" };
             return format!("{arms}{known}: {none}");
         };
         let trial = if most.by_trial { ", by one short pass" } else { "" };
@@ -463,6 +505,43 @@ impl Words<'_> {
             it.cause.words(),
             number::duration_glued(it.slower.cause_ns),
         ))
+    }
+}
+
+impl Words<'_> {
+    /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts. That of the file
+    /// as it was found stands elsewhere.
+    fn not_measured(&self) -> Vec<String> {
+        let mut starts: Vec<(String, Option<String>)> = Vec::new();
+        for (index, condition) in self.record.conditions.iter().enumerate() {
+            let id = self.record.condition_id(index);
+            let cells = || self.record.cells.iter().filter(|it| it.condition == index && !it.control);
+            let reason = match cells().map(|it| it.skipped.as_ref()).collect::<Option<Vec<&Skip>>>() {
+                // A run that is not done yet may still come to it.
+                Some(skips) => skips
+                    .iter()
+                    .find(|it| ***it != Skip::NothingToCompare)
+                    .or_else(|| skips.first())
+                    .map(ToString::to_string),
+                None => None,
+            };
+            let label = start(self.labels, id, condition);
+            match starts.iter_mut().find(|it| it.0 == label) {
+                Some(known) if reason.is_none() => known.1 = None,
+                Some(_) => {}
+                None if condition.fill() == Some(Fill::Found) && not_now(self.record).is_some() => {}
+                None => starts.push((label, reason)),
+            }
+        }
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        for (label, reason) in starts {
+            let Some(reason) = reason else { continue };
+            match reasons.iter_mut().find(|it| it.0 == reason) {
+                Some(known) => known.1.push(label),
+                None => reasons.push((reason, vec![label])),
+            }
+        }
+        reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()
     }
 }
 
@@ -563,23 +642,50 @@ impl Answer {
             has(|it| *it == Standing::NotComparable).then(|| "≠ not the same work".to_string()),
             absent.then(|| "– not measured".to_string()),
             depths(fields()).map(|it| format!("* {it} reads in flight")),
-            fields().any(|it| it.of_job).then(|| "† at the size of the job".to_string()),
+            self.marked(),
+            fields().any(|it| it.of_job).then(|| self.of_job()),
+            fields().any(|it| it.unconfirmed).then(|| format!("§ {UNCONFIRMED}")),
             self.reads.clone(),
         ];
         signs.into_iter().flatten().collect::<Vec<String>>().join("; ")
     }
 
-    /// What the numbers of the matrix are over: the baselines that they are of.
-    fn numbers(&self) -> Option<String> {
-        let (mut over, mut ahead): (Vec<&str>, Vec<&str>) = Default::default();
+    /// Of the fields in which an arm is ahead, what `of` takes of field, arm and baseline, each name once.
+    fn named<'s>(&'s self, of: impl Fn(&'s Field, &'s str, Option<&'s str>) -> Option<&'s str>) -> String {
+        let mut names: Vec<&str> = Vec::new();
         for it in self.starts.iter().flat_map(|it| it.fields.iter().flatten()) {
             let Standing::Ahead { arm, baseline, .. } = &it.standing else { continue };
-            let (names, name) = baseline.as_ref().map_or((&mut ahead, arm), |it| (&mut over, it));
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
+            names.extend(of(it, arm, baseline.as_deref()).filter(|it| !names.contains(it)));
         }
-        let [over, ahead] = [over, ahead].map(|it| joined(&it, "or"));
+        joined(&names, "or")
+    }
+
+    /// What the mark of the job means. Where a baseline wins there, one arm beside it was measured at that size.
+    fn of_job(&self) -> String {
+        let ahead = self.named(|it, arm, baseline| (baseline.is_none() && it.of_job && !it.marked).then_some(arm));
+        let over = match ahead.is_empty() {
+            true => String::new(),
+            false => format!("; where {ahead} wins there, over the arm that was measured"),
+        };
+        format!("† at the size of the job{over}")
+    }
+
+    /// What the numbers of marked fields are over.
+    fn marked(&self) -> Option<String> {
+        let fields = || self.starts.iter().flat_map(|it| it.fields.iter().flatten()).filter(|it| it.marked);
+        let job = "over the arm that was measured at that size";
+        match (fields().any(|it| !it.of_job), fields().any(|it| it.of_job)) {
+            (false, false) => None,
+            (true, false) => Some("‡ over the next arm".into()),
+            (false, true) => Some(format!("‡ {job}")),
+            (true, true) => Some(format!("‡ over the next arm, with † {job}")),
+        }
+    }
+
+    /// What the numbers of the matrix are over: the baselines that they are of.
+    fn numbers(&self) -> Option<String> {
+        let over = self.named(|_, _, baseline| baseline);
+        let ahead = self.named(|it, arm, baseline| (baseline.is_none() && !it.of_job && !it.marked).then_some(arm));
         match (over.is_empty(), ahead.is_empty()) {
             (true, true) => None,
             (true, false) => Some(format!("number: speedup of {ahead} over the next arm")),

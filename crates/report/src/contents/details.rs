@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use schema::{
     Condition, ConditionId, Findings, Labels, Names, Record,
-    fields::{self, Role},
     findings::{AnswerOf, CellFinding, Comparison, Estimate, Status, Verdict},
     reason::Reason,
     record::Reading,
 };
 
-use super::{map, study};
+use super::{map, own, study, within_rounds};
 use crate::{
     layout::{
         number,
@@ -80,9 +79,9 @@ pub(crate) fn legend(record: &Record) -> &'static str {
     match record.conditions.iter().any(Condition::is_of_commands) {
         false => {
             "Per op: one block, with its share of open and close. Intervals are 95 %. A speedup above 1 means faster \
-             than the baseline; job: by passes at the size of the job, and not by those of the row. A percentage after \
-             the throughput is the share of the device's ceiling or of its throttle. CPU times are means; the columns \
-             after them are medians per pass."
+             than the baseline; job: by passes at the size of the job, and not by those of the row; unconfirmed: passes \
+             at the size of the job decide nothing. A percentage after the throughput is the share of the device's \
+             ceiling or of its throttle. CPU times are means; the columns after them are medians per pass."
         }
         true => {
             "Per execution, with every process that it started. Intervals are 95 %. A speedup above 1 means faster \
@@ -180,6 +179,7 @@ fn section(
         column.begins_group = true;
     }
 
+    let baseline_ns = cells.iter().find(|it| it.is_baseline).and_then(|it| it.cell.ns_per_op).map(|it| it.median);
     let mut rows = Vec::new();
     let mut notes = Vec::new();
     for entry in &cells {
@@ -187,6 +187,12 @@ fn section(
         note_status(entry.cell, &entry.name, &mut notes);
         if let Some(comparison) = entry.comparison {
             note_comparison(comparison, &entry.name, &mut notes);
+            let times = baseline_ns.zip(entry.cell.ns_per_op).map(|(baseline, own)| (own.median, baseline));
+            // The times of the row are of the rounds, and a ratio of the job says that it is not.
+            let ratio = comparison.speedup.filter(|_| comparison.answer_of != AnswerOf::Job);
+            if times.zip(ratio).is_some_and(|((own, baseline), it)| within_rounds::contradict(own, baseline, it)) {
+                notes.push(Note { about: entry.name.clone(), text: within_rounds::NOTE.to_string() });
+            }
         }
     }
     notes.extend(differences(id, condition, record, names));
@@ -376,7 +382,11 @@ fn versus(entry: &ArmEntry) -> Cell {
         Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
     };
     // The times of the row are of the rounds.
-    let of = if comparison.answer_of == AnswerOf::Job { ", job" } else { "" };
+    let of = match comparison.answer_of {
+        AnswerOf::Job => ", job",
+        _ if comparison.is_unconfirmed() => ", unconfirmed",
+        _ => "",
+    };
     match &comparison.speedup {
         Some(speedup) => {
             Cell::new(format!("{} {}{of}", number::speedup_glued(speedup), comparison.verdict.words()), paint)
@@ -444,15 +454,7 @@ fn differences(id: ConditionId, condition: &Condition, record: &Record, names: &
     for cell in record.cells.iter().filter(|cell| cell.condition == id.condition_index && !cell.control) {
         let before = seen.iter().filter(|name| **name == cell.arm.name).count();
         seen.push(&cell.arm.name);
-        let Some(own) = &cell.own_condition else { continue };
-        let roles = [Role::Asked, Role::Subject, Role::Size].into_iter();
-        let differ = roles.flat_map(|role| fields::differences(role, own, condition));
-        let words: Vec<String> = differ
-            .map(|(_, own, described)| {
-                let or_none = |words: String| if words.is_empty() { "none".to_string() } else { words };
-                format!("{} instead of {}", or_none(own), or_none(described))
-            })
-            .collect();
+        let words = own::instead(cell.own_condition.as_ref(), condition);
         if !words.is_empty() {
             let text = format!("entered with {}", words.join(", "));
             notes.push(Note { about: numbered(names.short(&cell.arm.name), before), text });

@@ -6,7 +6,10 @@ use schema::{
     arm::short,
     experiment::Compare,
     fields::{self, Field, Role},
-    findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict},
+    findings::{
+        AnswerOf, Comparison, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict,
+    },
+    record::FolioOrder,
 };
 
 use crate::layout::{
@@ -17,7 +20,7 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Fills";
 
-pub(crate) const ABOUT: &str = "In every row all pages are in the page cache. The rows differ in the fill, and so in the size of the folios. Ratios: the mapping against the baseline; above 1 the mapping is faster. = no difference, ? undecided, ! different work, job: by passes at the size of the job. For overwrites: the baseline's time for one overwrite.";
+pub(crate) const ABOUT: &str = "In every row all pages are in the page cache. The rows differ in the fill, and so in the size of the folios. Ratios: the mapping against the baseline; above 1 the mapping is faster. = no difference, ? undecided, ! different work, job: by passes at the size of the job, unconfirmed: such passes decide nothing. For overwrites: the baseline's time for one overwrite.";
 
 /// A folio size that holds less than this share of the pages is not named.
 const SHARE_SHOWN: f64 = 0.1;
@@ -52,7 +55,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
                 let ns = of_job.and_then(|it| it.baseline_ns_per_op);
                 row.push(ns.map_or_else(Cell::absent, |ns| Cell::plain(number::duration_glued(ns))));
             }
-            row.push(of_job.map_or_else(Cell::absent, ratio));
+            row.push(of_job.map_or_else(Cell::absent, |it| ratio(it, is_unconfirmed(it, findings))));
         }
         row
     });
@@ -191,9 +194,17 @@ fn name(job: FillJob, jobs: &[FillJob], compares: &[Compare]) -> String {
     words.join(", ")
 }
 
-fn ratio(it: &FilledComparison) -> Cell {
+fn is_unconfirmed(it: &FilledComparison, findings: &Findings) -> bool {
+    findings.comparisons.iter().find(|other| other.id == it.id).is_some_and(Comparison::is_unconfirmed)
+}
+
+fn ratio(it: &FilledComparison, is_unconfirmed: bool) -> Cell {
     let ratio = it.speedup.map_or_else(String::new, |it| number::ratio_glued(it.median));
-    let text = if it.answer_of == AnswerOf::Job { format!("{ratio} job") } else { ratio };
+    let text = match it.answer_of {
+        AnswerOf::Job => format!("{ratio} job"),
+        _ if is_unconfirmed => format!("{ratio} unconfirmed"),
+        _ => ratio,
+    };
     match it.verdict {
         Verdict::Faster | Verdict::Slower => Cell::plain(text),
         Verdict::Same => Cell::new(format!("= {text}"), Paint::Quiet),
@@ -202,18 +213,22 @@ fn ratio(it: &FilledComparison) -> Cell {
     }
 }
 
-/// `97 % of 2 MiB`
+/// `97 % of 2 MiB`, and what the sizes that are not named hold together.
 fn folios(record: &Record, it: &FillFinding) -> String {
-    let Some(orders) = it.folio_orders.value() else { return "–".into() };
+    it.folio_orders.value().map_or("–".into(), |orders| shares(orders, record.environment.page_bytes))
+}
+
+fn shares(orders: &[FolioOrder], page_bytes: u64) -> String {
     let all: f64 = orders.iter().map(|it| it.pages as f64).sum();
-    let share = |pages: u64| pages as f64 / all.max(1.0);
-    let mut largest: Vec<_> = orders.iter().filter(|it| share(it.pages) >= SHARE_SHOWN).collect();
-    largest.sort_by_key(|it| std::cmp::Reverse(it.pages));
-    let shown = largest.iter().map(|it| {
-        let size = Bytes(it.folio_bytes(record.environment.page_bytes));
-        format!("{} of {size}", number::plain(&number::percent(share(it.pages))))
-    });
-    shown.collect::<Vec<String>>().join(", ")
+    let share = |it: &FolioOrder| it.pages as f64 / all.max(1.0);
+    let is_shown = |it: &&FolioOrder| share(it) >= SHARE_SHOWN;
+    let (mut shown, rest): (Vec<&FolioOrder>, Vec<&FolioOrder>) = orders.iter().partition(is_shown);
+    shown.sort_by_key(|it| std::cmp::Reverse(it.pages));
+    let percent = |share: f64| number::plain(&number::percent(share));
+    let sizes = shown.iter().map(|it| format!("{} of {}", percent(share(it)), Bytes(it.folio_bytes(page_bytes))));
+    let rest = Some(rest.into_iter().map(share).sum()).filter(|it| *it > 0.0);
+    let rest = rest.map(|it| format!("{} of other sizes", percent(it)));
+    sizes.chain(rest).collect::<Vec<String>>().join(", ")
 }
 
 #[cfg(test)]
@@ -254,6 +269,19 @@ mod tests {
     }
 
     #[test]
+    fn the_shares_of_folio_sizes_add_up_to_all_pages() {
+        let of = |pages: &[u64]| {
+            let order = |(order, &pages): (usize, &u64)| FolioOrder { order: order as u32, pages };
+            let text = shares(&pages.iter().enumerate().map(order).collect::<Vec<_>>(), 4096);
+            let share = |part: &str| part.split_once(' ').unwrap().0.parse::<f64>().unwrap();
+            (text.split(", ").map(share).sum::<f64>(), text)
+        };
+        assert_eq!(of(&[9, 85, 6]), (100.0, "85 % of 8 KiB, 15 % of other sizes".into()));
+        assert_eq!(of(&[40, 60]), (100.0, "60 % of 8 KiB, 40 % of 4 KiB".into()));
+        assert_eq!(of(&[5; 20]), (100.0, "100 % of other sizes".into()));
+    }
+
+    #[test]
     fn two_comparisons_of_one_experiment_are_two_jobs_whose_names_say_what_differs() {
         let of = |it: Fill| fill(it, vec![job(0, it, 30_000), job(1, it, 2000)]);
         let fills = [of(Fill::Random), of(Fill::Sequential)];
@@ -281,7 +309,7 @@ mod tests {
 
     #[test]
     fn different_work_is_not_called_undecided() {
-        let of = |verdict| ratio(&FilledComparison { verdict, ..job(0, Fill::Random, 10) }).text;
+        let of = |verdict| ratio(&FilledComparison { verdict, ..job(0, Fill::Random, 10) }, false).text;
         assert_ne!(of(Verdict::NotComparable), of(Verdict::Undecided));
     }
 }

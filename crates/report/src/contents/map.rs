@@ -102,7 +102,10 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         let [arm, baseline] = [&it.arm, &it.baseline].map(|it| names.short(it));
         format!("by unit costs {arm} is faster than {baseline} from {} reads on", number::rough(&it.reads))
     }));
-    why.extend((line.answer_of == AnswerOf::Job).then(|| "at the size of the job".to_string()));
+    // What the line says names the others already.
+    let others: &[String] = if named && line.winner.is_some() { &line.says.not_at_job[..] } else { &[] };
+    why.extend((line.answer_of == AnswerOf::Job).then(|| words::at_size_of_job(others)));
+    why.extend(is_unconfirmed(line, findings).then(|| words::UNCONFIRMED.to_string()));
     why.extend(line.explanation.as_ref().map(explanation));
     MapRow {
         condition: line.id.condition_index,
@@ -115,6 +118,13 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         versus: versus.filter(|_| margin.is_some()).map_or(String::new(), |arm| format!("vs {}", names.short(&arm))),
         why: why.join("; "),
     }
+}
+
+/// Whether the answer is of rounds that passes at the size of the job were to confirm, and did not.
+pub(crate) fn is_unconfirmed(line: &MapLine, findings: &Findings) -> bool {
+    let of_line = |it: &&Comparison| it.id.condition == line.id;
+    let is_of_rounds = line.answer_of == AnswerOf::Rounds && line.verdict.is_decided();
+    is_of_rounds && findings.comparisons.iter().filter(of_line).any(Comparison::is_unconfirmed)
 }
 
 /// Whether all arms of a line were proved equal: none is slower, also by too few rounds for a verdict, did other work, or

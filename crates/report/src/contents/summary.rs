@@ -10,7 +10,7 @@ use schema::{
 };
 
 use super::{
-    answer::AS_MUCH,
+    answer::{self, AS_MUCH},
     commands::{mechanism, time},
     costs, crossovers,
 };
@@ -21,7 +21,7 @@ use crate::{
         words::{all_of, counted, plural, without_numbers},
     },
     shell,
-    words::{reason, warning},
+    words::{warning, why_open},
 };
 
 /// A label and what belongs to it, one sentence each.
@@ -35,7 +35,9 @@ pub(crate) struct SummaryEntry {
 const REASONS: usize = 8;
 
 pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry> {
-    let names = Names::of(record);
+    let (names, labels) = (Names::of(record), Labels::of(record));
+    let start = |it: &CommandFinding| answer::start(&labels, it.id.condition, &it.condition);
+    let memory = |it: &CommandFinding| time::memory(it, &names, &start(it));
     let mut entries = Vec::new();
     let mut add = |label, lines: Vec<String>, warning| {
         if !lines.is_empty() {
@@ -49,8 +51,8 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry>
     add("Crossovers", crossovers(record, findings), false);
     add("Job size", costs::break_evens(record, findings), false);
     add("Accounted", costs::summary(record, findings), false);
-    add("Time", times(findings, &names), false);
-    add("Memory", findings.commands.iter().filter_map(|it| time::memory(it, &names)).collect(), false);
+    add("Time", times(record, findings, &names, start), false);
+    add("Memory", findings.commands.iter().filter_map(memory).collect(), false);
     add("Skipped", skipped(record, &names), true);
     add(
         "Invalid",
@@ -187,13 +189,12 @@ fn nothing_decided(record: &Record, findings: &Findings) -> Option<String> {
 /// The reason that most of them give in the same words, and how often it is; where each has numbers of its own, the
 /// comparison whose reason it is.
 fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
-    let reason = |it: &Comparison| it.reason.as_ref().map_or("the interval crosses the margin".to_string(), reason);
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for it in undecided {
-        *times.entry(reason(it)).or_default() += 1;
+        *times.entry(why_open(it)).or_default() += 1;
     }
     let most = times.values().copied().max().unwrap_or(0);
-    let first = undecided.iter().find(|it| times[&reason(it)] == most);
+    let first = undecided.iter().find(|it| times[&why_open(it)] == most);
     let Some(first) = first else { return Default::default() };
     let is_alone = times.values().filter(|it| **it == most).count() == 1;
     let often = match most {
@@ -206,7 +207,7 @@ fn most_often(record: &Record, undecided: &[&Comparison]) -> (String, String) {
             format!(", for example {arm} against {baseline} ({label})")
         }
     };
-    (often, reason(first))
+    (often, why_open(first))
 }
 
 /// What to try depends on whether anything was tried at all.
@@ -235,10 +236,16 @@ fn mechanism(record: &Record, findings: &Findings, names: &Names) -> Vec<String>
     findings.mechanisms.iter().flat_map(of_arm).collect()
 }
 
-/// Where the time of each command went.
-fn times(findings: &Findings, names: &Names) -> Vec<String> {
+/// Where the time of each command went, from each start.
+fn times(
+    record: &Record,
+    findings: &Findings,
+    names: &Names,
+    start: impl Fn(&CommandFinding) -> String,
+) -> Vec<String> {
     let cell = |it: &CommandFinding| findings.cells.iter().find(|cell| cell.id == it.id);
-    findings.commands.iter().map(|it| time::says(it, cell(it), names)).collect()
+    let is_idle = |it: &CommandFinding| mechanism::is_idle(&it.arm, &findings.mechanisms, record);
+    findings.commands.iter().map(|it| time::says(it, cell(it), names, &start(it), is_idle(it))).collect()
 }
 
 fn noise_floor(findings: &Findings) -> String {
@@ -271,15 +278,25 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     };
     let open = tried.iter().filter(|(it, _)| is_open(it)).count();
     let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of && !is_open(it)).count();
+    let of_rounds = |is_decided: bool| {
+        let of = |it: &Comparison| it.answer_of == AnswerOf::Rounds;
+        tried.iter().filter(|(it, job)| of(it) && job.verdict.is_decided() == is_decided).count()
+    };
+    let left_aside = match of_rounds(true) {
+        0 => String::new(),
+        some => {
+            format!(", {some} decided otherwise at that size, which does not count because processes of one arm differ")
+        }
+    };
     let mut says = vec![format!(
         "{} {} measured again, {AS_MUCH}: {} confirmed, {} replaced by the new answer, {} now undecided, {} without an \
-         answer at that size",
+         answer at that size{left_aside}",
         counted(tried.len(), "answer", "answers"),
         if tried.len() == 1 { "was" } else { "were" },
         count(AnswerOf::RoundsAndJob),
         count(AnswerOf::Job),
         open,
-        count(AnswerOf::Rounds)
+        of_rounds(false)
     )];
     for (comparison, job) in tried.iter().filter(|(it, _)| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither)) {
         says.push(format!(

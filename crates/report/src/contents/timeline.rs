@@ -33,12 +33,14 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
     let last = timeline.moments.last().map_or(0.0, |it| it.at_s);
     let labels = Labels::of(record);
     let step = (last / ROWS as f64).ceil().max(1.0);
-    let slot = |at_s: f64| (at_s / step).floor();
-    let rows = timeline.moments.chunk_by(|a, b| slot(a.at_s) == slot(b.at_s)).map(|moments| {
-        let first = slot(moments[0].at_s) * step;
-        let mean = |of: &dyn Fn(&Moment) -> f64| moments.iter().map(of).sum::<f64>() / moments.len() as f64;
+    let spans: Vec<(f64, &Moment)> = timeline.spans().collect();
+    let slot = |(from_s, it): &(f64, &Moment)| ((from_s + it.at_s) / 2.0 / step).floor();
+    let rows = spans.chunk_by(|a, b| slot(a) == slot(b)).map(|moments| {
+        let first = slot(&moments[0]) * step;
+        let (from_s, to_s) = (moments[0].0, moments.last().map_or(last, |it| it.1.at_s));
+        let mean = |of: &dyn Fn(&Moment) -> f64| moments.iter().map(|it| of(it.1)).sum::<f64>() / moments.len() as f64;
         let rate = |of: &dyn Fn(&Moment) -> &Reading<f64>| {
-            let seen: Vec<f64> = moments.iter().filter_map(|it| of(it).value().copied()).collect();
+            let seen: Vec<f64> = moments.iter().filter_map(|it| of(it.1).value().copied()).collect();
             match seen.len() {
                 0 => number::MISSING.to_string(),
                 count => format!("{}/s", number::bytes_glued((seen.iter().sum::<f64>() / count as f64).round())),
@@ -46,7 +48,7 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
         };
         let percent = |of: &dyn Fn(&Moment) -> f64| format!("{:.0}", 100.0 * mean(of));
         let mut conditions: Vec<String> = Vec::new();
-        for pass in timeline.passes.iter().filter(|it| it.from_s < first + step && it.to_s >= first) {
+        for pass in timeline.passes.iter().filter(|it| it.from_s < to_s && it.to_s > from_s) {
             let label = record.cells.get(pass.cell).map(|it| labels.label(it.condition)).unwrap_or_default();
             if !conditions.contains(&label) {
                 conditions.push(label);

@@ -55,8 +55,11 @@ fn the_answer(answer: &Answer) -> Markup {
         h2 { "The answer" }
         dl.answer { @for (label, says) in answer.lines() { dt { (described(&label)) } dd { (described(says)) } } }
         @if let Some(matrix) = answer.matrix() {
-            div.scroll tabindex="0" role="region" aria-label="The answers as a matrix" { table.matrix {
-                thead { tr { @for column in &matrix.columns { th scope="col" { (described(&column.title)) } } } }
+            div.scroll tabindex="0" role="group" aria-label="The answers as a matrix" { table.matrix {
+                thead { tr { @for column in &matrix.columns {
+                    // The corner heads nothing.
+                    @if column.title.is_empty() { td {} } @else { th scope="col" { (described(&column.title)) } }
+                } } }
                 tbody { @for start in &answer.starts { tr {
                     th scope="row" { (described(&start.label)) }
                     @for field in &start.fields { (a_field(field.as_ref())) }
@@ -96,7 +99,7 @@ fn the_map(record: &Record, findings: &Findings) -> Markup {
     let sections = map::sections(record, findings);
     html! {
         @if sections.is_empty() { p.missing { "No condition was measured." } }
-        div.scroll { table.map {
+        div.scroll tabindex="0" role="group" aria-label="Each answer" { table.map {
             thead { tr { th { "state" } th { "workload, block" } th { "fastest" } th { "margin, 95 % interval" } th { "why" } } }
             @for section in &sections { tbody {
                 @for row in &section.rows { tr id={ "condition-" (row.condition) } {
@@ -138,12 +141,12 @@ pub(super) fn claims(findings: &Findings) -> Markup {
             h2 { "Claims" }
             @if findings.claims.is_empty() { p.missing { "This experiment has no claims." } } @else {
                 @if let Some(text) = claim::folios_here(&findings.claims) { p { (described(&text)) } }
-                div.scroll { table {
+                div.scroll tabindex="0" role="group" aria-label="The claims" { table.map {
                     thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
                     tbody { @for claim in &findings.claims { tr {
                         td { b { (described(&claim.id)) } " " (described(&claim::says(claim))) }
                         td { b { (claim.verdict.words()) } }
-                        td { (described(&claim::why(claim))) }
+                        td.why { (described(&claim::why(claim))) }
                     } } }
                 } }
             }
@@ -177,7 +180,7 @@ pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
         section id="lost" {
             h2 { "Skipped, invalid and failed" }
             @if lost.is_empty() { p.missing { "None: every cell was measured and every pass is valid." } } @else {
-                div.scroll { table {
+                div.scroll tabindex="0" role="group" aria-label="What was skipped, invalid or failed" { table {
                     thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "valid passes" } th.right { "lost" } th { "reason" } } }
                     tbody { @for cell in lost { tr {
                         td { (described(&labels.label(cell.id.condition.condition_index))) }
@@ -248,7 +251,7 @@ pub(super) fn arms(record: &Record, findings: &Findings) -> Markup {
 }
 
 pub(super) fn facts(facts: &[(&'static str, String)]) -> Markup {
-    html! { div.scroll { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (described(value)) } } } } } } }
+    html! { div.scroll tabindex="0" role="group" aria-label="Facts" { table.facts { tbody { @for (label, value) in facts { tr { th scope="row" { (label) } td { (described(value)) } } } } } } }
 }
 
 /// The experiment, in full, and the command that runs it again.
@@ -264,14 +267,15 @@ pub(super) fn again(record: &Record) -> Markup {
             @if record.conditions.iter().any(Condition::is_of_commands) {
                 p.about { "It lists the commands of this run, and executes them only with an option that it names." }
             }
-            details { summary { "The experiment with every default filled in" } pre { (experiment) } }
+            details { summary { "The experiment with every default filled in" } pre tabindex="0" role="group" aria-label="The experiment" { (experiment) } }
         }
     }
 }
 
+/// What may be wider than the page scrolls, and is reached with the keyboard for that: so it has a name that is read out.
 pub(super) fn table(table: &Table) -> Markup {
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" role="group" aria-label="Table" { table {
             thead { tr { @for column in &table.columns { th.right[column.right] { (described(&column.title)) } } } }
             tbody { @for row in &table.rows { tr {
                 @for (cell, column) in row.iter().zip(&table.columns) { td.right[column.right] class=(class(cell.paint)) { (described(&cell.text)) } }

@@ -89,10 +89,13 @@ pub(crate) fn ratio_glued(ratio: f64) -> String {
     format!("{}x", separated(ratio, digits))
 }
 
-/// `1.25x faster`, `1.25x slower`: without a unit that runs the other way below 1.
+/// `1.25x faster`, `1.25x slower`: without a unit that runs the other way below 1. `as fast` where the digits show no more.
 pub(crate) fn times_faster(ratio: f64) -> String {
     let (times, word) = if ratio < 1.0 { (1.0 / ratio, "slower") } else { (ratio, "faster") };
-    format!("{}x{GLUE}{word}", separated(times, decimals(times)))
+    match separated(times, decimals(times)) {
+        times if times == separated(1.0, decimals(1.0)) => "as fast".into(),
+        times => format!("{times}x{GLUE}{word}"),
+    }
 }
 
 /// `4,812 [4,700, 4,930]`: a number whose unit stands elsewhere.
@@ -268,6 +271,9 @@ mod tests {
         assert_eq!(speedup(&estimate(0.0553, 0.05, 0.06)), "0.055x [0.050, 0.060]");
         assert_eq!(speedup(&estimate(0.553, 0.5, 0.6)), "0.55x [0.50, 0.60]");
         assert_eq!(speedup(&estimate(27.84, 26.0, 30.1)), "27.8x [26.0, 30.1]");
+        let faster = [1.25, 0.8, 1.006, 1.0 / 1.006, 1.004, 1.0, 1.0 / 1.004].map(|it| plain(&times_faster(it)));
+        let equal = "as fast";
+        assert_eq!(faster, ["1.25x faster", "1.25x slower", "1.01x faster", "1.01x slower", equal, equal, equal]);
         assert_eq!(plain(&percent(0.0123)), "1.2 %");
         assert_eq!(plain(&percent(0.87)), "87 %");
     }

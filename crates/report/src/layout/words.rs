@@ -29,6 +29,11 @@ pub(crate) fn joined(items: &[impl AsRef<str>], word: &str) -> String {
     }
 }
 
+/// `mmap was`, `mmap and direct were`.
+pub(crate) fn were(items: &[impl AsRef<str>]) -> String {
+    format!("{} {}", list(items), if items.len() == 1 { "was" } else { "were" })
+}
+
 /// A name as one word of a sentence: in quotation marks where it has several.
 pub(crate) fn word(name: &str) -> Cow<'_, str> {
     if name.contains(char::is_whitespace) { Cow::Owned(format!("`{name}`")) } else { Cow::Borrowed(name) }

@@ -28,6 +28,12 @@ pub fn forecast_remark(remark: &ForecastRemark) -> String {
             Bytes(*calibrated_bytes),
             Bytes(*file_bytes)
         ),
+        ForecastRemark::BeyondRequests { bytes, calibrated_bytes } => format!(
+            "requests of {} were not calibrated, and of {} at most: what goes beyond is taken to come at the highest rate \
+             that the run measured of the device; the interval is widened",
+            Bytes(*bytes),
+            Bytes(*calibrated_bytes)
+        ),
         ForecastRemark::Threads { threads, cpus } => format!(
             "unit costs are of one thread: {} are assumed to share the work on {cpus} CPUs without contention, which \
              gives the shortest possible time; the interval is widened",
@@ -58,6 +64,7 @@ pub fn forecast_remark(remark: &ForecastRemark) -> String {
                  interval"
             )
         }
+        ForecastRemark::OtherMachine { host } => format!("the unit costs are those of another machine, {host}"),
         ForecastRemark::OtherKernel { then, now } => format!(
             "the kernel was {then} then and is {now} now; `faultline run . -e calibrate` measures unit costs anew"
         ),

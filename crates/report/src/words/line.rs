@@ -4,8 +4,9 @@ use schema::line::{LineAnswer, LineSays};
 
 use super::{
     numbers::{list, percent, thousands, times},
-    reason::{direction, reason},
+    reason::{beside, direction, reason},
 };
+use crate::layout::words::were;
 
 /// `mmap+sequential is 1.8x faster than read`: the line in words.
 pub fn line(says: &LineSays) -> String {
@@ -18,6 +19,22 @@ pub fn line(says: &LineSays) -> String {
         + &are(&says.not_comparable, "not comparable")
         + &are(&says.not_measured, "not measured")
         + &are(&says.too_few, "measured too few times to be compared")
+        + &match says.not_at_job.is_empty() {
+            true => String::new(),
+            false => format!("; {} not measured at the size of the job", were(&says.not_at_job)),
+        }
+}
+
+/// Of an answer of the rounds that was measured again.
+pub(crate) const UNCONFIRMED: &str = "not confirmed at the size of the job";
+
+/// Of an answer at the size of the job, with the arms that it is not over.
+pub(crate) fn at_size_of_job(not_measured: &[String]) -> String {
+    let others = match not_measured.is_empty() {
+        true => String::new(),
+        false => format!(", where {} not measured", were(not_measured)),
+    };
+    format!("at the size of the job{others}")
 }
 
 fn answer(answer: &LineAnswer) -> String {
@@ -42,15 +59,27 @@ fn answer(answer: &LineAnswer) -> String {
         LineAnswer::BaselineWins { baseline, next, times: by, of_job, several } => {
             let (by, job) = (times(*by), at_job(*of_job));
             match several {
-                true => {
-                    format!(
-                        "no arm is faster than {baseline}; {baseline} is {by} faster than {next}, the next arm{job}"
-                    )
+                // Of that size only one arm is known.
+                true if !of_job => {
+                    format!("no arm is faster than {baseline}; {baseline} is {by} faster than {next}, the next arm")
                 }
-                false => format!("{baseline} is {by} faster than {next}{job}"),
+                _ => format!("{baseline} is {by} faster than {next}{job}"),
             }
         }
-        LineAnswer::NoneFaster { baseline, margin, ties, not_told_apart } => format!(
+        LineAnswer::NoneFaster { baseline, margin, ties, not_told_apart, of_job: true } => {
+            let apart = format!("not told apart from {baseline}");
+            match ties.is_empty() {
+                true => format!("{}{}", is(not_told_apart, &apart), at_job(true)),
+                false => format!(
+                    "no difference of {} or more between {baseline} and {}{}{}",
+                    percent(*margin),
+                    list(ties),
+                    at_job(true),
+                    are(not_told_apart, &apart)
+                ),
+            }
+        }
+        LineAnswer::NoneFaster { baseline, margin, ties, not_told_apart, of_job: false } => format!(
             "no arm is faster than {baseline} by {} or more{}{}",
             percent(*margin),
             tie(ties, ""),
@@ -63,13 +92,13 @@ fn answer(answer: &LineAnswer) -> String {
         LineAnswer::Undecided { reason: why } => {
             format!("undecided: {}", why.as_ref().map_or_else(|| "no valid pass".to_string(), reason))
         }
-        LineAnswer::NotAtJob { arm, baseline, speedup, not_measured } => format!(
-            "undecided: {arm} was {} than {baseline} at the size of the job, where {} was not measured",
-            direction(*speedup),
-            list(not_measured)
-        ),
+        LineAnswer::NotAtJob { arm, baseline, speedup, not_measured } => {
+            format!("undecided: {arm} was {} {}", beside(*speedup, Some(baseline)), at_size_of_job(not_measured))
+        }
         LineAnswer::Between { baseline, arms, promising, reason: why, ties } => {
             let range = match (why, promising) {
+                // Of several arms, it is the reason of one.
+                (Some(why), Some(of)) if arms.len() > 1 => format!(": of {}, {}", of.arm, reason(why)),
                 (Some(why), _) => format!(": {}", reason(why)),
                 (None, Some(of)) => {
                     format!(": {} is between {} and {}", of.arm, direction(of.ci_low), direction(of.ci_high))
@@ -95,9 +124,9 @@ fn tie(arms: &[String], with: &str) -> String {
 }
 
 fn are(arms: &[String], what: &str) -> String {
-    match arms {
-        [] => String::new(),
-        [arm] => format!("; {arm} is {what}"),
-        arms => format!("; {} are {what}", list(arms)),
-    }
+    if arms.is_empty() { String::new() } else { format!("; {}", is(arms, what)) }
+}
+
+fn is(arms: &[String], what: &str) -> String {
+    format!("{} {} {what}", list(arms), if arms.len() == 1 { "is" } else { "are" })
 }

@@ -18,7 +18,7 @@ pub(super) fn name(metric: Metric) -> &'static str {
         Metric::LoopPart => "time of its loop part",
         Metric::WritePart => "time of its write part",
         Metric::DeviceWriteBytes => "bytes to the device",
-        Metric::SafepointP99 => "delay of the 99th of 100 safepoints",
+        Metric::SafepointP99 => "delay of the 99th of 100 safepoints (of fewer: the longest)",
         Metric::CeilingShare => "share of the device's ceiling",
     }
 }

@@ -6,6 +6,8 @@ use schema::{
     unit_cost::Trait,
 };
 
+use super::numbers::thousands;
+
 pub fn no_cost(why: &NoCost) -> String {
     match why {
         NoCost::Writes => "the model does not include writing".into(),
@@ -20,9 +22,37 @@ pub fn no_cost(why: &NoCost) -> String {
         NoCost::Folios { bytes } => {
             calibrate(&format!("folios of {}", Bytes(*bytes)), &format!("written={}", Bytes(*bytes).exact()))
         }
+        NoCost::PagesPerFault { pages } => format!(
+            "a fault maps {pages} of its pages here, and another number after every calibrated fill: pages beside those \
+             that are read are not in the page cache, or lie in folios of other sizes"
+        ),
+        NoCost::RequestSize { bytes, largest } => format!(
+            "requests of {} to the device were not calibrated, the largest that were have {}, and the run has no device \
+             ceiling; `faultline run FILE -e calibrate --budget 2m` has more time for both",
+            Bytes(*bytes),
+            Bytes(*largest)
+        ),
+        NoCost::NoRun { looked_at, in_memory } => no_run(*looked_at, *in_memory),
         NoCost::NoUnitCosts { run } => format!("run {run} has no unit costs"),
         NoCost::NoFaults { run } => format!("the unit costs of run {run} have no faults"),
     }
+}
+
+fn no_run(looked_at: u64, in_memory: bool) -> String {
+    let (of, folder) = match in_memory {
+        true => (" and of a file in memory, as this one is", "FOLDER"),
+        false => (" and of a file on a device, as this one is", "."),
+    };
+    let looked = match looked_at {
+        0 => "no saved run of this machine has unit costs".to_string(),
+        1 => format!("the one saved run of this machine has no unit costs of this kernel{of}"),
+        _ => format!(
+            "none of the {} newest saved runs of this machine has unit costs of this kernel{of}",
+            thousands(looked_at)
+        ),
+    };
+    let beside = if in_memory { " in a folder beside it" } else { "" };
+    format!("{looked}; `faultline run {folder} -e calibrate`{beside} measures them")
 }
 
 fn calibrate(what: &str, fill: &str) -> String {

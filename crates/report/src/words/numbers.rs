@@ -1,5 +1,6 @@
 //! Numbers as sentences give them: two or three digits, without the glue that tables need.
 
+pub(crate) use crate::layout::words::list;
 use schema::Bytes;
 
 /// `16,384`.
@@ -120,18 +121,6 @@ fn precise_time(ns: f64) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent != 0.0 && percent.abs() < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn list<T: AsRef<str>>(items: &[T]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.as_ref().to_string(),
-        [first @ .., last] => {
-            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-            format!("{} and {}", first.join(", "), last.as_ref())
-        }
-    }
 }
 
 #[cfg(test)]

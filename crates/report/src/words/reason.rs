@@ -2,6 +2,7 @@
 
 use schema::{
     Bytes, Consume, Durability,
+    findings::Comparison,
     reason::{Difference, Inconsistent, Noisy, Reason, Rounds},
 };
 
@@ -17,6 +18,11 @@ use super::{
 /// All of them in one sentence; `None` without any.
 pub fn reasons(reasons: &[Reason]) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.iter().map(reason).collect::<Vec<String>>().join("; "))
+}
+
+/// Why a comparison has no verdict. One without a reason of its own has an interval that says neither.
+pub(crate) fn why_open(it: &Comparison) -> String {
+    it.reason.as_ref().map_or_else(|| "the interval crosses the margin".into(), reason)
 }
 
 pub fn reason(of: &Reason) -> String {
@@ -139,9 +145,19 @@ fn rounds_made(rounds: u32) -> String {
     if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
 }
 
-/// `1.2x faster`, `1.3x slower`, for one end of an interval.
+/// `1.2x faster`, `1.3x slower`, for one end of an interval; `as fast` where the digits show no more.
 pub(crate) fn direction(speedup: f64) -> String {
-    if speedup >= 1.0 { format!("{} faster", times(speedup)) } else { format!("{} slower", times(1.0 / speedup)) }
+    beside(speedup, None)
+}
+
+/// The same of one arm beside another: `1.2x faster than read`, `as fast as read`.
+pub(crate) fn beside(speedup: f64, other: Option<&str>) -> String {
+    let (by, word) = if speedup >= 1.0 { (times(speedup), "faster") } else { (times(1.0 / speedup), "slower") };
+    let (says, link) = match by == times(1.0) {
+        true => ("as fast".to_string(), "as"),
+        false => (format!("{by} {word}"), "than"),
+    };
+    other.map_or(says.clone(), |other| format!("{says} {link} {other}"))
 }
 
 pub(crate) fn inconsistent(what: &Inconsistent) -> String {
@@ -273,4 +289,21 @@ fn did(writes: bool) -> &'static str {
 
 fn in_rounds(Rounds { differing, all }: Rounds) -> String {
     if differing == all { String::new() } else { format!(" (in {differing} of {all} rounds)") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_by_less_than_the_digits_show_is_neither_faster_nor_slower() {
+        let of = |speedup: f64| (direction(speedup), beside(speedup, Some("read")));
+        let both = |one: &str, beside: &str| (one.to_string(), beside.to_string());
+        assert_eq!(of(1.2), both("1.2x faster", "1.2x faster than read"));
+        assert_eq!(of(1.0 / 1.06), both("1.06x slower", "1.06x slower than read"));
+        for speedup in [1.0, 1.004, 1.0 / 1.004] {
+            assert_eq!(of(speedup), both("as fast", "as fast as read"));
+        }
+        assert_eq!(of(1.0 / 1.006), both("1.01x slower", "1.01x slower than read"));
+    }
 }

@@ -1,6 +1,6 @@
 //! How long threads that read by calls, and threads that read through a mapping, delayed safepoints.
 
-use schema::findings::{SafepointDelay, Safepoints, SafepointsSeen};
+use schema::findings::{SafepointDelay, SafepointTail, Safepoints, SafepointsSeen};
 
 use super::numbers::{list, time};
 
@@ -34,18 +34,27 @@ pub fn safepoints(of: &Safepoints) -> Vec<String> {
 }
 
 fn seen(of: &SafepointsSeen) -> String {
-    let each = |of: &[SafepointDelay]| {
-        list(&of.iter().map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect::<Vec<String>>())
-    };
     format!(
-        "{}: 99 of 100 safepoints were reached within {} while a thread read by system calls, and within {} while it \
-         read through a mapping; the longest took {} and {}",
+        "{}: while a thread read by system calls, {}; while it read through a mapping, {}; the longest delays of all \
+         were {} and {}",
         of.label,
-        each(&of.calls),
-        each(&of.faults),
+        delays(&of.calls),
+        delays(&of.faults),
         time(of.max_call_ns),
         time(of.max_fault_ns)
     )
+}
+
+fn delays(of: &[SafepointDelay]) -> String {
+    let each = |tail: SafepointTail| {
+        let such = of.iter().filter(|it| it.p99_is == tail);
+        let such: Vec<String> = such.map(|it| format!("{} ({})", time(it.p99_ns), it.name)).collect();
+        (!such.is_empty()).then(|| list(&such))
+    };
+    let most = each(SafepointTail::NinetyNine).map(|it| format!("99 of 100 safepoints were reached within {it}"));
+    let longest =
+        each(SafepointTail::Longest).map(|it| format!("the longest delay of a pass was, in the middle pass, {it}"));
+    most.into_iter().chain(longest).collect::<Vec<String>>().join(", and ")
 }
 
 #[cfg(test)]

@@ -76,8 +76,8 @@ pub fn warning(warning: &Warning) -> String {
             thousands(*most_pages)
         ),
         Warning::UnevenStarts { changed, passes, least_pages, most_pages } => format!(
-            "in state as-is the residency changed during {} of {} passes, which began with {} to {} resident pages: \
-             their starting states differ",
+            "in state as-is the residency changed during {} of {} passes over windows of one size, which began with {} \
+             to {} resident pages: their starting states differ",
             thousands(*changed),
             thousands(*passes),
             thousands(*least_pages),

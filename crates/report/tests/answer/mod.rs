@@ -1,9 +1,10 @@
 //! The first screen: what it says of the made-up run, and of changes to it.
 
 use schema::{
-    State, Workload,
+    Skip, State, Workload,
     answer::{Choice, Loss, MainCause, Part},
     findings::{AnswerOf, Comparison, Confirmed, Verdict},
+    line::LineAnswer,
     record::Outcome,
     unit_cost::Cause,
 };
@@ -47,7 +48,7 @@ fn an_arm_that_is_not_known_everywhere_is_not_called_the_fastest() {
     let text = first_screen(&run);
     assert!(text.contains("mmap (known for 2 of 3 conditions): at worst 1.5x behind") && !text.contains("elsewhere"));
     run.findings.answer.choices = vec![choice("native/mmap+random", None, 3)];
-    assert!(first_screen(&run).contains("take mmap+random: no other arm is faster"));
+    assert!(first_screen(&run).contains("take mmap+random: no other arm is known to be faster"));
     // What other conditions would say is not known.
     run.findings.answer.choices[0].measured = 20;
     let text = first_screen(&run);
@@ -72,6 +73,54 @@ fn the_legend_names_the_baselines_that_the_numbers_are_over() {
 }
 
 #[test]
+fn a_baseline_that_wins_is_marked_where_the_same_arm_wins_over_another_baseline() {
+    // Random reads of 4 KiB, from the same start as the cached scan that read wins as the baseline.
+    let with = |change: &dyn Fn(&mut Run, usize)| {
+        let mut run = run();
+        let at = condition(&run, Workload::Random, State::Cached);
+        let cells = run.record.cells.iter().enumerate().filter(|(_, it)| it.condition == at && !it.baseline);
+        let winner = cells.map(|(index, _)| index).next().unwrap();
+        let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
+        (line.verdict, line.winner_cell) = (Verdict::Faster, Some(winner));
+        (line.winner, line.margin) = (Some("native/read".into()), Some(estimate(1.3, 0.01)));
+        change(&mut run, at);
+        first_screen(&run)
+    };
+    let text = with(&|_, _| ());
+    assert!(
+        text.contains("read‡ 1.5x") && text.contains("read 1.3x") && text.contains("‡ over the next arm"),
+        "{text}"
+    );
+    assert!(!text.contains("where read wins"), "{text}");
+    // The name alone says it where it is that of another arm.
+    let text = with(&|run, at| {
+        run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap().winner = Some("native/mmap".into());
+    });
+    assert!(!text.contains('‡') && text.contains("where read wins, over the next arm"), "{text}");
+}
+
+#[test]
+fn answers_over_two_baselines_are_two_answers() {
+    // Two sizes of one workload: of one read is the baseline and wins, of the other it is an arm that wins over mmap.
+    let mut run = run();
+    let [first, second] = [State::Cached, State::Mapped].map(|it| condition(&run, Workload::Scan, it));
+    run.findings.map.retain(|it| (it.condition.workload, it.condition.state) != (Workload::Scan, State::Cold));
+    let template = run.findings.map.iter().find(|it| it.id.condition_index == first).unwrap().clone();
+    run.record.conditions[second].state = State::Cached;
+    for cell in run.record.cells.iter_mut().filter(|it| it.condition == second) {
+        cell.baseline = cell.arm.name == "native/mmap";
+    }
+    let is_winner = |it: &schema::record::Cell| it.condition == second && it.arm.name == "native/read";
+    let winner_cell = run.record.cells.iter().position(is_winner);
+    let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == second).unwrap();
+    let condition = schema::Condition { state: State::Cached, ..line.condition.clone() };
+    let margin = Some(estimate(1.52, 0.01));
+    *line = schema::findings::MapLine { id: line.id, condition, winner_cell, margin, ..template };
+    let text = first_screen(&run);
+    assert!(text.contains("scans: read 1.5x at 4 KiB, read 1.5x at 1 MiB"), "{text}");
+}
+
+#[test]
 fn an_answer_of_the_job_is_marked_and_is_not_of_the_reads_of_the_rounds() {
     let mut run = run();
     assert!(!first_screen(&run).contains('†'));
@@ -81,6 +130,74 @@ fn an_answer_of_the_job_is_marked_and_is_not_of_the_reads_of_the_rounds() {
     let text = first_screen(&run);
     assert!(text.contains("† at the size of the job") && !text.contains("a pass of random reads"), "{text}");
     assert!(text.contains("mmap 28x at 64 B (at the size of the job)"), "{text}");
+}
+
+#[test]
+fn of_an_answer_of_the_job_no_arm_is_called_slower_that_was_not_measured_at_that_size() {
+    let mut run = run();
+    let at = condition(&run, Workload::Scan, State::Cached);
+    let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
+    let LineAnswer::BaselineWins { of_job, .. } = &mut line.says.answer else { panic!("{line:?}") };
+    *of_job = true;
+    (line.answer_of, line.says.not_at_job) = (AnswerOf::Job, vec!["mmap".into()]);
+    for it in run.findings.comparisons.iter_mut().filter(|it| it.id.condition.condition_index == at) {
+        it.answer_of = if it.arm == "native/mmap" { AnswerOf::Rounds } else { AnswerOf::Job };
+    }
+    let text = first_screen(&run);
+    assert!(text.contains("† at the size of the job; where read wins there, over the arm that was measured"), "{text}");
+    assert!(!text.contains("the next arm"), "{text}");
+    let text = squeezed(&report::markdown(&run.record, &run.findings));
+    assert!(text.contains("at the size of the job, where mmap was not measured"), "{text}");
+    assert!(!text.contains("no arm is faster than read; read") && !text.contains("the next arm"), "{text}");
+    let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
+    line.says.answer = LineAnswer::NoneFaster {
+        baseline: "read".into(),
+        margin: 0.05,
+        ties: vec!["mmap+populate-read".into()],
+        not_told_apart: vec![],
+        of_job: true,
+    };
+    let text = report::words::line(&line.says);
+    assert!(!text.contains("no arm") && text.ends_with("mmap was not measured at the size of the job"), "{text}");
+}
+
+#[test]
+fn a_state_of_which_nothing_was_tried_is_named_with_its_reason() {
+    let mut run = run();
+    assert!(!first_screen(&run).contains("Not measured"));
+    let skip = |run: &mut Run, state: State, keep: usize| {
+        let of_state = |it: &schema::record::Cell| run.record.conditions[it.condition].state == state;
+        let cells: Vec<usize> = (0..run.record.cells.len()).filter(|&it| of_state(&run.record.cells[it])).collect();
+        for &cell in &cells[keep..] {
+            run.record.cells[cell].skipped = Some(Skip::Unavailable("RLIMIT_MEMLOCK is 8 MiB".into()));
+        }
+        run.record.samples.retain(|it| !cells[keep..].contains(&it.cell));
+        cells.len()
+    };
+    skip(&mut run, State::Cached, 1);
+    assert!(!first_screen(&run).contains("Not measured"), "one of its cells was measured");
+    assert!(skip(&mut run, State::Cached, 0) > 0);
+    let text = first_screen(&run);
+    assert!(text.contains("Not measured cached: ") && text.contains("RLIMIT_MEMLOCK is 8 MiB"), "{text}");
+}
+
+#[test]
+fn times_in_a_table_that_contradict_their_ratio_are_said_to_be_over_all_rounds() {
+    const SAYS: &str = "over all rounds; the ratio is that within rounds";
+    let mut run = run();
+    let shown = |run: &Run| report::markdown(&run.record, &run.findings).matches(SAYS).count();
+    let Comparison { id, baseline_cell, .. } = run.findings.comparisons[0];
+    let cell = |run: &Run, cell: usize| run.findings.cells.iter().position(|it| it.id.cell == cell).unwrap();
+    let (own, baseline) = (cell(&run, id.cell), cell(&run, baseline_cell));
+    let baseline_ns = run.findings.cells[baseline].ns_per_op.unwrap().median;
+    run.findings.comparisons[0].speedup = Some(estimate(1.17, 0.03));
+    let mut with = |times: f64, answer_of: AnswerOf| {
+        run.findings.cells[own].ns_per_op = Some(estimate(baseline_ns / times, 0.02));
+        run.findings.comparisons[0].answer_of = answer_of;
+        shown(&run)
+    };
+    assert_eq!([with(1.18, AnswerOf::Rounds), with(1.71, AnswerOf::Rounds)], [0, 1]);
+    assert_eq!(with(1.71, AnswerOf::Job), 0, "a ratio of the job is marked");
 }
 
 #[test]
@@ -103,6 +220,37 @@ fn how_many_reads_are_in_flight_is_what_the_passes_had() {
         }
     }
     assert!(first_screen(&run).contains("* 4 or 16 reads in flight"));
+}
+
+#[test]
+fn reads_in_flight_of_several_threads_are_counted_together_and_single_ones_are_not_marked() {
+    let with = |depth: u32| {
+        let mut run = run();
+        let winner = run.findings.map[0].winner_cell.unwrap();
+        for sample in run.record.samples.iter_mut().filter(|it| it.cell == winner) {
+            if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+                (tally.queue_depth, tally.threads) = (depth, 4);
+            }
+        }
+        first_screen(&run)
+    };
+    let text = with(16);
+    assert!(text.contains("(64 in flight)") && text.contains("* 64 reads in flight"), "{text}");
+    assert!(!with(1).contains("in flight"));
+}
+
+#[test]
+fn an_answer_of_the_job_shows_no_reads_in_flight() {
+    let mut run = run();
+    for sample in &mut run.record.samples {
+        if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.queue_depth = 16;
+        }
+    }
+    assert!(first_screen(&run).contains("* 16 reads in flight"));
+    run.findings.map.iter_mut().for_each(|it| it.answer_of = AnswerOf::Job);
+    let text = first_screen(&run);
+    assert!(text.contains('†') && !text.contains("in flight") && !text.contains("direct*"), "{text}");
 }
 
 #[test]
@@ -168,6 +316,26 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
     let text = first_screen(&run);
     assert!(
         text.contains("2 answers were measured again, each over as much of the file or with as many reads as time")
+    );
+}
+
+#[test]
+fn an_answer_that_the_job_contradicts_and_whose_processes_differ_is_not_one_without_an_answer() {
+    let of_rounds = |verdict: Verdict| {
+        let mut run = run();
+        let it = run.findings.comparisons.iter_mut().find(|it| it.verdict == Verdict::Faster).unwrap();
+        let (speedup, rounds_speedup, rounds_verdict) = (it.speedup.unwrap().inverse(), it.speedup, it.verdict);
+        let (bytes, ops, pairs) = (1 << 30, 1 << 14, 5);
+        it.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+        it.answer_of = AnswerOf::Rounds;
+        squeezed(&report::markdown(&run.record, &run.findings))
+    };
+    let without = of_rounds(Verdict::Undecided);
+    assert!(without.contains("1 without an answer at that size") && !without.contains("decided otherwise"));
+    let otherwise = of_rounds(Verdict::Slower);
+    assert!(
+        otherwise.contains("0 without an answer at that size, 1 decided otherwise at that size, which does not count"),
+        "{otherwise}"
     );
 }
 

@@ -225,7 +225,8 @@ fn the_verdict_comes_first_then_what_else_differs_then_how_they_read_then_the_sh
 
 #[test]
 fn the_fastest_is_named_only_where_all_were_compared() {
-    let of_third = |change: &dyn Fn(&mut schema::findings::Comparison)| {
+    // Beside these two and a third there may be one more.
+    let of_others = |fourth: bool, change: &dyn Fn(&mut schema::findings::Comparison, &mut schema::record::Cell)| {
         let mut run = commands(LINES, [None, None]);
         let arm = Spec {
             line: "wc big.log".into(),
@@ -237,16 +238,32 @@ fn the_fastest_is_named_only_where_all_were_compared() {
             compared: true,
         };
         let second = run.findings.comparisons[1].clone();
-        run.record.cells.push(schema::record::Cell { arm: arm.arm(), ..run.record.cells[3].clone() });
-        let id = run.record.cell_id(run.record.cells.len() - 1).unwrap();
-        let mut third = schema::findings::Comparison { id, arm: arm.arm().name, ..second };
-        change(&mut third);
-        run.findings.comparisons.push(third);
+        let others = if fourth { 2 } else { 1 };
+        for at in 1..=others {
+            let arm = Spec { name: format!("wc {at}"), ..arm.clone() }.arm();
+            let mut cell = schema::record::Cell { arm: arm.clone(), ..run.record.cells[3].clone() };
+            run.record.cells.push(cell.clone());
+            let at_end = run.record.cells.len() - 1;
+            let id = run.record.cell_id(at_end).unwrap();
+            let mut compared = schema::findings::Comparison { id, arm: arm.name, ..second.clone() };
+            if at == others {
+                change(&mut compared, &mut cell);
+            }
+            run.record.cells[at_end] = cell;
+            run.findings.comparisons.push(compared);
+        }
         first(&run, 100).contains("is the fastest")
     };
-    assert!(of_third(&|_| ()));
-    assert!(!of_third(&|it| it.verdict = Verdict::NotComparable));
-    assert!(!of_third(&|it| it.speedup = None));
+    assert!(of_others(false, &|_, _| ()) && of_others(true, &|_, _| ()));
+    for fourth in [false, true] {
+        assert!(!of_others(fourth, &|it, _| it.verdict = Verdict::NotComparable));
+        assert!(!of_others(fourth, &|it, _| it.speedup = None));
+        let failed = |it: &mut schema::findings::Comparison, cell: &mut schema::record::Cell| {
+            (it.speedup, it.verdict) = (None, Verdict::Undecided);
+            cell.skipped = Some(Skip::Failed("exited with status 3".into()));
+        };
+        assert!(!of_others(fourth, &failed), "a command that failed in its trial may be the fastest");
+    }
 }
 
 #[test]
@@ -263,6 +280,23 @@ fn of_a_command_line_nothing_is_left_out() {
     let shown = |text: &str| text.contains(&long) || text.contains(&long.replace('\'', "&#39;"));
     assert!(shown(&report::markdown(&run.record, &run.findings)));
     assert!(shown(&report::html(&run.record, &run.findings)));
+}
+
+#[test]
+fn an_execution_is_one_operation_of_unknown_bytes_in_the_csv() {
+    let mut run = commands(LINES, [None, None]);
+    run.record.samples = super::support::run().record.samples[..1].to_vec();
+    run.record.samples[0].cell = 0;
+    let schema::record::Outcome::Ok { tally, .. } = &mut run.record.samples[0].outcome else { panic!() };
+    (tally.ops, tally.bytes) = (1, 0);
+    let csv = report::csv(&run.record);
+    let rows: Vec<Vec<&str>> = csv.lines().map(|it| it.split(',').collect()).collect();
+    // From the end: a command line may have commas.
+    let of = |name: &str| {
+        let back = rows[0].iter().rev().position(|it| *it == name).unwrap();
+        rows[1][rows[1].len() - 1 - back]
+    };
+    assert_eq!((of("done_ops"), of("done_bytes"), of("done_distinct_bytes")), ("1", "", ""));
 }
 
 #[test]
@@ -315,6 +349,30 @@ fn a_reason_that_commands_have_in_common_is_said_once_and_has_letters_for_comman
 }
 
 #[test]
+fn a_command_that_reads_nothing_has_no_share_of_reading_and_the_verdict_says_so() {
+    let mut run = commands(LINES, [None, None]);
+    run.findings.mechanisms[1].access = Some(Access::default());
+    let text = squeezed(&first(&run, 80));
+    assert!(
+        text.contains("Reading takes") && text.contains("up to 52 % of A") && !text.contains("68 % of B"),
+        "{text}"
+    );
+    assert_eq!(text.matches("but B was not seen to read or map a named file").count(), 2, "from each start: {text}");
+    let document: schema::findings::Document =
+        serde_json::from_str(&report::json(&run.record, &run.findings, None)).unwrap();
+    assert!(!document.findings.commands[3].says.contains("reading takes at most"));
+    assert!(document.findings.commands[2].says.contains("reading takes at most"));
+    // What was not watched whole may have read.
+    for seen in [|it: &mut Observation| it.rings = 1, |it: &mut Observation| it.incomplete = vec!["lost".into()]] {
+        let mut run = commands(LINES, [None, None]);
+        run.findings.mechanisms[1].access = Some(Access::default());
+        let Reading::Value(observation) = &mut run.record.observations[1].seen else { panic!() };
+        seen(observation);
+        assert!(squeezed(&first(&run, 80)).contains("68 % of B"));
+    }
+}
+
+#[test]
 fn a_switch_that_does_nothing_is_said_to_do_nothing() {
     let mut run = commands(LINES, [None, None]);
     let access = run.findings.mechanisms[0].access.clone();
@@ -350,4 +408,29 @@ fn the_json_document_has_the_words_that_it_always_had() {
     (comparison.likeness, comparison.differences) = (Likeness::Unknown, vec![]);
     comparison.unknown = Some(UnknownLikeness::Ring { arm });
     assert!(says(&run).2.contains("B: reads through its ring"), "{}", says(&run).2);
+}
+
+#[test]
+fn what_is_said_of_a_command_after_two_fills_says_after_which() {
+    let mut run = commands(LINES, [None, None]);
+    for (at, fill) in [None, Some(schema::Fill::Random)].into_iter().enumerate() {
+        let filled = schema::Condition { state: State::Cached, fill, ..run.record.conditions[at].clone() };
+        run.record.conditions[at] = filled.clone();
+        let here = |id: schema::ConditionId| id.condition_index == at;
+        run.findings.map.iter_mut().filter(|it| here(it.id)).for_each(|it| it.condition = filled.clone());
+        for it in run.findings.commands.iter_mut().filter(|it| here(it.id.condition)) {
+            it.condition = filled.clone();
+            it.cgroup_limit_bytes = Reading::Value(1e9);
+            it.cgroup_memory_bytes = Reading::Value(1e8);
+        }
+    }
+    // Both fills gave the same.
+    run.findings.commands[2].time = run.findings.commands[0].time.clone();
+    let text = report::json(&run.record, &run.findings, None);
+    let found = serde_json::from_str::<schema::findings::Document>(&text).unwrap().findings.commands;
+    assert!(found[0].says.starts_with("A, cached, fill sequential: ") || found[0].says.starts_with("A, cached: "));
+    assert!(found[2].says.starts_with("A, cached, fill random: "), "{}", found[2].says);
+    assert!(found[2].memory.as_ref().unwrap().starts_with("A, cached, fill random: "), "{:?}", found[2].memory);
+    let text = squeezed(&terminal(&run, 120));
+    assert_eq!(text.matches("A, cached, fill random: ").count(), 2, "its time and its memory: {text}");
 }

@@ -125,6 +125,21 @@ fn every_report_lists_the_held_out_cells_and_how_far_off_they_were() {
 }
 
 #[test]
+fn a_predicted_cell_with_settings_of_its_own_is_said_to_do_something_else_than_its_condition() {
+    let mut with = with_costs();
+    let costs = with.findings.costs.as_ref().unwrap();
+    let it = &costs.predictions.cells[1];
+    let (cell, own) = (it.id.cell, schema::Condition { block_bytes: 2 << 20, ..it.condition.clone() });
+    with.record.cells[cell].own_condition = Some(own);
+    let says = "scan 64 KiB cold, 2 MiB instead of 64 KiB";
+    let markdown = squeezed(&report::markdown(&with.record, &with.findings));
+    for text in [terminal(&with), markdown] {
+        let times = text.replace("| ", "").matches(says).count();
+        assert!(times > 1, "in the list of cells that were held out, and of the worst one: {text}");
+    }
+}
+
+#[test]
 fn the_chart_divides_an_accounted_cell_by_cause_and_shows_what_is_unexplained() {
     let with = with_costs();
     let page = report::html(&with.record, &with.findings);

@@ -79,6 +79,28 @@ fn passes_of_two_numbers_of_blocks_that_were_asked_for_share_no_chart() {
 }
 
 #[test]
+fn charts_show_an_arm_with_settings_of_its_own_by_what_it_did() {
+    let mut run = run();
+    let is_it = |it: &&mut schema::findings::CellFinding| it.arm.name == "native/mmap" && it.ns_per_op.is_some();
+    let it = run.findings.cells.iter_mut().find(is_it).unwrap();
+    let (cell, described) = (it.id.cell, it.condition.clone());
+    let own = schema::Condition { block_bytes: 2 << 20, state: schema::State::Mapped, ..described };
+    it.own_condition = Some(own.clone());
+    run.record.cells[cell].own_condition = Some(own);
+    let page = page(&run);
+    let section = |id: &str| {
+        let from = page.split(&format!("<section id=\"{id}\"")).nth(1).unwrap();
+        crate::squeezed(from.split("</section>").next().unwrap())
+    };
+    assert!(section("block-size").contains("mmap, mapped 2 MiB: "), "its place and its label");
+    for chart in ["where-time", "faults", "samples"] {
+        assert!(section(chart).contains("2 MiB · mmap, mapped"), "{chart}: {}", section(chart));
+    }
+    assert!(section("speedup").contains("mmap, 2 MiB, mapped"), "{}", section("speedup"));
+    assert!(section("timeline").contains("2 MiB instead of 64 KiB, mapped instead of cold"), "{}", section("timeline"));
+}
+
+#[test]
 fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     let page = page(&run());
     assert!(page.len() < 200_000, "{}", page.len());
@@ -99,11 +121,76 @@ fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
         "again",
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
-    let tables = page.matches("<summary>The numbers</summary><div class=\"scroll\"><table>").count();
+    let tables = page.matches("<summary>The numbers</summary><div class=\"scroll\" ").count();
     assert!(tables > 0);
     assert_eq!(charts(&page).len(), tables);
     assert!(page.contains("This experiment does not reproduce a publication."));
     assert!(page.contains("io_uring is switched off (kernel.io_uring_disabled = 2)"));
+}
+
+/// Without a mouse, what is wider than the page is scrolled with the keyboard, which needs a focus and a name.
+#[test]
+fn what_scrolls_is_reached_with_the_keyboard_and_has_a_name() {
+    for page in [page(&run()), page(&study()), page(&large())] {
+        let scrolling =
+            page.split("<div class=\"scroll\"").chain(page.split("<pre")).filter(|it| !it.starts_with("<!"));
+        // A command breaks into lines instead.
+        let scrolling = scrolling.filter(|it| !it.starts_with(" class=\"command\""));
+        for rest in scrolling {
+            let tag = &rest[..rest.find('>').unwrap()];
+            assert!(tag.contains("tabindex=\"0\" role=\"group\" aria-label=\""), "{tag}");
+        }
+        for plot in page.split("<svg").skip(1) {
+            let tag = &plot[..plot.find('>').unwrap()];
+            let is_part = tag.contains("viewBox");
+            assert!(is_part || tag.contains("aria-hidden") || tag.contains("role=\"img\" aria-label=\""), "{tag}");
+        }
+    }
+}
+
+/// As WCAG has it: at least 4.5 is legible for text of this size.
+#[test]
+fn words_are_legible_on_what_is_behind_them() {
+    let light = |colour: [f64; 3]| {
+        let linear = |it: f64| if it <= 0.04045 { it / 12.92 } else { ((it + 0.055) / 1.055).powf(2.4) };
+        let [red, green, blue] = colour.map(linear);
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    };
+    let page = page(&run());
+    let roots: Vec<&str> = page.split(":root {").skip(1).map(|it| &it[..it.find('}').unwrap()]).collect();
+    assert_eq!(roots.len(), 3, "of light and dark pages, and of paper");
+    for root in roots {
+        let value = |name: &str| {
+            let of = |root: &str| Some(root.split_once(&format!("--{name}: "))?.1.split(';').next()?.to_string());
+            of(root).or_else(|| of(&page)).unwrap()
+        };
+        let colour = |name: &str| -> [f64; 3] {
+            let hex: String = value(name)[1..].chars().collect();
+            let hex = if hex.len() == 3 { hex.chars().flat_map(|it| [it, it]).collect() } else { hex };
+            [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0)
+        };
+        let legible = |what: String, words: [f64; 3], behind: [f64; 3]| {
+            let (one, other) = (light(words) + 0.05, light(behind) + 0.05);
+            let contrast = one.max(other) / one.min(other);
+            assert!(contrast >= 4.5, "{what}: {contrast:.2}");
+        };
+        for words in ["ink", "soft", "good", "bad", "unsure", "link"] {
+            for behind in ["paper", "tint"] {
+                // The style of print names no colour of links: they have that of the screen.
+                if words != "link" || root.contains("--link") {
+                    legible(format!("{words} on {behind}"), colour(words), colour(behind));
+                }
+            }
+        }
+        for hue in ["sky", "orange", "purple"] {
+            for strength in ["by1", "by2", "by3", "by4"] {
+                let share = value(strength).trim_end_matches('%').parse::<f64>().unwrap() / 100.0;
+                let (hue_is, paper) = (colour(hue), colour("paper"));
+                let mixed = [0, 1, 2].map(|at| share * hue_is[at] + (1.0 - share) * paper[at]);
+                legible(format!("a field of {hue}, {strength}"), colour("ink"), mixed);
+            }
+        }
+    }
 }
 
 #[test]

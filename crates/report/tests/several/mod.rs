@@ -1,10 +1,13 @@
 //! Several runs in one report: beside each other, and over time.
 
+use std::collections::BTreeSet;
+
 use expect_test::expect_file;
 use report::Style;
 use schema::{
-    SCHEMA_VERSION,
+    Bytes, SCHEMA_VERSION,
     across::{Across, Differs, Fact, RunComparison, SharedAnswer, SharedCell},
+    experiment::{Range, SizeAsked},
     findings::{Estimate, Verdict},
     machine::Origin,
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
@@ -190,6 +193,14 @@ fn times_of_commands_are_those_of_an_execution() {
 }
 
 #[test]
+fn runs_without_shared_cells_are_not_called_those_of_commands() {
+    let mut across = beside(&run());
+    across.versus[0].cells.clear();
+    let text = report::across(&across, styled(400));
+    assert!(text.contains("Time per block") && !text.contains("execution"), "{text}");
+}
+
+#[test]
 fn another_command_under_the_same_name_is_another_series_that_says_its_line() {
     let mut history = over_time("lab");
     for (cell, line) in history.cells.iter_mut().zip(["grep x f", "grep y f"]) {
@@ -203,6 +214,29 @@ fn another_command_under_the_same_name_is_another_series_that_says_its_line() {
 }
 
 #[test]
+fn series_whose_passes_were_asked_to_be_of_other_sizes_have_other_headings() {
+    let range = Range { offset: Bytes(0), bytes: None, share: None, blocks: None };
+    let ranges = [
+        range,
+        Range { offset: Bytes(4096), ..range },
+        Range { bytes: Some(Bytes(64 << 20)), ..range },
+        Range { bytes: Some(Bytes((64 << 20) + 1)), ..range },
+        Range { share: Some(0.5), ..range },
+        Range { blocks: Some(1000), ..range },
+    ];
+    let of_ranges = ranges.map(|it| SizeAsked { range: Some(it), ops: None });
+    let of_ops = [100, 1000].map(|it| SizeAsked { range: None, ops: Some(it) });
+    let both = SizeAsked { range: Some(range), ops: Some(1000) };
+    let asked = [&of_ranges[..], &of_ops, &[both, SizeAsked::default()]].concat();
+    let mut history = over_time("lab");
+    let cell = history.cells[0].clone();
+    history.cells = asked.iter().map(|it| SavedCell { asked: *it, ..cell.clone() }).collect();
+    let text = report::history(&history, true, "/runs", styled(200));
+    let headings: BTreeSet<&str> = text.lines().filter(|it| it.starts_with("native/mmap · ")).collect();
+    assert_eq!(headings.len(), asked.len(), "{text}");
+}
+
+#[test]
 fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_other() {
     let mut across = beside(&run());
     let size = |ops| schema::across::PassSize { ops, range: schema::Span { offset: 0, bytes: 1 << 30 } };
@@ -213,7 +247,9 @@ fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_othe
     );
     across.versus[0].cells[0].sizes = Some([size(100), size(4711)]);
     for text in [report::across(&across, styled(140)), report::across_markdown(&across), report::across_html(&across)] {
-        assert!(text.contains("Passes of very different sizes") && text.contains("4,711 blocks"), "{text}");
+        let text = crate::squeezed(&text);
+        assert!(text.contains("Passes of very different sizes: "), "{text}");
+        assert!(text.contains("4,711 blocks in a range of 1 GiB"), "{text}");
     }
 }
 

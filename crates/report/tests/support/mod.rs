@@ -33,7 +33,14 @@ pub(crate) fn condition(workload: Workload, block_bytes: u64, state: State) -> C
 }
 
 pub(crate) fn line_says(answer: LineAnswer) -> LineSays {
-    LineSays { answer, same_work: vec![], not_comparable: vec![], not_measured: vec![], too_few: vec![] }
+    LineSays {
+        answer,
+        same_work: vec![],
+        not_comparable: vec![],
+        not_measured: vec![],
+        too_few: vec![],
+        not_at_job: vec![],
+    }
 }
 
 pub(crate) fn wins(arm: &str, baseline: &str, times: f64) -> LineAnswer {
@@ -326,6 +333,7 @@ pub(crate) fn run() -> Run {
             margin: 0.05,
             ties: vec!["mmap".into()],
             not_told_apart: vec![],
+            of_job: false,
         },
         Some(Explanation::Alike { arms: ["read", "mmap"].map(str::to_string), counts: vec![calls(1024.0)] }),
     );

@@ -20,6 +20,14 @@ fn observation<'a>(record: &'a Record, arm: &str) -> Option<&'a Reading<Observat
     record.observations.iter().find(|it| it.arm == arm).map(|it| &it.seen)
 }
 
+/// Whether all of an execution was watched, and none of it read or mapped a named file.
+pub(crate) fn is_idle(arm: &str, all: &[MechanismFinding], record: &Record) -> bool {
+    let access = all.iter().find(|it| it.arm == arm).and_then(|it| it.access.as_ref());
+    let is_whole = |seen: &Observation| seen.rings == 0 && seen.incomplete.is_empty();
+    access.is_some_and(|it| it.calls.is_empty() && it.mappings.is_empty())
+        && observation(record, arm).and_then(Reading::value).is_some_and(is_whole)
+}
+
 /// Everything about one arm, on a line; or why that is not known.
 pub(crate) fn of_arm(finding: &MechanismFinding, record: &Record) -> String {
     match (observation(record, &finding.arm), &finding.access) {
@@ -110,8 +118,10 @@ const AROUND: &str = "goes around the page cache (O_DIRECT)";
 
 fn of_readers(at_once: u64) -> String {
     match at_once {
-        0 | 1 => "reads with one thread at a time".into(),
-        threads => format!("reads with {} threads at once", number::count(threads as f64)),
+        0 | 1 => "reads or maps files in one thread at a time".into(),
+        threads => {
+            format!("reads or maps files in {} threads that are alive at once", number::count(threads as f64))
+        }
     }
 }
 
@@ -276,6 +286,9 @@ cannot be assigned to a file · 1 process, 3 threads; by ptrace"
         assert_eq!(of_hints(&populated), "advises 2 × madvise(MADV_RANDOM)");
         assert_eq!(of_hints(&mapping(1)), "gives no advice");
         assert_eq!(brief(&Access::default()), "neither reads nor maps it");
-        assert_eq!([0, 4].map(of_readers), ["reads with one thread at a time", "reads with 4 threads at once"]);
+        assert_eq!(
+            [0, 4].map(of_readers),
+            ["reads or maps files in one thread at a time", "reads or maps files in 4 threads that are alive at once"]
+        );
     }
 }

@@ -6,13 +6,19 @@ pub(crate) mod time;
 
 use schema::{
     Condition, Findings, Labels, Names, Record, Skip,
-    findings::{CommandTime, Comparison, Confounder, ConfounderKind, Estimate, MapLine, Verdict},
+    findings::{CommandFinding, CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
 };
 
-use super::answer::{self, Answer, Start};
+use super::{
+    answer::{self, Answer, Start},
+    within_rounds,
+};
 use crate::{
-    layout::{number, words::list},
-    words::{explanation, numbers, reason},
+    layout::{
+        number,
+        words::{list, were},
+    },
+    words::{explanation, numbers, why_open},
 };
 
 /// Whether the run is one of commands.
@@ -39,11 +45,14 @@ pub(crate) fn answer(record: &Record, findings: &Findings) -> Answer {
 
 /// The words of findings as the JSON document has them.
 pub(crate) fn say(record: &Record, findings: &mut Findings) {
-    let names = Names::of(record);
+    let (names, labels) = (Names::of(record), Labels::of(record));
     let cells = &findings.cells;
     for it in &mut findings.commands {
-        it.says = number::plain(&time::says(it, cells.iter().find(|cell| cell.id == it.id), &names));
-        it.memory = time::memory(it, &names).map(|it| number::plain(&it));
+        let start = answer::start(&labels, it.id.condition, &it.condition);
+        let is_idle = mechanism::is_idle(&it.arm, &findings.mechanisms, record);
+        let cell = cells.iter().find(|cell| cell.id == it.id);
+        it.says = number::plain(&time::says(it, cell, &names, &start, is_idle));
+        it.memory = time::memory(it, &names, &start).map(|it| number::plain(&it));
     }
     let all = findings.mechanisms.clone();
     for it in &mut findings.mechanisms {
@@ -66,22 +75,34 @@ impl Commands<'_> {
     /// Which command is the faster from this start, and how long each takes; nothing where none was measured.
     fn start(&self, line: &MapLine) -> Option<Start> {
         let is_control = |it: &Comparison| self.record.cells.get(it.id.cell).is_none_or(|it| it.control);
-        let compared = self.findings.comparisons.iter().filter(|it| it.id.condition == line.id && !is_control(it));
-        let compared: Vec<&Comparison> =
-            compared.filter(|it| [it.id.cell, it.baseline_cell].iter().all(|it| self.is_tried(*it))).collect();
-        let each: Vec<String> = compared.iter().map(|it| self.verdict(it)).collect();
-        // A command without a number may be faster than all that have one.
-        let has_number = |it: &&Comparison| it.speedup.is_some() && it.verdict != Verdict::NotComparable;
+        let all = || self.findings.comparisons.iter().filter(|it| it.id.condition == line.id && !is_control(it));
+        let tried = all().filter(|it| [it.id.cell, it.baseline_cell].iter().all(|it| self.is_tried(*it)));
+        let each: Vec<String> = tried.map(|it| self.verdict(it)).collect();
+        // A command without a number may be faster than all that have one, also one that was not tried.
+        let has_number = |it: &Comparison| it.speedup.is_some() && it.verdict != Verdict::NotComparable;
         let fastest = line.winner.as_ref().filter(|_| {
             let are_told_apart = line.ties.is_empty() && line.not_told_apart.is_empty();
-            line.verdict == Verdict::Faster && each.len() > 1 && are_told_apart && compared.iter().all(has_number)
+            line.verdict == Verdict::Faster && each.len() > 1 && are_told_apart && all().all(has_number)
         });
         let fastest = fastest.map(|it| format!("{} is the fastest", self.names.short(it)));
         (!each.is_empty()).then(|| Start {
             label: self.place(line),
-            says: fastest.into_iter().chain(each).collect::<Vec<String>>().join("; "),
+            says: fastest.into_iter().chain(each).chain(self.idle(line)).collect::<Vec<String>>().join("; "),
             fields: Vec::new(),
         })
+    }
+
+    fn is_idle(&self, arm: &str) -> bool {
+        mechanism::is_idle(arm, &self.findings.mechanisms, self.record)
+    }
+
+    /// Commands beside others that read: what a verdict holds against each other are not two ways of reading.
+    fn idle(&self, line: &MapLine) -> Option<String> {
+        let of_line = || self.findings.commands.iter().filter(|it| it.id.condition == line.id);
+        let (idle, others): (Vec<_>, Vec<_>) = of_line().partition(|it| self.is_idle(&it.arm));
+        let names: Vec<&str> = idle.iter().map(|it| self.names.short(&it.arm)).collect();
+        (!names.is_empty() && !others.is_empty())
+            .then(|| format!("but {} not seen to read or map a named file", were(&names)))
     }
 
     fn place(&self, line: &MapLine) -> String {
@@ -102,11 +123,11 @@ impl Commands<'_> {
         let against = |first: Option<f64>, second: Option<f64>| match (first, second) {
             (Some(first), Some(second)) => {
                 let [one, two] = [first, second].map(number::duration_glued);
-                format!(": {one} against {two}{}", beside_pairs(own, other, it.speedup))
+                format!(": {one} against {two}{}", within_rounds::beside_times(own, other, it.speedup))
             }
             _ => String::new(),
         };
-        let reason = it.reason.as_ref().map_or_else(|| "the interval crosses the margin".to_string(), reason);
+        let reason = why_open(it);
         match (it.verdict, it.speedup) {
             (Verdict::Faster, Some(times)) => {
                 format!("{arm} is {} faster than {baseline}{}", number::speedup_glued(&times), against(own, other))
@@ -242,7 +263,9 @@ impl Commands<'_> {
     }
 
     fn share_of(&self, line: &MapLine) -> Option<String> {
-        let commands = self.findings.commands.iter().filter(|it| it.id.condition == line.id);
+        // What reads nothing has no share of it.
+        let reads = |it: &&CommandFinding| it.id.condition == line.id && !self.is_idle(&it.arm);
+        let commands = self.findings.commands.iter().filter(reads);
         let times: Vec<(&str, &CommandTime)> =
             commands.filter_map(|it| Some((self.names.short(&it.arm), it.time.value()?))).collect();
         if times.iter().all(|(_, time)| time::is_unbounded(time)) {
@@ -267,36 +290,9 @@ impl Commands<'_> {
 type Said = (String, Vec<usize>);
 
 /// A sentence with one more condition that it is about.
-/// What to add where the two times divided lie outside the ratio's interval. The ratio is a median over rounds of ratios
-/// within a round; the times are medians over all rounds, which a machine that changes meanwhile moves apart.
-fn beside_pairs(own: Option<f64>, baseline: Option<f64>, ratio: Option<Estimate>) -> &'static str {
-    match (own, baseline, ratio) {
-        (Some(own), Some(baseline), Some(Estimate { ci_low, ci_high, .. }))
-            if !(ci_low..=ci_high).contains(&(baseline / own)) =>
-        {
-            " over all rounds; the ratio is that within rounds"
-        }
-        _ => "",
-    }
-}
-
 fn add(found: &mut Vec<Said>, says: String, condition: usize) {
     match found.iter_mut().find(|it| it.0 == says) {
         Some(known) => known.1.push(condition),
         None => found.push((says, vec![condition])),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_that_contradict_the_ratio_are_said_to_be_of_all_rounds() {
-        let ratio = Some(Estimate { median: 1.06, ci_low: 1.03, ci_high: 1.09 });
-        let said = |own: f64, baseline: f64| !beside_pairs(Some(own), Some(baseline), ratio).is_empty();
-        assert!(said(231e6, 282e6), "1.22x as fast by the times");
-        assert!(!said(231e6, 245e6));
-        assert!(said(282e6, 231e6), "slower by the times");
     }
 }

@@ -19,12 +19,18 @@ pub(crate) fn is_unbounded(time: &CommandTime) -> bool {
     time.reading_at_most >= ALL
 }
 
-/// Where its time went, in one sentence.
-pub(crate) fn says(it: &CommandFinding, cell: Option<&CellFinding>, names: &Names) -> String {
-    let (name, state) = (names.short(&it.arm), it.condition.state);
+/// Where its time went from this start, in one sentence; of a command that was seen to read nothing, without a share of reading.
+pub(crate) fn says(
+    it: &CommandFinding,
+    cell: Option<&CellFinding>,
+    names: &Names,
+    start: &str,
+    is_idle: bool,
+) -> String {
+    let name = names.short(&it.arm);
     let time = match &it.time {
         Reading::Value(time) => time,
-        Reading::Unavailable { unavailable } => return format!("{name}, {state}: {}", reason(unavailable)),
+        Reading::Unavailable { unavailable } => return format!("{name}, {start}: {}", reason(unavailable)),
     };
     let [user, system] = [time.user_share, time.system_share].map(numbers::percent);
     let also = match (time.waited_share.value(), time.threads_seen) {
@@ -32,7 +38,7 @@ pub(crate) fn says(it: &CommandFinding, cell: Option<&CellFinding>, names: &Name
         (None, true) => format!(" ({} threads at work)", time.threads_at_once),
         (None, false) => " (too short to see how many threads are at work)".to_string(),
     };
-    let mut says = format!("{name}, {state}: of its time {user} user, {system} system{also}");
+    let mut says = format!("{name}, {start}: of its time {user} user, {system} system{also}");
     let device_bytes = cell.and_then(|it| it.device_read_bytes.value()).filter(|&&bytes| bytes > 0.0);
     if let (Some(bytes), Some(busy)) = (device_bytes, time.device_busy_share.value()) {
         let times_over = it.amplification.value().map_or(String::new(), |it| format!(", {it:.2} times the files"));
@@ -41,6 +47,9 @@ pub(crate) fn says(it: &CommandFinding, cell: Option<&CellFinding>, names: &Name
             number::bytes_glued(*bytes),
             numbers::percent(*busy)
         ));
+    }
+    if is_idle {
+        return says + "; it was not seen to read or map a named file";
     }
     let by = match time.own_work_of == it.arm {
         true => String::new(),
@@ -59,15 +68,14 @@ pub(crate) fn says(it: &CommandFinding, cell: Option<&CellFinding>, names: &Name
     says
 }
 
-/// What its memory group held, where it had one.
-pub(crate) fn memory(it: &CommandFinding, names: &Names) -> Option<String> {
+/// What its memory group held from this start, where it had one.
+pub(crate) fn memory(it: &CommandFinding, names: &Names, start: &str) -> Option<String> {
     let known = |reading: &Reading<f64, Reason>| reading.value().map(|&bytes| number::bytes_glued(bytes));
     let files = known(&it.cgroup_file_bytes).map_or(String::new(), |it| format!(", {it} of it pages of files"));
     let peak = known(&it.cgroup_peak_bytes).map_or(String::new(), |it| format!(" at most {it},"));
     Some(format!(
-        "{}, {}: {} were allowed for its processes and their page cache; they used{peak} {} when it ended{files}",
+        "{}, {start}: {} were allowed for its processes and their page cache; they used{peak} {} when it ended{files}",
         names.short(&it.arm),
-        it.condition.state,
         known(&it.cgroup_limit_bytes)?,
         known(&it.cgroup_memory_bytes)?
     ))

@@ -40,11 +40,11 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
     };
     for name in distinct(shown.iter().map(|it| it.name.clone())) {
         let mut points: Vec<&&Named> = shown.iter().filter(|it| it.name == name).collect();
-        points.sort_by_key(|it| it.cell.condition.block_bytes);
+        points.sort_by_key(|it| it.cell.does().block_bytes);
         let mut drawn = Vec::new();
         for point in &points {
             let Some(rate) = point.cell.bytes_per_s else { continue };
-            let block = Bytes(point.cell.condition.block_bytes).to_string();
+            let block = Bytes(point.cell.does().block_bytes).to_string();
             let described = format!(
                 "{} [{}, {}]",
                 number::throughput(rate.median),
@@ -52,7 +52,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
                 number::throughput(rate.ci_high)
             );
             drawn.push(Point {
-                x: point.cell.condition.block_bytes as f64,
+                x: point.cell.does().block_bytes as f64,
                 y: rate.median,
                 range: Some((rate.ci_low, rate.ci_high)),
                 says: format!("{}\n{block}: {described}", label(&name)),
@@ -63,7 +63,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
         let arm = points[0].arm;
         series.push(Series { name: label(&name), look: view.looks.look(arm), kind: Kind::Line, points: drawn });
     }
-    if shown.iter().all(|it| it.cell.condition.block_bytes == first.cell.condition.block_bytes) {
+    if shown.iter().all(|it| it.cell.does().block_bytes == first.cell.does().block_bytes) {
         return Some(of_one_block(view, title, &shown, table));
     }
     let here = |it: &&Crossover| {
@@ -71,7 +71,7 @@ fn figure(view: &View, title: &str, cells: &[Named]) -> Option<Figure> {
     };
     let crossovers: Vec<&Crossover> = view.findings.crossovers.iter().filter(here).collect();
     let guides = crossovers.iter().filter_map(|it| it.at).map(|at| Guide::Line(at.median)).collect();
-    let mut blocks: Vec<u64> = shown.iter().map(|it| it.cell.condition.block_bytes).collect();
+    let mut blocks: Vec<u64> = shown.iter().map(|it| it.cell.does().block_bytes).collect();
     blocks.sort_unstable();
     blocks.dedup();
     let blocks = blocks.into_iter().map(|it| it as f64).collect();
@@ -102,7 +102,7 @@ fn of_one_block(view: &View, title: &str, shown: &[&Named], table: Table) -> Fig
         };
         Some(Series { name, look: view.looks.look(it.arm), kind: Kind::Dots, points: vec![point] })
     });
-    let block = shown.first().map_or(String::new(), |it| Bytes(it.cell.condition.block_bytes).to_string());
+    let block = shown.first().map_or(String::new(), |it| Bytes(it.cell.does().block_bytes).to_string());
     Figure {
         title: format!("{title}, blocks of {block}"),
         notes: Vec::new(),

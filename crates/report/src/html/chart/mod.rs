@@ -12,6 +12,7 @@ mod where_time;
 use schema::{Condition, Findings, Labels, Names, Record, findings::CellFinding};
 
 use super::figure::{Drawn, Looks};
+use crate::contents::own;
 
 /// A section of the page with its figures.
 pub(super) struct Chart {
@@ -47,7 +48,7 @@ struct View<'a> {
     looks: Looks<'a>,
 }
 
-/// A cell with the name it has in charts.
+/// A cell with the name it has in charts: its arm, and what that does otherwise than the figure says.
 struct Named<'a> {
     cell: &'a CellFinding,
     arm: &'a str,
@@ -102,6 +103,7 @@ impl<'a> View<'a> {
                 0 => short.to_string(),
                 _ => format!("{short} #{}", repeats + 1),
             };
+            let name = own::name(&name, cell.own_condition.as_ref(), &cell.condition, false);
             groups[at].1.push(Named { cell, arm: &cell.arm.name, name });
         }
         groups
@@ -116,7 +118,7 @@ impl Named<'_> {
 
     /// What its row is called where blocks stand beneath each other.
     fn row(&self) -> String {
-        match self.cell.condition.block() {
+        match self.cell.does().block() {
             block if block.is_empty() => self.name.clone(),
             block => format!("{block} · {}", self.name),
         }

@@ -36,7 +36,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
 
 fn figure(view: &View, title: &str, cells: &[Named], times: &[Vec<f64>]) -> Option<Figure> {
     let mut cells: Vec<&Named> = cells.iter().filter(|it| !times[it.cell.id.cell].is_empty()).collect();
-    cells.sort_by_key(|it| it.cell.condition.block_bytes);
+    cells.sort_by_key(|it| it.cell.does().block_bytes);
     if cells.is_empty() {
         return None;
     }

@@ -7,6 +7,7 @@ use schema::{
 
 use super::{Chart, View, distinct};
 use crate::{
+    contents::own,
     html::figure::{Axis, Drawn, Figure, Guide, Kind, Looks, Plot, Point, Scale, Series, Unit, label},
     layout::{
         number,
@@ -53,7 +54,9 @@ fn figure(view: &View, state: State) -> Option<Figure> {
         let also = if also.is_empty() { String::new() } else { format!(", {also}") };
         let condition = format!("{} {}", it.condition.workload, it.condition.block());
         let condition = format!("{}{also}", condition.trim());
-        let arm = view.names.short(&it.arm).to_string();
+        let cell = view.findings.cells.iter().find(|cell| cell.id == it.id);
+        let own = cell.and_then(|it| it.own_condition.as_ref());
+        let arm = own::name(view.names.short(&it.arm), own, &it.condition, true);
         table.rows.push(vec![
             Cell::plain(&condition),
             Cell::plain(&arm),

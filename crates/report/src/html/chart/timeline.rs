@@ -8,6 +8,7 @@ use schema::{
 
 use super::{Chart, View};
 use crate::{
+    contents::own,
     html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Symbol, Unit, label},
     layout::{
         number,
@@ -49,7 +50,11 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
                 "pass {}, round {}, {}",
                 sample.order,
                 u64::from(sample.round) + 1,
-                view.labels.label(cell.id.condition.condition_index)
+                own::label(
+                    view.labels.label(cell.id.condition.condition_index),
+                    cell.own_condition.as_ref(),
+                    &cell.condition
+                )
             );
             let says = format!("{}\n{}\n{ratio:.2} of the median", label(short), label(&which));
             points.push(Point::new(f64::from(sample.order), ratio, says));
@@ -87,14 +92,17 @@ fn machine(record: &Record, labels: &Labels, names: &Names, timeline: &Timeline)
     let table = crate::contents::timeline::table(record)?;
     let curve = |name: &str, colour: Colour, of: &dyn Fn(&Moment) -> Option<f64>| {
         // A moment without a reading interrupts the curve.
-        let point = |it: &Moment| Point::new(it.at_s, of(it).unwrap_or(f64::NAN), "");
-        let points = timeline.moments.iter().map(point).collect();
+        let point = |(from_s, it): (f64, &Moment)| Point::new((from_s + it.at_s) / 2.0, of(it).unwrap_or(f64::NAN), "");
+        let points = timeline.spans().map(point).collect();
         Series { name: name.to_string(), look: Look::of(colour), kind: Kind::Curve, points }
     };
     let rate = |reading: &Reading<f64>| reading.value().copied();
     let pass = |pass: &Passing| {
         let cell = record.cells.get(pass.cell);
-        let condition = cell.map(|it| labels.label(it.condition));
+        let condition = cell.and_then(|it| {
+            let own = it.own_condition.as_ref();
+            Some(own::label(labels.label(it.condition), own, record.conditions.get(it.condition)?))
+        });
         let arm = cell.map_or("", |it| names.short(&it.arm.name));
         let says = label(&format!("{arm} {}", condition.unwrap_or_default()));
         Point::new((pass.from_s + pass.to_s) / 2.0, -4.0, says)

@@ -27,8 +27,8 @@ pub(super) const CHART: Chart = Chart {
 
 /// What a cell's time is divided into: by the kernel's ticks, or by its cost breakdown.
 const PARTS: [(&str, Colour); 11] = [
-    ("user", Colour::Sky),
-    ("system", Colour::Vermilion),
+    ("user", Colour::Green),
+    ("system", Colour::Brown),
     ("other", Colour::Grey),
     ("system calls", Colour::Vermilion),
     ("copies", Colour::Orange),

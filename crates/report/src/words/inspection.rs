@@ -1,0 +1,212 @@
+//! What was seen of a process, and why something was not.
+
+use schema::{
+    Bytes, Reading,
+    inspection::{
+        AdviceCost, FileMeanwhile, MappedFile, MappedRuntime, MappingAdvice, ProcessView, Unlooked, WatchEnd, Watched,
+        WithoutMemory,
+    },
+};
+
+use super::numbers::{count, list, size, thousands};
+use crate::layout::number;
+
+pub(crate) fn unlooked(why: &Unlooked) -> String {
+    match why {
+        Unlooked::Memory => "it is memory with a name: there is no disk behind it to read ahead from".into(),
+        Unlooked::Gone => {
+            "no file that can be reached by its name is the mapped one: it was deleted or replaced, or lies elsewhere"
+                .into()
+        }
+        Unlooked::NotRegular => "it is no regular file; devices and pipes are not opened".into(),
+        Unlooked::Network { file_system } => {
+            format!("files on {file_system} are not opened, because that could wait for a server")
+        }
+        Unlooked::Stranger => {
+            "the kernel reports the residency of a file only to its owner and to those who may write it".into()
+        }
+        Unlooked::NotAmongLargest { files } => {
+            format!("only the {} files with the largest mappings are looked at", thousands(*files))
+        }
+        Unlooked::TooManyPages { pages, most } => format!(
+            "{} of it are in the page cache, and folios are looked at of no more than {}; `inspect FILE` looks at all",
+            count(*pages, "page", "pages"),
+            thousands(*most)
+        ),
+        Unlooked::NoPlaceCached => "none of the places that were looked at is in the page cache".into(),
+        Unlooked::MappedMeanwhile => "it was mapped while the process was watched".into(),
+        Unlooked::UnmappedMeanwhile => "a mapping of it went while the process was watched".into(),
+        Unlooked::NotAskedBefore => "the page cache gave no answer when the watch began".into(),
+        Unlooked::Refused { error } => error.clone(),
+        Unlooked::Text(text) => text.clone(),
+    }
+}
+
+pub(crate) fn without_memory(why: WithoutMemory) -> &'static str {
+    match why {
+        WithoutMemory::Kernel => "nothing: it is a thread of the kernel and has no memory of its own",
+        WithoutMemory::Zombie => "nothing: it has ended, and its parent has not asked how yet",
+        WithoutMemory::Ending => "nothing: it is about to end, or has not begun",
+    }
+}
+
+/// What a page fault means to a runtime, beside the thread that waits.
+pub(crate) fn runtime(of: MappedRuntime) -> &'static str {
+    match of {
+        MappedRuntime::Jvm => {
+            "JVM: a thread that takes a page fault in Java code cannot reach a safepoint until the page is in memory; an \
+             operation that needs one stops all other Java threads meanwhile"
+        }
+        MappedRuntime::Cpython => {
+            "CPython: Python code that touches a mapping holds the GIL during the page fault; no other thread executes \
+             Python code meanwhile"
+        }
+        MappedRuntime::Node => "Node: a page fault on the main thread stops its event loop until the page is in memory",
+    }
+}
+
+/// As madvise(2) calls it, in lower case.
+pub(crate) fn advice(of: MappingAdvice) -> &'static str {
+    match of {
+        MappingAdvice::Random => "random",
+        MappingAdvice::Sequential => "sequential",
+        MappingAdvice::Hugepage => "hugepage",
+        MappingAdvice::Nohugepage => "nohugepage",
+        MappingAdvice::Dontdump => "dontdump",
+    }
+}
+
+/// The file to ask about first, and why; the files are in their order.
+pub(crate) fn first(view: &ProcessView) -> String {
+    let asked: Vec<(&MappedFile, AdviceCost)> = view.files.iter().filter_map(|it| Some((it, it.cost?))).collect();
+    let Some((file, cost)) = asked.first() else {
+        return "no question: no file of 1 MiB or more is mapped without MADV_RANDOM or MADV_SEQUENTIAL, code and memory \
+                aside"
+            .into();
+    };
+    let mapped = Bytes(file.unadvised_bytes);
+    let says = match cost {
+        AdviceCost::Counted { unmapped_bytes } => {
+            let [came, more] = moved(file.meanwhile.as_ref());
+            format!(
+                "{} is mapped without advice ({mapped}): while it was watched {came} of it came into the page cache and \
+                 the process mapped {more}, so {} came in that it has not mapped. What brought them in was not traced; \
+                 if its places are random, try MADV_RANDOM",
+                file.name,
+                Bytes(*unmapped_bytes)
+            )
+        }
+        AdviceCost::CountedNothing => format!(
+            "{} is mapped without advice ({mapped}); while it was watched no more of it came into the page cache than \
+             the process mapped",
+            file.name
+        ),
+        AdviceCost::NotCached { bytes: 0 } => {
+            format!("{} is mapped without advice ({mapped}); all of it is in the page cache now", file.name)
+        }
+        AdviceCost::NotCached { bytes } => format!(
+            "{} is mapped without advice ({mapped}), and {} of the file are not in the page cache. {}",
+            file.name,
+            Bytes(*bytes),
+            question(view, file)
+        ),
+        AdviceCost::NotMapped { bytes } => {
+            let why = file.residency.why().map(unlooked).unwrap_or_default();
+            format!(
+                "{} is mapped without advice ({mapped}), and {} of that are not in the page table. What of it is in the \
+                 page cache is not known: {why}. {}",
+                file.name,
+                Bytes(*bytes),
+                question(view, file)
+            )
+        }
+    };
+    match asked.len() - 1 {
+        0 => says,
+        1 => format!("{says}. Another file without advice follows below"),
+        others => format!("{says}. {} more files without advice follow below", thousands(others as u64)),
+    }
+}
+
+/// It is one: nothing was counted.
+fn question(view: &ProcessView, file: &MappedFile) -> String {
+    let window = file.read_ahead_bytes.value().filter(|it| **it > 0);
+    let window = window.map_or_else(String::new, |it| format!(", up to {} at a miss", Bytes(*it)));
+    let counts = match view.watched {
+        None => format!("; `faultline inspect {} --for 5s` counts", view.pid),
+        Some(_) => "; of this file that could not be counted".into(),
+    };
+    format!("A question, and no verdict: read-ahead may bring in pages that nobody asked for{window}{counts}")
+}
+
+fn moved(of: Option<&FileMeanwhile>) -> [String; 2] {
+    let shown = |it: Option<&Reading<i64, Unlooked>>| match it.and_then(Reading::value) {
+        Some(bytes) if *bytes > 0 => Bytes(bytes.unsigned_abs()).to_string(),
+        Some(_) => "nothing".into(),
+        None => "an unknown part".into(),
+    };
+    [shown(of.map(|it| &it.cached_more_bytes)), shown(of.map(|it| &it.mapped_more_bytes))]
+}
+
+/// `3 s: 240 major and 12 minor faults; 210 MiB from the device, 896 KiB for each major fault`.
+pub(crate) fn watched(of: &Watched) -> String {
+    let [elapsed, asked] = [of.elapsed_s, of.asked_s].map(seconds);
+    let time = match of.ended {
+        None => elapsed,
+        Some(WatchEnd::Interrupted) => format!("{elapsed} of {asked}, until it was interrupted"),
+        Some(WatchEnd::ProcessEnded) => format!("{elapsed} of {asked}, until the process ended"),
+    };
+    let major = count(of.major_faults, "major fault", "major faults");
+    let minor = count(of.minor_faults, "minor fault", "minor faults");
+    let device = match &of.reads {
+        Reading::Unavailable { unavailable } => {
+            format!("bytes from the device are not known: {}", unlooked(unavailable))
+        }
+        Reading::Value(reads) => {
+            let each = match of.device_bytes_per_major_fault {
+                Some(each) => format!(", {} for each major fault", size(each)),
+                None if reads.read_call_bytes > 0 && reads.device_bytes > 0 => format!(
+                    "; {} returned {}",
+                    count(reads.read_calls, "read call", "read calls"),
+                    Bytes(reads.read_call_bytes)
+                ),
+                None => String::new(),
+            };
+            format!("{} from the device{each}", Bytes(reads.device_bytes))
+        }
+    };
+    format!("{time}: {major}, {minor}; {device}")
+}
+
+fn seconds(s: f64) -> String {
+    number::seconds(s)
+}
+
+/// So many threads are named.
+const THREADS: usize = 5;
+
+/// Which threads took them, where there are several: `4712 (reader): 240 major, 12 minor`.
+pub(crate) fn threads(of: &Watched) -> Option<String> {
+    if of.threads.len() < 2 {
+        return None;
+    }
+    let of_each = |it: &schema::inspection::ThreadFaults| {
+        format!("{} ({}) {} major, {} minor", it.tid, it.name, thousands(it.major_faults), thousands(it.minor_faults))
+    };
+    let mut said: Vec<String> = of.threads.iter().take(THREADS).map(of_each).collect();
+    if of.threads.len() > THREADS {
+        said.push(format!("{} more", thousands((of.threads.len() - THREADS) as u64)));
+    }
+    Some(list(&said))
+}
+
+/// What changed of the mappings themselves.
+pub(crate) fn mappings_changed(of: &Watched) -> Option<String> {
+    (of.new_mappings > 0 || of.gone_mappings > 0).then(|| {
+        format!(
+            "{} new meanwhile, {} gone",
+            count(of.new_mappings, "mapping", "mappings"),
+            count(of.gone_mappings, "mapping", "mappings")
+        )
+    })
+}
