@@ -161,6 +161,9 @@ impl Index {
         }
         for (name, (modified_ns, bytes), read) in batch {
             let damage = read.as_ref().err().map(|error| format!("{error:#}"));
+            // What kept it from being read says nothing about the file, which is tried again next time.
+            let was_read = read.as_ref().err().is_none_or(|error| !error.chain().any(|it| it.is::<io::Error>()));
+            let modified_ns = if was_read { *modified_ns } else { NEVER };
             transaction
                 .execute("INSERT INTO file VALUES (?1, ?2, ?3, ?4)", params![name, modified_ns, bytes, damage])?;
             if let Ok((record, cells)) = read {
@@ -224,6 +227,9 @@ impl Index {
         rows.collect::<rusqlite::Result<Vec<Damaged>>>().context("the index of saved runs cannot be read")
     }
 }
+
+/// Of a file that could not be read: no file was modified then, so that it is always a changed one.
+const NEVER: i64 = i64::MIN;
 
 const WANTED: &str = "(?1 IS NULL OR instr(target, ?1) > 0) AND (?2 IS NULL OR experiment = ?2)
     AND (?3 IS NULL OR started >= ?3) AND (?4 IS NULL OR substr(started, 1, length(?4)) <= ?4)";
