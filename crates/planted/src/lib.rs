@@ -85,6 +85,8 @@ pub enum JobAnswer {
     Turns,
     /// Three pairs say something else: too few to decide anything.
     Doubts,
+    /// Three pairs say more than the rounds, or less, on the same side: too few to decide anything, and no support.
+    Strays,
     /// Three pairs say what the rounds say.
     Silent,
 }
@@ -204,7 +206,8 @@ impl Planting {
                 },
                 peak_memory_bytes: ((3 + at as u64) << 20) as f64,
                 job: (self.jobs && at == 1 && kind == CellKind::Measured && is_asked_again)
-                    .then(|| random.pick(&[JobAnswer::Holds, JobAnswer::Turns, JobAnswer::Doubts, JobAnswer::Silent])),
+                    .then(|| random.pick(&ANSWERS))
+                    .map(|it| if it == JobAnswer::Doubts && index % 2 == 1 { JobAnswer::Strays } else { it }),
                 lost: u32::from(at == 1 && !control && kind == CellKind::Measured && random.below(3) == 0),
             };
             planted.record.cells.push(Cell {
@@ -279,7 +282,7 @@ impl Planted {
             (CellKind::Measured, None | Some(JobAnswer::Silent)) => AnswerOf::Rounds,
             (CellKind::Measured, Some(JobAnswer::Holds)) => AnswerOf::RoundsAndJob,
             (CellKind::Measured, Some(JobAnswer::Turns)) => AnswerOf::Job,
-            (CellKind::Measured, Some(JobAnswer::Doubts)) => AnswerOf::Neither,
+            (CellKind::Measured, Some(JobAnswer::Doubts | JobAnswer::Strays)) => AnswerOf::Neither,
             _ => return None,
         };
         Some(match of {
@@ -333,6 +336,7 @@ impl Planted {
             JobAnswer::Holds => (5, ratio),
             JobAnswer::Turns => (5, turned(ratio)),
             JobAnswer::Doubts => (3, turned(ratio)),
+            JobAnswer::Strays => (3, strayed(ratio)),
             JobAnswer::Silent => (3, ratio),
         };
         let under = &self.record.conditions[condition];
@@ -433,9 +437,19 @@ impl Planted {
     }
 }
 
+const ANSWERS: [JobAnswer; 4] = [JobAnswer::Holds, JobAnswer::Turns, JobAnswer::Doubts, JobAnswer::Silent];
+
 /// What five pairs say where they do not say what the rounds say.
 fn turned(ratio: f64) -> f64 {
     if verdict(ratio) == Verdict::Same { 2.0 } else { 1.0 / ratio }
+}
+
+/// What three pairs say that do not fit the rounds.
+fn strayed(ratio: f64) -> f64 {
+    match verdict(ratio) {
+        Verdict::Same => 2.0,
+        _ => ratio * ratio,
+    }
 }
 
 /// Differences below this are no difference (docs/METHODOLOGY.md).

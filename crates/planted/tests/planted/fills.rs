@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planted::{Planted, Planting, fill_ns};
+use planted::{JobAnswer, Planted, Planting, fill_ns};
 use report::Style;
 use schema::{
     Fill, Findings,
@@ -98,8 +98,10 @@ fn tables(planted: &Planted, findings: &Findings) -> [BTreeMap<String, Vec<Strin
 
 #[test]
 fn every_report_shows_the_planted_ratio_of_each_fill_and_what_it_is_of() {
-    for jobs in [false, true] {
-        let planted = Planting { jobs, ..Planting::default() }.plant();
+    let mut unconfirmed = 0;
+    let seeds = (1..=4).flat_map(|seed| [false, true].map(|jobs| (seed, jobs)));
+    for (seed, jobs) in seeds {
+        let planted = Planting { seed, jobs, ..Planting::default() }.plant();
         let findings = analysis::analyze(&planted.record);
         let arms = arms(&planted);
         for table in tables(&planted, &findings) {
@@ -110,6 +112,9 @@ fn every_report_shows_the_planted_ratio_of_each_fill_and_what_it_is_of() {
                 let cell = cells.iter().find(|it| numbers(it).first().is_some_and(|it| it.is(answer.ratio)));
                 let cell = cell.unwrap_or_else(|| panic!("{fill}: {answer:?} in {cells:?}"));
                 assert_eq!(cell.contains("job"), answer.of == AnswerOf::Job, "{cell}");
+                let is_silent = planted.truth[*arm].job == Some(JobAnswer::Silent) && answer.verdict.is_decided();
+                assert_eq!(cell.contains("unconfirmed"), is_silent, "{cell}");
+                unconfirmed += usize::from(is_silent);
                 let mark = cell.chars().next().filter(|it| !it.is_ascii_digit());
                 let expected = match answer.verdict {
                     Verdict::Same => Some('='),
@@ -120,4 +125,5 @@ fn every_report_shows_the_planted_ratio_of_each_fill_and_what_it_is_of() {
             }
         }
     }
+    assert!(unconfirmed > 0);
 }

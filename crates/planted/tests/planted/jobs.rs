@@ -4,6 +4,7 @@
 use planted::{CellKind, JobAnswer, Planted, Planting};
 use report::Style;
 use schema::{
+    Names,
     findings::{AnswerOf, Verdict},
     gate::BreachCause,
 };
@@ -13,6 +14,7 @@ use crate::{measured_again, near, rendered::numbers};
 #[test]
 fn the_map_says_what_came_out_at_the_size_of_the_job() {
     let mut seen: Vec<(Verdict, AnswerOf)> = Vec::new();
+    let mut in_rounds_alone = 0;
     for planted in measured_again() {
         let findings = analysis::analyze(&planted.record);
         for (index, line) in findings.map.iter().enumerate() {
@@ -21,6 +23,16 @@ fn the_map_says_what_came_out_at_the_size_of_the_job() {
                 continue;
             };
             let name = |at: usize| Some(planted.record.cells[at].arm.name.clone());
+            let at_work = |at: usize| planted.record.cells[at].arm.at_work(line.condition.state);
+            let is_of_rounds = |at: &usize| {
+                let is_new = cells[..2].iter().all(|it| at_work(*it) != at_work(*at));
+                line.answer_of == AnswerOf::Job && planted.truth[*at].kind == CellKind::Measured && is_new
+            };
+            let names = Names::of(&planted.record);
+            let arms = cells[2..].iter().copied().filter(is_of_rounds);
+            let of_rounds: Vec<&str> = arms.map(|it| names.short(&planted.record.cells[it].arm.name)).collect();
+            assert_eq!(line.says.not_at_job, of_rounds, "{line:?}");
+            in_rounds_alone += of_rounds.len();
             if cells.len() > 2 {
                 // What was measured in smaller passes alone wins over no answer of the job.
                 if matches!(answer.of, AnswerOf::Job | AnswerOf::Neither) {
@@ -45,6 +57,7 @@ fn the_map_says_what_came_out_at_the_size_of_the_job() {
     for of in [AnswerOf::Rounds, AnswerOf::RoundsAndJob, AnswerOf::Job, AnswerOf::Neither] {
         assert!(seen.iter().any(|it| it.1 == of), "{of:?} was planted");
     }
+    assert!(in_rounds_alone > 0);
 }
 
 #[test]
@@ -57,6 +70,25 @@ fn a_speedup_that_is_not_of_the_times_in_its_row_says_so() {
         assert_eq!(expected > 0, jobs);
         assert_eq!(report::markdown(&planted.record, &findings).matches(", job |").count(), expected);
     }
+}
+
+#[test]
+fn an_answer_that_the_job_does_not_confirm_says_so_in_row_matrix_and_table() {
+    let mut seen = 0;
+    for planted in measured_again() {
+        let findings = analysis::analyze(&planted.record);
+        let is_silent = |at: usize| planted.truth[at].job == Some(JobAnswer::Silent);
+        let is_decided = |at: usize| planted.answer(at).is_some_and(|it| it.verdict.is_decided());
+        let silent: Vec<usize> = (0..planted.truth.len()).filter(|&at| is_silent(at) && is_decided(at)).collect();
+        let found = findings.comparisons.iter().filter(|it| it.is_unconfirmed()).map(|it| it.id.cell);
+        assert_eq!(found.collect::<Vec<usize>>(), silent);
+        let markdown = report::markdown(&planted.record, &findings);
+        assert_eq!(markdown.matches(", unconfirmed |").count(), silent.len());
+        assert_eq!(markdown.contains("§"), !silent.is_empty(), "the matrix and its legend");
+        assert_eq!(markdown.contains("(not confirmed at the size of the job)"), !silent.is_empty(), "the sentence");
+        seen += silent.len();
+    }
+    assert!(seen > 0);
 }
 
 #[test]
@@ -100,10 +132,13 @@ fn a_crossover_has_a_place_where_its_points_are_of_passes_of_one_size() {
 
 #[test]
 fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
+    let mut strayed = 0.0;
     for planted in measured_again() {
         let findings = analysis::analyze(&planted.record);
         let count = |job: JobAnswer| planted.truth.iter().filter(|it| it.job == Some(job)).count() as f64;
-        let expected = [JobAnswer::Holds, JobAnswer::Turns, JobAnswer::Doubts, JobAnswer::Silent].map(count);
+        strayed += count(JobAnswer::Strays);
+        let open = count(JobAnswer::Doubts) + count(JobAnswer::Strays);
+        let expected = [count(JobAnswer::Holds), count(JobAnswer::Turns), open, count(JobAnswer::Silent)];
         let all: f64 = expected.iter().sum();
         let style = Style { width: 1000, colour: false, details: true };
         let texts = [
@@ -120,6 +155,7 @@ fn every_report_counts_what_held_what_is_replaced_and_what_is_open() {
             assert_eq!(shown, [&[all][..], &expected].concat());
         }
     }
+    assert!(strayed > 0.0);
 }
 
 /// The same run without what was measured again.
