@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use lab::runtime::jvm;
 use schema::findings::{CellFinding, Document, Status};
 
-use crate::support::{Output, Sandbox, failure};
+use crate::support::{Output, Running, Sandbox, failure, short};
 
 pub fn has_jdk(version: Option<u32>) -> bool {
     let found = jvm::find(version);
@@ -17,12 +17,19 @@ pub fn has_jdk(version: Option<u32>) -> bool {
 
 /// A short run over all three states, as a document.
 fn run(methods: &str, more: &[&str]) -> (Document, Output) {
+    run_with(methods, more, "")
+}
+
+/// The same, with a Java that the environment names.
+fn run_with(methods: &str, more: &[&str], java: &str) -> (Document, Output) {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 2 << 20);
     let methods = format!("--method={methods}");
     let mut args = vec!["--json", "--rounds=1", "--budget=60s", &methods];
     args.extend(more);
-    let output = sandbox.run_short(&file, &args);
+    let mut command = sandbox.command(&short(&file, &args));
+    command.env("FAULTLINE_JAVA", java);
+    let output = Running::new(command).end();
     output.sane();
     (output.document(), output)
 }
@@ -105,16 +112,8 @@ fn two_jdks_are_arms_of_one_experiment() {
 
 #[test]
 fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
-    let sandbox = Sandbox::new();
-    let old = jdk(&sandbox, "old", "11.0.2", &[("java", ""), ("javac", "")]);
-    let jre = jdk(&sandbox, "jre", "21.0.1", &[("java", "")]);
-    let nothing = sandbox.folder("nothing");
-    for (java, words) in [
-        (&old, "Java 11.0.2 is too old; install a JDK of version 17 or later"),
-        (&jre, "Java 21.0.1 has no compiler (javac); install a JDK"),
-        (&nothing, "is not a Java installation; name the folder of a JDK"),
-    ] {
-        let (document, output) = run("read,mmap,jvm/mapped", &["--java", java]);
+    for (java, words) in unfit(&Sandbox::new()) {
+        let (document, output) = run_with("read,mmap,jvm/mapped", &[], &java);
         assert_eq!(output.code(), Some(4), "an arm that was asked for is unavailable");
         assert_eq!(status(&document, "native/read").0, Status::Ok);
         let (skipped, reason) = status(&document, "jvm/mapped");
@@ -126,21 +125,65 @@ fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
     assert!(status(&document, "jvm/mapped+jdk=99").1.contains("no JDK 99 was found"));
 }
 
+/// Folders in which no JDK is that could be used, and what is said of each.
+fn unfit(sandbox: &Sandbox) -> [(String, &'static str); 3] {
+    let old = jdk(sandbox, "old", "11.0.2", &[("java", ""), ("javac", "")]);
+    let jre = jdk(sandbox, "jre", "21.0.1", &[("java", "")]);
+    [
+        (old, "Java 11.0.2 is too old; install a JDK of version 17 or later"),
+        (jre, "Java 21.0.1 has no compiler (javac); install a JDK"),
+        (sandbox.folder("nothing"), "is not a Java installation; name the folder of a JDK"),
+    ]
+}
+
+#[test]
+fn a_java_that_cannot_be_used_is_a_usage_error_wherever_it_may_be_named() {
+    let sandbox = Sandbox::new();
+    let (file, folder) = (sandbox.file("file", 1 << 20), sandbox.folder("here"));
+    let mut unfit = unfit(&sandbox).to_vec();
+    unfit.push(("/no/such/jdk".into(), "/no/such/jdk (--java) is not a Java installation"));
+    let commands: [&[&str]; 7] = [
+        &["run", &file, "--method=read,mmap"],
+        &["run", &file, "--dry-run"],
+        &["list", "states"],
+        &["list", "methods"],
+        &["doctor", &folder],
+        &["reproduce"],
+        &["rerun", "last"],
+    ];
+    for command in commands {
+        for (java, words) in &unfit {
+            sandbox.run(&[command, &["--java", java]].concat()).refused(2, &["--java", words]);
+        }
+    }
+    assert_eq!(sandbox.saved(), None);
+}
+
 #[test]
 fn the_lists_say_which_java_is_used_or_what_to_install() {
     let sandbox = Sandbox::new();
     let jre = jdk(&sandbox, "jre", "21.0.1", &[("java", "")]);
-    let listed = sandbox.run(&["list", "methods", "--java", &jre]).expect(0);
+    let with_jre = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("FAULTLINE_JAVA", &jre);
+        Running::new(command).end()
+    };
+    let listed = with_jre(&["list", "methods"]).expect(0);
     listed.shows(&["jvm/mapped", "jvm/reader-lines", "not available here: Java 21.0.1 has no compiler"]);
     let folder = sandbox.folder("here");
-    let examined = sandbox.run(&["doctor", &folder, "--java", &jre]);
+    let examined = with_jre(&["doctor", &folder]);
     examined.shows(&["--  runtime jvm", "install a JDK, not only a JRE"]);
 }
 
 /// A worker that is started as Java and is this script instead.
 fn runs_on(java: &str, words: &[&str]) {
     let sandbox = Sandbox::new();
-    let home = jdk(&sandbox, "jdk", "25", &[("java", java), ("javac", ""), ("jar", r#"touch "$3""#)]);
+    let home = jdk(
+        &sandbox,
+        "jdk",
+        "25",
+        &[("java", java), ("javac", ""), ("jar", r#"for word; do case "$word" in *.jar) touch "$word";; esac; done"#)],
+    );
     let cache = sandbox.folder("cache");
     let file = sandbox.file("file", 1 << 20);
     let mut command = sandbox.command(&[
@@ -157,7 +200,7 @@ fn runs_on(java: &str, words: &[&str]) {
         &home,
     ]);
     command.env("XDG_CACHE_HOME", cache);
-    let output = crate::support::Running::new(command).end();
+    let output = Running::new(command).end();
     output.sane();
     let document = output.document();
     assert_eq!(status(&document, "native/read").0, Status::Ok, "the run went on");

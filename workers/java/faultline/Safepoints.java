@@ -6,8 +6,6 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import javax.management.JMException;
@@ -47,19 +45,16 @@ final class Safepoints {
 
     /** Makes the JVM keep its log in a file without a name, like the warm-up file: nothing is left, however the worker ends. */
     private Safepoints() throws IOException {
-        Path file = Files.createTempFile("faultline-safepoints", null);
+        String nameless = Warmth.given("safepoints");
+        log = new FileInputStream(nameless);
+        String[] what = {"output=" + nameless, "what=safepoint=info", "decorators=none", "output_options=filecount=0"};
         try {
-            log = new FileInputStream(file.toFile());
-            String nameless = Warmth.nameless(file);
-            String[] what = {"output=" + nameless, "what=safepoint=info", "decorators=none", "output_options=filecount=0"};
             String said = String.valueOf(ManagementFactory.getPlatformMBeanServer().invoke(
                 new ObjectName("com.sun.management:type=DiagnosticCommand"), "vmLog", new Object[] {what},
                 new String[] {String[].class.getName()}));
             if (!said.isBlank()) throw new Job.Unavailable("this JVM keeps no log of its safepoints: " + said.strip());
         } catch (JMException refused) {
             throw new Job.Unavailable("this JVM cannot be told to log its safepoints: " + refused);
-        } finally {
-            Files.deleteIfExists(file);
         }
         // The first one loads what it needs.
         for (int i = 0; i < REHEARSALS; i++) threads.findMonitorDeadlockedThreads();

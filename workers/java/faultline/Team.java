@@ -2,6 +2,7 @@ package faultline;
 
 import java.io.IOException;
 import java.util.concurrent.Phaser;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The threads of a pass: the worker's own and `threads - 1` more. Phases begin when the first thread begins them and end when
@@ -75,7 +76,7 @@ final class Team {
     Part pass(Job job, boolean counts) throws IOException {
         Part[] parts = new Part[ways.length];
         Phaser together = new Phaser(parts.length);
-        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(job, thread, together, counts);
+        for (int thread = 0; thread < parts.length; thread++) parts[thread] = new Part(job, thread, together, parts, counts);
         Thread[] others = new Thread[ways.length - 1];
         for (int i = 0; i < others.length; i++) others[i] = started(parts[i + 1]);
         parts[0].run();
@@ -119,13 +120,17 @@ final class Team {
         private final Job job;
         private final int thread;
         private final Phaser together;
+        private final Part[] team;
         private final boolean counts;
+        /** Who runs it; nothing before it begins. */
+        private volatile Thread runs;
         private long openedFrom, openedTo, workedFrom, workedTo, closedFrom, closedTo;
 
-        Part(Job job, int thread, Phaser together, boolean counts) {
+        Part(Job job, int thread, Phaser together, Part[] team, boolean counts) {
             this.job = job;
             this.thread = thread;
             this.together = together;
+            this.team = team;
             this.counts = counts;
         }
 
@@ -133,14 +138,20 @@ final class Team {
             if (together.arriveAndAwaitAdvance() < 0) throw new LeftAlone();
         }
 
-        /** After a failure: releases all threads from the barrier. */
+        /**
+         * After a failure: releases all threads from the barrier. The error of a page that could not be had is thrown anywhere,
+         * also in the barrier, between the place where it takes a thread off its queue and the place where it wakes it: nobody
+         * would wake that thread again.
+         */
         private void leave(Throwable error) {
             failure = error;
             together.forceTermination();
+            for (Part part : team) LockSupport.unpark(part.runs);
         }
 
         @Override
         public void run() {
+            runs = Thread.currentThread();
             try {
                 await();
                 Usage before = counts ? Usage.now() : null;

@@ -3,12 +3,9 @@ package faultline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Random;
-import java.util.Set;
 
 /**
  * Passes over a warm-up file until compilation has ended. The measured file is not touched, so its state stays as the controller
@@ -33,10 +30,8 @@ final class Warmth {
     private static volatile long sink;
 
     Warmth(Job job, Team real) throws IOException {
-        // Made and written through one descriptor: who owns the temporary folder may exchange what has its name.
-        Path name = Path.of(System.getProperty("java.io.tmpdir"), "faultline-warm-up" + ProcessHandle.current().pid() + "-" + System.nanoTime()).toAbsolutePath();
-        FileChannel open = FileChannel.open(name, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        String nameless = given("warm-up");
+        FileChannel open = FileChannel.open(Path.of(nameless), StandardOpenOption.READ, StandardOpenOption.WRITE);
         try {
             byte[] pattern = new byte[PATTERN_BYTES];
             int size = size(job);
@@ -45,8 +40,6 @@ final class Warmth {
             for (int at = 0; at < size; at += PATTERN_BYTES) {
                 for (ByteBuffer rest = ByteBuffer.wrap(pattern, 0, Math.min(PATTERN_BYTES, size - at)); rest.hasRemaining(); ) open.write(rest);
             }
-            String nameless = nameless(name.toRealPath());
-            Files.delete(name);
             Job same = new Job(job, nameless, size, job.durability.equals("sync-each") ? SYNCED_OPS : Long.MAX_VALUE);
             if (job.method.equals("channel-odirect") && !opens(new Team(same, real))) {
                 // The temporary folder may be in memory. Around the page cache, the real file stays as it is.
@@ -85,8 +78,8 @@ final class Warmth {
             warmNs = fastest;
             ops = same.ops;
         } finally {
-            Files.deleteIfExists(name);
-            // Its pages go with it: they would leave the cache during the passes, and make room where memory is limited.
+            // Its pages would leave the cache during the passes, and make room where memory is limited.
+            open.truncate(0);
             open.close();
         }
     }
@@ -120,17 +113,10 @@ final class Warmth {
         }
     }
 
-    /** A path to an open file that outlives its name: nothing is left behind, however the worker ends. */
-    static String nameless(Path file) throws IOException {
-        try (var descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
-            for (Path descriptor : descriptors) {
-                try {
-                    if (Files.readSymbolicLink(descriptor).equals(file)) return descriptor.toString();
-                } catch (IOException gone) {
-                    // The descriptor of this very listing, or another thread's.
-                }
-            }
-        }
-        throw new IOException("the warm-up file has no descriptor in /proc/self/fd");
+    /** The path of a file that never has a name: who started this JVM made it. */
+    static String given(String usedAs) throws IOException {
+        String path = System.getProperty("faultline." + usedAs);
+        if (path == null) throw new IOException("-Dfaultline." + usedAs + " names no file");
+        return path;
     }
 }

@@ -76,7 +76,9 @@ public final class Worker {
     private static String flags() throws IOException {
         StringBuilder flags = new StringBuilder();
         for (String word : Files.readString(Path.of("/proc/self/cmdline")).split("\0")) {
-            if (word.startsWith("-") && !word.equals("-cp")) flags.append(flags.length() == 0 ? "" : " ").append(word);
+            // The numbers of descriptors are other ones in each process.
+            boolean ours = word.equals("-cp") || word.startsWith("-Dfaultline.");
+            if (word.startsWith("-") && !ours) flags.append(flags.length() == 0 ? "" : " ").append(word);
         }
         for (String name : new String[] {"JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"}) {
             if (System.getenv(name) != null) flags.append(" (").append(name).append(": ").append(System.getenv(name)).append(')');
