@@ -178,7 +178,10 @@ impl Scene {
     pub fn command(&self, typed: &[String]) -> std::process::Command {
         let typed: Vec<&str> = typed.iter().map(String::as_str).collect();
         let mut command = self.sandbox.command(&typed);
-        command.env("TMPDIR", self.sandbox.at("tmp")).env("XDG_CACHE_HOME", self.sandbox.at("cache"));
+        let temporary = self.sandbox.at("tmp");
+        // A JVM does not look at TMPDIR.
+        command.env("JAVA_TOOL_OPTIONS", format!("-Djava.io.tmpdir={temporary}"));
+        command.env("TMPDIR", temporary).env("XDG_CACHE_HOME", self.sandbox.at("cache"));
         command
     }
 
