@@ -379,6 +379,9 @@ pub struct InspectArgs {
     /// A file, or a process id
     #[arg(value_name = "PATH|PID")]
     pub what: PathBuf,
+    /// Watch a process for so long, such as 5s: its faults, its bytes from the device, and what came into the page cache
+    #[arg(long = "for", value_name = "TIME", value_parser = watch)]
+    pub watch: Option<Duration>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -622,6 +625,15 @@ fn budget(text: &str) -> Result<Duration, String> {
         // Leaves room to multiply durations without overflow.
         _ if budget > Duration::from_secs(365 * 86_400) => Err("a run takes at most a year".into()),
         _ => Ok(budget),
+    }
+}
+
+fn watch(text: &str) -> Result<Duration, String> {
+    let wait = humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 5s, 2m or 500ms"))?;
+    match wait {
+        _ if wait < Duration::from_millis(100) => Err("in less than 100ms next to nothing happens".into()),
+        _ if wait > Duration::from_secs(86_400) => Err("a process is watched for a day at most".into()),
+        _ => Ok(wait),
     }
 }
 

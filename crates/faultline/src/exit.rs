@@ -58,7 +58,7 @@ impl Exit {
             Exit::Unavailable => {
                 Some("an arm that was requested by name is unavailable here; the report has the reason")
             }
-            Exit::Interrupted => Some("interrupted; what was measured until then is kept"),
+            Exit::Interrupted => Some("interrupted; what was measured until then is kept or shown"),
         }
     }
 }

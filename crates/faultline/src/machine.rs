@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use history::Store;
 use schema::{
+    Record,
     machine::{MadeOn, Origin, Whose},
     record::Environment,
 };
@@ -29,4 +30,20 @@ pub fn runs(store: &Store, whose: &Whose) -> Result<Vec<(String, PathBuf, Origin
     let mut all: Vec<_> = of(store.list()?, Origin::Own).chain(of(imported, Origin::Imported)).collect();
     all.sort_by(|a, b| b.0.cmp(&a.0));
     Ok(all)
+}
+
+/// Of the newest runs of a machine, so many are looked at for unit costs.
+pub const LOOKED_AT: usize = 50;
+
+/// The newest runs of the machine that is meant, the newest first. Others are not counted, however many of them there are:
+/// runs of other machines, those that were stopped, and damaged records.
+///
+/// # Errors
+/// A folder is there and cannot be read.
+pub fn newest<'a>(store: &'a Store, whose: &'a Whose) -> Result<impl Iterator<Item = Record> + 'a> {
+    let records = runs(store, whose)?.into_iter().filter_map(move |(_, path, origin)| {
+        let record = store.load_file(&path).ok().filter(|it| it.partial.is_none())?;
+        whose.includes(&MadeOn::new(&record.environment, origin)).then_some(record)
+    });
+    Ok(records.take(LOOKED_AT))
 }

@@ -19,14 +19,19 @@ mod stderr;
 mod subject;
 mod suggestion;
 
+use std::path::Path;
+
 use clap::Parser;
 use cli::{Cli, Command};
+use exit::UsageError;
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
     let cli = Cli::parse();
-    if let Some(java) = cli.command.java() {
-        lab::runtime::jvm::prefer(java.clone());
+    if let Some(java) = cli.command.java()
+        && let Err(error) = prefer(java)
+    {
+        return exit::code(Err(error.into()));
     }
     let result = match cli.command {
         Command::Run(args) => command::run::run(&args),
@@ -48,4 +53,10 @@ fn main() -> std::process::ExitCode {
         Command::Worker => return command::worker::run(),
     };
     exit::code(result)
+}
+
+/// Has this JDK used, also by commands that may need none of it: what was named is there, or nothing begins.
+fn prefer(java: &Path) -> Result<(), UsageError> {
+    lab::runtime::jvm::prefer(java.to_path_buf());
+    lab::runtime::jvm::find(None).map(drop).map_err(|reason| UsageError(format!("--java: {reason}")))
 }

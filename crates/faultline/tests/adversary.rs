@@ -120,7 +120,7 @@ fn test_file_of(folder: &Path) -> Option<PathBuf> {
 
 fn attack(arms: &str, links_hard: bool) {
     if !is_root() {
-        println!("skipped: only root measures in a folder of somebody else that it can write to");
+        println!("skipped: only root measures in a folder of another user that it can write to");
         return;
     }
     let sandbox = Sandbox::new();
@@ -139,7 +139,7 @@ fn attack(arms: &str, links_hard: bool) {
     let (mut runs, mut reached) = (0, 0);
     thread::scope(|scope| {
         scope.spawn(|| swap(&folder, &canary.path, links_hard, &stop, &swaps));
-        // Told to stop also when an assertion fails below.
+        // The flag is set also when an assertion fails below.
         let _stop = AtEnd(&stop);
         for seed in effort.endless() {
             if runs >= RUNS && made() >= effort.count() {

@@ -6,10 +6,23 @@ use std::{
     process::{Command, Stdio},
 };
 
+use planted::Effort;
+
+use crate::support::is_root;
+
 /// Kinds of file system, each with the size in MiB that is not too small for it.
-pub const KINDS: [(&str, u64); 3] = [("ext4", 48), ("xfs", 320), ("btrfs", 128)];
+const KINDS: [(&str, u64); 3] = [("ext4", 48), ("xfs", 320), ("btrfs", 128)];
 /// What is left of a disk that fails: the beginning of its file system, and nothing of its files.
 const REST_BYTES: u64 = 1 << 20;
+
+/// The kinds to try: one in the ordinary tests, all in `cargo xtask fault`, none without root, with the reason on stdout.
+pub fn kinds() -> &'static [(&'static str, u64)] {
+    if !is_root() {
+        println!("skipped: only root can mount a disk of its own");
+        return &[];
+    }
+    if Effort::is_asked() { &KINDS } else { &KINDS[..1] }
+}
 
 /// Mounted until it is dropped.
 pub struct Disk {

@@ -1,6 +1,6 @@
 //! What is observed around passes, and counted in passes of their own: there, or a reason; and nothing stays behind.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use schema::Reading;
 
@@ -107,6 +107,32 @@ fn counted(sandbox: &Sandbox, file: &str, compare: &str, count: &str) -> Vec<(St
         }
     };
     record.counted.iter().filter_map(of).collect()
+}
+
+#[test]
+fn the_requests_of_a_cold_pass_are_all_counted_whoever_hands_them_to_the_device() {
+    let sandbox = Sandbox::on(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let file = sandbox.file("file", 16 << 20);
+    let args = [
+        "--method=read,mmap",
+        "--workload=scan",
+        "--block=1MiB",
+        "--state=cold",
+        "--counted",
+        "--allow-setup",
+        "--json",
+    ];
+    let record = sandbox.run_short(&file, &args).document().record;
+    for counted in &record.counted {
+        let (device, sizes) = (&counted.device_read_bytes, &counted.histograms["request_bytes_read"]);
+        let (Reading::Value(device), Reading::Value(sizes), None) = (device, sizes, &counted.invalid) else {
+            println!("skipped: {device:?}, {sizes:?}, {:?}", counted.invalid);
+            continue;
+        };
+        let bytes: u64 = sizes.bins.iter().map(|it| it.value * it.events).sum();
+        let arm = &record.cells[counted.cell].arm;
+        assert!(sizes.lost > 0 || bytes as f64 >= 0.99 * device, "{arm}: {bytes} of {device} bytes, {sizes:?}");
+    }
 }
 
 #[test]

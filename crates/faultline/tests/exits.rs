@@ -50,7 +50,7 @@ fn every_exit_code_but_0_has_its_reason_on_stderr_in_every_mode() {
             seen.ends(2, run(args), mode, false);
         }
         seen.ends(3, sandbox.run_short(&file, &[&["--method=read"], mode].concat()), mode, true);
-        let absent = ["--method=read,jvm/mapped", "--java=/no/such/jdk"];
+        let absent = ["--method=read,jvm/mapped+jdk=99"];
         seen.ends(4, sandbox.run_short(&file, &[&absent, mode].concat()), mode, true);
     }
     let slow = sandbox.write("slow.json", slower());

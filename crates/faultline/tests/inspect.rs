@@ -1,8 +1,13 @@
 //! `faultline inspect`: files and processes, one's own and strangers'.
 
-use schema::inspection::Inspection;
+use std::{fs, fs::File};
 
-use crate::support::{Sandbox, is_root};
+use schema::inspection::{AdviceCost, Inspection, MappedFile, MappingAdvice, ProcessView, WatchEnd};
+
+use crate::{
+    predict::keep,
+    support::{Output, Running, Sandbox, is_root},
+};
 
 #[track_caller]
 fn shows(text: &str, words: &[&str]) {
@@ -23,11 +28,215 @@ fn a_file_is_shown_with_its_residency_and_its_bytes_stay() {
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
+fn view(sandbox: &Sandbox, file: &str) -> schema::inspection::FileView {
+    let output = sandbox.run(&["inspect", file, "--json"]).expect(0);
+    match serde_json::from_str(&output.stdout).unwrap() {
+        Inspection::File(view) => *view,
+        Inspection::Process(_) => panic!("{}", output.stdout),
+    }
+}
+
+#[test]
+fn runs_of_other_machines_however_many_do_not_hide_the_unit_costs_of_this_one() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("pages", 1 << 20);
+    let here = lab::host::detect(&|| None);
+    let theirs = serde_json::json!({
+        "key": "fedcba9876543210fedcba9876543210", "hardware": "0011223344556677", "source": "machine-id"
+    });
+    let ours = serde_json::to_value(&here.machine).unwrap();
+    for number in 0..25 {
+        keep(&sandbox, "runs", &format!("20991121T000000Z-{number:04}"), &theirs, "field");
+    }
+    let seen = view(&sandbox, &file);
+    let why = seen.faults.reason().expect("none of these runs is of this machine").to_string();
+    assert!(why.contains("no saved run of this machine"), "{why}");
+    keep(&sandbox, "runs", "20261121T000000Z-0004", &ours, &here.host);
+    let seen = view(&sandbox, &file);
+    let of = seen.faults.value().map_or_else(|| seen.faults.reason().unwrap().to_string(), |it| it.run.clone());
+    match seen.can_be_evicted {
+        true => assert!(of.contains("20261121T000000Z-0004"), "{of}"),
+        false => assert!(of.contains("the one saved run of this machine"), "{of}"),
+    }
+}
+
+#[test]
+fn a_file_in_memory_is_not_to_be_evicted() {
+    let sandbox = Sandbox::new();
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return println!("skipped: there is no /dev/shm") };
+    if !sys::mount::file_system(folder.path()).is_ok_and(|it| it.is_memory()) {
+        return println!("skipped: /dev/shm is on a device");
+    }
+    let here = lab::host::detect(&|| None);
+    keep(&sandbox, "runs", "20261121T000000Z-0004", &serde_json::to_value(&here.machine).unwrap(), &here.host);
+    let file = folder.path().join("data");
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let file = file.display().to_string();
+    assert!(!view(&sandbox, &file).can_be_evicted);
+    let text = sandbox.run(&["inspect", &file]).expect(0).stdout;
+    assert!(!text.contains("evict the file"), "{text}");
+}
+
 #[test]
 fn a_process_is_shown_by_its_number() {
     let sandbox = Sandbox::new();
     let me = std::process::id().to_string();
-    shows(&sandbox.run(&["inspect", &me]).expect(0).stdout, &[&me, "mappings", "private"]);
+    shows(&sandbox.run(&["inspect", &me]).expect(0).stdout, &[&me, "First", "mappings", "private"]);
+}
+
+fn process(output: &Output) -> ProcessView {
+    match serde_json::from_str(&output.stdout) {
+        Ok(Inspection::Process(view)) => *view,
+        other => panic!("{other:?} in {output:#?}"),
+    }
+}
+
+#[test]
+fn a_process_that_is_watched_is_shown_with_its_faults_and_nothing_is_drawn_in_a_pipe() {
+    let sandbox = Sandbox::new();
+    let me = std::process::id().to_string();
+    let output = sandbox.run(&["inspect", &me, "--for=200ms", "--json"]).expect(0);
+    assert_eq!(output.stderr, "");
+    let view = process(&output);
+    let watched = view.watched.unwrap();
+    assert_eq!((watched.ended, watched.asked_s), (None, 0.2));
+    assert!(view.files.iter().all(|it| it.meanwhile.is_some()));
+    shows(&sandbox.run(&["inspect", &me, "--for=200ms"]).expect(0).stdout, &["Watched", "major fault", "minor fault"]);
+}
+
+#[test]
+fn only_a_process_is_watched_and_not_for_an_instant() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("data", 4096);
+    sandbox.run(&["inspect", &file, "--for=5s"]).refused(2, &["--for watches a process"]);
+    sandbox.run(&["inspect", "1", "--for=0s"]).expect(2).says(&["100ms"]);
+    sandbox.run(&["inspect", "1", "--for=soon"]).expect(2).says(&["write it as 5s"]);
+}
+
+/// A mapping of a whole file, with advice or without, unmapped at its end.
+struct Mapped {
+    at: *mut u8,
+    bytes: usize,
+}
+
+impl Mapped {
+    fn new(path: &str, advice: Option<libc::c_int>) -> Mapped {
+        use rustix::mm::{MapFlags, ProtFlags};
+        let file = File::open(path).unwrap();
+        let bytes = file.metadata().unwrap().len() as usize;
+        // SAFETY: a mapping of its own, at an address that the kernel chooses.
+        let at = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, &file, 0).unwrap()
+        };
+        if let Some(advice) = advice {
+            // SAFETY: the mapping that was just made; the advice is a hint.
+            assert_eq!(unsafe { libc::madvise(at, bytes, advice) }, 0);
+        }
+        Mapped { at: at.cast(), bytes }
+    }
+
+    fn touch(&self, page: usize) {
+        let place = page * sys::page_bytes() as usize % self.bytes;
+        // SAFETY: it lies within the mapping, and the file is not cut off while it is mapped.
+        std::hint::black_box(unsafe { self.at.add(place).read_volatile() });
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, and nothing refers to it.
+        let _ = unsafe { libc::munmap(self.at.cast(), self.bytes) };
+    }
+}
+
+/// How often a process has waited for something.
+fn waits(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    sys::process::number_after(&status, "voluntary_ctxt_switches:")
+}
+
+/// Until it has a file open and then has waited several times: it does that while it watches.
+fn watches(running: &mut Running, file: &str) {
+    let pid = running.pid();
+    let opened = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    running
+        .until(|| opened().any(|it| fs::read_link(it.path()).is_ok_and(|it| it.to_str() == Some(file))).then_some(()))
+        .expect("it opens what is mapped");
+    let before = waits(pid).unwrap();
+    running.until(|| (waits(pid)? > before + 5).then_some(())).expect("it waits");
+}
+
+#[test]
+fn the_file_without_advice_comes_first_with_what_came_in_and_ctrl_c_shows_what_was_counted() {
+    let sandbox = Sandbox::new();
+    let paths = ["without", "random"].map(|it| sandbox.file(it, 16 << 20));
+    for path in &paths {
+        sys::cache::evict(&File::open(path).unwrap(), 0, 0).unwrap();
+    }
+    let mapped = [Mapped::new(&paths[0], None), Mapped::new(&paths[1], Some(libc::MADV_RANDOM))];
+    let me = std::process::id().to_string();
+    let mut running = sandbox.start(&["inspect", &me, "--for=1h", "--json"]);
+    watches(&mut running, &paths[0]);
+    // Far apart, so that no two of them share what is read around one.
+    for page in (0..4096).step_by(512) {
+        mapped.iter().for_each(|it| it.touch(page));
+    }
+    running.signal(libc::SIGINT);
+    let view = process(&running.end().expect(130));
+    assert_eq!(view.watched.unwrap().ended, Some(WatchEnd::Interrupted));
+    let of = |path: &str| -> (usize, &MappedFile) {
+        view.files.iter().enumerate().find(|(_, it)| it.name == path).unwrap_or_else(|| panic!("{path} is missing"))
+    };
+    let [(first, without), (second, random)] = [of(&paths[0]), of(&paths[1])];
+    assert!(first < second, "{without:?} {random:?}");
+    assert_eq!((without.advice.as_slice(), without.unadvised_bytes), (&[][..], 16 << 20));
+    assert_eq!((random.advice.as_slice(), random.unadvised_bytes), (&[MappingAdvice::Random][..], 0));
+    assert_eq!(random.cost, None);
+    let [more, more_random] = [without, random].map(|it| it.meanwhile.clone().unwrap().unmapped_more_bytes);
+    let (Some(more), Some(more_random)) = (more.value(), more_random.value()) else {
+        return println!("skipped: {more:?}, {more_random:?}");
+    };
+    println!("{more} and {more_random} bytes came in that were not mapped");
+    match &without.read_ahead_bytes {
+        // Of a window of this size a part lies beyond what is mapped around a fault.
+        schema::Reading::Value(window) if *window >= 128 << 10 && !is_in_memory(&paths[0]) => {
+            assert!(matches!(without.cost, Some(AdviceCost::Counted { unmapped_bytes }) if unmapped_bytes == *more));
+            assert!(more > more_random, "{without:?} {random:?}");
+        }
+        other => println!("skipped: read-ahead is {other:?}"),
+    }
+}
+
+fn is_in_memory(path: &str) -> bool {
+    sys::mount::file_system(std::path::Path::new(path)).is_ok_and(|it| it.is_memory())
+}
+
+#[test]
+fn a_process_that_ends_while_it_is_watched_is_shown_all_the_same() {
+    let sandbox = Sandbox::new();
+    let mut command = std::process::Command::new("cat");
+    let Ok(mut child) = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn() else {
+        return println!("skipped: there is no cat");
+    };
+    let program = fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
+    let mut running = sandbox.start(&["inspect", &child.id().to_string(), "--for=1h"]);
+    watches(&mut running, program.to_str().unwrap());
+    drop(child.stdin.take());
+    // It is not waited for before it was seen.
+    let output = running.end().expect(0);
+    child.wait().unwrap();
+    output.shows(&["until the process ended", "private"]);
+}
+
+#[test]
+fn somebody_elses_process_is_an_error_in_words() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    if !is_root() && fs::read_dir("/proc/1/fd").is_ok() {
+        return println!("skipped: process 1 is this user's own");
+    }
+    let output = sandbox.run(&["inspect", "1"]).expect(1);
+    let hidden = output.stderr.contains("there is no process 1");
+    assert!(hidden || output.stderr.contains("only its owner and root can"), "{output:#?}");
 }
 
 #[test]

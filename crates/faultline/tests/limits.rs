@@ -164,3 +164,16 @@ fn doctor_says_that_there_is_no_ring() {
     assert!(line.starts_with("--") && line.contains("not allowed"), "{line}");
     assert_eq!(sandbox.left(), [""; 0]);
 }
+
+#[test]
+fn rounds_that_the_budget_ended_are_named_by_the_state_of_their_passes() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    for (states, words) in
+        [("mapped", "in state mapped, in round"), ("cached,mapped", "in states cached and mapped, in round")]
+    {
+        let args = [&format!("--state={states}"), "--rounds=10000", "--budget=3s", "--json"];
+        let record = sandbox.run_short(&file, &args).document().record;
+        assert!(record.limits.iter().any(|it| it.contains(words)), "{:?}", record.limits);
+    }
+}

@@ -87,12 +87,13 @@ fn a_machine_without_unit_costs_is_calibrated_first_and_stopping_that_leaves_not
     assert_eq!(sandbox.noted(), 0);
 }
 
-/// Saves the measured run under an id, in the folder of the own runs or that of imported ones.
-fn keep(sandbox: &Sandbox, folder: &str, id: &str, machine: &Value, host: &str) {
+/// Saves the measured run under an id, as of this kernel, in the folder of the own runs or that of imported ones.
+pub(crate) fn keep(sandbox: &Sandbox, folder: &str, id: &str, machine: &Value, host: &str) {
     let mut record: Value = serde_json::from_str(MEASURED).unwrap();
     record["id"] = id.into();
     record["environment"]["host"] = host.into();
     record["environment"]["machine"] = machine.clone();
+    record["environment"]["kernel"] = lab::host::detect(&|| None).kernel.into();
     std::fs::create_dir_all(sandbox.data().join(folder)).unwrap();
     std::fs::write(sandbox.data().join(folder).join(format!("{id}.json")), record.to_string()).unwrap();
 }
@@ -114,6 +115,17 @@ fn unit_costs_are_of_the_own_runs_of_this_machine_or_of_the_machine_that_is_name
         let json = ask(&sandbox, &[&["--json"], more].concat()).expect(0).stdout;
         serde_json::from_str::<Value>(&json).unwrap()["run"].as_str().unwrap().to_string()
     };
+    let other_machine = |more: &[&str]| {
+        let json = ask(&sandbox, &[&["--json"], more].concat()).expect(0).stdout;
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let hosts = json["remarks_data"].as_array().unwrap().iter().filter_map(|it| it.get("other-machine"));
+        hosts.map(|it| it["host"].as_str().unwrap().to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(other_machine(&["--run=20261121T000000Z-0004"]), [""; 0]);
+    for field in ["--run=20991121T000000Z-0002", "--machine=field"] {
+        assert_eq!(other_machine(&[field]), ["field"]);
+    }
+    assert_eq!(other_machine(&["--run=20991121T000000Z-0003"]), [here.host.as_str()], "another one of that name");
     assert_eq!(of(&[]), "20261121T000000Z-0004");
     assert_eq!(of(&["--machine=field"]), "20991121T000000Z-0002");
     ask(&sandbox, &["--machine=nobody"]).refused(1, &["\"nobody\"", "--machine all"]);

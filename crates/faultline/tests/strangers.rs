@@ -37,6 +37,16 @@ fn an_ordinary_user_gets_a_test_file_in_a_folder_of_their_own() {
 }
 
 #[test]
+fn doctor_looks_at_all_that_needs_no_file_in_a_folder_that_cannot_be_written_to() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let folder = sandbox.folder("folder");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+    let output = sandbox.run(&["doctor", &folder]).expect(0);
+    output.shows(&["ok  runtime native", "--  method read", "--  state cold", "cannot make a test file", "ok  memory"]);
+    sandbox.run(&["doctor", &sandbox.at("nowhere")]).refused(1, &["nowhere"]);
+}
+
+#[test]
 fn a_file_of_somebody_else_is_answered_about_as_far_as_its_residency_can_be_seen() {
     if !is_root() {
         println!("skipped: only root can make a file of another user");

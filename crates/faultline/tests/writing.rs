@@ -106,6 +106,28 @@ fn a_disk_that_is_full_in_the_middle_of_a_mapped_write_fails_the_sample_for_lack
 }
 
 #[test]
+fn no_arm_writes_around_the_page_cache_where_files_exist_in_it_alone() {
+    let folder = match tempfile::tempdir_in("/dev/shm") {
+        Ok(folder) if sys::mount::file_system(folder.path()).is_ok_and(|it| it.is_memory()) => folder,
+        Ok(_) => return println!("skipped: /dev/shm is not in memory"),
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let sandbox = Sandbox::new();
+    let experiment = sandbox.write(
+        "around.toml",
+        "title = \"Around the page cache\"\n[[compare]]\nworkload = \"overwrite\"\nblock = \"64 KiB\"\n\
+         state = \"cached\"\nrange = { bytes = \"1 MiB\" }\nops = 16\narms = [\"pwrite\", \"direct\", \"mmap\"]\n",
+    );
+    let folder = folder.path().to_str().unwrap();
+    let output = sandbox.run(&["run", folder, "-e", &experiment, "--size=2MiB", "--rounds=1", "--json", "--quiet"]);
+    output.sane();
+    for cell in &output.document().record.cells {
+        let is_refused = matches!(cell.skipped, Some(schema::Skip::Unavailable(_)));
+        assert_eq!(is_refused, cell.arm.is_direct(), "{}: {:?}", cell.arm, cell.skipped);
+    }
+}
+
+#[test]
 fn passes_that_write_are_read_back_and_leave_nothing_behind() {
     let sandbox = Sandbox::new();
     let folder = sandbox.folder("here");

@@ -26,10 +26,17 @@ pub fn run(args: &DoctorArgs) -> Result<Exit> {
     }
     let interrupted = interrupt_flag()?;
     let store = history::Store::open(None);
-    let subject = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true))?;
+    let opened = Subject::open(&args.target, Some(TEST_FILE_BYTES), 1, true, &interrupted, &Line::new(true));
+    let subject = match opened {
+        // What needs no file of one's own is shown all the same.
+        Err(error) if args.target.is_dir() && !error.is::<Stopped>() => Err(format!("{error:#}")),
+        opened => Ok(opened?),
+    };
+    let target = subject.as_ref().map(|it| &it.target).map_err(String::clone);
     let unnamed = (!args.target.is_dir()).then(|| dry_run::unnamed_beside(&args.target, TEST_FILE_BYTES));
-    let tried_on = unnamed.as_ref().map_or(Ok(&subject.target), |it| it.as_ref().map_err(String::clone));
-    let mut checks = lab::doctor::examine(&subject.target, tried_on, &interrupted);
+    let tried_on = unnamed.as_ref().map_or(target.clone(), |it| it.as_ref().map_err(String::clone));
+    let place = lab::doctor::Place { path: &args.target, target, tried_on };
+    let mut checks = lab::doctor::examine(place, &interrupted);
     if interrupted.load(Ordering::Relaxed) {
         return Err(Stopped("interrupted; what was not looked at is not shown").into());
     }

@@ -1,13 +1,22 @@
-//! `faultline inspect`: where the pages of a file are, or what a process has mapped. It reads; it changes nothing.
+//! `faultline inspect`: where the pages of a file are, or what a process has mapped and what that may cost it. It reads; it
+//! changes nothing.
+
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use schema::{
-    Reading,
-    inspection::{FaultView, FileView, Inspection},
+    Reading, Record,
+    inspection::{FaultView, FileView, Inspection, ProcessView, WatchEnd},
     machine::{MadeOn, Origin, Whose},
+    no_cost::NoCost,
 };
 
-use crate::{cli::InspectArgs, exit::Exit, machine, output};
+use crate::{
+    cli::InspectArgs,
+    exit::{Exit, UsageError},
+    machine, measure, output,
+    progress::Line,
+};
 
 pub fn run(args: &InspectArgs) -> Result<Exit> {
     let seen = look(args)?;
@@ -15,14 +24,24 @@ pub fn run(args: &InspectArgs) -> Result<Exit> {
         true => report::inspection_json(&seen),
         false => report::inspection(&seen, output::style(false)),
     })?;
-    Ok(Exit::Answered)
+    Ok(match &seen {
+        Inspection::Process(view) if is_interrupted(view) => Exit::Interrupted,
+        _ => Exit::Answered,
+    })
+}
+
+fn is_interrupted(view: &ProcessView) -> bool {
+    view.watched.as_ref().is_some_and(|it| it.ended == Some(WatchEnd::Interrupted))
 }
 
 /// A file of that name comes before a process of that number; `./4711` is always the file.
 fn look(args: &InspectArgs) -> Result<Inspection> {
     let pid = args.what.to_str().and_then(|it| it.parse::<u32>().ok()).filter(|_| !args.what.exists());
     match pid {
-        Some(pid) => lab::inspect::process(pid).map(Inspection::Process),
+        Some(pid) => process(pid, args),
+        None if args.watch.is_some() => {
+            Err(UsageError(format!("--for watches a process, and {} is none", args.what.display())).into())
+        }
         None => lab::inspect::file(&args.what)
             .map(|mut it| {
                 it.faults = faults(&it).into();
@@ -32,26 +51,43 @@ fn look(args: &InspectArgs) -> Result<Inspection> {
     }
 }
 
-/// Of the newest saved runs, so many are looked at.
-const LOOKED_AT: usize = 20;
+fn process(pid: u32, args: &InspectArgs) -> Result<Inspection> {
+    // Without a wait there is nothing to end early, and Ctrl-C does what it always does.
+    let interrupted = args.watch.map(|_| measure::interrupt_flag()).transpose()?;
+    let never = AtomicBool::new(false);
+    let line = Line::new(args.watch.is_none());
+    let what = format!("watching process {pid}; Ctrl-C shows what was counted so far");
+    let view = lab::inspect::process(pid, args.watch, interrupted.as_deref().unwrap_or(&never), |share| {
+        line.show(&what, share);
+    })?;
+    line.done();
+    Ok(Inspection::Process(Box::new(analysis::advised(view))))
+}
 
 /// What the file's folios mean for mappings, by the newest saved run of this machine that calibrated such folios.
 fn faults(view: &FileView) -> Result<FaultView, String> {
+    let store = history::Store::open(None).map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
+    let here = machine::here(&store);
+    let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
+    let records = machine::newest(&store, &whose).map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
+    by_runs(view, &here.kernel, records)
+}
+
+/// The unit costs of runs of another kernel say nothing here, and neither do those of files that are in memory alone of
+/// files that are not: they have no fills.
+fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>) -> Result<FaultView, String> {
     let pages = match &view.pages_per_fault {
         Reading::Value(pages) => *pages,
         Reading::Unavailable { unavailable } => return Err(unavailable.clone()),
     };
     let orders = view.folio_orders.value();
     let folio_bytes = orders.and_then(|it| Some(view.page_bytes << it.iter().max_by_key(|it| it.pages)?.order));
-    let saved = history::Store::open(None).and_then(|store| Ok((store.list()?, store)));
-    let (list, store) = saved.map_err(|error| format!("saved runs cannot be read: {error:#}"))?;
-    let here = machine::here(&store);
-    let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
-    let mut reason = None;
-    for (_, path) in list.into_iter().take(LOOKED_AT) {
-        let Ok(record) = store.load_file(&path) else { continue };
-        let made_here = whose.includes(&MadeOn::new(&record.environment, Origin::Own));
-        if !made_here || record.environment.kernel != here.kernel || record.calibration.value().is_none() {
+    let in_memory = !view.can_be_evicted;
+    let (mut looked_at, mut reason) = (0, None);
+    for record in records {
+        looked_at += 1;
+        let is_like_it = sys::mount::is_memory(&record.target.file_system) == in_memory;
+        if !is_like_it || record.environment.kernel != kernel || record.calibration.value().is_none() {
             continue;
         }
         match analysis::faults_on(&record, pages, folio_bytes) {
@@ -60,6 +96,49 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
             Err(why) => reason = reason.or(Some(format!("run {}: {}", record.id, report::words::no_cost(&why)))),
         }
     }
-    let without = "no saved run of this machine has unit costs; `faultline run . -e calibrate` measures them";
-    Err(reason.unwrap_or_else(|| without.to_string()))
+    Err(reason.unwrap_or_else(|| report::words::no_cost(&NoCost::NoRun { looked_at, in_memory })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A measured run with unit costs.
+    const MEASURED: &str = include_str!("../../../analysis/tests/records/crossover.json");
+
+    #[test]
+    fn unit_costs_of_files_on_a_device_say_nothing_about_a_file_in_memory_and_the_other_way_round() {
+        let on_device: Record = serde_json::from_str(MEASURED).unwrap();
+        let kernel = on_device.environment.kernel.clone();
+        let mut on_tmpfs = on_device.clone();
+        (on_tmpfs.id, on_tmpfs.target.file_system) = ("tmpfs".into(), "tmpfs".into());
+        let mut other_kernel = on_device.clone();
+        other_kernel.environment.kernel = "another".into();
+        let costs = analysis::analyze(&on_device).costs.unwrap().unit_costs;
+        let view = |can_be_evicted: bool| FileView {
+            path: "file".into(),
+            bytes: 1 << 30,
+            page_bytes: on_device.environment.page_bytes,
+            file_system: if can_be_evicted { "ext4" } else { "tmpfs" }.into(),
+            can_be_evicted,
+            residency: Reading::unavailable("not looked at"),
+            stretches: Reading::unavailable("not looked at"),
+            folio_orders: Reading::unavailable("not root"),
+            pages_per_fault: Reading::Value(costs.pages_per_fault.unwrap()),
+            faults: Reading::unavailable("not asked"),
+            mapped_by: Vec::new(),
+        };
+        let of = |can_be_evicted, records: &[&Record]| {
+            by_runs(&view(can_be_evicted), &kernel, records.iter().map(|it| (*it).clone())).map(|it| it.run)
+        };
+        assert_eq!(of(true, &[&on_tmpfs, &on_device]), Ok(on_device.id.clone()));
+        assert_eq!(of(false, &[&on_device, &on_tmpfs]), Ok("tmpfs".into()));
+        let says = |found: Result<String, String>, words: &str| {
+            let why = found.expect_err("none of them is like it");
+            assert!(why.contains(words), "{why}");
+        };
+        says(of(true, &[&on_tmpfs, &other_kernel]), "none of the 2 newest saved runs of this machine");
+        says(of(false, &[&on_device]), "the one saved run of this machine");
+        says(of(true, &[]), "no saved run of this machine");
+    }
 }

@@ -1,4 +1,5 @@
-//! `faultline predict`: what something would take that was not measured, at the unit costs of this machine.
+//! `faultline predict`: what something would take that was not measured, at the unit costs of this machine or of a run that
+//! is named.
 
 use analysis::ForecastQuestion;
 use anyhow::{Result, anyhow, bail};
@@ -24,13 +25,14 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     let record = match &args.run {
         Some(run) => store.load(run)?,
         None => match best(args, &store, &whose)? {
-            Some(record) => record,
+            (Some(record), _) => record,
             // What another machine costs cannot be measured here.
-            None if whose.goes_beyond() => bail!(
-                "no saved run of {:?} has unit costs; `faultline history --machine all` lists the machines",
+            (None, looked_at) if whose.goes_beyond() => bail!(
+                "no saved run of {:?} has unit costs, of the newest {looked_at} that were looked at; `faultline history \
+                 --machine all` lists the machines",
                 args.machine.as_deref().unwrap_or("all")
             ),
-            None => calibrate(args)?,
+            (None, _) => calibrate(args)?,
         },
     };
     let asked = asked(args, &record)?;
@@ -38,7 +40,9 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
         .map_err(|reason| anyhow!("run {} has no unit costs: {reason}", record.id))?;
     let here = machine::here(&store);
     let is_here = Whose::Here(MadeOn::new(&here, Origin::Own)).includes(&MadeOn::new(&record.environment, Origin::Own));
-    if here.kernel != record.environment.kernel && is_here {
+    if !is_here {
+        forecast.remarks.push(ForecastRemark::OtherMachine { host: record.environment.host.clone() });
+    } else if here.kernel != record.environment.kernel {
         let (then, now) = (record.environment.kernel.clone(), here.kernel);
         forecast.remarks.push(ForecastRemark::OtherKernel { then, now });
     }
@@ -51,56 +55,54 @@ pub fn run(args: &PredictArgs) -> Result<Exit> {
     Ok(if known { Exit::Answered } else { Exit::NothingDecided })
 }
 
-/// Of the newest of them, so many are looked at.
-const LOOKED_AT: usize = 50;
-
-/// Of the saved runs of the machine that is meant, the one whose unit costs fit the question best.
-fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<Option<Record>> {
+/// Of the saved runs of the machine that is meant, the one whose unit costs fit the question best; and how many were
+/// looked at.
+fn best(args: &PredictArgs, store: &history::Store, whose: &Whose) -> Result<(Option<Record>, usize)> {
     let here = machine::here(store);
     let device = lab::device_of(&args.dir);
     let mut best: Option<(Worth, Record)> = None;
     let mut looked_at = 0;
-    for (_, path, origin) in machine::runs(store, whose)? {
-        // A damaged record, or one whose run was stopped, is no reason not to answer from another one.
-        let Ok(record) = store.load_file(&path) else { continue };
-        // Runs of other machines are not counted: any number of them may have been imported.
-        if !whose.includes(&MadeOn::new(&record.environment, origin)) {
-            continue;
-        }
+    for record in machine::newest(store, whose)? {
         looked_at += 1;
-        if looked_at > LOOKED_AT {
-            break;
-        }
-        if record.partial.is_some() {
-            continue;
-        }
-        let worth = worth(&record, &here.kernel, device.as_deref(), args.file_size.0, args.fill);
+        let worth = worth(&record, &here.kernel, device.as_deref(), &asked(args, &record)?);
         if let Some(worth) = worth.filter(|it| best.as_ref().is_none_or(|(most, _)| it > most)) {
             best = Some((worth, record));
         }
     }
-    Ok(best.map(|(_, record)| record))
+    Ok((best.map(|(_, record)| record), looked_at))
 }
 
-/// What unit costs are worth for a question, the most telling first: the fill was calibrated, the kernel and the device are
-/// the same, how much of the file the calibration reached over, and how many passes it rests on.
-type Worth = (bool, bool, bool, u64, usize);
+/// What unit costs are worth for a question, the most telling first.
+#[derive(Debug, PartialEq, PartialOrd)]
+struct Worth {
+    /// So many of the arms have an answer. A run in memory has none from the device, and another one has no such fill.
+    answered: usize,
+    /// No request is far larger than those that were calibrated.
+    requests: bool,
+    kernel: bool,
+    device: bool,
+    /// How much of the file the calibration reached over.
+    reached: u64,
+    /// How many passes it rests on.
+    passes: usize,
+}
 
 /// Nothing without unit costs.
-fn worth(record: &Record, kernel: &str, device: Option<&str>, file_bytes: u64, fill: Fill) -> Option<Worth> {
+fn worth(record: &Record, kernel: &str, device: Option<&str>, asked: &ForecastQuestion) -> Option<Worth> {
     let calibration = record.calibration.value()?;
+    let forecast = analysis::forecast(record, asked).ok()?;
+    let fill = asked.fill.unwrap_or(Fill::Sequential);
     let reached = |it: &mut dyn Iterator<Item = &CalibrationPoint>| it.map(|it| it.range_bytes).max();
     let of_fill = reached(&mut calibration.points.iter().filter(|it| it.fill() == Some(fill)));
-    let reached = of_fill.or(reached(&mut calibration.points.iter()))?.min(file_bytes);
     let of_record = record.target.device.value().map(|it| it.name.as_str());
-    let passes = calibration.points.iter().map(|it| it.passes.len()).sum();
-    Some((
-        of_fill.is_some(),
-        record.environment.kernel == kernel,
-        device.is_some() && of_record == device,
-        reached,
-        passes,
-    ))
+    Some(Worth {
+        answered: forecast.arms.iter().filter(|it| it.seconds.value().is_some()).count(),
+        requests: !forecast.remarks.iter().any(|it| matches!(it, ForecastRemark::BeyondRequests { .. })),
+        kernel: record.environment.kernel == kernel,
+        device: device.is_some() && of_record == device,
+        reached: of_fill.or(reached(&mut calibration.points.iter()))?.min(asked.file_bytes),
+        passes: calibration.points.iter().map(|it| it.passes.len()).sum(),
+    })
 }
 
 fn calibrate(args: &PredictArgs) -> Result<Record> {
@@ -165,28 +167,74 @@ fn asked(args: &PredictArgs, record: &Record) -> Result<ForecastQuestion> {
 
 #[cfg(test)]
 mod tests {
+    use schema::{Consume, Reading, State, Workload};
+
     use super::*;
 
     /// A measured run with unit costs.
     const MEASURED: &str = include_str!("../../../analysis/tests/records/crossover.json");
 
+    fn question(record: &Record, state: State) -> ForecastQuestion {
+        ForecastQuestion {
+            arms: ["pread", "mmap"].map(|it| it.parse().unwrap()).to_vec(),
+            workload: Workload::Random,
+            consume: Consume::Sum,
+            block_bytes: 4096,
+            ops: 1_000_000,
+            file_bytes: 40 << 30,
+            memory_bytes: record.environment.cache_memory_bytes(),
+            state,
+            fill: None,
+            threads: 1,
+        }
+    }
+
+    fn changed(record: &Record, change: impl FnOnce(&mut Vec<CalibrationPoint>)) -> Record {
+        let mut changed = record.clone();
+        let Reading::Value(calibration) = &mut changed.calibration else { panic!("it is calibrated") };
+        change(&mut calibration.points);
+        changed
+    }
+
     #[test]
     fn the_run_whose_calibration_reached_over_more_of_the_file_is_worth_more_and_an_uncalibrated_one_nothing() {
         let record: Record = serde_json::from_str(MEASURED).unwrap();
-        let (kernel, file_bytes) = (record.environment.kernel.clone(), 40 << 30);
+        let kernel = record.environment.kernel.clone();
         let device = record.target.device.value().map(|it| it.name.clone());
-        let of = |record: &Record, kernel: &str| worth(record, kernel, device.as_deref(), file_bytes, Fill::Sequential);
-        let mut smaller = record.clone();
-        let schema::Reading::Value(calibration) = &mut smaller.calibration else { panic!("it is calibrated") };
-        calibration.points.iter_mut().for_each(|it| it.range_bytes = it.range_bytes.min(1 << 20));
-        let mut fewer = record.clone();
-        let schema::Reading::Value(calibration) = &mut fewer.calibration else { panic!("it is calibrated") };
-        calibration.points.iter_mut().for_each(|it| it.passes.truncate(1));
+        let asked = question(&record, State::Cached);
+        let of = |record: &Record, kernel: &str| worth(record, kernel, device.as_deref(), &asked);
+        let smaller = changed(&record, |it| it.iter_mut().for_each(|it| it.range_bytes = it.range_bytes.min(1 << 20)));
+        let fewer = changed(&record, |it| it.iter_mut().for_each(|it| it.passes.truncate(1)));
         assert!(of(&record, &kernel) > of(&smaller, &kernel));
         assert!(of(&record, &kernel) > of(&fewer, &kernel));
         assert!(of(&smaller, &kernel) > of(&record, "another kernel"));
-        assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), file_bytes, Fill::Sequential));
-        let none = Record { calibration: schema::Reading::unavailable("a budget of 5 s"), ..record };
+        assert!(of(&record, &kernel) > worth(&record, &kernel, Some("another device"), &asked));
+        let none = Record { calibration: Reading::unavailable("a budget of 5 s"), ..record };
         assert_eq!(of(&none, &kernel), None);
+    }
+
+    #[test]
+    fn a_run_that_can_answer_is_worth_more_than_any_that_cannot() {
+        let record: Record = serde_json::from_str(MEASURED).unwrap();
+        let kernel = record.environment.kernel.clone();
+        let device = record.target.device.value().map(|it| it.name.clone());
+        let of = |record: &Record, state| worth(record, &kernel, device.as_deref(), &question(record, state)).unwrap();
+        // As of a run on tmpfs, or of one that had no time for the device.
+        let in_memory = changed(&record, |points| {
+            points.retain(|it| !matches!(it.state, State::AsIs | State::Cold));
+            points.iter_mut().for_each(|it| it.passes.push(it.passes[0]));
+        });
+        let mut elsewhere = record.clone();
+        elsewhere.environment.kernel = "another kernel".into();
+        elsewhere.target.device = Reading::unavailable("another device");
+        assert!(of(&elsewhere, State::Cold) > of(&in_memory, State::Cold));
+        // Requests of a page alone are no answer to what a window of read-ahead takes, and better than none.
+        let of_pages = changed(&in_memory, |points| {
+            let Reading::Value(calibration) = &record.calibration else { panic!("it is calibrated") };
+            let of_page = calibration.points.iter().filter(|it| it.state == State::AsIs && it.block_bytes == 4096);
+            points.extend(of_page.cloned());
+        });
+        assert!(of(&record, State::Cold) > of(&of_pages, State::Cold));
+        assert!(of(&of_pages, State::Cold) > of(&in_memory, State::Cold));
     }
 }

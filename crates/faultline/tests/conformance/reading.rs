@@ -258,6 +258,40 @@ fn work_that_differs_a_little_is_found() {
 }
 
 #[test]
+fn a_read_around_the_page_cache_brings_no_more_than_its_range_whose_last_block_is_short() {
+    const BLOCK: u64 = 64 << 10;
+    // The file goes on behind the range, so that it is not its end that stops the last read.
+    let size = 1 << 20;
+    let files = Files::new(&[size]);
+    std::fs::File::open(files.path(size)).unwrap().sync_all().unwrap();
+    workers::each(|worker| {
+        for method in ["direct", "uring+direct", "channel-odirect"] {
+            if !has(worker, method.split('+').next().unwrap()) {
+                continue;
+            }
+            let arm = worker.arm(method);
+            let range = Span { offset: 0, bytes: 5 * BLOCK / 2 };
+            let job = Job { block_bytes: BLOCK, ops: 3, ..Job::new(&arm, files.path(size).to_str().unwrap(), range) };
+            let (mut link, _) = worker.start(&arm);
+            if let Err(reason) = refusal(link.prepare(&job)) {
+                println!("skipped: {arm} in {}: {reason}", worker.name);
+                continue;
+            }
+            // What else the process reads, a class say, it reads once.
+            let read = (0..4).map(|_| {
+                let before = sys::process::io(link.pid()).unwrap();
+                link.go(job.pass, LIMIT).unwrap();
+                sys::process::io(link.pid()).unwrap().since(&before).device_read_bytes
+            });
+            match read.min().unwrap() {
+                0 => println!("skipped: {arm} in {}: reads from this device are not counted", worker.name),
+                bytes => assert_eq!(bytes, range.bytes, "{} {arm}", worker.name),
+            }
+        }
+    });
+}
+
+#[test]
 fn offsets_beyond_4_gib_are_reached() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("sparse");
