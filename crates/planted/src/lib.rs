@@ -279,7 +279,8 @@ impl Planted {
         let ratio = self.truth[baseline].ns_per_op / truth.ns_per_op;
         let of = match (truth.kind, truth.job) {
             (CellKind::Split, _) => return Some(Answer { verdict: Verdict::Undecided, ratio, of: AnswerOf::Rounds }),
-            (CellKind::Measured, None | Some(JobAnswer::Silent)) => AnswerOf::Rounds,
+            (CellKind::Measured, None) => AnswerOf::Rounds,
+            (CellKind::Measured, Some(JobAnswer::Silent)) => AnswerOf::RoundsUnconfirmed,
             (CellKind::Measured, Some(JobAnswer::Holds)) => AnswerOf::RoundsAndJob,
             (CellKind::Measured, Some(JobAnswer::Turns)) => AnswerOf::Job,
             (CellKind::Measured, Some(JobAnswer::Doubts | JobAnswer::Strays)) => AnswerOf::Neither,
@@ -288,7 +289,9 @@ impl Planted {
         Some(match of {
             AnswerOf::Job => Answer { verdict: verdict(turned(ratio)), ratio: turned(ratio), of },
             AnswerOf::Neither => Answer { verdict: Verdict::Undecided, ratio, of },
-            AnswerOf::Rounds | AnswerOf::RoundsAndJob => Answer { verdict: verdict(ratio), ratio, of },
+            AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::RoundsAndJob => {
+                Answer { verdict: verdict(ratio), ratio, of }
+            }
         })
     }
 

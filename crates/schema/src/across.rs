@@ -162,6 +162,9 @@ pub struct SharedCell {
     pub arm: Arm,
     /// As the first run had it.
     pub condition: Condition,
+    /// Where its arm does something else than the condition says: what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_condition: Option<Condition>,
     /// Nanoseconds per block.
     pub first: Estimate,
     pub second: Estimate,
@@ -208,10 +211,10 @@ pub struct SharedAnswer {
 impl SharedAnswer {
     /// Neither is of passes at the size of the job where the other is of smaller ones alone: those are two questions.
     pub fn is_of_one_size(&self) -> bool {
-        !matches!(
-            (self.first_of, self.second_of),
-            (AnswerOf::Rounds, AnswerOf::Job) | (AnswerOf::Job, AnswerOf::Rounds)
-        )
+        let is_of_rounds = |of: AnswerOf| matches!(of, AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed);
+        let [is_of_one, is_of_other] = [(self.first_of, self.second_of), (self.second_of, self.first_of)]
+            .map(|(one, other)| is_of_rounds(one) && other == AnswerOf::Job);
+        !is_of_one && !is_of_other
     }
 
     pub fn is_decided(&self) -> bool {

@@ -82,6 +82,12 @@ pub enum Caution {
         what: Inconsistent,
     },
     ForksDisagree(ForkGroups),
+    /// Of the pairs at the size of the job so few counted that they say nothing, the others for the reason.
+    JobFailed {
+        pairs: u32,
+        least: u32,
+        invalid: Option<String>,
+    },
     /// Passes of so many blocks gave `rounds`; those at the size of the job give another answer.
     JobDecides {
         blocks: u64,

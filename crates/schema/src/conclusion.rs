@@ -52,6 +52,10 @@ pub enum Conclusion {
     OfJob {
         labels: Vec<String>,
     },
+    /// Under these conditions passes at the size of the job decide nothing; without any, under all.
+    Unconfirmed {
+        labels: Vec<String>,
+    },
     /// No corrected variant was run.
     OnlyPublished,
     /// Most of the file lies in folios of so many pages, and the kernel maps so much around a fault.

@@ -54,9 +54,11 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerOf {
-    /// The rounds alone: it was not measured again, or the pairs decide nothing and fit what the rounds say.
+    /// The rounds: it was not measured again.
     #[default]
     Rounds,
+    /// The rounds: the pairs at the size of the job decide nothing and fit what the rounds say, or do not count.
+    RoundsUnconfirmed,
     /// The rounds, and the pairs at the size of the job decide the same.
     RoundsAndJob,
     /// The pairs at the size of the job: the rounds had decided otherwise, or nothing.

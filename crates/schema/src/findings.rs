@@ -386,7 +386,7 @@ pub struct Comparison {
 impl Comparison {
     /// The rounds decided it, and the passes at the size of the job, which decide nothing, do not contradict them.
     pub fn is_unconfirmed(&self) -> bool {
-        self.answer_of == AnswerOf::Rounds && self.confirmed.is_some() && self.verdict.is_decided()
+        self.answer_of == AnswerOf::RoundsUnconfirmed && self.verdict.is_decided()
     }
 
     /// The job decided otherwise than the rounds had.

@@ -110,7 +110,7 @@ fn speedup(finding: &Comparison, is_of_job: bool) -> Option<f64> {
     let job = finding.confirmed.as_ref().map(|it| it.speedup);
     let speedup = match (is_of_job, finding.answer_of) {
         (true, AnswerOf::Job | AnswerOf::RoundsAndJob) => job,
-        (true, AnswerOf::Rounds | AnswerOf::Neither) | (false, AnswerOf::Job) => None,
+        (true, AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::Neither) | (false, AnswerOf::Job) => None,
         (false, _) => finding.speedup,
     };
     speedup.map(|it| it.median)

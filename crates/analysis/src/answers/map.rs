@@ -37,6 +37,11 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
             None => no_arm_wins(run, baseline, compared),
         },
     };
+    let was_tried = |it: &&&Compared| it.finding.answer_of == AnswerOf::RoundsUnconfirmed;
+    let answer_of = match answer.answer_of {
+        AnswerOf::Rounds if compared.iter().any(|it| was_tried(&it)) => AnswerOf::RoundsUnconfirmed,
+        answer_of => answer_of,
+    };
     let winner = answer.winner.as_ref().and_then(|it| run.cells.iter().find(|cell| cell.id.cell == it.cell));
     let others = all.iter().map(|it| it.arm);
     let same_work: Vec<Named> =
@@ -66,7 +71,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         same_work_cells,
         margin: answer.margin,
         verdict: answer.verdict,
-        answer_of: answer.answer_of,
+        answer_of,
         says,
         explanation: answer.explanation,
     }
@@ -354,7 +359,7 @@ fn not_at_job(run: &Run, answer_of: AnswerOf, compared: &[&Compared]) -> Vec<Str
     let is_of_rounds = |it: &&&Compared| it.finding.speedup.is_some() && it.finding.confirmed.is_none();
     match answer_of {
         AnswerOf::Job => names(run, &compared.iter().filter(is_of_rounds).copied().collect::<Vec<&Compared>>()),
-        AnswerOf::Rounds | AnswerOf::RoundsAndJob | AnswerOf::Neither => Vec::new(),
+        AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::RoundsAndJob | AnswerOf::Neither => Vec::new(),
     }
 }
 

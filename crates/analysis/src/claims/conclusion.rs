@@ -72,15 +72,18 @@ impl Question<'_> {
         let one_fill = testable.iter().all(|it| it.condition.fill() == testable[0].condition.fill());
         let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
         let folios = says_folios.then(|| folios(run, testable[0].condition)).flatten();
-        let of_job: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.answer_of == AnswerOf::Job).copied().collect();
-        let sizes = (!of_job.is_empty()).then(|| match of_job.len() == testable.len() {
-            true => Conclusion::OfJob { labels: Vec::new() },
-            false => Conclusion::OfJob { labels: labels(&of_job) },
-        });
+        // Without labels: under all conditions.
+        let by = |answer_of: AnswerOf| {
+            let by: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.answer_of == answer_of).copied().collect();
+            (!by.is_empty()).then(|| if by.len() == testable.len() { Vec::new() } else { labels(&by) })
+        };
+        let sizes = by(AnswerOf::Job).map(|labels| Conclusion::OfJob { labels });
+        let unconfirmed = by(AnswerOf::RoundsUnconfirmed).filter(|_| verdict.is_decided());
+        let unconfirmed = unconfirmed.map(|labels| Conclusion::Unconfirmed { labels });
         let numbers = self.numbers(&testable, verdict).map(|it| Conclusion::Numbers(Box::new(it)));
-        let [spread, numbers, sizes, published, folios] =
-            [spread, numbers, sizes, published, folios].map(|it| it.map(Reason::Conclusion));
-        let parts = [spread, numbers, sizes, why(&open), unmeasured, left_out, published, remark, folios];
+        let [spread, numbers, sizes, unconfirmed, published, folios] =
+            [spread, numbers, sizes, unconfirmed, published, folios].map(|it| it.map(Reason::Conclusion));
+        let parts = [spread, numbers, sizes, unconfirmed, why(&open), unmeasured, left_out, published, remark, folios];
         (verdict, parts.into_iter().flatten().collect())
     }
 

@@ -271,7 +271,12 @@ impl<'a> Question<'a> {
         let [here, there] = sides;
         let is_time = self.claim.metric == Metric::Time;
         let compared = self.compared(run, sides);
-        let answer_of = if of_jobs(&compared).is_some() { AnswerOf::Job } else { AnswerOf::Rounds };
+        let is_unconfirmed = |it: &Comparison| it.answer_of == AnswerOf::RoundsUnconfirmed;
+        let answer_of = match of_jobs(&compared) {
+            Some(_) => AnswerOf::Job,
+            None if compared.iter().flatten().any(is_unconfirmed) => AnswerOf::RoundsUnconfirmed,
+            None => AnswerOf::Rounds,
+        };
         let decided = judge(self.expect, estimate, rounds);
         if !DECIDED.contains(&decided.0) {
             return (answer_of, decided);

@@ -12,23 +12,31 @@ use schema::{
 
 use crate::{
     stats,
-    verdict::{LEAST_PAIRS, side, verdict},
+    verdict::{LEAST_PAIRS, MARGIN, side, verdict},
 };
 
 /// Puts what the job says in the place of what the rounds said, where it decides something else. Where it decides nothing
-/// and the two do not fit each other, nothing is decided. Forks that disagree are more than a few pairs of them can answer.
+/// and the two do not fit each other, nothing is decided, not even that the arm is no faster. Forks that disagree are more
+/// than a few pairs of them can answer.
 pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork: bool) {
     let Some((job, ratios)) = measured_again(record, finding) else { return };
     let pairs = ratios.len() as u32;
-    let Some(speedup) = stats::median_of_positive(ratios) else { return };
+    let Some(speedup) = stats::median_of_positive(ratios) else {
+        finding.answer_of = AnswerOf::RoundsUnconfirmed;
+        let (least, invalid) = (Confirmation::PAIRS, job.invalid.first().cloned());
+        finding.warnings.push(Caution::JobFailed { pairs, least, invalid });
+        return;
+    };
     let verdict = verdict(Some(speedup), pairs).unwrap_or(Verdict::Undecided);
     let rounds = (finding.speedup, finding.verdict);
     let fits = || rounds.0.is_some_and(|it| fit(it, speedup));
+    // An undecided comparison answers, too, where its interval says that the arm is no faster by the margin.
+    let rounds_answer = rounds.1.is_decided() || rounds.0.is_some_and(|it| it.ci_high <= 1.0 + MARGIN);
     finding.answer_of = match verdict.is_decided() {
         true if verdict == rounds.1 => AnswerOf::RoundsAndJob,
         true if !depends_on_fork => AnswerOf::Job,
-        false if rounds.1.is_decided() && !fits() => AnswerOf::Neither,
-        _ => AnswerOf::Rounds,
+        false if rounds_answer && !fits() => AnswerOf::Neither,
+        _ => AnswerOf::RoundsUnconfirmed,
     };
     let (blocks, rounds_median) = (finding.condition.ops, rounds.0.map(|it| it.median));
     match finding.answer_of {
@@ -47,7 +55,7 @@ pub(crate) fn confirm(record: &Record, finding: &mut Comparison, depends_on_fork
             let least = Confirmation::PAIRS;
             finding.reason = Some(Reason::JobDoubts { blocks, rounds, job_blocks, job, pairs, least });
         }
-        AnswerOf::Rounds | AnswerOf::RoundsAndJob => {}
+        AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::RoundsAndJob => {}
     }
     finding.confirmed = Some(Confirmed {
         bytes: job.range.bytes,

@@ -95,11 +95,47 @@ fn pairs_that_decide_nothing_and_fit_the_rounds_confirm_nothing() {
         let findings = job(ratios).analyze();
         assert_eq!(
             (findings.comparisons[0].verdict, findings.comparisons[0].answer_of),
-            (Verdict::Faster, AnswerOf::Rounds),
+            (Verdict::Faster, AnswerOf::RoundsUnconfirmed),
             "{ratios:?}"
         );
-        assert_eq!(findings.map[0].answer_of, AnswerOf::Rounds);
+        assert_eq!(findings.map[0].answer_of, AnswerOf::RoundsUnconfirmed);
     }
+}
+
+#[test]
+fn an_answer_of_which_no_two_pairs_counted_is_not_confirmed_and_says_why() {
+    for ratios in [&[1.27][..], &[]] {
+        let mut lab = job(ratios);
+        lab.record.confirmations[0].invalid = vec!["the page cache lost pages".into(), "another reason".into()];
+        let comparison = lab.analyze().comparisons.remove(0);
+        assert!(comparison.is_unconfirmed() && comparison.confirmed.is_none());
+        let pairs = ratios.len() as u32;
+        let failed = Caution::JobFailed { pairs, least: 5, invalid: Some("the page cache lost pages".into()) };
+        assert!(comparison.warnings.contains(&failed), "{:?}", comparison.warnings);
+    }
+}
+
+/// The rounds leave the mapping between slower and no faster: nothing beats the baseline.
+fn no_faster(ratios: &[f64]) -> schema::findings::MapLine {
+    let mut lab = job(ratios);
+    for sample in lab.record.samples.iter_mut().filter(|it| it.cell == 0) {
+        if let schema::record::Outcome::Ok { phases, .. } = &mut sample.outcome {
+            phases.work_ns = (phases.work_ns as f64 * if sample.round % 2 == 0 { 0.7 } else { 0.8 }) as u64;
+        }
+    }
+    let mut findings = lab.analyze();
+    let rounds = findings.comparisons[0].confirmed.as_ref().unwrap();
+    assert_eq!(rounds.rounds_verdict, Verdict::Undecided);
+    assert!(rounds.rounds_speedup.unwrap().ci_high <= 1.05);
+    findings.map.remove(0)
+}
+
+#[test]
+fn that_nothing_is_faster_is_open_where_the_job_decides_nothing_and_does_not_fit() {
+    let line = no_faster(&[0.9, 1.2, 1.35, 1.4, 1.6]);
+    assert_eq!((line.verdict, line.answer_of, line.winner), (Verdict::Undecided, AnswerOf::Neither, None));
+    let line = no_faster(&[0.93, 0.96, 0.97]);
+    assert_eq!((line.verdict, line.answer_of), (Verdict::Same, AnswerOf::RoundsUnconfirmed));
 }
 
 #[test]
@@ -207,7 +243,7 @@ fn an_answer_of_the_job_has_no_reads_in_flight_because_those_of_its_passes_are_n
         (findings.map[0].answer_of, cautions.iter().any(|it| matches!(it, Caution::QueueDepths { .. })), in_flight)
     };
     let faster = &[1.2, 1.3, 1.15, 1.25, 1.2];
-    assert_eq!(found(80.0, &[]), (AnswerOf::Rounds, true, Some([32, 1])));
+    assert_eq!(found(80.0, &[]), (AnswerOf::RoundsUnconfirmed, true, Some([32, 1])));
     assert_eq!(found(80.0, faster), (AnswerOf::RoundsAndJob, true, Some([32, 1])), "the figures are the rounds' own");
     assert_eq!(found(128.0, faster), (AnswerOf::Job, false, None));
     assert_eq!(found(80.0, &[0.8, 0.85, 0.9, 0.84, 0.86]), (AnswerOf::Job, false, None));

@@ -54,7 +54,7 @@ fn the_map_says_what_came_out_at_the_size_of_the_job() {
             }
         }
     }
-    for of in [AnswerOf::Rounds, AnswerOf::RoundsAndJob, AnswerOf::Job, AnswerOf::Neither] {
+    for of in [AnswerOf::RoundsUnconfirmed, AnswerOf::RoundsAndJob, AnswerOf::Job, AnswerOf::Neither] {
         assert!(seen.iter().any(|it| it.1 == of), "{of:?} was planted");
     }
     assert!(in_rounds_alone > 0);

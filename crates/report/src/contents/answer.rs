@@ -179,7 +179,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
             condition: line.id.condition_index,
             standing: standing(line, record, findings, &names),
             of_job: line.answer_of == AnswerOf::Job,
-            unconfirmed: map::is_unconfirmed(line, findings),
+            unconfirmed: map::is_unconfirmed(line),
             marked: false,
         };
         // No answer takes the place of another one, whatever two starts are called.

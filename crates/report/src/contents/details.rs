@@ -268,10 +268,12 @@ fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
 fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> {
     let line = findings.map.iter().find(|line| line.id == id)?;
     let new = |explanation: &String| !notes.iter().any(|note| note.text.contains(explanation.as_str()));
-    match line.explanation.as_ref().map(explanation).filter(new) {
-        Some(explanation) => Some(format!("{}: {explanation}", words::line(&line.says))),
-        None => Some(words::line(&line.says)),
-    }
+    let unconfirmed = if map::is_unconfirmed(line) { format!(" ({})", words::UNCONFIRMED) } else { String::new() };
+    let says = words::line(&line.says) + &unconfirmed;
+    Some(match line.explanation.as_ref().map(explanation).filter(new) {
+        Some(explanation) => format!("{says}: {explanation}"),
+        None => says,
+    })
 }
 
 /// `moves`: its passes read another part of the file in each round.

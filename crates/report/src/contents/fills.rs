@@ -6,9 +6,7 @@ use schema::{
     arm::short,
     experiment::Compare,
     fields::{self, Field, Role},
-    findings::{
-        AnswerOf, Comparison, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict,
-    },
+    findings::{AnswerOf, FillFinding, FilledComparison, Findings, Refill, UnjudgedCause, UnjudgedRefill, Verdict},
     record::FolioOrder,
 };
 
@@ -55,7 +53,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
                 let ns = of_job.and_then(|it| it.baseline_ns_per_op);
                 row.push(ns.map_or_else(Cell::absent, |ns| Cell::plain(number::duration_glued(ns))));
             }
-            row.push(of_job.map_or_else(Cell::absent, |it| ratio(it, is_unconfirmed(it, findings))));
+            row.push(of_job.map_or_else(Cell::absent, |it| ratio(it)));
         }
         row
     });
@@ -194,15 +192,11 @@ fn name(job: FillJob, jobs: &[FillJob], compares: &[Compare]) -> String {
     words.join(", ")
 }
 
-fn is_unconfirmed(it: &FilledComparison, findings: &Findings) -> bool {
-    findings.comparisons.iter().find(|other| other.id == it.id).is_some_and(Comparison::is_unconfirmed)
-}
-
-fn ratio(it: &FilledComparison, is_unconfirmed: bool) -> Cell {
+fn ratio(it: &FilledComparison) -> Cell {
     let ratio = it.speedup.map_or_else(String::new, |it| number::ratio_glued(it.median));
     let text = match it.answer_of {
         AnswerOf::Job => format!("{ratio} job"),
-        _ if is_unconfirmed => format!("{ratio} unconfirmed"),
+        AnswerOf::RoundsUnconfirmed if it.verdict.is_decided() => format!("{ratio} unconfirmed"),
         _ => ratio,
     };
     match it.verdict {
@@ -309,7 +303,7 @@ mod tests {
 
     #[test]
     fn different_work_is_not_called_undecided() {
-        let of = |verdict| ratio(&FilledComparison { verdict, ..job(0, Fill::Random, 10) }, false).text;
+        let of = |verdict| ratio(&FilledComparison { verdict, ..job(0, Fill::Random, 10) }).text;
         assert_ne!(of(Verdict::NotComparable), of(Verdict::Undecided));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Names, Record, State,
+    caution::Caution,
     findings::{AnswerOf, CommandFinding, Comparison, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Ending, Files, Outcome, Reading, RoundsEnd},
@@ -268,7 +269,9 @@ fn noise_floor(findings: &Findings) -> String {
 fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
     let tried: Vec<_> = findings.comparisons.iter().filter_map(|it| Some((it, it.confirmed.as_ref()?))).collect();
-    if tried.is_empty() {
+    let is_without = |it: &Comparison| it.warnings.iter().any(|it| matches!(it, Caution::JobFailed { .. }));
+    let without_pairs = findings.comparisons.iter().filter(|it| is_without(it)).count();
+    if tried.is_empty() && without_pairs == 0 {
         return Vec::new();
     }
     // What the job decided may be no more than noise; then it is open.
@@ -279,7 +282,7 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let open = tried.iter().filter(|(it, _)| is_open(it)).count();
     let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of && !is_open(it)).count();
     let of_rounds = |is_decided: bool| {
-        let of = |it: &Comparison| it.answer_of == AnswerOf::Rounds;
+        let of = |it: &Comparison| it.answer_of == AnswerOf::RoundsUnconfirmed;
         tried.iter().filter(|(it, job)| of(it) && job.verdict.is_decided() == is_decided).count()
     };
     let left_aside = match of_rounds(true) {
@@ -291,12 +294,12 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let mut says = vec![format!(
         "{} {} measured again, {AS_MUCH}: {} confirmed, {} replaced by the new answer, {} now undecided, {} without an \
          answer at that size{left_aside}",
-        counted(tried.len(), "answer", "answers"),
-        if tried.len() == 1 { "was" } else { "were" },
+        counted(tried.len() + without_pairs, "answer", "answers"),
+        if tried.len() + without_pairs == 1 { "was" } else { "were" },
         count(AnswerOf::RoundsAndJob),
         count(AnswerOf::Job),
         open,
-        of_rounds(false)
+        of_rounds(false) + without_pairs
     )];
     for (comparison, job) in tried.iter().filter(|(it, _)| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither)) {
         says.push(format!(

@@ -79,6 +79,10 @@ pub fn caution(caution: &Caution) -> String {
         ),
         Caution::Inconsistent { arm, what } => format!("{arm}: {}", inconsistent(what)),
         Caution::ForksDisagree(groups) => format!("{}; Runtimes lists both groups", fork_groups(groups)),
+        Caution::JobFailed { pairs, least, invalid } => {
+            let why = invalid.as_ref().map_or(String::new(), |it| format!(": {it}"));
+            format!("at the size of the job {pairs} of {least} pairs of passes counted, which say nothing{why}")
+        }
         Caution::JobDecides { blocks, rounds, job_blocks, job } => {
             let before = rounds.map_or_else(|| "nothing".to_string(), times);
             format!(

@@ -8,7 +8,7 @@ use schema::{
 };
 
 use super::{
-    metric,
+    UNCONFIRMED, metric,
     numbers::{digits, list, percent, size, thousands},
 };
 
@@ -29,6 +29,8 @@ pub(super) fn conclusion(of: &Conclusion) -> String {
         Conclusion::OfJob { labels } => {
             format!("by passes at the size of the job in {}, by smaller passes in the others", named(labels))
         }
+        Conclusion::Unconfirmed { labels } if labels.is_empty() => UNCONFIRMED.into(),
+        Conclusion::Unconfirmed { labels } => format!("{UNCONFIRMED} in {}", named(labels)),
         Conclusion::OnlyPublished => "decided by the published variant: no corrected variant was run".into(),
         Conclusion::Folios { pages, around_bytes } => {
             let of = if *pages == 1 { "single pages".into() } else { format!("folios of {} pages", thousands(*pages)) };

@@ -405,7 +405,7 @@ makes! {
         }
         Differs { what, first, second }
         SharedCell {
-            first_id, second_id, comparison, arm, condition, first, second, speedup, verdict, reason, sizes,
+            first_id, second_id, comparison, arm, condition, own_condition, first, second, speedup, verdict, reason, sizes,
         }
         PassSize { ops, range }
         SharedAnswer {
@@ -497,6 +497,7 @@ makes! {
             PagesFaulted { arm, state, faults, pages },
             Inconsistent { arm, what },
             ForksDisagree(groups),
+            JobFailed { pairs, least, invalid },
             JobDecides { blocks, rounds, job_blocks, job },
         }
         Inconsistent { Amounts { passes, bytes, ops }, Parts { passes }, Bytes { passes, checksums } }
@@ -520,7 +521,7 @@ makes! {
             JobOfOneCondition { label },
             FewWindows { covered_bytes, window_bytes, least },
             OtherSizes { first, second },
-            NotCompared,
+            OtherBaselines { first, second },
             Unseen(why),
             NotInRun(why),
             NoCost(why),
@@ -581,6 +582,7 @@ makes! {
             Verdicts(verdicts),
             Numbers(numbers),
             OfJob { labels },
+            Unconfirmed { labels },
             OnlyPublished,
             Folios { pages, around_bytes },
             ContainsClaimed,
@@ -711,14 +713,14 @@ makes! {
         }
         FactSays { NotKnown(reason), Schemes(schemes), Files { count, named }, Text(text) }
         UnjudgedCause { OtherPasses { now_ops, then_ops, now_bytes, then_bytes }, UnequalWork }
-        AnswerOf { Rounds, RoundsAndJob, Job, Neither }
+        AnswerOf { Rounds, RoundsUnconfirmed, RoundsAndJob, Job, Neither }
         Status { Ok, Skipped, Invalid, Failed }
         Verdict { Faster, Slower, Same, Undecided, NotComparable }
         ConfounderKind { ThreadsAtWork, UserTime, Processes, OutputBytes }
         ClaimVerdict { Holds, Reversed, NoDifference, Mixed, Undecided, NotTestableHere }
         BreachCause { Beyond { speedup, basis }, NotCompared { first, second } }
         Basis { AgainstBaseline { first_runs, second_runs }, Absolute { first_runs, second_runs } }
-        NotJudgedCause { TooFewRuns { first, second, least }, TooSmall { reason } }
+        NotJudgedCause { TooFewRuns { first, second, least, reason }, TooSmall { reason } }
         Presence {
             Measured,
             TooFewPasses { passes, least },

@@ -63,7 +63,7 @@ fn figure(view: &View, state: State) -> Option<Figure> {
             Cell::plain(view.names.short(&it.baseline)),
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup)),
             Cell::plain(rounds(it)),
-            Cell::plain(it.verdict.words()),
+            Cell::plain(verdict(it)),
             Cell::plain(it.reason.as_ref().map(reason).unwrap_or_default()),
         ]);
         if it.speedup.is_some() {
@@ -76,12 +76,16 @@ fn figure(view: &View, state: State) -> Option<Figure> {
     let forest: Vec<ForestRow> = (rows.iter())
         .filter_map(|(row, arm, it)| {
             let speedup = it.speedup?;
-            let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
+            let says = format!("{}: {}", number::speedup(&speedup), verdict(it));
             Some(ForestRow { name: row.clone(), arm: arm.clone(), full: it.arm.clone(), speedup, says })
         })
         .collect();
     let plots = vec![forest_plot(&forest, &view.looks, "times faster than the baseline")];
     Some(Figure { title: state.to_string(), notes: Vec::new(), plots, table })
+}
+
+fn verdict(it: &Comparison) -> String {
+    format!("{}{}", it.verdict.words(), if it.is_unconfirmed() { ", unconfirmed" } else { "" })
 }
 
 /// How many rounds the interval is of; or pairs, where it is of passes at the size of the job.
