@@ -55,7 +55,13 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         SortedValues::new(cell.passes.iter().filter_map(|it| it.reading(name)).collect()).map(|it| value(&it))
     };
     let total = |name: &str| cell.passes.iter().filter_map(|it| it.reading(name)).sum::<f64>();
-    let passes = cell.passes.iter().filter(|it| it.reading(MEDIAN).is_some()).count() as u32;
+    let seen = || cell.passes.iter().filter(|it| it.reading(MEDIAN).is_some());
+    let passes = seen().count() as u32;
+    // Of passes of both kinds the longest delay is what all of them have.
+    let p99_is = match seen().all(|it| it.reading(ASKED).is_some_and(|asked| asked >= 100.0)) {
+        true => SafepointTail::NinetyNine,
+        false => SafepointTail::Longest,
+    };
     let asked = total(ASKED) as u64;
     let stopped_of: f64 = cell.passes.iter().filter(|it| it.reading(STOPPED).is_some()).map(|it| it.ns).sum();
     Some(SafepointFinding {
@@ -66,11 +72,8 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         passes,
         asked,
         median_ns: of(MEDIAN, SortedValues::median)?,
-        p99_ns: of(P99, SortedValues::median)?,
-        p99_is: match asked >= 100 * u64::from(passes) {
-            true => SafepointTail::NinetyNine,
-            false => SafepointTail::Longest,
-        },
+        p99_ns: of(if p99_is == SafepointTail::NinetyNine { P99 } else { MAX }, SortedValues::median)?,
+        p99_is,
         max_ns: of(MAX, |it| it.quantile(1.0))?,
         stopped_share: (stopped_of > 0.0).then(|| total(STOPPED) / stopped_of),
         through_calls: through_calls(cell),
