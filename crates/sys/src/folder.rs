@@ -10,10 +10,11 @@ use std::{
         unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     },
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags, Stat},
+    fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat},
     io::Errno,
 };
 
@@ -40,6 +41,14 @@ pub fn path_of(file: &File) -> PathBuf {
 pub fn unnamed(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
     Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// Locks a folder against other processes that ask for the same (flock(2)), until the descriptor is closed. Nothing where
+/// another one holds it for all of the time, or the folder cannot be opened.
+pub fn lock(folder: &Path, patience: Duration) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    let lock = || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+    crate::process::within(patience, lock).then_some(folder)
 }
 
 /// An open folder, and its path when it was opened.

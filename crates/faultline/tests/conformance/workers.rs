@@ -85,7 +85,9 @@ fn with_each_jdk(runtime: &'static RuntimeSpec) -> Found {
         // What an option does is the same code with every JDK.
         jobs_of_option: usize::from(Some(jdk.feature) == newest),
         // Compiled once for all tests of a build, and kept for the next.
-        command: Box::new(move |arm| jvm::worker_of(&jdk, arm, Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap()),
+        command: Box::new(move |arm| {
+            jvm::worker_of(&jdk, arm, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("faultline")).unwrap()
+        }),
         excuses: &["O_DIRECT", "JDK 22", "mlock", "MADV_", "safepoints"],
     };
     Ok(fitting.into_iter().map(worker).collect())

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::{fs::FlockOperation, io::Errno};
+use rustix::io::Errno;
 
 use super::{
     Limits, Memory, PREFIX, described, errno, field, get,
@@ -194,9 +194,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Held while controllers and groups below a group are changed, so that no controller is switched off between the look of
 /// another faultline that it is on and the limit that is set then. Who does not get it goes on without.
 pub(super) fn turn(group: &Path) -> Option<File> {
-    let folder = File::open(group).ok()?;
-    let lock = || rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
-    crate::process::within(PATIENCE, lock).then_some(folder)
+    crate::folder::lock(group, PATIENCE)
 }
 
 const CONTROL: &str = "cgroup.subtree_control";

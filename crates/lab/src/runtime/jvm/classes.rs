@@ -19,6 +19,9 @@ use super::{FLOOR, FOREIGN, Jdk, java};
 /// What a program of the JDK may take, where it usually takes a second.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// How long another process that compiles is waited for. After that both compile, and one of the results stays.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 pub(super) const MAIN: &str = "faultline.Worker";
 
 macro_rules! sources {
@@ -75,19 +78,26 @@ pub(super) fn cache() -> Result<PathBuf, String> {
 }
 
 /// The classes for a JDK, made when they are not there or not what they were when they were made. What lies in the folder is
-/// executed, so it is this user's alone. Made elsewhere and renamed, so that of two processes at once neither sees half of
-/// them.
+/// executed, so it is this user's alone. One process at a time compiles. They are made elsewhere and renamed, so that one
+/// that did not wait sees no half of them.
 pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
     let cache = sys::folder::private(cache)
         .map_err(|why| format!("compiled workers cannot be kept: {why}; set XDG_CACHE_HOME to a folder of your own"))?;
     let mut hash = DefaultHasher::new();
     (of_these_sources(), &jdk.version, &jdk.home).hash(&mut hash);
     let ready = cache.join(format!("jvm-{}-{:016x}", jdk.feature, hash.finish()));
+    let made =
+        || Made { jar: ready.join("worker.jar"), archive: Some(ready.join("worker.jsa")).filter(|it| it.is_file()) };
+    if is_whole(&ready) {
+        return Ok(made());
+    }
+    let _lock = sys::folder::lock(&cache, PATIENCE);
+    // Another process may have made them meanwhile.
     if !is_whole(&ready) {
         let work = cache.join(format!("{MAKING}{}-{:?}", std::process::id(), std::thread::current().id()));
         let broken = work.join("broken");
         let at = |error: io::Error| format!("the compiled JVM worker cannot be kept in {}: {error}", ready.display());
-        let made = compile(jdk, &work).and_then(|()| {
+        let compiled = compile(jdk, &work).and_then(|()| {
             // One that is half there goes; where another process was faster, its one stays.
             if ready.is_dir() && !is_whole(&ready) {
                 let _ = fs::rename(&ready, &broken);
@@ -98,12 +108,11 @@ pub(super) fn of(jdk: &Jdk, cache: &Path) -> Result<Made, String> {
             }
         });
         let _ = fs::remove_dir_all(&work);
-        made?;
+        compiled?;
         // The archive holds the path and the age of the jar, so it is made where that stays.
         archive(jdk, &ready);
     }
-    let archive = Some(ready.join("worker.jsa")).filter(|it| it.is_file());
-    Ok(Made { jar: ready.join("worker.jar"), archive })
+    Ok(made())
 }
 
 /// What the worker is made of, in one word: it is another one in each version that changes it.
