@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What a program that cannot open a page takes to fail; one that can may run as long as its user reads.
-const FAILS_WITHIN: Duration = Duration::from_secs(1);
+const FAILS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Opens a file by the first program that takes it: one of those in $BROWSER, or what xdg-open takes.
 ///

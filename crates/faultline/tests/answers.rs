@@ -111,7 +111,7 @@ fn the_file_is_the_same_afterwards() {
         "--block=64KiB",
         "--state=cold,cached,mapped,locked,as-is",
         "--rounds=1",
-        "--budget=20s",
+        "--budget=44s",
     ]);
     output.sane();
     let after = fs::metadata(&file).unwrap();
@@ -163,7 +163,7 @@ fn one_seed_gives_one_order_of_passes_and_another_seed_another() {
             "--block=64KiB,256KiB",
             "--state=cached",
             "--rounds=2",
-            "--budget=30s",
+            "--budget=44s",
             "--json",
             seed,
         ]);
@@ -197,7 +197,7 @@ fn every_pass_that_counts_started_from_its_state() {
         "--block=64KiB",
         "--state=cold,cached,mapped,locked",
         "--rounds=2",
-        "--budget=20s",
+        "--budget=44s",
         "--json",
     ]);
     output.sane();
@@ -243,7 +243,7 @@ fn the_first_method_is_the_baseline() {
             "--block=64KiB",
             "--state=cached",
             "--rounds=1",
-            "--budget=20s",
+            "--budget=44s",
             "--json",
         ]);
         output.sane();
@@ -266,7 +266,7 @@ fn every_arm_of_a_condition_does_the_same_work() {
         "--block=64KiB",
         "--state=cached",
         "--rounds=1",
-        "--budget=30s",
+        "--budget=44s",
         "--json",
     ]);
     output.sane();

@@ -1,6 +1,6 @@
 //! `--open`.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Duration};
 
 use crate::support::{Output, Running, Sandbox};
 
@@ -10,10 +10,22 @@ const SAVED: &str = include_str!("../../schema/tests/records/version-1.json");
 fn browser(sandbox: &Sandbox, code: u8) -> String {
     let path = sandbox.write(
         "my browser",
-        format!("#!/bin/sh\nfor it; do echo \"$it\"; done > \"$0.tmp\"\n/bin/mv \"$0.tmp\" \"$0.args\"\nexit {code}\n"),
+        format!("#!/bin/sh\n[ {code} = 0 ] || exit {code}\nfor it; do echo \"$it\"; done > \"$0.tmp\"\n/bin/mv \"$0.tmp\" \"$0.args\"\n"),
     );
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
+}
+
+/// What the program was given; it may be written after the command has ended, which does not wait for long.
+fn arguments(program: &str) -> String {
+    let path = format!("{program}.args");
+    let mut found = None;
+    sys::process::within(Duration::from_secs(120), || {
+        found = fs::read_to_string(&path).ok();
+        found.is_some()
+    });
+    fs::remove_file(&path).unwrap();
+    found.unwrap()
 }
 
 fn with(mut command: Command, browser: Option<&str>) -> Output {
@@ -32,7 +44,7 @@ fn a_page_is_opened_by_the_browser_and_its_name_is_one_argument() {
     let args = ["report", &saved, "--open", "--html", &page];
     let output = with(sandbox.command(&args), Some(&format!("no-such-browser:'{program}' --new"))).expect(0);
     assert_eq!(output.stderr, "");
-    let args = fs::read_to_string(format!("{program}.args")).unwrap();
+    let args = arguments(&program);
     let folder = fs::canonicalize(sandbox.path()).unwrap();
     let address = format!("file://{}/a%20page%3B%20touch%20%27evil%27%20%231.html", folder.display());
     assert_eq!(args.lines().collect::<Vec<_>>(), ["--new", &address]);
@@ -41,7 +53,7 @@ fn a_page_is_opened_by_the_browser_and_its_name_is_one_argument() {
     let other = sandbox.write("other.json", SAVED.replacen("20261121T043214Z-46a3", "20261121T043214Z-46a4", 1));
     with(sandbox.command(&["compare", &saved, &other, "--open", "--html", &page]), Some(&format!("'{program}'")))
         .expect(0);
-    let args = fs::read_to_string(format!("{program}.args")).unwrap();
+    let args = arguments(&program);
     assert!(args.ends_with("/compared.html\n"), "{args}");
 }
 

@@ -13,7 +13,7 @@ fn a_cell_of_which_no_pass_fits_into_the_budget_is_left_out_as_too_slow() {
         "title = \"Long\"\n[[compare]]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \"as-is\"\n\
          arms = [\"pread\", \"mmap\"]\nops = 20_000_000_000\n",
     );
-    let output = sandbox.run(&["run", &file, "-e", &experiment, "--budget=3s", "--json"]).expect(3);
+    let output = sandbox.run(&["run", &file, "-e", &experiment, "--budget=20s", "--json"]).expect(3);
     let record = output.document().record;
     let too_long = |it: &schema::record::Cell| matches!(it.skipped, Some(Skip::TooLong { budget: true, .. }));
     assert!(record.cells.len() == 3 && record.cells.iter().all(too_long), "{:?}", record.cells);

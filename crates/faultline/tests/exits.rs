@@ -62,13 +62,16 @@ fn every_exit_code_but_0_has_its_reason_on_stderr_in_every_mode() {
     let interrupted = MODES.map(|mode| {
         let sandbox = Sandbox::new();
         let file = sandbox.file("file", 4 << 20);
-        let endless = ["--method=read", "--rounds=10000", "--budget=40s"];
+        let endless = ["--method=read", "--state=as-is", "--rounds=10000", "--budget=10m"];
         let running = sandbox.start(&short(&file, &[&endless, mode].concat()));
         (sandbox, running, mode)
     });
-    for (sandbox, mut running, mode) in interrupted {
+    let signalled = interrupted.map(|(sandbox, mut running, mode)| {
         running.until(|| sandbox.saved().filter(|_| !sandbox.record().samples.is_empty()));
         running.signal(libc::SIGINT);
+        (sandbox, running, mode)
+    });
+    for (_sandbox, running, mode) in signalled {
         seen.ends(130, running.end(), mode, true);
     }
     assert_eq!(seen.0, documented(&sandbox));

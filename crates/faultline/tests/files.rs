@@ -104,7 +104,7 @@ fn on_a_file_system_in_memory_cold_is_skipped_with_the_reason_and_the_rest_is_an
         "--block=64KiB",
         "--state=cold,cached",
         "--rounds=1",
-        "--budget=20s",
+        "--budget=44s",
         "--json",
     ]);
     output.sane();

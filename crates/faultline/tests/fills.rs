@@ -30,7 +30,12 @@ fn passes_of_every_fill_are_conditions_of_their_own() {
         }
         let invalid: Vec<&Outcome> =
             record.samples.iter().map(|it| &it.outcome).filter(|it| !matches!(it, Outcome::Ok { .. })).collect();
-        assert!(invalid.is_empty() && record.samples.len() == 8 * 3, "{invalid:?}");
+        assert!(invalid.is_empty(), "{invalid:?}");
+        for (at, cell) in record.cells.iter().enumerate() {
+            // A busy machine may have no time for the last of them.
+            let passes = record.samples.iter().filter(|it| it.cell == at).count();
+            assert!(passes == 1 || cell.skipped == Some(Skip::Untried), "{cell:?}: {passes} passes");
+        }
         for fill in expected {
             let made: Vec<&FilledRange> = record.fills.iter().filter(|it| it.fill == Some(fill)).collect();
             assert!(!made.is_empty(), "{fill}");

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// After Ctrl-C: what a command may take to end what it started, and what a busy machine adds.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(120);
 
 fn signal(pid: u32, signal: i32) {
     // SAFETY: kill(2) touches no memory; the process's parent waits for it, so that the number is still its own.
@@ -38,7 +38,7 @@ fn a_run_whose_worker_is_frozen_at_any_moment_ends_when_it_is_asked_to() {
         let bytes = 4 << 20;
         let file = sandbox.file("file", bytes);
         let experiment = sandbox.write("long.toml", long_passes("\"pread\"", bytes as u64));
-        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=2"]);
+        let mut running = sandbox.start(&["run", &file, "-e", &experiment, "--rounds=100"]);
         std::thread::sleep(Duration::from_millis(Random(seed).below(1500)));
         let controller = running.pid();
         let Some((pid, started)) = running.until(|| children(controller).pop()) else {

@@ -34,7 +34,7 @@ fn start(sandbox: &Sandbox, folder: &str) -> Running {
         "--block=64KiB",
         "--state=cold,cached",
         "--rounds=10000",
-        "--budget=40s",
+        "--budget=10m",
     ])
 }
 
@@ -128,7 +128,7 @@ fn an_interrupted_run_prints_one_document_where_one_was_asked_for() {
         "--block=64KiB",
         "--state=cached",
         "--rounds=10000",
-        "--budget=40s",
+        "--budget=10m",
         "--json",
     ]);
     running.until(|| sandbox.saved().filter(|_| !sandbox.record().samples.is_empty()));
@@ -164,7 +164,7 @@ fn what_a_killed_run_leaves_is_named_and_removed_by_clean_and_no_worker_survives
         let output = running.end();
         assert_eq!(output.code(), None, "{output:#?}");
         // A worker dies with its parent, a moment after it.
-        for _ in 0..500 {
+        for _ in 0..6000 {
             if !workers.iter().any(|&(pid, started)| lives(pid, started)) {
                 break;
             }

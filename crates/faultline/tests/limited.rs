@@ -39,11 +39,11 @@ fn assert_steady(record: &Record, sample: &Sample) {
     let absent = 1.0 - (before + after) / 2.0 * sys::page_bytes() as f64 / FILE_BYTES as f64;
     assert!((0.3..0.6).contains(&absent), "{name}: {absent} of the file is not in the page cache");
     // Major faults are counted one by one. A call that misses is counted when it waits, and on a busy machine the device may
-    // have answered before the call gets to wait.
-    let least = if name.contains("mmap") { 0.9 } else { 0.0 };
+    // have answered before the call gets to wait, or a request has to wait for its place first.
+    let [least, most] = if name.contains("mmap") { [0.9, 1.1] } else { [0.0, 2.2] };
     for misses in ["misses_per_block", "warm_misses_per_block"].map(|it| reading(sample, it)) {
         let share = misses / absent;
-        assert!(share > least && share < 1.1, "{name}: {misses} misses a block, {absent} absent: {sample:?}");
+        assert!(share > least && share < most, "{name}: {misses} misses a block, {absent} absent: {sample:?}");
     }
     assert!(reading(sample, "warm_passes") >= 2.0);
     let from_device = reading(sample, "device_bytes_per_byte");

@@ -359,7 +359,7 @@ fn both_means_see_the_same() {
 /// The judgement of `ab` on two commands, or `None` after saying why there is none.
 fn judged(sandbox: &Sandbox, file: &str, commands: [&str; 2], more: &[&str]) -> Option<(Likeness, String)> {
     let named = format!("--file={file}");
-    let fixed = ["--state=as-is", "--rounds=1", "--budget=20s", "--json", "--anyway"];
+    let fixed = ["--state=as-is", "--rounds=1", "--budget=44s", "--json", "--anyway"];
     let args: Vec<&str> =
         ["ab"].into_iter().chain(commands).chain([named.as_str()]).chain(fixed).chain(more.iter().copied()).collect();
     let output = sandbox.run(&args);
@@ -443,7 +443,7 @@ fn a_command_that_never_opens_the_named_file_is_refused_with_what_it_opened() {
     let (file, other) = (sandbox.file("file", 4096), sandbox.file("other", 4096));
     let reads = |path: &str| format!("{} read {path} 4096 1", reader());
     let named = format!("--file={file}");
-    let args = ["ab", &reads(&file), &reads(&other), &named, "--state=as-is", "--rounds=1", "--budget=20s", "--json"];
+    let args = ["ab", &reads(&file), &reads(&other), &named, "--state=as-is", "--rounds=1", "--budget=44s", "--json"];
     let output = sandbox.run(&args);
     output.sane();
     let document = output.document();
@@ -466,7 +466,7 @@ fn a_command_that_writes_to_the_named_file_is_found_out_before_the_first_round()
     let commands = [format!("echo x >> {file}"), format!("cat {file}")];
     let named = format!("--file={file}");
     let args =
-        ["ab", &commands[0], &commands[1], &named, "--state=as-is", "--rounds=1", "--budget=20s", "--json", "--anyway"];
+        ["ab", &commands[0], &commands[1], &named, "--state=as-is", "--rounds=1", "--budget=44s", "--json", "--anyway"];
     let output = sandbox.run(&args);
     output.sane();
     assert_eq!(output.code(), Some(1));

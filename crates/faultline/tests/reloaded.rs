@@ -43,7 +43,7 @@ fn findings_of_a_saved_run_with_arms_in_java_and_a_timeline_are_the_live_ones() 
 fn findings_of_saved_commands_are_the_live_ones() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
-    let brief = ["--state=cached", "--rounds=2", "--budget=20s", "--json"];
+    let brief = ["--state=cached", "--rounds=2", "--budget=44s", "--json"];
     is_said_again(&sandbox, &[&["ab", "cat file", "wc -l file", "--file", &file][..], &brief].concat());
 }
 

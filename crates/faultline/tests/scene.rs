@@ -66,7 +66,7 @@ pub const REPRODUCE: Case = Case {
     name: "reproduce",
     prepare: |scene| {
         let folder = format!("--dir={}", scene.mine());
-        typed(&["reproduce", "channel-vs-mapped", &folder], &["--state=cold", "--rounds=1", "--budget=4s"])
+        typed(&["reproduce", "line-count-boards", &folder], &["--state=cached", "--rounds=1", "--budget=4s"])
     },
 };
 
@@ -212,7 +212,7 @@ impl Scene {
 
     /// A worker dies with its parent, a moment after it. Those that do not are returned.
     pub fn wait_for_processes(&self) -> Vec<String> {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(120);
         loop {
             let alive = processes(&self.sandbox.data());
             if alive.is_empty() || Instant::now() > until {

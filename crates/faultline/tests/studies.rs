@@ -163,7 +163,7 @@ fn a_claim_may_be_answered_by_a_scenario_with_its_evidence() {
     let file = sandbox.file("file", 1 << 20);
     let before = std::fs::read(&file).unwrap();
     let cut = sandbox.write("cut.toml", CUT);
-    let document = sandbox.run(&["run", &file, "-e", &cut, "--rounds=1", "--budget=20s", "--json"]).document();
+    let document = sandbox.run(&["run", &file, "-e", &cut, "--rounds=1", "--budget=44s", "--json"]).document();
     let claim = verdict(&document, "cut");
     match claim.verdict {
         // A folder whose file system has no files without a name.
@@ -193,7 +193,7 @@ fn claims_in_a_file_of_ones_own_are_judged_in_both_forms_of_the_answer() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     let mine = sandbox.write("my.toml", MINE);
-    let output = sandbox.run(&["run", &file, "-e", &mine, "--rounds=1", "--budget=20s"]);
+    let output = sandbox.run(&["run", &file, "-e", &mine, "--rounds=1", "--budget=44s"]);
     output.sane();
     for words in ["Claims\n", "fast   Mapping is faster", "undecided: ", "not testable here: beauty is not measured"] {
         assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);
@@ -216,7 +216,7 @@ fn the_ledger_has_every_claim_once_from_the_newest_run_and_names_studies_never_r
     let file = sandbox.file("file", 1 << 20);
     let mine = sandbox.write("my.toml", MINE);
     let other = sandbox.write("other.toml", MINE.replace("My claims", "Other claims"));
-    let run = |experiment: &str| sandbox.run(&["run", &file, "-e", experiment, "--rounds=1", "--budget=20s"]).sane();
+    let run = |experiment: &str| sandbox.run(&["run", &file, "-e", experiment, "--rounds=1", "--budget=44s"]).sane();
     let empty = sandbox.run(&["claims"]).expect(0);
     assert!(empty.stdout.contains("no saved run has a claim"), "{}", empty.stdout);
     run(&mine);
@@ -262,7 +262,7 @@ fn a_claim_is_answered_by_runs_of_this_machine_and_of_others_where_they_are_name
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     let mine = sandbox.write("my.toml", MINE);
-    sandbox.run(&["run", &file, "-e", &mine, "--rounds=1", "--budget=20s"]).sane();
+    sandbox.run(&["run", &file, "-e", &mine, "--rounds=1", "--budget=44s"]).sane();
     let mut record = sandbox.record();
     let own = record.id.clone();
     // Newer, and by its own word of this machine.
@@ -311,7 +311,7 @@ fn a_study_can_be_run_on_a_file_of_ones_own() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     let output =
-        sandbox.run(&["run", &file, "-e", "dillon-2001", "--rounds=1", "--state=cached", "--budget=20s", "-q"]);
+        sandbox.run(&["run", &file, "-e", "dillon-2001", "--rounds=1", "--state=cached", "--budget=44s", "-q"]);
     output.sane();
     for words in ["Published figures and ours", "Claims\n", "as published: unequal work"] {
         assert!(output.stdout.contains(words), "{words:?} is not in {}", output.stdout);

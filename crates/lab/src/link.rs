@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PREPARED: Duration = Duration::from_secs(120);
 
 /// How long a worker that said something wrong is listened to, and how much of it is repeated.
-const AFTERTHOUGHT: Duration = Duration::from_millis(300);
+const AFTERTHOUGHT: Duration = Duration::from_secs(1);
 const STRAY_OUTPUT_BYTES: usize = 200;
 
 /// The beginning of the reason when a mapped page could not be read.

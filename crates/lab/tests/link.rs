@@ -35,7 +35,7 @@ fn job() -> Job {
 fn talk(text: &str) -> Result<(), Trouble> {
     let (mut link, _) = Link::start(script(text), &NEVER)?;
     link.prepare(&job())?;
-    link.go(1, Duration::from_secs(10))?;
+    link.go(1, Duration::from_secs(60))?;
     link.bye()
 }
 
@@ -244,7 +244,7 @@ fn any_talk(seed: u64, answers: &[serde_json::Value; 3], described: &std::path::
     command.args(["-c", "cat \"$1\"; exec cat > /dev/null", "sh"]).arg(described);
     let (mut link, _) = Link::start(command, &NEVER)?;
     link.prepare(&job())?;
-    link.go(1, Duration::from_secs(10))?;
+    link.go(1, Duration::from_secs(60))?;
     link.bye()
 }
 

@@ -56,12 +56,10 @@ impl Files {
     }
 }
 
-/// Bytes that hold no pattern, but for ends of lines where blocks of 64 bytes end, and where the file does: a reader of lines
-/// counts what comes before the end of its pass as a line, and a carriage return as the end of one.
+/// Bytes that hold no pattern. None is a carriage return, which a reader of lines in Java takes for the end of one.
 fn content(size: u64) -> Vec<u8> {
     let mut prng = Prng(size);
-    let byte = |at: u64| match (prng.next() >> 13) as u8 {
-        _ if (at + 1).is_multiple_of(64) || at + 1 == size => b'\n',
+    let byte = |_| match (prng.next() >> 13) as u8 {
         b'\r' => b'r',
         byte => byte,
     };
