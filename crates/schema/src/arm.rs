@@ -107,14 +107,22 @@ impl Arm {
 
     /// Its reads and writes go around the page cache.
     pub fn is_direct(&self) -> bool {
-        let spec = RuntimeSpec::named(&self.runtime).and_then(|it| it.method(&self.method));
-        spec.is_ok_and(|it| it.direct) || self.word("io") == "direct"
+        self.spec().is_some_and(|it| it.direct) || self.word("io") == "direct"
     }
 
     /// It reaches the file through a mapping.
     pub fn maps(&self) -> bool {
-        let spec = RuntimeSpec::named(&self.runtime).and_then(|it| it.method(&self.method));
-        spec.is_ok_and(|it| it.maps)
+        self.spec().is_some_and(|it| it.maps)
+    }
+
+    /// It reads from the start of the file on, and no range that begins elsewhere.
+    pub fn is_from_start(&self) -> bool {
+        self.spec().is_some_and(|it| it.from_start)
+    }
+
+    /// Commands have none.
+    fn spec(&self) -> Option<&'static MethodSpec> {
+        RuntimeSpec::named(&self.runtime).and_then(|it| it.method(&self.method)).ok()
     }
 
     /// This arm without the options that act before the clock starts: arms that are equal in it execute the same code in
@@ -233,6 +241,13 @@ mod tests {
         let maps = |name: &str| name.parse::<Arm>().unwrap().maps();
         assert!(["mmap+random", "stdio-mmap", "jvm/mapped", "jvm/segment", "jvm/mapped-put"].into_iter().all(maps));
         assert!(!["read", "stdio", "uring", "direct", "jvm/stream", "jvm/channel-odirect"].into_iter().any(maps));
+    }
+
+    #[test]
+    fn arms_that_read_a_file_from_its_start_alone_are_known() {
+        let from_start = |name: &str| name.parse::<Arm>().unwrap().is_from_start();
+        assert!(["jvm/reader-lines", "jvm/reader-lines+utf-8"].into_iter().all(from_start));
+        assert!(!["read", "stdio", "mmap", "jvm/stream", "jvm/mapped"].into_iter().any(from_start));
     }
 
     #[test]

@@ -469,12 +469,8 @@ impl Bench<'_> {
     /// conditions, and how far they come.
     fn spread_windows(&mut self, conditions: &[usize], given: &[Given], end: u64) -> BTreeMap<usize, Moving> {
         let may_move = |it: &usize| {
-            let condition = &self.record.conditions[*it];
-            let has_own = self.cells_of(*it).iter().any(|&cell| self.record.cells[cell].own_condition.is_some());
-            // A cold window is at the file's start: within the file, the resident pages before it changed what
-            // MADV_SEQUENTIAL costs, and a program that scans the whole file contradicted the verdict.
-            let lives_in_parts = matches!(condition.state, State::Cached | State::Mapped | State::Locked);
-            condition.workload == Workload::Scan && lives_in_parts && !has_own && given[*it] == Given::Nothing
+            let cells = self.cells_of(*it).into_iter().map(|cell| &self.record.cells[cell]);
+            given[*it] == Given::Nothing && plan::may_move(&self.record.conditions[*it], cells)
         };
         let movable: Vec<usize> = conditions.iter().copied().filter(may_move).collect();
         let mut windows: Vec<Span> = movable.iter().map(|&it| self.record.conditions[it].range).collect();

@@ -279,6 +279,16 @@ pub fn spread(windows: &mut [Span], end: u64) {
     }
 }
 
+/// Whether the window of a condition may lie elsewhere than at the file's start: of a scan in memory whose arms all do what
+/// the condition says, and can begin anywhere.
+pub fn may_move<'a>(condition: &Condition, mut cells: impl Iterator<Item = &'a Cell>) -> bool {
+    // A cold window is at the file's start: within the file, the resident pages before it changed what MADV_SEQUENTIAL
+    // costs, and a program that scans the whole file contradicted the verdict.
+    let lives_in_parts = matches!(condition.state, State::Cached | State::Mapped | State::Locked);
+    let is_free = |it: &Cell| it.own_condition.is_none() && (it.skipped.is_some() || !it.arm.is_from_start());
+    condition.workload == Workload::Scan && lives_in_parts && cells.all(is_free)
+}
+
 /// Where a window lies in a round: over few rounds as over many, evenly up to `end`. Where the pages of a file lie in
 /// memory differs from place to place, and what a mapping of them costs with it; one place does not answer for the file.
 pub fn in_round(window: Span, end: u64, round: u32) -> Span {
@@ -468,6 +478,31 @@ arms = ["pread", "mmap", "half"]
         let of_small = alike.filter(|it| it.block_bytes == 4096).map(|it| (it.threads, it.descriptor));
         let expected = [(1, Descriptor::PerThread), (4, Descriptor::Shared), (4, Descriptor::PerThread)];
         assert_eq!(of_small.collect::<Vec<_>>(), expected, "one thread shares its file with no other");
+    }
+
+    #[test]
+    fn a_window_stays_at_the_files_start_where_an_arm_that_is_measured_can_only_begin_there() {
+        let moves = |state: &str, workload: &str, arms: &str, change: fn(&mut Cell)| -> bool {
+            let text = format!(
+                "title = \"t\"\n[arms]\nhalf = {{ method = \"pread\", own = {{ range = {{ share = 0.5 }} }} }}\n[[compare]]\n\
+                 workload = {workload:?}\nconsume = \"lines\"\nblock = \"64 KiB\"\nstate = {state:?}\narms = {arms}"
+            );
+            let mut plan = plan(&text, 1 << 30);
+            plan.cells.iter_mut().for_each(change);
+            may_move(&plan.conditions[0], plan.cells.iter())
+        };
+        let reader = r#"["jvm/stream", "jvm/reader-lines", "mmap"]"#;
+        assert!(!moves("cached", "scan", reader, |_| ()));
+        let leave_out: fn(&mut Cell) = |it| {
+            if it.arm.method == "reader-lines" {
+                it.leave_out(Skip::Untried);
+            }
+        };
+        assert!(moves("cached", "scan", reader, leave_out), "no pass of it is made");
+        let plain = r#"["read", "mmap"]"#;
+        assert!(moves("cached", "scan", plain, |_| ()) && moves("mapped", "scan", plain, |_| ()));
+        assert!(!moves("cold", "scan", plain, |_| ()) && !moves("cached", "random", plain, |_| ()));
+        assert!(!moves("cached", "scan", r#"["read", "half"]"#, |_| ()), "an arm with a range of its own");
     }
 
     #[test]

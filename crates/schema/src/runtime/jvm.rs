@@ -61,12 +61,12 @@ const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
 const METHODS: &[MethodSpec] = &[
     reads("stream", "FileInputStream.read into an array"),
     MethodSpec {
-        name: "reader-lines",
-        about: "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
         options: &[CHARSET, MEANWHILE, JDK],
-        can: Can::Read,
-        direct: false,
-        maps: false,
+        from_start: true,
+        ..reads(
+            "reader-lines",
+            "BufferedReader.readLine: every line decoded and made a String; for scans that count lines",
+        )
     },
     reads("random-access-file", "RandomAccessFile.read into an array; seek when the workload jumps"),
     reads("channel-direct", "FileChannel.read into a direct buffer, at the channel's own position"),
@@ -83,6 +83,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Read,
         direct: false,
         maps: true,
+        from_start: false,
     },
     MethodSpec {
         name: "segment",
@@ -91,6 +92,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Read,
         direct: false,
         maps: true,
+        from_start: false,
     },
     MethodSpec {
         name: "channel-write",
@@ -99,6 +101,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: false,
+        from_start: false,
     },
     MethodSpec {
         name: "mapped-put",
@@ -107,5 +110,6 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: true,
+        from_start: false,
     },
 ];

@@ -122,12 +122,14 @@ pub struct MethodSpec {
     pub direct: bool,
     /// It reaches the file through a mapping.
     pub maps: bool,
+    /// It reads from the start of the file on, and no range that begins elsewhere.
+    pub from_start: bool,
 }
 
 impl MethodSpec {
     /// Reads through the page cache into memory of its own, without options; other methods say in what they differ.
     const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-        MethodSpec { name, about, options: &[], can: Can::Read, direct: false, maps: false }
+        MethodSpec { name, about, options: &[], can: Can::Read, direct: false, maps: false, from_start: false }
     }
 }
 
@@ -200,7 +202,7 @@ mod tests {
             &[OptionSpec { name: "pages", values: Values::Words(&["small", "huge"]), about: "", can: Can::Both }];
         let runtime = |name, options, can| RuntimeSpec {
             name,
-            methods: Vec::leak(vec![MethodSpec { name: "read", about: "", options, can, direct: false, maps: false }]),
+            methods: Vec::leak(vec![MethodSpec { options, can, ..MethodSpec::reads("read", "") }]),
         };
         let (one, other) = (runtime("one", NO_OPTIONS, Can::Read), runtime("other", PAGES, Can::Both));
         assert_eq!(one.method("read").unwrap().options.len(), 0);

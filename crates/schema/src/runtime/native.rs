@@ -66,6 +66,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Read,
         direct: false,
         maps: true,
+        from_start: false,
     },
     MethodSpec {
         name: "mmap",
@@ -74,6 +75,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Both,
         direct: false,
         maps: true,
+        from_start: false,
     },
     MethodSpec {
         name: "direct",
@@ -82,6 +84,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Both,
         direct: true,
         maps: false,
+        from_start: false,
     },
     MethodSpec {
         name: "uring",
@@ -90,6 +93,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Both,
         direct: false,
         maps: false,
+        from_start: false,
     },
     MethodSpec::reads(
         "dontcache",
@@ -102,6 +106,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: false,
+        from_start: false,
     },
     MethodSpec {
         name: "pwrite",
@@ -110,5 +115,6 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: false,
+        from_start: false,
     },
 ];
