@@ -9,8 +9,8 @@ import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 
 /**
- * BufferedReader.readLine until there is nothing left: every line decoded and made a string. What it counts is lines as
- * Java sees them: one that ends in a carriage return, and a last one without an end, are lines too.
+ * BufferedReader.readLine until there is nothing left: every line decoded and made a string. What it counts is ends of lines,
+ * as `lines` does; to Java a carriage return alone is one too.
  */
 final class ReaderLines extends Opened {
     static volatile Object sink;
@@ -42,7 +42,8 @@ final class ReaderLines extends Opened {
             Bounded part = new Bounded(in, Math.min(blocks * job.blockBytes, job.bytes));
             long bytes = part.left;
             BufferedReader reader = new BufferedReader(new InputStreamReader(part, charset));
-            count.checksum += lines(reader);
+            // A part may end within a line, of which readLine returns what is there.
+            count.checksum += lines(reader) - (part.last == '\n' ? 0 : 1);
             if (part.left > 0) throw Access.tooShort(bytes - part.left);
             count.bytes += bytes;
             left -= blocks;
@@ -72,6 +73,7 @@ final class ReaderLines extends Opened {
     private static final class Bounded extends InputStream {
         private final InputStream in;
         long left;
+        byte last;
 
         Bounded(InputStream in, long bytes) {
             this.in = in;
@@ -88,7 +90,10 @@ final class ReaderLines extends Opened {
         public int read(byte[] into, int at, int length) throws IOException {
             if (left == 0) return -1;
             int read = in.read(into, at, (int) Math.min(length, left));
-            if (read > 0) left -= read;
+            if (read > 0) {
+                left -= read;
+                last = into[at + read - 1];
+            }
             return read;
         }
     }
