@@ -18,6 +18,9 @@ abstract class Access extends Opened {
     /** Reaches a block and consumes its first `use` bytes. */
     abstract long take(long offset, int length, int use) throws IOException;
 
+    /** Consumes a block once more that was reached already. */
+    abstract long again();
+
     @Override
     final void pass(Job job, int thread, Count count) throws IOException {
         Offsets offsets = new Offsets(job, thread);
@@ -62,7 +65,7 @@ abstract class Access extends Opened {
         }
 
         @Override
-        Long again() {
+        long again() {
             return room.again();
         }
 
@@ -93,7 +96,7 @@ abstract class Access extends Opened {
         }
 
         @Override
-        Long again() {
+        long again() {
             return room.again();
         }
 
@@ -127,7 +130,7 @@ abstract class Access extends Opened {
         }
 
         @Override
-        Long again() {
+        long again() {
             return room.again();
         }
 
@@ -189,8 +192,8 @@ abstract class Access extends Opened {
         }
 
         @Override
-        Long again() {
-            return gets ? room.again() : Long.valueOf(room.consume.buffer(windows[0], 0, room.againBytes));
+        long again() {
+            return gets ? room.again() : room.consume.buffer(windows[0], 0, room.againBytes);
         }
 
         @Override

@@ -76,7 +76,7 @@ final class Direct extends Access {
     }
 
     @Override
-    Long again() {
+    long again() {
         return room.again();
     }
 

@@ -7,11 +7,6 @@ abstract class Opened implements AutoCloseable {
     /** A thread's share of a pass, counted. */
     abstract void pass(Job job, int thread, Count count) throws IOException;
 
-    /** Consumes a block once more that was reached already; null where a method cannot do one without the other. */
-    Long again() {
-        return null;
-    }
-
     /** Locks the pages of its own mapping; false where it has none. */
     boolean lock() throws IOException {
         return false;

@@ -13,7 +13,6 @@ import java.nio.charset.StandardCharsets;
  * as `lines` does; to Java a carriage return alone is one too.
  */
 final class ReaderLines extends Opened {
-    static volatile Object sink;
     private final FileInputStream in;
     private final Charset charset;
     private boolean atStart = true;
@@ -60,7 +59,7 @@ final class ReaderLines extends Opened {
     /** Called often, and so compiled whole. */
     private static int few(BufferedReader reader) throws IOException {
         int lines = 0;
-        for (String line; lines < 256 && (line = reader.readLine()) != null; lines++) sink = line;
+        for (String line; lines < 256 && (line = reader.readLine()) != null; lines++) Consume.keep(line);
         return lines;
     }
 

@@ -27,7 +27,7 @@ final class Warmth {
     final boolean quiet;
     /** How fast the consume's loop is by itself, over bytes in the CPU cache; 0 where that is not asked for, or not possible. */
     final long loopBytesPerS;
-    private static volatile long sink;
+    private static long sink;
 
     Warmth(Job job, Team real) throws IOException {
         String nameless = given("warm-up");
@@ -86,10 +86,12 @@ final class Warmth {
 
     /** The bytes per second of one stretch; 0 of a method that cannot consume without reading. */
     private static long stretch(Opened it, Job job) {
-        long bytes = Math.min(job.blockBytes, 32 << 10), times = Math.max(1, STRETCH_BYTES / bytes);
-        if (job.writes() || it.again() == null) return 0;
+        if (!(it instanceof Access access)) return 0;
+        long bytes = Math.min(job.blockBytes, 32 << 10), times = Math.max(1, STRETCH_BYTES / bytes), sum = 0;
         long begin = System.nanoTime();
-        for (long i = 0; i < times; i++) sink = it.again();
+        for (long i = 0; i < times; i++) sum += access.again();
+        // Used, so that it is computed. Once: a store for each block would be timed with it.
+        sink = sum;
         // In picoseconds for each block: a tiny one takes a few nanoseconds.
         return bytes * 1_000_000_000_000L / Math.max(1, (System.nanoTime() - begin) * 1000 / times);
     }

@@ -84,7 +84,7 @@ final class Segment extends Access {
     }
 
     @Override
-    Long again() {
+    long again() {
         return loop.all(segment, 0, againBytes);
     }
 
