@@ -106,7 +106,7 @@ words! {
         Copy = "copy": "all bytes are copied into a private buffer",
         Lines = "lines": "newlines are counted",
         SumBytes = "sum-bytes": "all bytes, one at a time",
-        DecodeLines = "decode-lines": "UTF-8 is decoded, and every line becomes a string of its own; newlines are counted",
+        DecodeLines = "decode-lines": "UTF-8 is decoded, and every line becomes a string of its own, in Java out of an array; newlines are counted",
     }
 }
 

@@ -25,7 +25,7 @@ const CHARSET: OptionSpec = OptionSpec {
 const USE: OptionSpec = OptionSpec {
     name: "use",
     values: Values::Words(&["in-place", "get"]),
-    about: "bytes consumed where they are mapped, or got into an array first",
+    about: "bytes consumed where they are mapped, or got into an array first, as copy and decode-lines do in any case",
     can: Can::Both,
 };
 const LOAD: OptionSpec = OptionSpec {
