@@ -57,9 +57,6 @@ trait Writer {
 
 type Prepared = Result<Box<dyn Session>, Refusal>;
 
-/// How a method opens the file; it may register the program's memory.
-type OpenWriter<W> = fn(&Task, own: &mut [u8]) -> Result<W, Fault>;
-
 /// The program's memory: a place for each block in flight.
 pub(super) struct Places {
     count: usize,
@@ -84,20 +81,23 @@ pub(crate) fn session(task: Task) -> Prepared {
         }
         "uring" => {
             calls::support(&task).map_err(Refusal::Unavailable)?;
-            let places = uring::support(&task)?;
-            prepare(task, places, RingWriter::open)
+            let (places, way) = uring::support(&task)?;
+            prepare(task, places, move |task, own| RingWriter::open(task, way, own))
         }
         other => Err(Refusal::Unavailable(format!("{other} does not write in this version"))),
     }
 }
 
-fn by_calls(task: Task, open: OpenWriter<Calls>) -> Prepared {
+fn by_calls(task: Task, open: impl Fn(&Task, &mut [u8]) -> Result<Calls, Fault> + 'static) -> Prepared {
     calls::support(&task).map_err(Refusal::Unavailable)?;
     one_block(task, open)
 }
 
 /// Memory for a block.
-fn one_block<W: Writer + 'static>(task: Task, open: OpenWriter<W>) -> Prepared {
+fn one_block<W: Writer + 'static>(
+    task: Task,
+    open: impl Fn(&Task, &mut [u8]) -> Result<W, Fault> + 'static,
+) -> Prepared {
     let places = Places { count: 1, stride: task.block() };
     prepare(task, places, open)
 }
@@ -119,7 +119,12 @@ fn open(task: &Task, flags: OFlags) -> Result<std::fs::File, Fault> {
 /// Blocks of a rehearsal.
 const REHEARSAL_OPS: u64 = 16;
 
-fn prepare<W: Writer + 'static>(task: Task, places: Places, open: OpenWriter<W>) -> Prepared {
+/// `open` is how a method opens the file; it may register the program's memory. It is timed.
+fn prepare<W: Writer + 'static>(
+    task: Task,
+    places: Places,
+    open: impl Fn(&Task, &mut [u8]) -> Result<W, Fault> + 'static,
+) -> Prepared {
     let own = source(&task, &places)?;
     let clock_ns = clock_ns();
     let mut session = Writing { held: None, own, open, task, clock_ns };
@@ -172,17 +177,17 @@ fn stamped(place: &mut [u8], span: Span) -> &[u8] {
     block
 }
 
-struct Writing<W> {
+struct Writing<W, O> {
     /// Between passes, in states that hold the file.
     held: Option<W>,
     own: Buffer,
-    open: OpenWriter<W>,
+    open: O,
     task: Task,
     /// What reading the clock once takes.
     clock_ns: u64,
 }
 
-impl<W> Writing<W> {
+impl<W, O> Writing<W, O> {
     /// Syncs what was written before the clock starts.
     fn sync(&self) -> Result<(), Fault> {
         let file = open(&self.task, OFlags::empty())?;
@@ -190,7 +195,7 @@ impl<W> Writing<W> {
     }
 }
 
-impl<W: Writer> Session for Writing<W> {
+impl<W: Writer, O: Fn(&Task, &mut [u8]) -> Result<W, Fault>> Session for Writing<W, O> {
     fn pass(&mut self, _warm: u32) -> Result<PassResult, (&'static str, Fault)> {
         let pattern = &self.task.pattern;
         let before = usage::now();
@@ -315,6 +320,7 @@ fn clock_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::inotify;
     use schema::{
         Arm,
         protocol::{Job, Permit},
@@ -343,6 +349,44 @@ mod tests {
             task.written_bytes = 1;
             let mut session = session(task).unwrap_or_else(|refusal| panic!("{refusal:?}"));
             assert_eq!(session.pass(0).unwrap().tally.bytes, 1, "{workload}");
+        }
+    }
+
+    /// How often a file was opened since it is watched.
+    fn opened(watch: &rustix::fd::OwnedFd) -> usize {
+        let mut room = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(watch, &mut room);
+        std::iter::from_fn(|| events.next().ok().map(|it| it.events()))
+            .filter(|it| it.contains(inotify::ReadFlags::OPEN))
+            .count()
+    }
+
+    #[test]
+    fn a_pass_opens_its_file_once_because_what_else_needs_an_open_comes_before_the_clock() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 65_536]).unwrap();
+        let (device, inode) = sys::folder::identity(file.as_file()).unwrap();
+        for arm in ["write", "pwrite", "mmap", "direct", "uring", "uring+direct"] {
+            let job = Job {
+                workload: Workload::Overwrite,
+                block_bytes: 4096,
+                ops: 16,
+                permit: Permit { execute: false, write: Some(FileIdentity { device, inode }) },
+                ..Job::new(&arm.parse().unwrap(), file.path().to_str().unwrap(), Span { offset: 0, bytes: 65_536 })
+            };
+            let mut session = match session(Task::new(job).unwrap()) {
+                Ok(session) => session,
+                Err(refusal) => {
+                    println!("skipped: {arm}: {refusal:?}");
+                    continue;
+                }
+            };
+            let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+            // With what closes it, because events that follow each other and are alike are one (inotify(7)).
+            let flags = inotify::WatchFlags::OPEN | inotify::WatchFlags::CLOSE;
+            inotify::add_watch(&watch, file.path(), flags).unwrap();
+            session.pass(0).unwrap();
+            assert_eq!(opened(&watch), 1, "{arm}");
         }
     }
 }

@@ -31,8 +31,8 @@ pub(super) struct RingWriter {
     syncs_at_end: bool,
 }
 
-/// Whether this job can be done here, and the memory that it takes.
-pub(super) fn support(task: &Task) -> Result<Places, Refusal> {
+/// Whether this job can be done here, the memory that it takes, and how it is done.
+pub(super) fn support(task: &Task) -> Result<(Places, UringWay), Refusal> {
     if task.job.workload == Workload::Update {
         let reason = "an update handles one block after the other, so a queue has no use; use pwrite";
         return Err(Refusal::Unavailable(reason.into()));
@@ -44,12 +44,11 @@ pub(super) fn support(task: &Task) -> Result<Places, Refusal> {
     let write = if way.registered { opcode::WriteFixed::CODE } else { opcode::Write::CODE };
     let places = Places { count: way.depth as usize, stride: way.stride };
     way.try_ring(places.count * places.stride, &[write, opcode::Fsync::CODE]).map_err(Refusal::Unavailable)?;
-    Ok(places)
+    Ok((places, way))
 }
 
 impl RingWriter {
-    pub(super) fn open(task: &Task, own: &mut [u8]) -> Result<RingWriter, Fault> {
-        let way = UringWay::new(task)?;
+    pub(super) fn open(task: &Task, way: UringWay, own: &mut [u8]) -> Result<RingWriter, Fault> {
         let mut flags = calls::sync_flags(task);
         let by_flag = !flags.is_empty();
         if way.direct {
