@@ -20,11 +20,6 @@ pub(crate) trait Source: Iterator<Item = Span> + Sized {
     /// Accesses lie within the range of the pattern, and none is longer than its block.
     fn of(pattern: &Pattern, thread: u32) -> Self;
 
-    /// For a rehearsal: no more accesses than `ops`, alike otherwise.
-    fn shorten(pattern: &mut Pattern, ops: u64) {
-        pattern.ops = pattern.ops.min(ops);
-    }
-
     /// Whether a pass surely reaches every byte of its range.
     fn covers_its_range(_: &Pattern) -> bool {
         false
@@ -105,11 +100,12 @@ impl Pattern {
         (each + u64::from(thread < rest), each * thread + thread.min(rest))
     }
 
-    /// For a rehearsal: no more accesses than `ops`, alike otherwise.
+    /// For the rehearsal of a pass that reads: no more accesses than `ops`, in a range of as many blocks, alike otherwise.
+    /// What populates its range would take as long as in the pass itself.
     pub(crate) fn shortened(&self, ops: u64) -> Pattern {
-        let mut pattern = self.clone();
-        with_source!(self, S => S::shorten(&mut pattern, ops));
-        pattern
+        let ops = self.ops.min(ops);
+        let bytes = self.range.bytes.min(ops.saturating_mul(self.block));
+        Pattern { ops, range: Span { bytes, ..self.range }, ..self.clone() }
     }
 
     /// Whether a pass surely reaches every byte of its range.
@@ -275,6 +271,25 @@ mod tests {
     ) -> impl Iterator<Item = (bool, u32, u64, u64)> {
         let pairs = move |a, b| c.into_iter().flat_map(move |c| d.into_iter().map(move |d| (a, b, c, d)));
         a.into_iter().flat_map(move |a| b.into_iter().flat_map(move |b| pairs(a, b)))
+    }
+
+    #[test]
+    fn a_rehearsal_has_a_range_of_its_few_blocks_within_that_of_the_pass() {
+        for workload in [Workload::Scan, Workload::Random] {
+            for (bytes, block, ops) in
+                [(1 << 30, 4096, 9000), (1 << 30, 4096, 3), (100, 64, 9), (4097, 4096, 20), (7, 7, 1)]
+            {
+                for aligned in [true, false] {
+                    let pass = Pattern { aligned, ..pattern(workload, (512, bytes), block, ops, 2) };
+                    let few = pass.shortened(16);
+                    assert_eq!(few.ops, ops.min(16));
+                    assert_eq!(few.range, Span { offset: 512, bytes: bytes.min(few.ops * few.block) }, "{pass:?}");
+                    let spans: Vec<Span> = with_source!(few, S => all::<S>(&few).collect());
+                    assert_eq!(spans.len() as u64, few.ops);
+                    assert!(spans.iter().all(|it| it.offset >= 512 && it.end() <= few.range.end()), "{few:?}");
+                }
+            }
+        }
     }
 
     #[test]

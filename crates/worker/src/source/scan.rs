@@ -41,12 +41,6 @@ impl Source for Scan {
         Scan { next: once.start + before % once.left * once.block, left: ops, ..once }
     }
 
-    fn shorten(pattern: &mut Pattern, ops: u64) {
-        pattern.ops = pattern.ops.min(ops);
-        // What populates its range would take as long as the pass itself.
-        pattern.range.bytes = pattern.range.bytes.min(pattern.ops.saturating_mul(pattern.block));
-    }
-
     fn covers_its_range(pattern: &Pattern) -> bool {
         pattern.ops.saturating_mul(pattern.block) >= pattern.range.bytes
     }
