@@ -2,9 +2,9 @@
 //! each pass counted in, a decision out.
 //!
 //! Two numbers say how often a pass missed. *Device bytes per byte reached* is known of every pass; with read-ahead it
-//! includes bytes that no block asked for, so that it swings and may exceed 1. *Misses per block* counts the blocks that
+//! includes bytes that no block asked for, so that it swings and may exceed 1. *Misses per block* counts how often blocks
 //! waited for the device. It is known of random reads that each thread makes one after the other, and is the miss rate
-//! whatever is read ahead: it decides where it is known.
+//! whatever is read ahead, where a block waits no more than once: it decides where it is known.
 //!
 //! A random pass with offsets of its own tends to 1 − page cache / range from any start. But a cache that is still filling
 //! changes slowly: with passes of a few blocks, two neighbours are alike long before the end. So the warm passes must also
@@ -27,7 +27,10 @@ pub struct Misses {
     /// Per byte of what the pass reached: whole pages, each visit counted. Of a command: per byte of the named files,
     /// because what it reached is not known.
     pub device_bytes_per_byte: f64,
-    /// Through a mapping: major faults. Otherwise voluntary switches: a thread waits once for what a call has to read.
+    /// Waits per block. Through a mapping: major faults. Otherwise voluntary switches: a call waits once for each of its pages
+    /// whose request is not done when it comes to it, so more than once where a block is read by several requests. Threads
+    /// also wait for each other where a pass begins and ends; those few are in it, because they cannot be told apart, and are
+    /// the same in each pass.
     pub misses_per_block: Option<f64>,
 }
 
