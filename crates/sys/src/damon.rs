@@ -1,5 +1,6 @@
 //! Active reclaim schemes of DAMON: the kernel monitors memory accesses and evicts idle memory, even when memory is not
-//! scarce (Documentation/admin-guide/mm/damon/usage.rst). Read-only.
+//! scarce (Documentation/admin-guide/mm/damon/usage.rst). They are set up by an administrator, or there is one of the kernel's
+//! own, the module DAMON_RECLAIM (reclaim.rst beside it). Read-only.
 
 use std::{
     fs, io,
@@ -7,11 +8,12 @@ use std::{
 };
 
 const ADMIN: &str = "/sys/kernel/mm/damon/admin/kdamonds";
+const MODULE: &str = "/sys/module/damon_reclaim/parameters";
 
 /// One scheme of a running kernel thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scheme {
-    /// Its folder below /sys/kernel/mm/damon.
+    /// Where its settings are.
     pub folder: String,
     /// The number of its kernel thread: kdamond.N.
     pub kdamond: u32,
@@ -28,7 +30,33 @@ pub struct Scheme {
 /// # Errors
 /// Only root may look.
 pub fn schemes() -> Result<Vec<Scheme>, String> {
-    schemes_below(Path::new(ADMIN))
+    let mut schemes = schemes_below(Path::new(ADMIN))?;
+    schemes.extend(of_module(Path::new(MODULE))?);
+    Ok(schemes)
+}
+
+/// What the module does where it is switched on; how much memory has to be in use before it does something is not looked at,
+/// because that changes while a run goes on.
+fn of_module(parameters: &Path) -> Result<Option<Scheme>, String> {
+    let enabled = parameters.join("enabled");
+    if fs::symlink_metadata(&enabled).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) || word(&enabled)? != "Y" {
+        return Ok(None);
+    }
+    Ok(Some(Scheme {
+        folder: parameters.display().to_string(),
+        // Threads are numbered by how many run already, and this one is only started where no other does (mm/damon/core.c,
+        // `damon_start`; mm/damon/reclaim.c).
+        kdamond: 0,
+        action: "pageout".into(),
+        idle_s: number(&parameters.join("min_age")).unwrap_or(0.0) / 1e6,
+        quota_bytes_per_s: quota(&parameters.join("quota_sz"), &parameters.join("quota_reset_interval_ms")),
+    }))
+}
+
+/// So many bytes in so many milliseconds, per second. Zero is no limit.
+fn quota(bytes: &Path, interval_ms: &Path) -> Option<f64> {
+    let above_zero = |path: &Path| number(path).filter(|&it| it > 0.0);
+    above_zero(bytes).zip(above_zero(interval_ms)).map(|(bytes, ms)| bytes * 1000.0 / ms)
 }
 
 fn schemes_below(root: &Path) -> Result<Vec<Scheme>, String> {
@@ -40,15 +68,13 @@ fn schemes_below(root: &Path) -> Result<Vec<Scheme>, String> {
         for (_, context) in numbered(&kdamond.1.join("contexts"))? {
             let aggregation_us = number(&context.join("monitoring_attrs/intervals/aggr_us")).unwrap_or(0.0);
             for (_, scheme) in numbered(&context.join("schemes"))? {
-                let quota = |file: &str| number(&scheme.join("quotas").join(file)).filter(|&it| it > 0.0);
+                let quotas = scheme.join("quotas");
                 schemes.push(Scheme {
                     folder: scheme.display().to_string(),
                     kdamond: kdamond.0,
                     action: word(&scheme.join("action"))?,
                     idle_s: number(&scheme.join("access_pattern/age/min")).unwrap_or(0.0) * aggregation_us / 1e6,
-                    quota_bytes_per_s: quota("bytes")
-                        .zip(quota("reset_interval_ms"))
-                        .map(|(bytes, ms)| bytes * 1000.0 / ms),
+                    quota_bytes_per_s: quota(&quotas.join("bytes"), &quotas.join("reset_interval_ms")),
                 });
             }
         }
@@ -126,6 +152,29 @@ mod tests {
     fn what_is_switched_off_is_not_at_work_and_no_damon_is_no_error() {
         assert_eq!(schemes_below(machine("off\n").path()), Ok(vec![]));
         assert_eq!(schemes_below(Path::new("/no/such/folder")), Ok(vec![]));
+    }
+
+    #[test]
+    fn the_kernels_own_scheme_is_read_where_it_is_switched_on() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
+        assert_eq!(of_module(&root.path().join("no/such/folder")), Ok(None), "a kernel without it");
+        put("enabled", "N\n");
+        put("min_age", "120000000\n");
+        put("quota_sz", "134217728\n");
+        put("quota_reset_interval_ms", "1000\n");
+        assert_eq!(of_module(root.path()), Ok(None));
+        put("enabled", "Y\n");
+        let expected = Scheme {
+            folder: root.path().display().to_string(),
+            kdamond: 0,
+            action: "pageout".into(),
+            idle_s: 120.0,
+            quota_bytes_per_s: Some(134_217_728.0),
+        };
+        assert_eq!(of_module(root.path()), Ok(Some(expected)));
+        put("quota_sz", "0\n");
+        assert_eq!(of_module(root.path()).unwrap().unwrap().quota_bytes_per_s, None, "zero is no limit");
     }
 
     #[test]
