@@ -93,9 +93,9 @@ impl<'a> Run<'a> {
         self.names.short(&arm.name)
     }
 
-    /// What a cell's condition is called; no two of a run read the same.
-    pub(crate) fn label(&self, cell: &Cell) -> String {
-        self.labels.label(cell.entry.condition)
+    /// What a cell did, by its index: its condition, of which no two of a run read the same, and what its arm has instead.
+    pub(crate) fn label(&self, cell: usize) -> String {
+        self.labels.of_cell(self.record, cell)
     }
 
     /// The cells of a condition, by its index.

@@ -7,6 +7,7 @@ use schema::{
     across::{Across, PassSize, RunComparison, SharedAnswer, SharedCell},
     findings::{Estimate, Verdict},
     gate::{Basis, Breach, BreachCause, Direction, Gate, NotJudgedCause, Presence, Threshold},
+    own,
 };
 
 use crate::{
@@ -250,7 +251,7 @@ pub(crate) fn table(versus: &RunComparison) -> Table {
         };
         let arm = if alike { it.arm.short_name() } else { &it.arm.name };
         vec![
-            Cell::plain(format!("{} {arm}", labels[&it.first_id.condition])),
+            Cell::plain(format!("{} {arm}", label(&labels, it))),
             Cell::plain(it.speedup.as_ref().map_or(number::MISSING.to_string(), number::speedup_glued)),
             Cell::new(it.verdict.words(), paint),
             Cell::plain(number::duration_interval(&it.first)),
@@ -301,8 +302,7 @@ pub(crate) fn sizes(versus: &RunComparison) -> Option<String> {
             )
         };
         let (first, second) = (described(&first), described(&second));
-        let label = labels.get(&it.first_id.condition)?;
-        is_far.then(|| format!("{label} {}: {first} against {second}", it.arm.short_name()))
+        is_far.then(|| format!("{} {}: {first} against {second}", label(&labels, it), it.arm.short_name()))
     };
     let lines: Vec<String> = versus.cells.iter().filter_map(line).collect();
     let more = lines.len().saturating_sub(SIZES_NAMED);
@@ -350,6 +350,12 @@ pub(crate) fn labels(versus: &RunComparison) -> BTreeMap<ConditionId, String> {
     let items: Vec<(&Condition, Vec<String>)> = of.values().map(|it| (&it.condition, further(it))).collect();
     let labels = Labels::new(&items);
     of.into_keys().enumerate().map(|(at, id)| (id, labels.label(at))).collect()
+}
+
+/// What a shared cell did: one of those labels, with what its arm has instead.
+pub(crate) fn label(labels: &BTreeMap<ConditionId, String>, it: &SharedCell) -> String {
+    let label = labels.get(&it.first_id.condition).cloned().unwrap_or_default();
+    own::label(label, it.own_condition.as_ref(), &it.condition)
 }
 
 /// Verdicts that are not the same.

@@ -4,6 +4,7 @@ use schema::{
     Condition, Labels,
     experiment::SizeAsked,
     machine::{MadeOn, Origin, Whose},
+    own,
     saved::{History, SavedCell},
 };
 
@@ -133,7 +134,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
         let of_arm: Vec<&SavedCell> = series.iter().map(|it| it[0]).filter(|it| it.arm == of[0].arm).collect();
         let items: Vec<(&Condition, Vec<String>)> = of_arm.iter().map(|it| (&it.under, further(it))).collect();
         let at = of_arm.iter().position(|it| std::ptr::eq(*it, of[0])).unwrap_or(0);
-        Labels::new(&items).label(at)
+        own::label(Labels::new(&items).label(at), of[0].own_condition.as_ref(), &of[0].under)
     };
     for same in &series {
         let first = &same[0];

@@ -1035,6 +1035,58 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
 }
 
 #[test]
+fn tables_name_an_arm_with_settings_of_its_own_by_what_it_did() {
+    use schema::timeline::{Moment, Passing, Timeline};
+    let mut run = run();
+    let skipped = run.findings.cells.iter().find(|it| it.status == Status::Skipped).unwrap().id.cell;
+    for cell in [0, skipped] {
+        let condition = run.record.conditions[run.record.cells[cell].condition].clone();
+        run.record.cells[cell].own_condition = Some(schema::Condition { block_bytes: 2 << 20, ..condition });
+    }
+    let none = || Reading::unavailable(Unseen::NotObserved);
+    run.findings.counted = vec![schema::findings::CountedFinding {
+        cell: 0,
+        system_calls_per_mib: Reading::Value(2.0),
+        faults_per_mib: none(),
+        pages_per_fault: none(),
+        amplification: none(),
+        folio_orders: Reading::unavailable(Unseen::NotObserved),
+        request_bytes: Reading::unavailable(Unseen::NotObserved),
+        read_request_bytes: Reading::unavailable(Unseen::NotObserved),
+        write_request_bytes: Reading::unavailable(Unseen::NotObserved),
+        flush_requests: none(),
+        durable_requests: none(),
+        lost_events: 0,
+    }];
+    let moments = vec![Moment {
+        at_s: 1.0,
+        user: 0.5,
+        system: 0.0,
+        wait: 0.0,
+        steal: 0.0,
+        idle: 0.5,
+        read_bytes_per_s: Reading::Value(0.0),
+        write_bytes_per_s: Reading::Value(0.0),
+        switches_per_s: 0.0,
+        available_bytes: 0,
+        cached_bytes: 0,
+        dirty_bytes: 0,
+    }];
+    let passes = vec![Passing { cell: 0, from_s: 0.1, to_s: 0.9 }];
+    run.record.timeline = Some(Timeline { per_second: 1, moments, passes });
+    let says = "scan 64 KiB cold, 2 MiB instead of 64 KiB";
+    let text = terminal(&run, 180);
+    for (table, row) in [("Counted", "native/read "), ("Timeline", "0 ")] {
+        let rows = text.split(&format!("\n{table}\n")).nth(1).unwrap_or_else(|| panic!("{table}: {text}"));
+        let row = rows.lines().find(|it| it.trim_start().starts_with(row)).unwrap_or_else(|| panic!("{rows}"));
+        assert!(row.contains(says), "{table}: {row}");
+    }
+    let page = report::html(&run.record, &run.findings);
+    let lost = page.split("<section id=\"lost\"").nth(1).and_then(|it| it.split("</section>").next()).unwrap();
+    assert!(lost.contains(says), "{lost}");
+}
+
+#[test]
 fn crossovers_of_conditions_that_differ_do_not_read_the_same() {
     let mut run = run();
     let first = run.findings.crossovers.iter().find(|it| it.at.is_some()).unwrap().clone();

@@ -39,6 +39,10 @@ pub type Column = (&'static str, fn(&Condition) -> String);
 /// Workload, block and state: the beginning of every label, in this order.
 const CORE: [&str; 3] = ["workload", "block", "state"];
 
+/// What stands between the value that an arm has and that of its condition, and for a value that one of them lacks.
+pub(crate) const INSTEAD: &str = " instead of ";
+pub(crate) const NONE: &str = "none";
+
 /// The table, in the order of the CSV.
 pub const FIELDS: &[Field] = &[
     Field {
@@ -282,10 +286,11 @@ impl Filter {
         (filter, words)
     }
 
-    /// Takes the longest phrase that is the value of a field which has none yet. How many words were taken.
+    /// Takes the longest phrase that is the value of a field which has none yet, or says what an arm has instead of one.
+    /// How many words were taken.
     fn take<'w, 'a: 'w>(&mut self, words: usize, phrase: impl Fn(usize) -> &'w [&'a str]) -> Option<usize> {
-        /// `range of 64 MiB at 128 KiB`
-        const LONGEST: usize = 7;
+        /// `range of 64 MiB at 128 KiB instead of range of 64 MiB at 1 MiB`
+        const LONGEST: usize = 2 * 7 + 2;
         (1..=LONGEST.min(words)).rev().find(|&length| {
             let phrase = phrase(length).join(" ");
             // Labels put commas between them.
@@ -293,7 +298,7 @@ impl Filter {
             let mut open = FIELDS.iter().filter(|it| self.fields.iter().all(|known| known.name != it.name));
             let field = open.find(|it| (it.read)(&mut self.like, phrase));
             self.fields.extend(field);
-            field.is_some()
+            field.is_some() || is_instead(phrase)
         })
     }
 
@@ -341,6 +346,13 @@ impl Condition {
             fill: None,
         }
     }
+}
+
+/// What labels say of an arm with settings of its own: `64 KiB instead of 4 KiB`. It is the arm's, and selects no condition.
+fn is_instead(phrase: &str) -> bool {
+    let Some((own, described)) = phrase.split_once(INSTEAD) else { return false };
+    let is_of = |field: &Field, text: &str| text == NONE || (field.read)(&mut Condition::plain(0), text);
+    FIELDS.iter().any(|field| is_of(field, own) && is_of(field, described))
 }
 
 fn set<T>(field: &mut T, value: Option<T>) -> bool {

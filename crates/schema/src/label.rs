@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::{
     Condition, Record, Span,
     fields::{self, Role},
+    own,
 };
 
 /// Of each condition of a list, by its place.
@@ -134,6 +135,15 @@ impl Labels {
         self.labels.get(at).map(Label::text).unwrap_or_default()
     }
 
+    /// What a cell did: the label of its condition with what its arm has instead, by the cell's index.
+    /// `scan 4 KiB cached, 64 KiB instead of 4 KiB`
+    pub fn of_cell(&self, record: &Record, cell: usize) -> String {
+        let found = record.cells.get(cell).and_then(|it| Some((it, record.conditions.get(it.condition)?)));
+        found.map_or_else(String::new, |(cell, condition)| {
+            own::label(self.label(cell.condition), cell.own_condition.as_ref(), condition)
+        })
+    }
+
     /// What distinguishes it from the others besides workload, block and state: `4 threads`. Empty if those suffice.
     pub fn also(&self, at: usize) -> String {
         self.labels.get(at).map(|it| it.further().cloned().collect::<Vec<String>>().join(", ")).unwrap_or_default()
@@ -151,6 +161,23 @@ mod tests {
         let larger = Condition { block_bytes: 4096, ..touch.clone() };
         let labels = Labels::new(&[(&touch, Vec::new()), (&larger, Vec::new())]);
         assert_eq!((labels.also(0), labels.also(1)), ("touch".to_string(), "touch".to_string()));
+    }
+
+    #[test]
+    fn what_an_arm_has_instead_is_said_and_does_not_keep_its_label_from_being_read_back() {
+        let condition = Condition { state: crate::State::Locked, ..Condition::plain(1 << 20) };
+        let condition = Condition { block_bytes: 4096, ..condition };
+        let own = Condition { block_bytes: 65_536, state: crate::State::Cached, ops: 7, ..condition.clone() };
+        let label = own::label(Labels::new(&[(&condition, Vec::new())]).label(0), Some(&own), &condition);
+        assert_eq!(
+            label,
+            "scan 4 KiB locked, 64 KiB instead of 4 KiB, cached instead of locked, 7 ops instead of 0 ops"
+        );
+        for written in [format!("{label} native/pread (own)"), format!("native/pread (own) {label}")] {
+            let pattern: CellPattern = written.parse().unwrap();
+            assert!(pattern.is_about("native/pread (own)", &condition), "{written}");
+            assert!(!pattern.is_about("native/pread (own)", &own), "it is its condition that is asked for");
+        }
     }
 
     #[test]

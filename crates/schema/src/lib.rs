@@ -32,6 +32,7 @@ pub mod names;
 pub mod no_cost;
 pub mod noise;
 pub mod observation;
+pub mod own;
 pub mod pass;
 pub mod plan;
 pub mod protocol;

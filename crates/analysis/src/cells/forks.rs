@@ -73,7 +73,7 @@ pub(crate) fn split(run: &Run, cell: &Cell) -> Option<ForkSplit> {
     if slow.min(forks.len() - slow) < 2 && !in_code {
         return None;
     }
-    let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell));
+    let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell.id.cell));
     let says = ForkGroups { arm, label, slow, forks: forks.len(), factor, in_code };
     Some(ForkSplit {
         id: cell.id,

@@ -65,7 +65,7 @@ fn sides(threshold: &Threshold, first: &[Analyzed], second: &[Analyzed], gate: &
         if !threshold.cells.is_about(&cell.arm.name, &cell.condition) {
             continue;
         }
-        let place = Place { cell, label: labels[at].label(cell.id.condition.condition_index), run: run.clone() };
+        let place = Place { cell, label: labels[at].of_cell(runs[at].0, cell.id.cell), run: run.clone() };
         let seen: Vec<CellOfRun> = runs.iter().zip(&of_runs).map(|(run, cell)| CellOfRun::of(*run, *cell)).collect();
         let (before, after) = seen.split_at(first.len());
         judge(threshold, &place, before, after, gate);

@@ -67,7 +67,7 @@ fn at_the_ceiling(run: &Run) -> Option<Warning> {
         .collect();
     reached.sort_by(|a, b| b.0.total_cmp(&a.0));
     let &(share, first) = reached.first()?;
-    let (arm, label) = (run.name(first.arm()).to_string(), run.label(first));
+    let (arm, label) = (run.name(first.arm()).to_string(), run.label(first.id.cell));
     Some(Warning::AtTheCeiling { arm, label, share, more: reached.len() - 1 })
 }
 

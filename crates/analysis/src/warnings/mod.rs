@@ -138,7 +138,7 @@ fn loose_throttle(run: &Run) -> Option<Warning> {
         (rate > allowed * (1.0 + THROTTLE_LEEWAY)).then_some((cell, rate, allowed))
     });
     let (cell, bytes_per_s, allowed_bytes_per_s) = excess.max_by(|a, b| (a.1 / a.2).total_cmp(&(b.1 / b.2)))?;
-    let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell));
+    let (arm, label) = (run.name(cell.arm()).to_string(), run.label(cell.id.cell));
     Some(Warning::ThrottleExceeded { arm, label, allowed_bytes_per_s, bytes_per_s })
 }
 

@@ -28,7 +28,7 @@ fn amplified(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
     let entry = cell(run, worst)?;
     Some(Warning::Amplified {
         arm: run.name(&entry.arm).to_string(),
-        label: run.labels.label(entry.condition),
+        label: run.label(worst.cell),
         times,
         read_ahead: is_read_ahead(run, worst.cell, times),
     })
@@ -68,11 +68,11 @@ fn idle_advice(run: &Run, counted: &[CountedFinding]) -> Option<Warning> {
             })
         });
         if plain.is_some_and(|plain| did_the_same(it, plain)) {
-            idle.push(advised);
+            idle.push((it.cell, advised));
         }
     }
-    let first = *idle.first()?;
-    let (arm, label) = (run.name(&first.arm).to_string(), run.labels.label(first.condition));
+    let &(at, first) = idle.first()?;
+    let (arm, label) = (run.name(&first.arm).to_string(), run.label(at));
     Some(Warning::IdleAdvice { arm, label, more: idle.len() - 1 })
 }
 

@@ -72,6 +72,19 @@ fn arms_at_the_ceiling_of_the_device_are_named() {
     assert_eq!(warned(&with(40_000.0), "ceiling"), None);
 }
 
+#[test]
+fn an_arm_with_a_state_of_its_own_is_warned_of_by_what_it_did() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Cached));
+    let cell = lab.cell(condition, "read");
+    lab.own(cell, |it| it.state = State::Cold);
+    lab.measure(cell, 10, 34_000.0, |_, pass| {
+        pass.reads("device_read_bytes", 64.0 * MIB as f64);
+    });
+    let says = warned(&lab, "ceiling").unwrap();
+    assert!(says.contains("scan 64 KiB cached, cold instead of cached"), "{says}");
+}
+
 fn with_residency(state: State, pages: [(u64, u64); 3]) -> Lab {
     let mut lab = Lab::new();
     let condition = lab.condition(random("4KiB", state));

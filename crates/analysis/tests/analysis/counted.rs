@@ -95,6 +95,23 @@ fn more_than_four_bytes_read_for_one_used_are_named() {
 }
 
 #[test]
+fn what_was_counted_of_an_arm_with_a_block_of_its_own_is_said_of_that_block() {
+    let [mut plain, mut advised] = [counts(0, 5, 10_000, 0.0), counts(1, 6, 10_000, 0.0)];
+    for it in [&mut plain, &mut advised] {
+        it.device_read_bytes = Reading::Value(5.0 * 64.0 * MIB as f64);
+    }
+    let mut lab = duel(["mmap", "mmap+random"], [plain, advised]);
+    for cell in [0, 1] {
+        lab.own(cell, |it| it.block_bytes = 65_536);
+    }
+    let said: Vec<String> = lab.analyze().warnings.iter().map(report::words::warning).collect();
+    for of in ["for each byte that", "an advice changed none of the counts"] {
+        let is_it = |it: &&String| it.contains(of) && it.contains("random 4 KiB cold, 64 KiB instead of 4 KiB");
+        assert_eq!(said.iter().filter(is_it).count(), 1, "{of}: {said:?}");
+    }
+}
+
+#[test]
 fn read_ahead_is_named_as_the_cause_of_what_is_more_than_whole_pages_alone() {
     // Blocks of 64 bytes, each in a page of its own: 64 bytes come for each that is used.
     let with = |arm: &str, times: f64| {

@@ -57,6 +57,19 @@ fn one_fork_that_was_slow_over_its_warm_up_file_too_is_marked() {
 }
 
 #[test]
+fn forks_of_an_arm_with_a_state_of_its_own_are_said_to_be_of_that_state() {
+    let mut lab = Lab::new();
+    let condition = lab.condition(scan("64 KiB", State::Locked));
+    let cell = lab.cell(condition, "jvm/mapped");
+    lab.own(cell, |it| it.state = State::Cached);
+    lab.measure(cell, 12, 1200.0, |round, pass| {
+        pass.reads("warm_pass_ns_per_op", 1150.0);
+        pass.ns_per_op *= if round % 3 == 0 { 3.0 } else { 1.0 };
+    });
+    assert_eq!(lab.analyze().splits[0].says.label, "scan 64 KiB locked, cached instead of locked");
+}
+
+#[test]
 fn one_slow_pass_of_a_fork_that_was_fast_over_its_warm_up_file_is_a_hiccup() {
     let findings = run(|round, pass| pass.ns_per_op *= if round == 4 { 14.0 } else { 1.0 });
     assert_eq!(findings.splits, []);

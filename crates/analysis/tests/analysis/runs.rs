@@ -48,6 +48,21 @@ fn a_cell_that_found_other_bytes_or_consumed_less_of_a_block_is_not_the_same_cel
 }
 
 #[test]
+fn a_shared_cell_with_a_block_of_its_own_is_called_by_that_block() {
+    let [first, second] = ["first", "second"].map(|id| {
+        let mut lab = duel(id);
+        lab.own(1, |it| it.block_bytes = 4096);
+        lab.record
+    });
+    let across = across(&first, &second);
+    assert_eq!(across.cells[1].own_condition.as_ref().map(|it| it.block_bytes), Some(4096));
+    let across = schema::across::Across { schema_version: 1, versus: vec![across], gates: Vec::new() };
+    let markdown = report::across_markdown(&across);
+    assert!(markdown.contains("| scan 64 KiB cached, 4 KiB instead of 64 KiB mmap |"), "{markdown}");
+    assert!(markdown.contains("| scan 64 KiB cached read |"), "{markdown}");
+}
+
+#[test]
 fn bytes_that_faultline_drew_or_that_changed_from_pass_to_pass_are_not_held_against_each_other() {
     let mut first = duel("first");
     let mut drawn = with_tallies(&first, |_, it| it.checksum = "0000000000000bad".into());

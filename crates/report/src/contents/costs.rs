@@ -8,7 +8,6 @@ use schema::{
     unit_cost::{BreakEven, Cause, CostComponent, Curve, Forecast, ForecastArm, PerPage, PredictedCell, UnitCosts},
 };
 
-use super::own;
 use crate::{
     Style,
     layout::{
@@ -101,14 +100,8 @@ pub(crate) fn summary(record: &Record, findings: &Findings) -> Vec<String> {
 
 fn worst_cell(record: &Record, cells: &[PredictedCell], of: impl Fn(&PredictedCell) -> bool) -> String {
     let worst = cells.iter().filter(|it| of(it)).max_by(|a, b| a.error.abs().total_cmp(&b.error.abs()));
-    worst.map_or_else(String::new, |it| format!(" ({}, {})", short(&it.arm), label(record, &Labels::of(record), it)))
-}
-
-/// Its condition, with what its arm does instead.
-fn label(record: &Record, labels: &Labels, it: &PredictedCell) -> String {
-    let at = it.id.condition.condition_index;
-    let own = record.cells.get(it.id.cell).and_then(|cell| cell.own_condition.as_ref());
-    record.conditions.get(at).map_or_else(String::new, |condition| own::label(labels.label(at), own, condition))
+    let label = |it: &PredictedCell| Labels::of(record).of_cell(record, it.id.cell);
+    worst.map_or_else(String::new, |it| format!(" ({}, {})", short(&it.arm), label(it)))
 }
 
 pub(crate) const HELD_OUT: &str = "Held-out cells";
@@ -127,7 +120,9 @@ pub(crate) fn held_out(record: &Record, findings: &Findings) -> Option<Table> {
         let [predicted, measured] = [it.predicted_ns_per_op, it.measured_ns_per_op].map(number::duration);
         let sign = if it.error < 0.0 { "−" } else { "+" };
         let error = format!("{sign}{}", number::percent(it.error.abs()));
-        [short(&it.arm).to_string(), label(record, &labels, it), predicted, measured, error].map(Cell::plain).to_vec()
+        [short(&it.arm).to_string(), labels.of_cell(record, it.id.cell), predicted, measured, error]
+            .map(Cell::plain)
+            .to_vec()
     };
     let rows: Vec<Vec<Cell>> = held_out.iter().map(row).collect();
     (!rows.is_empty()).then_some(Table { columns, rows })

@@ -28,7 +28,7 @@ fn row(record: &Record, labels: &Labels, it: &CountedFinding) -> Option<Vec<Cell
     let cell = record.cells.get(it.cell)?;
     Some(vec![
         Cell::plain(&cell.arm.name),
-        Cell::plain(labels.label(cell.condition)),
+        Cell::plain(labels.of_cell(record, it.cell)),
         amount(&it.system_calls_per_mib),
         amount(&it.faults_per_mib),
         amount(&it.pages_per_fault),

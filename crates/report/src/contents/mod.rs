@@ -11,10 +11,11 @@ pub(crate) mod environment;
 pub(crate) mod fills;
 pub(crate) mod first;
 pub(crate) mod map;
-pub(crate) mod own;
 pub(crate) mod runtimes;
 pub(crate) mod safepoints;
 pub(crate) mod study;
 pub(crate) mod summary;
 pub(crate) mod timeline;
 pub(crate) mod within_rounds;
+
+pub(crate) use schema::own;

@@ -49,7 +49,7 @@ pub(crate) fn table(record: &Record) -> Option<Table> {
         let percent = |of: &dyn Fn(&Moment) -> f64| format!("{:.0}", 100.0 * mean(of));
         let mut conditions: Vec<String> = Vec::new();
         for pass in timeline.passes.iter().filter(|it| it.from_s < to_s && it.to_s > from_s) {
-            let label = record.cells.get(pass.cell).map(|it| labels.label(it.condition)).unwrap_or_default();
+            let label = labels.of_cell(record, pass.cell);
             if !conditions.contains(&label) {
                 conditions.push(label);
             }

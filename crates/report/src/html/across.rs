@@ -53,7 +53,7 @@ fn figure(versus: &RunComparison) -> Option<Figure> {
     let labels = crate::across::labels(versus);
     let row = |it: &schema::across::SharedCell| {
         let speedup = it.speedup?;
-        let name = format!("{} · {}", labels[&it.first_id.condition], it.arm.name);
+        let name = format!("{} · {}", crate::across::label(&labels, it), it.arm.name);
         let says = format!("{}: {}", number::speedup(&speedup), it.verdict.words());
         Some(ForestRow { name, arm: it.arm.name.clone(), full: it.arm.name.clone(), speedup, says })
     };

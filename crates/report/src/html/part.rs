@@ -183,7 +183,7 @@ pub(super) fn lost(record: &Record, findings: &Findings) -> Markup {
                 div.scroll tabindex="0" role="group" aria-label="What was skipped, invalid or failed" { table {
                     thead { tr { th { "condition" } th { "arm" } th { "status" } th.right { "valid passes" } th.right { "lost" } th { "reason" } } }
                     tbody { @for cell in lost { tr {
-                        td { (described(&labels.label(cell.id.condition.condition_index))) }
+                        td { (described(&labels.of_cell(record, cell.id.cell))) }
                         td { (described(names.short(&cell.arm.name))) @if cell.control { " (A/A)" } }
                         td { (status(cell.status)) }
                         td.right { (cell.samples) }

@@ -34,6 +34,7 @@ pub(crate) fn beside(run: &Run) -> Across {
             comparison: vec![],
             arm: it.arm.clone(),
             condition: it.condition.clone(),
+            own_condition: it.own_condition.clone(),
             first,
             second: of(first.median * factor, 0.01),
             speedup: Some(of(1.0 / factor, 0.02)),
@@ -251,6 +252,16 @@ fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_othe
         assert!(text.contains("Passes of very different sizes: "), "{text}");
         assert!(text.contains("4,711 blocks in a range of 1 GiB"), "{text}");
     }
+}
+
+#[test]
+fn a_saved_cell_with_a_block_of_its_own_is_called_by_that_block() {
+    let mut history = over_time("lab");
+    for cell in &mut history.cells {
+        cell.own_condition = Some(schema::Condition { block_bytes: 65_536, ..cell.under.clone() });
+    }
+    let text = report::history(&history, true, "/runs", styled(140));
+    assert!(text.contains("native/mmap · scan 4 KiB cached, 64 KiB instead of 4 KiB"), "{text}");
 }
 
 #[test]

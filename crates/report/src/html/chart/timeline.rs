@@ -8,7 +8,6 @@ use schema::{
 
 use super::{Chart, View};
 use crate::{
-    contents::own,
     html::figure::{Axis, Colour, Drawn, Figure, Kind, Look, Plot, Point, Scale, Series, Symbol, Unit, label},
     layout::{
         number,
@@ -50,11 +49,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
                 "pass {}, round {}, {}",
                 sample.order,
                 u64::from(sample.round) + 1,
-                own::label(
-                    view.labels.label(cell.id.condition.condition_index),
-                    cell.own_condition.as_ref(),
-                    &cell.condition
-                )
+                view.labels.of_cell(record, sample.cell)
             );
             let says = format!("{}\n{}\n{ratio:.2} of the median", label(short), label(&which));
             points.push(Point::new(f64::from(sample.order), ratio, says));
@@ -98,13 +93,8 @@ fn machine(record: &Record, labels: &Labels, names: &Names, timeline: &Timeline)
     };
     let rate = |reading: &Reading<f64>| reading.value().copied();
     let pass = |pass: &Passing| {
-        let cell = record.cells.get(pass.cell);
-        let condition = cell.and_then(|it| {
-            let own = it.own_condition.as_ref();
-            Some(own::label(labels.label(it.condition), own, record.conditions.get(it.condition)?))
-        });
-        let arm = cell.map_or("", |it| names.short(&it.arm.name));
-        let says = label(&format!("{arm} {}", condition.unwrap_or_default()));
+        let arm = record.cells.get(pass.cell).map_or("", |it| names.short(&it.arm.name));
+        let says = label(&format!("{arm} {}", labels.of_cell(record, pass.cell)));
         Point::new((pass.from_s + pass.to_s) / 2.0, -4.0, says)
     };
     let passes = Series {
