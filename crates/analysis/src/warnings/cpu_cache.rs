@@ -4,23 +4,23 @@ use schema::{State, findings::WithinCpuCache, warning::Warning};
 
 use crate::measured::Run;
 
-/// Every measured condition whose range fits into the last-level cache and is in memory before a pass. What comes from the
-/// device came through memory during the pass, and a command covers files of its own choice.
+/// Every condition under which an arm was measured whose range fits into the last-level cache and is in memory before a pass:
+/// the largest of such ranges. What comes from the device came through memory during the pass, and a command covers files of
+/// its own choice.
 pub(crate) fn all(run: &Run) -> Vec<WithinCpuCache> {
     let Some(cache_bytes) = run.record.environment.last_level_cache_bytes() else { return Vec::new() };
     let in_memory = [State::Cached, State::Mapped, State::Locked, State::AsIs];
     let mut within: Vec<WithinCpuCache> = Vec::new();
     for cell in run.cells.iter().filter(|it| !it.passes.is_empty()) {
-        let condition = cell.condition;
-        if !in_memory.contains(&condition.state)
-            || condition.is_of_commands()
-            || condition.workload.writes()
-            || condition.range.bytes > cache_bytes
-            || within.iter().any(|it| it.id == cell.id.condition)
+        let (id, own, range_bytes) = (cell.id.condition, cell.own, cell.own.range.bytes);
+        if !in_memory.contains(&own.state) || own.is_of_commands() || own.workload.writes() || range_bytes > cache_bytes
         {
             continue;
         }
-        within.push(WithinCpuCache { id: cell.id.condition, range_bytes: condition.range.bytes, cache_bytes });
+        match within.iter_mut().find(|it| it.id == id) {
+            Some(known) => known.range_bytes = known.range_bytes.max(range_bytes),
+            None => within.push(WithinCpuCache { id, range_bytes, cache_bytes }),
+        }
     }
     within
 }

@@ -1,7 +1,7 @@
 //! What went on around the passes, and is warned of.
 
 use schema::{
-    Reading, State,
+    Condition, Reading, State,
     record::{CacheKind, CpuCache, ReclaimScheme, Resident},
     warning::Warning,
 };
@@ -174,6 +174,30 @@ fn a_range_that_fits_into_the_last_level_cache_is_named_where_it_is_in_memory_be
     assert_eq!(within(State::Cached, range_bytes / MIB - 1).0, [], "it does not");
     assert_eq!(within(State::Cold, 1 << 20).0, [], "it comes from the device");
     assert_eq!(Lab::new().analyze().within_cpu_cache, [], "sizes are not known");
+}
+
+#[test]
+fn an_arm_with_a_state_or_a_range_of_its_own_fits_into_the_last_level_cache_by_these() {
+    let within = |condition: Condition, changes: [fn(&mut Condition); 2]| {
+        let mut lab = Lab::duel(condition, ("read", 90_000.0), ("mmap", 80_000.0));
+        let cache = CpuCache { level: 3, kind: CacheKind::Unified, bytes: 8 * MIB, count: 1 };
+        lab.record.environment.cpu_caches = Reading::Value(vec![cache]);
+        for (cell, change) in changes.into_iter().enumerate() {
+            lab.own(cell, change);
+        }
+        lab.analyze().within_cpu_cache.iter().map(|it| it.range_bytes).collect::<Vec<u64>>()
+    };
+    let (cold, cached) = (scan("64 KiB", State::Cold), scan("64 KiB", State::Cached));
+    let small = Condition { range: schema::Span { offset: 0, bytes: MIB }, ..cached.clone() };
+    assert_eq!(within(cached.clone(), [|it| it.range.bytes = 2 * MIB, |it| it.range.bytes = 4 * MIB]), [4 * MIB]);
+    assert_eq!(within(cached, [|_| {}, |_| {}]), [0u64; 0], "all of the file does not fit");
+    let in_memory: fn(&mut Condition) = |it| (it.state, it.range.bytes) = (State::Mapped, MIB);
+    assert_eq!(within(cold, [in_memory, |_| {}]), [MIB]);
+    assert_eq!(
+        within(small, [|it| it.state = State::Cold, |it| it.state = State::Cold]),
+        [0u64; 0],
+        "it comes from the device"
+    );
 }
 
 #[test]

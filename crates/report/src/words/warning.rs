@@ -119,7 +119,7 @@ pub fn warning(warning: &Warning) -> String {
         }
         Warning::WithinCpuCache { conditions, range_bytes, cache_bytes } => format!(
             "{} at most {} of the file in a pass, which fits into the CPU's last-level cache of {}: reads may have hit this \
-             cache instead of memory. This holds for all arms; use a larger range to measure memory",
+             cache instead of memory; use a larger range to measure memory",
             count(*conditions as u64, "condition reads", "conditions read"),
             size(*range_bytes as f64),
             size(*cache_bytes as f64)
