@@ -15,7 +15,7 @@ pub struct NoiseFloor {
     pub rejected: u32,
 }
 
-/// What the A/A controls of one state showed.
+/// What the A/A controls whose passes started from one state showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StateNoise {
     pub state: State,

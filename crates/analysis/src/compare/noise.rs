@@ -8,7 +8,7 @@ use schema::{
 
 use super::rounds::Rounds;
 use crate::{
-    measured::{NoiseKind, Run},
+    measured::{Cell, NoiseKind, Run},
     stats::SortedValues,
     verdict::LEAST_PAIRS,
 };
@@ -18,13 +18,13 @@ pub(crate) fn of_all(run: &Run) -> NoiseFloor {
     floor(run, |_| true)
 }
 
-/// Of the controls of each state that has some.
+/// Of the controls of each state that some started from.
 pub(crate) fn of_states<'r>(run: &'r Run) -> &'r [StateNoise] {
     run.floors.get_or_init(|| {
         let mut states: Vec<State> = Vec::new();
-        for condition in &run.record.conditions {
-            if !states.contains(&condition.state) {
-                states.push(condition.state);
+        for control in controls(run) {
+            if !states.contains(&control.own.state) {
+                states.push(control.own.state);
             }
         }
         let of_states = states.into_iter().map(|state| StateNoise { state, floor: floor(run, |it| it.state == state) });
@@ -45,9 +45,9 @@ const LEAST_CONTROLS: u32 = 3;
 fn of_kinds<'r>(run: &'r Run) -> &'r [(NoiseKind, NoiseFloor)] {
     run.floors_by_kind.get_or_init(|| {
         let mut kinds: Vec<NoiseKind> = Vec::new();
-        for condition in &run.record.conditions {
-            if !kinds.contains(&kind(condition)) {
-                kinds.push(kind(condition));
+        for control in controls(run) {
+            if !kinds.contains(&kind(control.own)) {
+                kinds.push(kind(control.own));
             }
         }
         let floors = kinds.into_iter().map(|of| (of, floor(run, |it| kind(it) == of)));
@@ -66,8 +66,9 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
         Verdict::Same | Verdict::Undecided | Verdict::NotComparable => true,
     };
     if !is_beyond {
+        let reason = is_within(false, speedup, &[of_baseline(run, finding)], width);
         finding.verdict = Verdict::Undecided;
-        finding.reason = Some(is_within(false, speedup, &[&finding.condition], width));
+        finding.reason = Some(reason);
     }
 }
 
@@ -83,21 +84,32 @@ pub(crate) fn is_within(ratio: bool, estimate: Estimate, conditions: &[&Conditio
     Reason::WithinNoise { ratio, ci_low, ci_high, under, times: 1.0 + width }
 }
 
-/// What an answer must lie beyond, in the state that it is of.
+/// What an answer must lie beyond: what is known of passes like those of its baseline.
 pub(crate) fn width(run: &Run, finding: &Comparison) -> Option<f64> {
-    width_under(run, &finding.condition).filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
+    width_under(run, of_baseline(run, finding)).filter(|_| finding.answer_of != AnswerOf::RoundsAndJob)
 }
 
-/// How much one arm measured twice differs by under a condition.
+/// What the baseline of a comparison does, and its control with it.
+fn of_baseline<'r>(run: &'r Run, finding: &'r Comparison) -> &'r Condition {
+    let baseline = run.cells.iter().find(|it| it.id.cell == finding.baseline_cell);
+    baseline.map_or(&finding.condition, |it| it.own)
+}
+
+/// How much one arm measured twice differs by, where it does what a condition says.
 pub(crate) fn width_under(run: &Run, condition: &Condition) -> Option<f64> {
     let of_kind = of_kinds(run).iter().find(|(it, _)| *it == kind(condition)).map(|(_, floor)| floor);
     let of_state = || of_states(run).iter().find(|it| it.state == condition.state).map(|it| &it.floor);
     of_kind.or_else(of_state)?.half_width
 }
 
+fn controls<'r, 'a>(run: &'r Run<'a>) -> impl Iterator<Item = &'r Cell<'a>> {
+    run.cells.iter().filter(|cell| cell.entry.control)
+}
+
+/// Of the controls that do what counts: an arm with settings of its own, and its control, start from its own state.
 fn floor(run: &Run, counts: impl Fn(&Condition) -> bool) -> NoiseFloor {
-    let controls = run.cells.iter().filter(|cell| cell.entry.control && counts(cell.condition));
-    let speedups: Vec<Estimate> = controls
+    let speedups: Vec<Estimate> = controls(run)
+        .filter(|control| counts(control.own))
         .filter_map(|control| {
             let baseline = run.baseline(control.entry.condition)?;
             let rounds = Rounds::of(run, baseline, control);

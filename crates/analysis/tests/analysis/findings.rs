@@ -392,6 +392,28 @@ fn a_state_is_judged_by_its_own_controls() {
 }
 
 #[test]
+fn a_noise_floor_is_of_the_state_that_the_passes_of_its_controls_started_from() {
+    // Two arms with a state of their own; the control of an arm has what that has.
+    let of = |control_ns: f64| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(scan("64 KiB", State::Locked));
+        let cells = [lab.cell(condition, "pread"), lab.cell(condition, "mmap"), lab.control(condition, "pread")];
+        for (cell, ns) in cells.into_iter().zip([1000.0, 800.0, control_ns]) {
+            lab.own(cell, |it| it.state = State::Cached);
+            lab.measure(cell, 10, ns, nothing);
+        }
+        lab.analyze()
+    };
+    let noisy = of(1300.0);
+    let [only] = &noisy.noise_floors[..] else { panic!("{:?}", noisy.noise_floors) };
+    assert_eq!((only.state, only.floor.pairs), (State::Cached, 1), "none of them was locked");
+    // What is judged by it is what started there.
+    let Some(Reason::WithinNoise { under, .. }) = &noisy.comparisons[0].reason else { panic!("{noisy:?}") };
+    assert_eq!(under.iter().map(|it| it.state).collect::<Vec<_>>(), [State::Cached]);
+    assert_eq!(of(1000.0).comparisons[0].verdict, Verdict::Faster);
+}
+
+#[test]
 fn a_difference_within_the_noise_floor_of_its_state_decides_nothing() {
     let of = |arm_ns: f64, control_ns: f64, controlled: State| {
         let mut lab = Lab::duel(scan("64 KiB", State::Cold), ("read", 1000.0), ("mmap", arm_ns));
