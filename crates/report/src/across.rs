@@ -154,9 +154,14 @@ pub fn gate_breaches(gate: &Gate) -> Vec<String> {
 pub fn gate_not_judged(gate: &Gate) -> Vec<String> {
     let line = |it: &schema::gate::NotJudged| {
         let why = match &it.cause {
-            NotJudgedCause::TooFewRuns { first, second, least } => format!(
+            NotJudgedCause::TooFewRuns { first, second, least, reason: None } => format!(
                 "it has no baseline to be compared with, and its time needs {least} runs on each side; there are \
                  {first} and {second}"
+            ),
+            NotJudgedCause::TooFewRuns { first, second, least, reason: Some(why) } => format!(
+                "its time needs {least} runs on each side, there are {first} and {second}, and it is not compared with \
+                 its baseline: {}",
+                reason(why)
             ),
             NotJudgedCause::TooSmall { reason: why } => {
                 format!("in some of these runs, but not in all, {}", reason(why))
@@ -219,7 +224,7 @@ fn presence(presence: &Presence) -> String {
         Presence::Skipped { reasons: why } => format!("was skipped: {}", reasons(why).unwrap_or_default()),
         Presence::Invalid { reasons: why } => format!("has no valid pass: {}", reasons(why).unwrap_or_default()),
         Presence::Failed { reasons: why } => format!("failed: {}", reasons(why).unwrap_or_default()),
-        Presence::NoBaseline { reason: why } => format!("has no baseline to be compared with: {}", reason(why)),
+        Presence::NoBaseline { reason: why } => format!("is not compared with a baseline: {}", reason(why)),
         Presence::Absent => "does not exist".into(),
     }
 }

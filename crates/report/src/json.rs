@@ -100,9 +100,12 @@ fn say_gate(gate: &Gate, value: &mut Value) {
         }
     }
     for (it, value) in each(&gate.not_judged, value, "not_judged") {
-        if let NotJudgedCause::TooSmall { reason: why } = &it.cause {
-            put(&mut value["cause"]["too-small"], "reason", reason(why));
-        }
+        let (name, why) = match &it.cause {
+            NotJudgedCause::TooSmall { reason: why } => ("too-small", why),
+            NotJudgedCause::TooFewRuns { reason: Some(why), .. } => ("too-few-runs", why),
+            NotJudgedCause::TooFewRuns { reason: None, .. } => continue,
+        };
+        put(&mut value["cause"][name], "reason", reason(why));
     }
 }
 

@@ -128,8 +128,15 @@ pub struct NotJudged {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotJudgedCause {
-    /// There is no baseline to hold it against: it is one itself, or its work is another.
-    TooFewRuns { first: u32, second: u32, least: u32 },
+    /// Only its time could judge it: it has no baseline, as one that is a baseline itself, or is not compared with the one
+    /// that it has, for this reason.
+    TooFewRuns {
+        first: u32,
+        second: u32,
+        least: u32,
+        #[serde(rename = "reason_data", default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Reason>,
+    },
     /// The passes of some of these runs are too small to answer for the whole file, and those of others are not: they ask
     /// different questions.
     TooSmall {

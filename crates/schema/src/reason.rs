@@ -98,8 +98,11 @@ pub enum Reason {
         first: Vec<String>,
         second: Vec<String>,
     },
-    /// No arm was compared with it.
-    NotCompared,
+    /// The baselines of two runs are different arms.
+    OtherBaselines {
+        first: String,
+        second: String,
+    },
     Unseen(Unseen),
     NotInRun(NotInRun),
     NoCost(NoCost),

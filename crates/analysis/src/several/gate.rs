@@ -128,9 +128,11 @@ impl CellOfRun {
             None => it.speedup,
         };
         let usable = |it: &Comparison| of_rounds(it).filter(|_| it.pairs >= LEAST_PAIRS);
-        let speedup = comparison
-            .and_then(usable)
-            .ok_or_else(|| comparison.and_then(|it| it.reason.clone()).unwrap_or(Reason::NotCompared));
+        let why_not = |it: &Comparison| {
+            let too_few = Reason::TooFewRounds { rounds: it.pairs, least: LEAST_PAIRS };
+            it.reason.clone().unwrap_or(too_few)
+        };
+        let speedup = comparison.and_then(usable).ok_or_else(|| comparison.map_or(Reason::NoBaseline, why_not));
         CellOfRun {
             presence: presence(cell),
             ns_per_op: cell.and_then(|it| it.ns_per_op),
@@ -167,8 +169,9 @@ fn judge(threshold: &Threshold, place: &Place, before: &[CellOfRun], after: &[Ce
         let [first, second] = [before, after].map(no_baseline);
         // A cell that lost its baseline on one side alone fails, like one that is gone.
         if before.iter().chain(after).any(|it| it.baseline) || first.is_some() == second.is_some() {
+            let reason = refused(before, after);
             let [first, second] = [before, after].map(|it| it.len() as u32);
-            let cause = NotJudgedCause::TooFewRuns { first, second, least: LEAST_RUNS as u32 };
+            let cause = NotJudgedCause::TooFewRuns { first, second, least: LEAST_RUNS as u32, reason };
             gate.not_judged.push(NotJudged { id, run, arm, condition, label, cause });
         } else {
             let [first, second] = [first, second].map(|it| it.unwrap_or(Presence::Measured));
@@ -225,6 +228,17 @@ fn change(before: &[CellOfRun], after: &[CellOfRun]) -> Option<(Estimate, Basis)
 fn no_baseline(side: &[CellOfRun]) -> Option<Presence> {
     let reason = side.iter().find_map(|it| it.speedup.as_ref().err())?;
     Some(Presence::NoBaseline { reason: reason.clone() })
+}
+
+/// Why a cell that has a baseline in each of the runs is not judged by what it is to that.
+fn refused(before: &[CellOfRun], after: &[CellOfRun]) -> Option<Reason> {
+    let versus = before.iter().chain(after).map(|it| it.versus.clone()).collect::<Option<Vec<String>>>()?;
+    let without = before.iter().chain(after).find_map(|it| it.speedup.as_ref().err().cloned());
+    let other = || {
+        let second = versus.iter().find(|it| **it != versus[0])?.clone();
+        Some(Reason::OtherBaselines { first: versus[0].clone(), second })
+    };
+    without.or_else(other).or(Some(Reason::NotFinite))
 }
 
 fn presence(cell: Option<&CellFinding>) -> Presence {

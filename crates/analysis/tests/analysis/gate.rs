@@ -3,7 +3,7 @@
 use analysis::Analyzed;
 use schema::{
     Findings, Record, State,
-    across::{Differs, Fact},
+    across::{Across, Differs, Fact},
     gate::{Basis, BreachCause, Gate, NotJudgedCause, Presence, Threshold},
     reason::Reason,
 };
@@ -119,7 +119,7 @@ fn a_baseline_is_not_judged_with_fewer_than_three_runs_on_each_side() {
     let [a, b, c, d] = &runs;
     let two = gate_of_sides("read slower 10%", &[a, b], &[vec![c, d]]).unwrap();
     assert!(two.judged_nothing() && two.not_judged.len() == 2);
-    assert_eq!(two.not_judged[0].cause, NotJudgedCause::TooFewRuns { first: 1, second: 1, least: 3 });
+    assert_eq!(two.not_judged[0].cause, NotJudgedCause::TooFewRuns { first: 1, second: 1, least: 3, reason: None });
     // Where it is no baseline it is judged.
     let with_another = |drift: f64| {
         let mut lab = on_a_machine(&format!("other {drift}"), drift);
@@ -147,6 +147,51 @@ fn three_runs_a_side_judge_a_baseline_by_how_far_runs_drift() {
     assert_eq!(kept.largest.unwrap().basis, Basis::Absolute { first_runs: 3, second_runs: 3 });
     let BreachCause::Beyond { speedup, .. } = &judged(1.4).breaches[0].cause else { panic!() };
     assert!((speedup.median - 1.0 / 1.4).abs() < 0.02, "{speedup:?}");
+}
+
+#[test]
+fn a_cell_that_is_not_compared_with_its_baseline_is_not_said_to_have_none() {
+    let held = |pattern: &str, change: fn(&mut Lab)| {
+        let [mut first, mut second] = ["first", "second"].map(|id| on_a_machine(id, 1.0));
+        change(&mut first);
+        change(&mut second);
+        gate(&format!("{pattern} slower 10%"), &first.record, &[&second.record]).unwrap()
+    };
+    let said = |gate: &Gate| {
+        let [line] = &report::gate_not_judged(gate)[..] else { panic!("{gate:?}") };
+        line.clone()
+    };
+    let other_work = held("mmap", |lab| lab.own(1, |own| own.aligned = false));
+    let few_rounds = held("mmap", |lab| {
+        lab.record.samples.iter_mut().filter(|it| it.cell == 1).for_each(|it| it.round += 6);
+    });
+    for (gate, why) in [(&other_work, "offsets"), (&few_rounds, "4 ")] {
+        let NotJudgedCause::TooFewRuns { reason: Some(_), .. } = &gate.not_judged[0].cause else { panic!("{gate:?}") };
+        let line = said(gate);
+        assert!(!line.contains("no baseline"), "{line}");
+        let (before, reason) = line.split_once("it is not compared with its baseline: ").unwrap();
+        assert!(before.contains("needs 3 runs on each side, there are 1 and 1") && reason.contains(why), "{line}");
+    }
+    assert!(
+        said(&other_work).starts_with("scan 64 KiB cached, unaligned instead of aligned native/mmap in run second")
+    );
+    let of_baseline = held("read", |_| {});
+    assert!(said(&of_baseline).contains("it has no baseline to be compared with"), "{of_baseline:?}");
+    let document = |gate: Gate| {
+        let across = Across { schema_version: schema::SCHEMA_VERSION, versus: Vec::new(), gates: vec![gate] };
+        report::across_json(&across)
+    };
+    let has_reason = |gate: Gate| ["\"reason_data\": ", "\"reason\": \""].map(|it| document(gate.clone()).contains(it));
+    assert_eq!((has_reason(other_work), has_reason(of_baseline)), ([true; 2], [false; 2]));
+}
+
+#[test]
+fn a_cell_whose_baseline_is_another_arm_in_each_run_is_not_judged_and_both_are_named() {
+    let [before, mut after] = ["first", "second"].map(|id| on_a_machine(id, 1.0).record);
+    after.cells[0].arm = "pread".parse().unwrap();
+    let line = report::gate_not_judged(&gate("mmap slower 10%", &before, &[&after]).unwrap()).remove(0);
+    let says = "it is not compared with its baseline: that is native/read in one run and native/pread in another";
+    assert!(line.ends_with(says), "{line}");
 }
 
 #[test]

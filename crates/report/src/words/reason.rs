@@ -100,7 +100,7 @@ pub fn reason(of: &Reason) -> String {
         Reason::OtherSizes { first, second } => {
             format!("passes of {} against {}", first.join(", "), second.join(", "))
         }
-        Reason::NotCompared => "no arm was compared with it".into(),
+        Reason::OtherBaselines { first, second } => format!("that is {first} in one run and {second} in another"),
         Reason::Unseen(why) => unseen(why),
         Reason::NotInRun(why) => not_in_run(why),
         Reason::NoCost(why) => no_cost(why),
