@@ -599,11 +599,22 @@ fn two_changes_are_two_crossovers_and_two_sizes_are_none() {
     check_crossovers(
         &curve(&[2.0, 0.5, 2.0]),
         expect![[r#"
-            2046 [2033, 2063]: mmap is faster up to 1 KiB, pread from 4 KiB; they cross near 2 KiB [2 KiB, 2 KiB] (one of 2 crossovers)
-            8200 [8151, 8227]: pread is faster up to 4 KiB, mmap from 16 KiB; they cross near 8 KiB [8 KiB, 8 KiB] (one of 2 crossovers)
+            2046 [2033, 2063]: between 1 KiB and 4 KiB the faster arm changes from mmap to pread; they cross near 2 KiB [2 KiB, 2 KiB] (one of 2 crossovers)
+            8200 [8151, 8227]: between 4 KiB and 16 KiB the faster arm changes from pread to mmap; they cross near 8 KiB [8 KiB, 8 KiB] (one of 2 crossovers)
         "#]],
     );
     assert!(curve(&[2.0, 0.5]).analyze().crossovers.is_empty());
+}
+
+#[test]
+fn a_crossover_of_several_says_nothing_of_the_sizes_beyond_its_neighbours() {
+    let crossovers = curve(&[0.5, 2.0, 2.0, 0.5, 0.5]).analyze().crossovers;
+    assert_eq!(crossovers.len(), 2);
+    for says in crossovers.iter().map(words::crossover) {
+        assert!(!says.contains("up to") && !says.contains(" from 4 KiB"), "pread is the faster one again: {says}");
+    }
+}
+
 }
 
 #[test]

@@ -30,9 +30,11 @@ fn changing(of: &Crossover, from: usize, to: usize) -> String {
     match of.of_curve {
         0 | 1 if clean => format!("{small} is faster up to {up_to}, {large} from {beginning}{near}"),
         0 | 1 => format!("{}{near}", everywhere(of)),
-        several => {
-            format!("{small} is faster up to {up_to}, {large} from {beginning}{near} (one of {several} crossovers)")
-        }
+        // Beyond the neighbouring crossovers it is the other way round.
+        several => format!(
+            "between {up_to} and {beginning} the faster arm changes from {small} to {large}{near} (one of {several} \
+             crossovers)"
+        ),
     }
 }
 
