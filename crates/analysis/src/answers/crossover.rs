@@ -18,7 +18,7 @@ use crate::{compare::Compared, measured::Run};
 /// Fewer points make no curve.
 const LEAST_POINTS: usize = 3;
 
-/// What the points of a curve differ in.
+/// What the points of a curve differ in: what their baselines do, also where that is not what their conditions say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Axis {
     Block,
@@ -69,15 +69,15 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
             continue;
         }
         let arms = [it.baseline.arm(), it.arm.arm()];
-        let key =
-            Key { arms: arms.map(|arm| arm.name.as_str()), condition: axis.rest(it.baseline.condition, &asked), asked };
+        let does = [it.baseline.own, it.arm.own].map(|own| axis.rest(own, &asked));
+        let key = Key { arms: arms.map(|arm| arm.name.as_str()), does, asked };
         let at = curves.iter().position(|curve| curve.key == key).unwrap_or_else(|| {
             curves.push(Curve { axis, key, names: arms.map(|arm| run.name(arm)), points: Vec::new() });
             curves.len() - 1
         });
         let point = Point {
             id: it.arm.id,
-            at: axis.value(it.baseline.condition),
+            at: axis.value(it.baseline.own),
             // What does not stand for the job is no point of a curve.
             log_speedup: it.finding.speedup.filter(|_| it.finding.answer_of != AnswerOf::Neither).map(|speedup| {
                 Estimate { median: speedup.median.ln(), ci_low: speedup.ci_low.ln(), ci_high: speedup.ci_high.ln() }
@@ -101,7 +101,8 @@ fn asked<'a>(run: &Run<'a>, comparison: Option<usize>) -> Question<'a> {
 #[derive(PartialEq)]
 struct Key<'a> {
     arms: [&'a str; 2],
-    condition: Condition,
+    /// What each of them does, but for what differs along the axis.
+    does: [Condition; 2],
     asked: Question<'a>,
 }
 
@@ -134,9 +135,9 @@ impl Curve<'_> {
             arms: self.key.arms.map(str::to_string),
             names: self.names.map(str::to_string),
             cells: self.points.iter().map(|it| it.id).collect(),
-            workload: self.key.condition.workload,
-            consume: self.key.condition.consume,
-            state: self.key.condition.state,
+            workload: self.key.does[0].workload,
+            consume: self.key.does[0].consume,
+            state: self.key.does[0].state,
             axis: self.axis.name().to_string(),
             changes: !changes.is_empty(),
             points: self

@@ -615,6 +615,19 @@ fn a_crossover_of_several_says_nothing_of_the_sizes_beyond_its_neighbours() {
     }
 }
 
+#[test]
+fn a_curve_lies_along_what_its_arms_did_and_not_along_their_conditions() {
+    let with = |change: fn(&mut schema::Condition)| {
+        let mut lab = curve(&[2.0, 1.8, 0.6]);
+        for cell in 0..lab.record.cells.len() {
+            lab.own(cell, change);
+        }
+        lab.analyze().crossovers
+    };
+    assert_eq!(with(|it| it.block_bytes = 65_536), [], "three times one block is one point");
+    let mapped = with(|it| it.state = State::Mapped);
+    let [mapped] = &mapped[..] else { panic!("{mapped:?}") };
+    assert_eq!((mapped.state, mapped.points.len(), mapped.changes), (State::Mapped, 3, true));
 }
 
 #[test]
