@@ -101,6 +101,31 @@ fn charts_show_an_arm_with_settings_of_its_own_by_what_it_did() {
 }
 
 #[test]
+fn the_time_of_an_arm_with_a_block_of_its_own_is_no_share_of_the_time_of_another_block() {
+    let mut run = run();
+    let is_it = |it: &&mut schema::findings::CellFinding| it.arm.name == "native/mmap" && it.ns_per_op.is_some();
+    let it = run.findings.cells.iter_mut().find(is_it).unwrap();
+    let block_bytes = 16 * it.condition.block_bytes;
+    it.own_condition = Some(schema::Condition { block_bytes, ..it.condition.clone() });
+    // As many bytes a second as before.
+    let scaled = |it: schema::findings::Estimate| schema::findings::Estimate {
+        median: 16.0 * it.median,
+        ci_low: 16.0 * it.ci_low,
+        ci_high: 16.0 * it.ci_high,
+    };
+    it.ns_per_op = it.ns_per_op.map(scaled);
+    let page = page(&run);
+    let section = page.split("<section id=\"where-time\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let shares = |section: &str| -> Vec<f64> {
+        let before = section.split(" %</title>").map(|it| it.rsplit(' ').next().unwrap_or_default().to_string());
+        before.filter_map(|it| it.parse().ok()).collect()
+    };
+    let shares = shares(section);
+    assert!(shares.len() > 20 && shares.iter().all(|&it| it < 250.0), "{shares:?}");
+    assert!(section.contains("% of the time of read or mmap"), "{section}");
+}
+
+#[test]
 fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     let page = page(&run());
     assert!(page.len() < 200_000, "{}", page.len());

@@ -21,7 +21,7 @@ use crate::{
 pub(super) const CHART: Chart = Chart {
     id: "where-time",
     title: "Where the time goes",
-    about: "Time per block, or per execution of a command, as a share of the time of the condition's first measured arm, which the axis names. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
+    about: "Time per block, or per execution of a command, as a share of the time of the first measured arm with the same block under the same condition, which the axis names. Other is neither user nor system time: waiting for the device, or for a CPU. With several threads CPU time may exceed elapsed time. Cells with a cost breakdown are divided by cause instead: counts times the unit costs of the run's calibration. The rest of the measured time is unexplained; where the breakdown exceeds the measured time, the table has the excess.",
     draw,
 };
 
@@ -45,7 +45,7 @@ const CAUSES: usize = 3;
 
 struct CostBar {
     name: String,
-    /// What the first measured arm of its condition takes, and its name.
+    /// What the first measured arm of its condition and of its block takes, and its name.
     whole: f64,
     whole_of: String,
     /// Per block.
@@ -106,9 +106,13 @@ fn figure(title: &str, cells: &[Named], breakdowns: &[CostBreakdown]) -> Option<
                 continue;
             }
         };
-        let first = cells
-            .iter()
-            .find(|other| other.cell.id.condition == it.cell.id.condition && other.cell.ns_per_op.is_some())?;
+        // Times of different blocks are no shares of each other.
+        let is_beside = |other: &&Named| {
+            other.cell.id.condition == it.cell.id.condition
+                && other.cell.does().block_bytes == it.cell.does().block_bytes
+                && other.cell.ns_per_op.is_some()
+        };
+        let first = cells.iter().find(is_beside)?;
         let (whole, whole_of) = (first.cell.ns_per_op?.median, first.name.clone());
         rows.push(CostBar { name: it.row(), whole, whole_of, parts, too_much });
     }
