@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use schema::{
     Condition, ConditionId, Labels,
     across::{Across, PassSize, RunComparison, SharedAnswer, SharedCell},
-    findings::{Estimate, Verdict},
+    findings::{AnswerOf, Estimate, Verdict},
     gate::{Basis, Breach, BreachCause, Direction, Gate, NotJudgedCause, Presence, Threshold},
     own,
 };
@@ -373,7 +373,11 @@ pub(crate) fn changed(versus: &RunComparison) -> Vec<String> {
         .filter(|it| it.is_decided() && it.is_of_one_size() && it.first_verdict != it.second_verdict);
     let labels = labels(versus);
     let line = |it: &SharedAnswer| {
-        let (first, second) = (it.first_verdict.words(), it.second_verdict.words());
+        let verdict = |verdict: Verdict, of: AnswerOf| {
+            let is_unconfirmed = of == AnswerOf::RoundsUnconfirmed;
+            format!("{}{}", verdict.words(), if is_unconfirmed { " (unconfirmed)" } else { "" })
+        };
+        let (first, second) = (verdict(it.first_verdict, it.first_of), verdict(it.second_verdict, it.second_of));
         let (arm, baseline) = (&it.arm, &it.baseline);
         let label = labels.get(&it.first_id.condition).cloned().unwrap_or_else(|| it.condition.label());
         format!(

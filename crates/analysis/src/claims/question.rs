@@ -300,7 +300,7 @@ impl<'a> Question<'a> {
         let is_noise = || {
             let widths = sides.iter().zip(&compared).filter_map(|(side, compared)| match compared {
                 Some(compared) => noise::width(run, compared),
-                None => noise::width_under(run, side.arm.condition),
+                None => noise::width_under(run, side.arm.own),
             });
             self.is_noise(estimate, rounds, sides, widths)
         };
@@ -334,7 +334,7 @@ impl<'a> Question<'a> {
             Ok(Verdict::Slower) => estimate.ci_high >= 1.0 / (1.0 + width),
             _ => false,
         };
-        let conditions = sides.map(|side| side.arm.condition);
+        let conditions = sides.map(|side| side.than.unwrap_or(side.arm).own);
         (is_direction && is_within).then(|| noise::is_within(true, estimate, &conditions, width))
     }
 

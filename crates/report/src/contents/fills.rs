@@ -53,7 +53,7 @@ pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
                 let ns = of_job.and_then(|it| it.baseline_ns_per_op);
                 row.push(ns.map_or_else(Cell::absent, |ns| Cell::plain(number::duration_glued(ns))));
             }
-            row.push(of_job.map_or_else(Cell::absent, |it| ratio(it)));
+            row.push(of_job.map_or_else(Cell::absent, ratio));
         }
         row
     });

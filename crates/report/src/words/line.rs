@@ -25,9 +25,6 @@ pub fn line(says: &LineSays) -> String {
         }
 }
 
-/// Of an answer of the rounds that was measured again.
-pub(crate) const UNCONFIRMED: &str = "not confirmed at the size of the job";
-
 /// Of an answer at the size of the job, with the arms that it is not over.
 pub(crate) fn at_size_of_job(not_measured: &[String]) -> String {
     let others = match not_measured.is_empty() {

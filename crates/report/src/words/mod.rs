@@ -22,10 +22,13 @@ pub use caution::caution;
 pub use crossover::crossover;
 pub use explanation::explanation;
 pub use forecast::forecast_remark;
+pub(crate) use line::at_size_of_job;
 pub use line::line;
-pub(crate) use line::{UNCONFIRMED, at_size_of_job};
 pub use no_cost::{no_cost, traits};
 pub(crate) use reason::why_open;
 pub use reason::{reason, reasons};
 pub use safepoints::safepoints;
 pub use warning::{fork_groups, warning};
+
+/// Of an answer of the rounds that was measured again.
+pub(crate) const UNCONFIRMED: &str = "not confirmed at the size of the job";

@@ -327,7 +327,7 @@ fn an_answer_that_the_job_contradicts_and_whose_processes_differ_is_not_one_with
         let (speedup, rounds_speedup, rounds_verdict) = (it.speedup.unwrap().inverse(), it.speedup, it.verdict);
         let (bytes, ops, pairs) = (1 << 30, 1 << 14, 5);
         it.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
-        it.answer_of = AnswerOf::Rounds;
+        it.answer_of = AnswerOf::RoundsUnconfirmed;
         squeezed(&report::markdown(&run.record, &run.findings))
     };
     let without = of_rounds(Verdict::Undecided);
