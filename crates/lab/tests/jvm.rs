@@ -629,6 +629,41 @@ fn a_mapping_that_is_still_alive_is_found_and_named() {
     });
 }
 
+/// The worker is started by a shell, so that it does not get the files that it has the numbers of.
+#[test]
+fn a_worker_that_was_not_given_its_files_writes_to_none_that_has_their_number() {
+    let folder = folder();
+    let file = file_of(folder.path(), 4096);
+    with_each_jdk(|jdk| {
+        for arm in ["mapped", "mapped+safepoints"] {
+            let worker = command_of(jdk, arm).unwrap();
+            let named = |used_as: &str| {
+                let property = format!("-Dfaultline.{used_as}=");
+                let mut said = worker.get_args().filter_map(|it| it.to_str()?.strip_prefix(&property));
+                said.next().unwrap().split(':').next().unwrap().to_string()
+            };
+            let numbers = ["warm-up", "safepoints"].map(named);
+            let canaries = numbers.each_ref().map(|it| folder.path().join(format!("{}-{arm}-{it}", jdk.version)));
+            canaries.iter().for_each(|it| std::fs::write(it, "not yours").unwrap());
+            let mut shell = Command::new("bash");
+            let opened =
+                numbers.iter().zip(&canaries).map(|(number, path)| format!("exec {number}<> {}\n", path.display()));
+            let script = opened.collect::<String>() + "exec \"$@\"";
+            shell.args(["-c", &script, "bash"]).arg(worker.get_program()).args(worker.get_args());
+            let mut link = Link::start(shell, &NEVER).unwrap().0;
+            match link.prepare(&job(arm, &file, 4096)) {
+                Err(Trouble::Failed(why) | Trouble::Unavailable(why)) => {
+                    assert!(why.contains("is not the file"), "{why}")
+                }
+                other => panic!("JDK {} {arm}: {other:?}", jdk.version),
+            }
+            for canary in canaries {
+                assert_eq!(std::fs::read_to_string(canary).unwrap(), "not yours", "JDK {} {arm}", jdk.version);
+            }
+        }
+    });
+}
+
 /// Requests that one worker has to answer.
 const AT_ONCE: usize = 500;
 
@@ -660,7 +695,7 @@ fn any_request_to_a_worker_in_java_is_answered_or_ends_it_and_nothing_is_written
     let mut seeds = Effort::of(100).seeds().peekable();
     while let Some(&first) = seeds.peek() {
         let requests: Vec<String> = seeds.by_ref().take(AT_ONCE).map(request).collect();
-        let (replies, last_words) = said(&command(&jdk).unwrap(), &folder.path().join("requests"), &requests);
+        let (replies, last_words) = said(command(&jdk).unwrap(), &folder.path().join("requests"), &requests);
         for reply in &replies {
             match serde_json::from_str(reply) {
                 Ok(Reply::Prepared { .. }) => ready += 1,
@@ -682,12 +717,10 @@ fn any_request_to_a_worker_in_java_is_answered_or_ends_it_and_nothing_is_written
 }
 
 /// The lines of its replies, and what it wrote to stderr.
-fn said(worker: &Command, input: &Path, requests: &[String]) -> (Vec<String>, String) {
+fn said(worker: Command, input: &Path, requests: &[String]) -> (Vec<String>, String) {
     std::fs::write(input, requests.join("\n") + "\n").unwrap();
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$@\" < \"$0\""]).arg(input).arg(worker.get_program()).args(worker.get_args());
-    command.envs(worker.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = sys::process::output_within(command, Duration::from_secs(60)).unwrap();
+    let requests = std::fs::File::open(input).unwrap();
+    let output = sys::process::output_of(worker, requests.into(), Duration::from_secs(120)).unwrap();
     let lines = String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect();
     (lines, String::from_utf8_lossy(&output.stderr).into_owned())
 }

@@ -374,9 +374,17 @@ pub fn within(limit: Duration, mut answer: impl FnMut() -> bool) -> bool {
 ///
 /// # Errors
 /// It cannot be started, or did not end in time (`ErrorKind::TimedOut`).
-pub fn output_within(mut command: Command, limit: Duration) -> io::Result<Output> {
+pub fn output_within(command: Command, limit: Duration) -> io::Result<Output> {
+    output_of(command, Stdio::null(), limit)
+}
+
+/// The same with other input.
+///
+/// # Errors
+/// As above.
+pub fn output_of(mut command: Command, input: Stdio, limit: Duration) -> io::Result<Output> {
     tie_to_parent(&mut command);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let collect = |stream: Option<Box<dyn io::Read + Send>>| {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();

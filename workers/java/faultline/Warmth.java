@@ -3,8 +3,10 @@ package faultline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Map;
 import java.util.Random;
 
 /**
@@ -115,10 +117,17 @@ final class Warmth {
         }
     }
 
-    /** The path of a file that never has a name: who started this JVM made it. */
+    /**
+     * The path of a file that never has a name: who started this JVM made it, and says its descriptor, device and inode. Another
+     * file under that number, as one of the JDK, is not written.
+     */
     static String given(String usedAs) throws IOException {
-        String path = System.getProperty("faultline." + usedAs);
-        if (path == null) throw new IOException("-Dfaultline." + usedAs + " names no file");
+        String[] said = System.getProperty("faultline." + usedAs, "").split(":");
+        if (said.length != 3 || !said[0].matches("[0-9]+")) throw new IOException("-Dfaultline." + usedAs + " names no file");
+        String path = "/proc/self/fd/" + said[0];
+        Map<String, Object> is = Files.readAttributes(Path.of(path), "unix:dev,ino,nlink");
+        boolean same = said[1].equals(is.get("dev").toString()) && said[2].equals(is.get("ino").toString());
+        if (!same || !is.get("nlink").equals(0)) throw new IOException(path + " is not the file that was given for " + usedAs);
         return path;
     }
 }

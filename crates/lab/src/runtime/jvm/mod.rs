@@ -105,7 +105,9 @@ fn java(jdk: &Jdk) -> io::Result<Command> {
     command.args(FLAGS);
     for used_as in ["warm-up", "safepoints"] {
         let file = unnamed()?;
-        command.arg(format!("-Dfaultline.{used_as}=/proc/self/fd/{}", file.as_raw_fd()));
+        // With the identity of the file: under this number a JVM that did not get it has a file of its own, or of the JDK.
+        let is = rustix::fs::fstat(&file)?;
+        command.arg(format!("-Dfaultline.{used_as}={}:{}:{}", file.as_raw_fd(), is.st_dev, is.st_ino));
         sys::process::give(&mut command, file);
     }
     if jdk.feature >= FOREIGN {
