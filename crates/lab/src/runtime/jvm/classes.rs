@@ -56,6 +56,9 @@ const FOREIGN_SOURCES: &[(&str, &str)] = sources!("22/faultline": "Segment.java"
 /// What the name of a folder begins with in which one is made; the process follows.
 pub(super) const MAKING: &str = "jvm-making-";
 
+/// In such a folder, where programs of the JDK put what they need for themselves.
+pub(super) const TEMPORARY: &str = "temporary";
+
 /// What a folder with a worker has in it; and archives in the making.
 pub(super) const FILES: [&str; 4] = ["worker.jar", "worker.of", "worker.sum", "worker.jsa"];
 
@@ -157,7 +160,7 @@ fn seal(ready: &Path) -> io::Result<()> {
 fn compile(jdk: &Jdk, work: &Path) -> Result<(), String> {
     let at = |error: std::io::Error| format!("the JVM worker cannot be compiled in {}: {error}", work.display());
     let classes = work.join("classes");
-    for folder in [&classes, &work.join("ready")] {
+    for folder in [&classes, &work.join("ready"), &work.join(TEMPORARY)] {
         fs::create_dir_all(folder).map_err(at)?;
     }
     javac(jdk, FLOOR, SOURCES, work, &classes)?;
@@ -187,10 +190,10 @@ fn javac(jdk: &Jdk, release: u32, sources: &[(&str, &str)], work: &Path, classes
     described(jdk, "javac", output_within(command, LIMIT).map_err(at)?)
 }
 
-/// A program of the JDK whose own temporary files lie in `work`, which goes with it.
+/// A program of the JDK, with a folder in `work` for its own temporary files: when it is killed, they go with `work`.
 fn tool(jdk: &Jdk, name: &str, work: &Path) -> Command {
     let mut command = Command::new(jdk.home.join("bin").join(name));
-    command.arg(format!("-J-Djava.io.tmpdir={}", work.display())).arg("-J-XX:-UsePerfData");
+    command.arg(format!("-J-Djava.io.tmpdir={}", work.join(TEMPORARY).display())).arg("-J-XX:-UsePerfData");
     command
 }
 

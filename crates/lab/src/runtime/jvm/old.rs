@@ -91,7 +91,7 @@ fn half_made(folder: &Path, name: &str) -> Result<(), String> {
     }
     only(folder, |name, is_file| match is_file {
         true => classes::sources().any(|it| it == name),
-        false => ["broken", "classes", "ready"].contains(&name),
+        false => ["broken", "classes", "ready", classes::TEMPORARY].contains(&name),
     })
 }
 
@@ -186,6 +186,10 @@ mod tests {
         for pid in [std::process::id(), u32::MAX] {
             fs::create_dir_all(cache.path().join(making(pid)).join("classes/faultline")).unwrap();
             fs::write(cache.path().join(making(pid)).join("Worker.java"), "").unwrap();
+            // Under a name that `jar` draws.
+            let temporary = cache.path().join(making(pid)).join(classes::TEMPORARY);
+            fs::create_dir(&temporary).unwrap();
+            fs::write(temporary.join("worker.jar14078694862189848576.jar"), "").unwrap();
         }
         let mut expected = [(making(std::process::id()), false), (making(u32::MAX), true)];
         expected.sort();
