@@ -978,14 +978,9 @@ fn delays_of_safepoints_are_a_table_and_what_they_mean_in_every_form() {
     assert!(!report::html(&run.record, &support::run().findings).contains("id=\"safepoints\""));
 }
 
-#[test]
-fn a_second_of_the_timeline_names_the_passes_that_ran_in_it() {
-    use schema::timeline::{Moment, Passing, Timeline};
-    let mut run = run();
-    let of_condition = |at: usize| run.record.cells.iter().position(|it| it.condition == at).unwrap();
-    let pass = |at: usize, from_s: f64| Passing { cell: of_condition(at), from_s, to_s: from_s + 0.8 };
-    let passes = vec![pass(0, 0.1), pass(2, 1.1)];
-    let moment = |at_s, user: f64| Moment {
+/// A second in which nothing was read or written.
+fn moment(at_s: f64, user: f64) -> schema::timeline::Moment {
+    schema::timeline::Moment {
         at_s,
         user,
         system: 0.0,
@@ -998,7 +993,16 @@ fn a_second_of_the_timeline_names_the_passes_that_ran_in_it() {
         available_bytes: 0,
         cached_bytes: 0,
         dirty_bytes: 0,
-    };
+    }
+}
+
+#[test]
+fn a_second_of_the_timeline_names_the_passes_that_ran_in_it() {
+    use schema::timeline::{Passing, Timeline};
+    let mut run = run();
+    let of_condition = |at: usize| run.record.cells.iter().position(|it| it.condition == at).unwrap();
+    let pass = |at: usize, from_s: f64| Passing { cell: of_condition(at), from_s, to_s: from_s + 0.8 };
+    let passes = vec![pass(0, 0.1), pass(2, 1.1)];
     // As looked at: a little late.
     let moments = vec![moment(1.01, 0.93), moment(2.02, 0.07), moment(3.03, 0.0)];
     run.record.timeline = Some(Timeline { per_second: 1, moments, passes });
@@ -1036,7 +1040,7 @@ fn the_reason_of_a_command_stands_beneath_its_name() {
 
 #[test]
 fn tables_name_an_arm_with_settings_of_its_own_by_what_it_did() {
-    use schema::timeline::{Moment, Passing, Timeline};
+    use schema::timeline::{Passing, Timeline};
     let mut run = run();
     let skipped = run.findings.cells.iter().find(|it| it.status == Status::Skipped).unwrap().id.cell;
     for cell in [0, skipped] {
@@ -1058,20 +1062,7 @@ fn tables_name_an_arm_with_settings_of_its_own_by_what_it_did() {
         durable_requests: none(),
         lost_events: 0,
     }];
-    let moments = vec![Moment {
-        at_s: 1.0,
-        user: 0.5,
-        system: 0.0,
-        wait: 0.0,
-        steal: 0.0,
-        idle: 0.5,
-        read_bytes_per_s: Reading::Value(0.0),
-        write_bytes_per_s: Reading::Value(0.0),
-        switches_per_s: 0.0,
-        available_bytes: 0,
-        cached_bytes: 0,
-        dirty_bytes: 0,
-    }];
+    let moments = vec![moment(1.0, 0.5)];
     let passes = vec![Passing { cell: 0, from_s: 0.1, to_s: 0.9 }];
     run.record.timeline = Some(Timeline { per_second: 1, moments, passes });
     let says = "scan 64 KiB cold, 2 MiB instead of 64 KiB";

@@ -212,9 +212,8 @@ impl SharedAnswer {
     /// Neither is of passes at the size of the job where the other is of smaller ones alone: those are two questions.
     pub fn is_of_one_size(&self) -> bool {
         let is_of_rounds = |of: AnswerOf| matches!(of, AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed);
-        let [is_of_one, is_of_other] = [(self.first_of, self.second_of), (self.second_of, self.first_of)]
-            .map(|(one, other)| is_of_rounds(one) && other == AnswerOf::Job);
-        !is_of_one && !is_of_other
+        let differ = |one, other| is_of_rounds(one) && other == AnswerOf::Job;
+        !differ(self.first_of, self.second_of) && !differ(self.second_of, self.first_of)
     }
 
     pub fn is_decided(&self) -> bool {

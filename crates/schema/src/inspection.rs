@@ -194,7 +194,7 @@ pub struct MappedFile {
     /// In the page table of this process: pages of the file, without copies of its own.
     pub resident_bytes: u64,
     pub file_bytes: Reading<u64, Unlooked>,
-    /// In the page cache, whoever brought it there.
+    /// In the page cache, whichever process read it.
     pub residency: Reading<Residency, Unlooked>,
     pub folio_orders: Reading<Vec<FolioOrder>, Unlooked>,
     pub pages_per_fault: Reading<f64, Unlooked>,
@@ -211,7 +211,7 @@ pub struct MappedFile {
 /// How a file was before and after.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileMeanwhile {
-    /// How many more bytes of it are in the page cache, whoever brought them there; below 0 where it lost some.
+    /// How many more bytes of it are in the page cache, whichever process read them; below 0 where it lost some.
     pub cached_more_bytes: Reading<i64, Unlooked>,
     /// How many more the process has mapped.
     pub mapped_more_bytes: Reading<i64, Unlooked>,

@@ -42,9 +42,9 @@ abstract class Consume {
     }
 
     /**
-     * For what nobody looks at, so that it is made all the same: an opaque store is not dropped, and costs no more than a plain
-     * one (Lea, "Using JDK 9 Memory Order Modes"). After a volatile one x86 has a full fence, which in a loop over lines is
-     * timed with each, and the native loop has none.
+     * Stores a value that is not used otherwise, so that the compiler keeps the code that makes it: an opaque store is not
+     * dropped, and costs no more than a plain one (Lea, "Using JDK 9 Memory Order Modes"). After a volatile one x86 has a full
+     * fence, which in a loop over lines is timed with each, and the native loop has none.
      */
     static void keep(Object made) {
         KEPT.setOpaque(made);

@@ -37,9 +37,10 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
             None => no_arm_wins(run, baseline, compared),
         },
     };
-    let was_tried = |it: &&&Compared| it.finding.answer_of == AnswerOf::RoundsUnconfirmed;
     let answer_of = match answer.answer_of {
-        AnswerOf::Rounds if compared.iter().any(|it| was_tried(&it)) => AnswerOf::RoundsUnconfirmed,
+        AnswerOf::Rounds if compared.iter().any(|it| it.finding.answer_of == AnswerOf::RoundsUnconfirmed) => {
+            AnswerOf::RoundsUnconfirmed
+        }
         answer_of => answer_of,
     };
     let winner = answer.winner.as_ref().and_then(|it| run.cells.iter().find(|cell| cell.id.cell == it.cell));

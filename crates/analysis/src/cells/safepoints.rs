@@ -62,7 +62,6 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         true => SafepointTail::NinetyNine,
         false => SafepointTail::Longest,
     };
-    let asked = total(ASKED) as u64;
     let stopped_of: f64 = cell.passes.iter().filter(|it| it.reading(STOPPED).is_some()).map(|it| it.ns).sum();
     Some(SafepointFinding {
         id: cell.id,
@@ -70,7 +69,7 @@ fn finding(run: &Run, cell: &Cell) -> Option<SafepointFinding> {
         name: run.name(cell.arm()).to_string(),
         condition: cell.condition.clone(),
         passes,
-        asked,
+        asked: total(ASKED) as u64,
         median_ns: of(MEDIAN, SortedValues::median)?,
         p99_ns: of(if p99_is == SafepointTail::NinetyNine { P99 } else { MAX }, SortedValues::median)?,
         p99_is,

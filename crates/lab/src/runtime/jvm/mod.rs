@@ -1,12 +1,7 @@
 //! The worker in Java. Its source is part of this executable; the machine's own `javac` compiles it once into the cache
 //! folder. Starting from source each time would cost a second, and leave the compiler's threads busy during the pass.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, OwnedFd},
-    path::Path,
-    process::Command,
-};
+use std::{fs::File, io, os::fd::AsRawFd, path::Path, process::Command};
 
 use rustix::fs::MemfdFlags;
 use schema::{
@@ -106,9 +101,9 @@ fn java(jdk: &Jdk) -> io::Result<Command> {
     for used_as in ["warm-up", "safepoints"] {
         let file = unnamed()?;
         // With the identity of the file: under this number a JVM that did not get it has a file of its own, or of the JDK.
-        let is = rustix::fs::fstat(&file)?;
-        command.arg(format!("-Dfaultline.{used_as}={}:{}:{}", file.as_raw_fd(), is.st_dev, is.st_ino));
-        sys::process::give(&mut command, file);
+        let (device, inode) = sys::folder::identity(&file)?;
+        command.arg(format!("-Dfaultline.{used_as}={}:{device}:{inode}", file.as_raw_fd()));
+        sys::process::give(&mut command, file.into());
     }
     if jdk.feature >= FOREIGN {
         command.arg("--enable-native-access=ALL-UNNAMED");
@@ -120,10 +115,8 @@ fn java(jdk: &Jdk) -> io::Result<Command> {
 }
 
 /// A file that never has a name, so that nothing is left however the worker ends. Java itself can only make files with one.
-fn unnamed() -> io::Result<OwnedFd> {
+fn unnamed() -> io::Result<File> {
     // The folder may be read-only, or on a file system without O_TMPFILE.
-    match sys::folder::unnamed(&std::env::temp_dir()) {
-        Ok(file) => Ok(file.into()),
-        Err(_) => Ok(rustix::fs::memfd_create("faultline", MemfdFlags::CLOEXEC)?),
-    }
+    let in_memory = |_| Ok(rustix::fs::memfd_create("faultline", MemfdFlags::CLOEXEC)?.into());
+    sys::folder::unnamed(&std::env::temp_dir()).or_else(in_memory)
 }
