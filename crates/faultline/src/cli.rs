@@ -57,9 +57,6 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them to a folder: faultline man run | man -l -
     Man(ManArgs),
-    /// Measure for a controller (uses the worker protocol on stdin and stdout)
-    #[command(hide = true)]
-    Worker,
 }
 
 impl Command {

@@ -27,6 +27,10 @@ use exit::UsageError;
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
+    // A worker starts for nearly every pass, and the definitions of all commands take a fifth of its start.
+    if std::env::args_os().skip(1).eq(["worker"]) {
+        return command::worker::run();
+    }
     let cli = Cli::parse();
     if let Some(java) = cli.command.java()
         && let Err(error) = prefer(java)
@@ -50,7 +54,6 @@ fn main() -> std::process::ExitCode {
         Command::Clean(args) => command::clean::run(&args),
         Command::Completions(args) => command::completions::run(&args),
         Command::Man(args) => command::man::run(&args),
-        Command::Worker => return command::worker::run(),
     };
     exit::code(result)
 }

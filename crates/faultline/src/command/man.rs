@@ -31,17 +31,13 @@ fn all() -> clap::Command {
     all
 }
 
-fn visible(all: &clap::Command) -> impl Iterator<Item = &clap::Command> {
-    all.get_subcommands().filter(|it| !it.is_hide_set())
-}
-
 fn named(name: Option<&str>) -> Result<clap::Command> {
     let all = all();
     let Some(name) = name else { return Ok(all) };
-    if let Some(found) = visible(&all).find(|it| it.get_name() == name) {
+    if let Some(found) = all.get_subcommands().find(|it| it.get_name() == name) {
         return Ok(found.clone());
     }
-    let names: Vec<&str> = visible(&all).map(clap::Command::get_name).collect();
+    let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
     let hint = match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("there are {}", names.join(", ")),
@@ -52,7 +48,7 @@ fn named(name: Option<&str>) -> Result<clap::Command> {
 fn write(folder: &Path, force: bool) -> Result<()> {
     let all = all();
     let pages: Vec<_> = std::iter::once(&all)
-        .chain(visible(&all))
+        .chain(all.get_subcommands())
         .map(|it| (folder.join(Man::new(it.clone()).get_filename()), it))
         .collect();
     // All of them, or none.
