@@ -34,6 +34,8 @@ pub struct Bench<'a> {
     pub(super) around: Around<'a>,
     /// What the page cache was last filled with.
     pub(super) filled: Option<Filled>,
+    /// Why the file as it was found is no state that passes start from.
+    pub(super) unfit_as_found: Option<String>,
     /// Fills whose folios did not stay, until the calibration has forgotten what was measured on them.
     pub(super) changed: Vec<Fill>,
 }

@@ -4,7 +4,7 @@ use std::{rc::Rc, time::Instant};
 
 use schema::{
     Condition, Fill, Reading, Record, Span, State,
-    record::{Cell, FilledRange, Invalid, LookedAgain, Outcome},
+    record::{Cell, FilledRange, Invalid, LookedAgain, Outcome, Resident},
 };
 
 use super::{
@@ -41,7 +41,9 @@ impl Bench<'_> {
             return Ok(filled.copy.clone());
         }
         if fill == Fill::Found {
-            return Err(Trouble::Unavailable("the file is no longer in the page cache as it was found".into()));
+            let reason =
+                self.unfit_as_found.as_deref().unwrap_or("the file is no longer in the page cache as it was found");
+            return Err(Trouble::Unavailable(reason.into()));
         }
         self.look_again();
         // An old copy goes before a new one takes its room.
@@ -92,14 +94,23 @@ impl Bench<'_> {
     }
 
     /// Where the run begins: the file as it was found is a fill too, if all of it is in the page cache.
-    pub(super) fn begin_as_found(&mut self) -> Result<(), Trouble> {
+    pub(super) fn begin_as_found(&mut self) {
         if fill::possible(Fill::Found, self.target, 0).is_err() {
-            return Ok(());
+            return;
         }
         let range = Span { offset: 0, bytes: self.target.all_bytes() };
         // It was looked at when it was opened. What left the page cache since must not be brought back by looking at folios.
-        state::verify_before(State::Cached, &self.target.residency(range)).map_err(Trouble::Unavailable)?;
-        self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0)
+        let looked = match state::known(&self.target.residency(range)) {
+            Ok(Resident { pages, of }) if pages < of => Err(Trouble::Unavailable(format!(
+                "only {pages} of {of} pages were still in the page cache when the first pass would have begun"
+            ))),
+            Ok(_) => self.look_at_fill((Fill::Found, range, None), Fill::Found.about().into(), 0),
+            Err(reason) => Err(Trouble::Unavailable(reason)),
+        };
+        // What cannot be looked at is no state that anything is measured from.
+        if let Err(Trouble::Unavailable(reason) | Trouble::Failed(reason)) = looked {
+            self.unfit_as_found = Some(reason);
+        }
     }
 
     /// Verifies a fill and notes it, once for what may be made anew before each pass.

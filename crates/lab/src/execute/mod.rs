@@ -110,6 +110,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         draw: Draw::new(settings.seed),
         around: Around { cgroups: Cgroups::new(Some(settings.note)), guard },
         filled: None,
+        unfit_as_found: None,
         changed: Vec::new(),
     };
     let sampler = settings.timeline.and_then(|per_second| {
@@ -137,8 +138,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     if let Some(by) = settings.observed {
         bench.observe_commands(by, hooks);
     }
-    // What cannot be looked at is no state that anything is measured from.
-    let _ = bench.begin_as_found();
+    bench.begin_as_found();
     bench.begin_calibration();
     let evicts = bench.record.conditions.iter().any(|it| !Stage::of(it).is_as_found());
     for stage in Stage::all(&bench.record.conditions) {
