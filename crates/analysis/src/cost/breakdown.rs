@@ -17,16 +17,18 @@ use super::{
     threads::Threads,
 };
 
+/// Bytes of the whole disk are those of one pass up to this multiple of what its worker was charged for.
+const OWN: f64 = 1.1;
 /// Components with a smaller share of the larger breakdown are not listed.
 const SHOWN: f64 = 0.02;
 
 pub(crate) fn of_cell(run: &Run, known: &Known, cell: &Cell) -> Option<CostBreakdown> {
     let measured_ns = measured_ns(cell)?;
-    let counts = PassCounts {
-        minor_faults: cell.count("minor_faults"),
-        device_bytes: cell.count("device_read_bytes"),
-        device_requests: cell.count("disk_read_requests"),
-    };
+    let device_bytes = cell.count("device_read_bytes");
+    // The disk counts the requests of all processes. They are the pass's own where the disk's bytes are.
+    let is_own = device_bytes.zip(cell.count("disk_read_bytes")).is_some_and(|(own, all)| all <= OWN * own);
+    let device_requests = cell.count("disk_read_requests").filter(|_| is_own);
+    let counts = PassCounts { minor_faults: cell.count("minor_faults"), device_bytes, device_requests };
     let (costs, _) = known.under(cell.own).ok()?;
     let components = model::components(costs, &pass(run, cell, counts)).ok()?;
     Some(CostBreakdown {

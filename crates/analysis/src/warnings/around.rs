@@ -39,10 +39,13 @@ fn foreign(run: &Run) -> Option<Warning> {
                 continue;
             };
             read += (from_disk - ours).max(0.0);
-            // A writer's dirty pages reach the disk later, so its bytes and foreign ones cannot be separated.
-            let (foreign, mine) = if cell.own.workload.writes() { (0.0, to_disk) } else { (to_disk, 0.0) };
-            written += foreign;
-            own += ours + mine;
+            own += ours;
+            // A writer's dirty pages reach the disk later, and the journal with them: what is foreign of the disk's bytes
+            // cannot be told.
+            match cell.own.workload.writes() {
+                true => own += counted("device_write_bytes").unwrap_or(0.0),
+                false => written += to_disk,
+            }
             passes += 1;
         }
     }

@@ -43,6 +43,28 @@ fn others_at_the_disk_are_named_with_what_they_moved() {
 }
 
 #[test]
+fn what_writers_bring_to_the_disk_is_nobody_elses_and_their_own_is_what_they_are_charged_for() {
+    let mut lab = shared_disk(State::Cold, 6.0, 60.0);
+    for it in &mut lab.record.conditions {
+        it.workload = schema::Workload::Overwrite;
+    }
+    for sample in &mut lab.record.samples {
+        sample.readings.insert("device_write_bytes".into(), Reading::Value(MIB as f64));
+    }
+    let warnings = lab.analyze().warnings;
+    let shared = warnings.iter().find_map(|it| match it {
+        schema::warning::Warning::DiskShared { read_bytes, written_bytes, own_bytes, .. } => {
+            Some((*read_bytes, *written_bytes, *own_bytes))
+        }
+        _ => None,
+    });
+    let mib = MIB as f64;
+    assert_eq!(shared, Some((120.0 * mib, 0.0, 20.0 * 65.0 * mib)));
+    let says = warned(&lab, "other processes used vda").unwrap();
+    assert!(!says.contains("written"), "{says}");
+}
+
+#[test]
 fn a_disk_whose_counters_are_missing_accuses_nobody() {
     let mut lab = shared_disk(State::Cold, 6.0, 60.0);
     for sample in &mut lab.record.samples {

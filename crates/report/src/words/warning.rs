@@ -2,6 +2,8 @@
 
 use schema::warning::{ForkGroups, Warning};
 
+use crate::layout::words::list;
+
 use super::numbers::{count, percent, rough_size, size, thousands, times};
 
 pub fn warning(warning: &Warning) -> String {
@@ -53,15 +55,19 @@ pub fn warning(warning: &Warning) -> String {
              {first_missing})",
             all.saturating_sub(*calibrated)
         ),
-        Warning::DiskShared { device, passes, read_bytes, written_bytes, own_bytes } => format!(
-            "other processes used {} during the {} passes that use it: {} read and {} written, besides the passes' own \
-             {}; this is part of the measured times",
-            device.as_deref().unwrap_or("the disk"),
-            thousands(*passes),
-            size(*read_bytes),
-            size(*written_bytes),
-            size(*own_bytes)
-        ),
+        Warning::DiskShared { device, passes, read_bytes, written_bytes, own_bytes } => {
+            let foreign = [(*read_bytes, "read"), (*written_bytes, "written")];
+            let foreign: Vec<String> =
+                foreign.iter().filter(|it| it.0 > 0.0).map(|(bytes, how)| format!("{} {how}", size(*bytes))).collect();
+            format!(
+                "other processes used {} during the {} passes that use it: {}, besides the passes' own {}; this is part \
+                 of the measured times",
+                device.as_deref().unwrap_or("the disk"),
+                thousands(*passes),
+                list(&foreign),
+                size(*own_bytes)
+            )
+        }
         Warning::AtTheCeiling { arm, label, share, more } => format!(
             "at the device's ceiling: {arm} with {} of it ({label}){}; such cells measure the device, and a faster \
              method would show no difference",
