@@ -112,15 +112,18 @@ fn file(page: &mut Page, view: &FileView) {
 const WORSE: f64 = 1.25;
 
 fn sentence(view: &FileView, faults: &FaultView) -> String {
-    let FaultView { run, like, here, in_order } = faults;
+    let FaultView { run, of, like, here, in_order } = faults;
+    let of = of.as_ref().map(|it| format!(", of {}, {}", it.path, Bytes(it.bytes))).unwrap_or_default();
+    let (in_that, others) =
+        if of.is_empty() { (" would map", "") } else { (" of that file maps", " (other sizes differ)") };
     let per_page = |it: &FaultCost| it.ns / it.pages.max(1.0);
     let better = if !view.can_be_evicted {
         // Its folios stay as they were made.
         String::new()
     } else if per_page(here) > WORSE * per_page(in_order) {
         format!(
-            ". After one sequential read a fault would map {} for {}: evict the file and read it once sequentially \
-             before mapping it",
+            ". After one sequential read a fault{in_that} {} for {}{others}: evict the file and read it once \
+             sequentially before mapping it",
             number::count(in_order.pages.round()),
             number::duration(in_order.ns)
         )
@@ -128,7 +131,7 @@ fn sentence(view: &FileView, faults: &FaultView) -> String {
         ", and no sequential read makes that much cheaper".into()
     };
     format!(
-        "A fault maps {} here and costs {}, including unmapping (measured after fill {like} in run {run}){better}.",
+        "A fault maps {} here and costs {}, including unmapping (measured after fill {like} in run {run}{of}){better}.",
         pages_of(here.pages),
         number::duration(here.ns)
     )
@@ -372,6 +375,7 @@ mod tests {
             pages_per_fault: Reading::Value(16.0),
             faults: Reading::Value(FaultView {
                 run: "a1".into(),
+                of: None,
                 like: schema::Fill::Random,
                 here: FaultCost { pages: 16.0, ns: 9_900.0 },
                 in_order: FaultCost { pages: 420.0, ns: 1_700.0 },
@@ -601,7 +605,7 @@ mod tests {
         let thread = |tid: u32| ThreadFaults { tid, name: "reader".into(), minor_faults: 1, major_faults: 2 };
         let threads = (1..=7).map(thread).collect();
         let said = words::threads(&Watched { threads, ..watched() }).unwrap();
-        assert!(said.starts_with("1 (reader) 2 major, 1 minor, 2 ") && said.ends_with(" and 2 more"), "{said}");
+        assert!(said.starts_with("1 (reader) 2 major, 1 minor; 2 ") && said.ends_with(" and 2 more"), "{said}");
     }
 
     #[test]

@@ -15,13 +15,14 @@ use crate::{
 pub fn claims(ledger: &Ledger, style: Style) -> String {
     let mut page = Page::new(style);
     let columns = claim::columns(&page, ledger.entries.iter().map(|entry| &entry.claim));
-    let mut before: Option<(&str, &str, &str)> = None;
+    let mut before: Option<&LedgerEntry> = None;
     for entry in &ledger.entries {
-        let here = (entry.claim.study.as_str(), entry.title.as_str(), entry.run.as_str());
-        if before != Some(here) {
-            heading(&mut page, entry, before.is_some_and(|(study, title, _)| (study, title) == (here.0, here.1)));
+        let study = |it: &LedgerEntry| (it.claim.study.clone(), it.title.clone(), it.asks_otherwise);
+        let goes_on = before.is_some_and(|it| study(it) == study(entry));
+        if !goes_on || before.is_some_and(|it| it.run != entry.run) {
+            heading(&mut page, entry, goes_on);
         }
-        before = Some(here);
+        before = Some(entry);
         claim::write_one(&mut page, &entry.claim, columns);
         if let Some(LaterRun { run, verdict, reasons: said, why, .. }) = &entry.later {
             let (run, verdict) = (shell::short(run), verdict.words());
@@ -71,6 +72,9 @@ fn heading(page: &mut Page, entry: &LedgerEntry, goes_on: bool) {
         if !entry.claim.source.is_empty() {
             page.item(2, 6, "source", Paint::Quiet, &entry.claim.source);
         }
+        if entry.asks_otherwise {
+            page.paragraph(2, Paint::Unsure, "not the built-in study of this name: these claims ask something else");
+        }
     }
     let LedgerEntry { when, made_on, kernel, run, .. } = entry;
     let machine = saved::machine(made_on);
@@ -116,6 +120,9 @@ pub fn claims_json(ledger: &Ledger) -> String {
         value["origin"] = serde_json::json!(entry.made_on.origin);
         if let Some((key, hardware)) = &entry.made_on.identity {
             (value["key"], value["hardware"]) = (key.as_str().into(), hardware.as_str().into());
+        }
+        if entry.asks_otherwise {
+            value["asks_otherwise"] = true.into();
         }
         if let Some(LaterRun { run, when, verdict, reasons: said, why }) = &entry.later {
             value["later"] =

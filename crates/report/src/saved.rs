@@ -3,6 +3,7 @@
 use schema::{
     Condition, Labels,
     experiment::SizeAsked,
+    fields::{self, Field, Role},
     machine::{MadeOn, Origin, Whose},
     own,
     saved::{History, SavedCell},
@@ -109,6 +110,24 @@ fn asked(size: &SizeAsked) -> String {
     if all.is_empty() { String::new() } else { format!("asked for {}", all.join(", ")) }
 }
 
+/// What the arm of a cell does.
+fn does(it: &SavedCell) -> &Condition {
+    it.own_condition.as_ref().unwrap_or(&it.under)
+}
+
+/// Whether it is a size of a pass, and not the same in all of these.
+fn differs(field: &Field, cells: &[&SavedCell]) -> bool {
+    field.role == Role::Size && cells.iter().any(|it| (field.of)(does(it)) && !(field.same)(does(it), does(cells[0])))
+}
+
+/// A size in a column that has its name.
+fn size(field: &Field, of: &Condition) -> String {
+    match field.name {
+        "ops" => number::count(of.ops as f64),
+        name => (field.words)(of).trim_start_matches(&format!("{name} of ")).to_string(),
+    }
+}
+
 /// Each cell on its own, every run against the oldest.
 fn cells(page: &mut Page, cells: &[SavedCell]) {
     if cells.is_empty() {
@@ -146,9 +165,9 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
             Column::right(if first.under.is_of_commands() { "time per execution" } else { "time per block" }),
         ];
         // How large a pass is was each run's choice, and what a block takes may hang on it.
-        let blocks = |it: &SavedCell| it.own_condition.as_ref().unwrap_or(&it.under).ops;
-        let of_sizes = same.iter().any(|it| blocks(it) != blocks(first));
-        columns.extend(of_sizes.then(|| Column::right("blocks in a pass")));
+        let sizes: Vec<&Field> = fields::FIELDS.iter().filter(|it| differs(it, same)).collect();
+        columns
+            .extend(sizes.iter().map(|it| Column::right(if it.name == "ops" { "blocks in a pass" } else { it.name })));
         columns.push(Column::right("speedup over the oldest"));
         let rows = same.iter().map(|it| {
             let mut row = vec![
@@ -156,7 +175,7 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
                 Cell::plain(machine(&it.on.made_on())),
                 Cell::plain(number::duration_interval(&it.ns_per_op)),
             ];
-            row.extend(of_sizes.then(|| Cell::plain(number::count(blocks(it) as f64))));
+            row.extend(sizes.iter().map(|field| Cell::plain(size(field, does(it)))));
             row.push(Cell::plain(format!("{:.2}x", first.ns_per_op.median / it.ns_per_op.median)));
             row
         });

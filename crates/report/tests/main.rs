@@ -583,6 +583,7 @@ fn ledger() -> Ledger {
     let entries = study().findings.claims.into_iter().map(|claim| LedgerEntry {
         claim,
         title: "Sum of a file in 32 KiB blocks, read against mmap (1999)".into(),
+        asks_otherwise: false,
         run: "20261120T225104Z-3f9a".into(),
         when: "2026-11-20T22:51:04Z".into(),
         made_on: MadeOn { origin: Origin::Own, host: "lab".into(), identity: None },
@@ -591,6 +592,19 @@ fn ledger() -> Ledger {
     });
     let never = ("dillon-2001".to_string(), "Sequential sum of a file, read against mmap (Dillon, 2001)".to_string());
     Ledger { entries: entries.collect(), not_run: vec![never] }
+}
+
+#[test]
+fn a_claim_that_asks_something_else_than_the_built_in_study_of_its_name_says_so_under_a_heading_of_its_own() {
+    let mut ledger = ledger();
+    let ours = ledger.entries[0].clone();
+    ledger.entries = vec![ours.clone(), LedgerEntry { asks_otherwise: true, ..ours.clone() }];
+    let json: Value = serde_json::from_str(&report::claims_json(&ledger)).unwrap();
+    assert_eq!([&json[0]["asks_otherwise"], &json[1]["asks_otherwise"]], [&Value::Null, &Value::Bool(true)]);
+    let headings = |ledger: &Ledger| report::claims(ledger, Style::default()).matches(&ours.title).count();
+    assert_eq!(headings(&ledger), 2);
+    ledger.entries[1].asks_otherwise = false;
+    assert_eq!(headings(&ledger), 1);
 }
 
 #[test]
@@ -1110,6 +1124,34 @@ fn curves_over_the_number_of_blocks_are_called_by_what_they_differ_in_beside_it(
         assert!(text.contains(threads), "{text}");
     }
     assert!(!text.contains(" ops"), "{text}");
+}
+
+#[test]
+fn a_crossover_says_which_of_its_points_the_job_does_not_confirm() {
+    let said = |points: &[usize], change: &dyn Fn(&mut schema::findings::Crossover)| {
+        let mut run = run();
+        let crossover = run.findings.crossovers.iter_mut().find(|it| it.at.is_some()).unwrap();
+        points.iter().for_each(|&at| crossover.points[at].unconfirmed = true);
+        change(crossover);
+        let says = report::words::crossover(crossover);
+        let document: serde_json::Value =
+            serde_json::from_str(&report::json(&run.record, &run.findings, None)).unwrap();
+        assert_eq!(document["findings"]["crossovers"][0]["statement"], says.as_str());
+        assert!(squeezed(&overview(&run)).contains(&says), "{says}");
+        says.split_once(report::words::UNCONFIRMED).map(|(before, after)| {
+            assert_eq!(after, "");
+            before.rsplit("; ").next().unwrap().trim().to_string()
+        })
+    };
+    assert_eq!(said(&[], &|_| ()), None);
+    assert_eq!(said(&[0], &|_| ()).as_deref(), Some("at 4 KiB"));
+    assert_eq!(said(&[0, 2], &|_| ()).as_deref(), Some("at 4 KiB and 1 MiB"));
+    assert_eq!(said(&[0, 1, 2], &|_| ()).as_deref(), Some(""), "all of it");
+    // Of several crossovers each speaks of the two points around it.
+    let one_of_two = |it: &mut schema::findings::Crossover| it.of_curve = 2;
+    assert_eq!(said(&[2], &one_of_two), None);
+    assert_eq!(said(&[1, 2], &one_of_two).as_deref(), Some("at 64 KiB"));
+    assert_eq!(said(&[0, 1], &one_of_two).as_deref(), Some(""));
 }
 
 #[test]

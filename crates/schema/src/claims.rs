@@ -14,6 +14,8 @@ pub struct LedgerEntry {
     pub claim: ClaimFinding,
     /// Of the study or experiment.
     pub title: String,
+    /// A study of this name is built in, and asks something else under the claim's id.
+    pub asks_otherwise: bool,
     pub run: String,
     /// When the run began; RFC 3339, UTC.
     pub when: String,

@@ -570,6 +570,9 @@ pub struct CurvePoint {
     pub verdict: Verdict,
     /// It is answered by passes at the size of the job.
     pub of_job: bool,
+    /// It is decided by the rounds, and passes at the size of the job do not confirm it.
+    #[serde(default)]
+    pub unconfirmed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -594,6 +597,10 @@ pub struct MapLine {
     pub same_work: Vec<String>,
     #[serde(default)]
     pub same_work_cells: Vec<usize>,
+    /// The arms whose comparisons with the baseline the line is made of: one for each timed work that is not the
+    /// baseline's. What was measured of others is no answer of its own.
+    #[serde(default)]
+    pub compared_cells: Vec<usize>,
     /// How many times faster the winner is than the baseline; absent when the winner is the baseline.
     pub margin: Option<Estimate>,
     /// `faster`: the winner is faster than the baseline, or the baseline than an arm; `same`: no arm beats the baseline by
@@ -607,6 +614,13 @@ pub struct MapLine {
     pub says: LineSays,
     #[serde(rename = "because_data")]
     pub explanation: Option<Explanation>,
+}
+
+impl MapLine {
+    /// Whether a comparison is one of those that the line is made of.
+    pub fn is_made_of(&self, comparison: &Comparison) -> bool {
+        comparison.id.condition == self.id && self.compared_cells.contains(&comparison.id.cell)
+    }
 }
 
 /// A claim and how it fared.

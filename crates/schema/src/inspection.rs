@@ -44,11 +44,21 @@ pub struct FileView {
 pub struct FaultView {
     /// The run whose unit costs these are.
     pub run: String,
+    /// The file that it measured, where that is another one: how much a fault maps after it was read in order depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<OtherFile>,
     /// What it costs after this fill, whose faults map as much as here.
     pub like: Fill,
     pub here: FaultCost,
     /// After a file of the run was evicted and read once in ascending order; where none can be evicted, as it was written.
     pub in_order: FaultCost,
+}
+
+/// A file that was measured instead of the one that is asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherFile {
+    pub path: String,
+    pub bytes: u64,
 }
 
 impl Value for FaultView {

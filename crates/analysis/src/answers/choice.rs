@@ -7,6 +7,7 @@ use schema::{
     findings::{AnswerOf, Comparison, MapLine, Verdict},
 };
 
+use super::map;
 use crate::{
     compare::Compared,
     measured::{Cell, Run},
@@ -86,14 +87,16 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
     for it in answered {
         let cell = cell_of(run, it, name)?;
         let is_of_job = it.line.answer_of == AnswerOf::Job;
+        let stand_in = map::stand_in(run, it.line, it.baseline, cell);
         // How many times faster than the baseline it is, where that is known.
         let (speedup, by_trial) = match &cell.entry.skipped {
             _ if std::ptr::eq(cell, it.baseline) => (Some(1.0), false),
+            None if stand_in == it.baseline.id.cell => (Some(1.0), false),
             Some(Skip::TooSlow { .. }) if is_of_job => (None, true),
             Some(Skip::TooSlow { ns_per_block, .. }) => (baseline_ns(it.baseline).map(|ns| ns / ns_per_block), true),
             Some(_) => return None,
             None => {
-                let finding = compared.iter().find(|it| it.arm.id.cell == cell.id.cell).map(|it| &it.finding)?;
+                let finding = compared.iter().find(|it| it.arm.id.cell == stand_in).map(|it| &it.finding)?;
                 (speedup(finding, is_of_job).filter(|_| finding.verdict.is_decided()), false)
             }
         };

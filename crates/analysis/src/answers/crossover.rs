@@ -84,6 +84,7 @@ fn along(axis: Axis, run: &Run, compared: &[Compared]) -> Vec<Crossover> {
             }),
             verdict: it.finding.verdict,
             of_job: it.finding.answer_of == AnswerOf::Job,
+            unconfirmed: it.finding.is_unconfirmed(),
         };
         // One value twice (two ranges of one file): the first stands for both.
         if curves[at].points.iter().all(|other| other.at != point.at) {
@@ -123,6 +124,8 @@ struct Point {
     verdict: Verdict,
     /// Its speedup is of passes at the size of the job.
     of_job: bool,
+    /// Such passes do not confirm its verdict.
+    unconfirmed: bool,
 }
 
 impl Curve<'_> {
@@ -143,7 +146,7 @@ impl Curve<'_> {
             points: self
                 .points
                 .iter()
-                .map(|it| CurvePoint { at: it.at, verdict: it.verdict, of_job: it.of_job })
+                .map(|&Point { at, verdict, of_job, unconfirmed, .. }| CurvePoint { at, verdict, of_job, unconfirmed })
                 .collect(),
             between,
             of_curve: changes.len(),

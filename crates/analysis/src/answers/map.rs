@@ -70,6 +70,7 @@ fn line(run: &Run, index: usize, condition: &Condition, baseline: Option<&Cell>,
         not_told_apart_cells,
         same_work,
         same_work_cells,
+        compared_cells: compared.iter().map(|it| it.arm.id.cell).collect(),
         margin: answer.margin,
         verdict: answer.verdict,
         answer_of,
@@ -96,6 +97,14 @@ pub(crate) fn one_for_each_work<'c, 'a, 'r>(
         }
     }
     kept
+}
+
+/// The cell whose passes are the result for an arm: its own, unless another one stands for its work.
+pub(crate) fn stand_in(run: &Run, line: &MapLine, baseline: &Cell, arm: &Cell) -> usize {
+    let is_of_line = |it: &&Cell| it.id.cell == baseline.id.cell || line.compared_cells.contains(&it.id.cell);
+    let stands_for_it = |it: &&Cell| it.id.cell == arm.id.cell || is_the_same_work(it, arm);
+    let mut of_line = run.of_condition(line.id.condition_index).filter(is_of_line);
+    of_line.find(stands_for_it).map_or(arm.id.cell, |it| it.id.cell)
 }
 
 fn is_the_same_work(one: &Cell, other: &Cell) -> bool {

@@ -73,12 +73,12 @@ impl Question<'_> {
         let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
         let folios = says_folios.then(|| folios(run, testable[0].condition)).flatten();
         // Without labels: under all conditions.
-        let by = |answer_of: AnswerOf| {
-            let by: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.answer_of == answer_of).copied().collect();
+        let by = |is_by: &dyn Fn(&ClaimOutcome) -> bool| {
+            let by: Vec<&ClaimOutcome> = testable.iter().filter(|it| is_by(it)).copied().collect();
             (!by.is_empty()).then(|| if by.len() == testable.len() { Vec::new() } else { labels(&by) })
         };
-        let sizes = by(AnswerOf::Job).map(|labels| Conclusion::OfJob { labels });
-        let unconfirmed = by(AnswerOf::RoundsUnconfirmed).filter(|_| verdict.is_decided());
+        let sizes = by(&|it| it.answer_of == AnswerOf::Job).map(|labels| Conclusion::OfJob { labels });
+        let unconfirmed = by(&|it| it.is_unconfirmed()).filter(|_| verdict.is_decided());
         let unconfirmed = unconfirmed.map(|labels| Conclusion::Unconfirmed { labels });
         let numbers = self.numbers(&testable, verdict).map(|it| Conclusion::Numbers(Box::new(it)));
         let [spread, numbers, sizes, unconfirmed, published, folios] =

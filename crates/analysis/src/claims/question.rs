@@ -88,6 +88,13 @@ pub(super) struct ClaimOutcome<'a> {
     pub(super) remark: Option<Reason>,
 }
 
+impl ClaimOutcome<'_> {
+    /// It is decided by rounds that the passes at the size of the job were to confirm, and did not.
+    pub(super) fn is_unconfirmed(&self) -> bool {
+        self.answer_of == AnswerOf::RoundsUnconfirmed && self.verdict.is_decided()
+    }
+}
+
 impl<'a> Question<'a> {
     pub(super) fn of(run: &Run<'a>, claim: &'a Claim) -> Result<Question<'a>, NotInRun> {
         let name = |written: &str| {
@@ -294,7 +301,7 @@ impl<'a> Question<'a> {
             sides.iter().zip(&compared).find_map(|(side, compared)| {
                 let job = compared.as_ref().filter(|it| it.answer_of.is_confirmed());
                 let covered = job.and_then(|it| it.confirmed.as_ref()).map_or(0, |it| it.bytes);
-                confirm::too_small(run.record, side.arm.id, side.arm.condition, covered)
+                side.cells().find_map(|cell| confirm::too_small(run.record, cell.id.cell, covered))
             })
         };
         let is_noise = || {

@@ -1,10 +1,9 @@
 //! Answers at the size of the job: what was measured again there, and whether it says the same.
 
 use schema::{
-    CellId, Condition, Record, State, Workload,
+    Record, State, Workload,
     caution::Caution,
     condition::WINDOWS_LEAST,
-    experiment::Compare,
     findings::{AnswerOf, Comparison, Confirmed, Estimate, Verdict},
     reason::Reason,
     record::Confirmation,
@@ -94,24 +93,27 @@ fn measured_again<'a>(record: &'a Record, finding: &Comparison) -> Option<(&'a C
 pub(crate) fn leave_open_what_is_too_small(record: &Record, finding: &mut Comparison) {
     let answered = finding.confirmed.as_ref().filter(|_| finding.answer_of.is_confirmed());
     let covered = answered.map_or(0, |job| job.bytes);
-    if let Some(reason) =
-        too_small(record, finding.id, &finding.condition, covered).filter(|_| finding.verdict.is_decided())
-    {
+    let cells = [finding.baseline_cell, finding.id.cell];
+    let reason = cells.into_iter().find_map(|it| too_small(record, it, covered));
+    if let Some(reason) = reason.filter(|_| finding.verdict.is_decided()) {
         finding.verdict = Verdict::Undecided;
         finding.answer_of = AnswerOf::Neither;
         finding.reason = Some(reason);
     }
 }
 
-/// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file.
-pub(crate) fn too_small(record: &Record, id: CellId, condition: &Condition, covered: u64) -> Option<Reason> {
-    let compare = id.condition.comparison_index.and_then(|it| record.experiment.comparisons.get(it));
-    let is_planned = compare.is_some_and(Compare::leaves_size_open);
+/// Why the passes of a cell's rounds, or larger ones that covered so many bytes, do not answer for the whole file: by what
+/// its arm did, which may be something else than its condition says.
+pub(crate) fn too_small(record: &Record, cell: usize, covered: u64) -> Option<Reason> {
+    let cell = record.cells.get(cell)?;
+    let does = cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition))?;
+    let compare = record.origins.get(cell.condition).and_then(|it| record.experiment.comparisons.get(*it));
+    let is_planned = compare.is_some_and(|it| it.leaves_size_open_to(&cell.arm.name));
     let window_bytes = record.target.window_bytes();
-    let covered_bytes = covered.max(condition.range.bytes);
-    let is_small = condition.state == State::Cold
-        && condition.workload == Workload::Scan
-        && covered_bytes < condition.file_bytes
+    let covered_bytes = covered.max(does.range.bytes);
+    let is_small = does.state == State::Cold
+        && does.workload == Workload::Scan
+        && covered_bytes < does.file_bytes
         && covered_bytes < WINDOWS_LEAST * window_bytes;
     let least = WINDOWS_LEAST;
     (is_planned && is_small).then_some(Reason::FewWindows { covered_bytes, window_bytes, least })

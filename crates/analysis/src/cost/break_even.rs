@@ -5,6 +5,8 @@
 //! misses any more. So the answer turns with the number of reads, and where it turns follows from unit costs, corrected by
 //! how far they are off for the passes that were measured.
 
+use std::collections::BTreeMap;
+
 use schema::{
     Condition, Span, State, Workload,
     findings::Estimate,
@@ -33,19 +35,26 @@ pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell]) -> Vec<BreakE
     // A range that was written down is the question; the file is not.
     let is_of_file = |index: usize| run.origin(index).is_none_or(|it| it.range.is_none());
     let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(index));
-    // Several numbers of reads are points of one answer.
-    let is_again = |index: usize, baseline: &Cell| {
-        (0..index).filter_map(asked).any(|it| it.arm() == baseline.arm() && is_alike(it.own, baseline.own))
-    };
-    let of_condition = |index: usize| {
-        let baseline = asked(index).filter(|it| !is_again(index, it))?;
+    // Several numbers of reads are points of one answer, and several comparisons with one baseline have its arms.
+    let mut questions: Vec<Vec<(usize, &Cell)>> = Vec::new();
+    for (index, baseline) in (0..run.record.conditions.len()).filter_map(|it| Some((it, asked(it)?))) {
+        let is_it = |(_, it): &(usize, &Cell)| it.arm() == baseline.arm() && is_alike(it.own, baseline.own);
+        match questions.iter_mut().find(|it| is_it(&it[0])) {
+            Some(same) => same.push((index, baseline)),
+            None => questions.push(vec![(index, baseline)]),
+        }
+    }
+    let of_condition = |&(index, baseline): &(usize, &Cell)| {
         let arms = run.of_condition(index).filter(|it| !it.entry.baseline && !it.entry.control);
         // An arm that does something else is not compared with it.
         let arms = arms.filter(|it| it.own == baseline.own);
-        let each = arms.filter_map(|arm| break_even(&costs, baseline, arm));
+        arms.filter_map(|arm| break_even(&costs, baseline, arm)).collect::<Vec<BreakEven>>()
+    };
+    let answer = |question: Vec<(usize, &Cell)>| {
+        let each = question.iter().flat_map(of_condition);
         each.min_by(|a, b| a.reads.median.total_cmp(&b.reads.median))
     };
-    (0..run.record.conditions.len()).filter_map(of_condition).collect()
+    questions.into_iter().filter_map(answer).collect()
 }
 
 fn is_asked(condition: &Condition) -> bool {
@@ -115,9 +124,11 @@ fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMea
         let without = |seen: &MeasuredPoints, point: &MeasuredPoint| {
             point.expected_s * seen.without(point.reads).factor(point.reads)
         };
+        // Of the passes that were made beside each other, as every speedup.
+        let beside = of_baseline.each_ns.iter().filter_map(|(round, ns)| Some(ns / of_arm.each_ns.get(round)?));
         Some(BreakEvenMeasured {
             reads: of_baseline.reads as u64,
-            speedup: of_baseline.measured_s / of_arm.measured_s,
+            speedup: stats::median_of_positive(beside)?.median,
             expected: without(baseline, of_baseline) / without(arm, of_arm),
         })
     });
@@ -150,20 +161,22 @@ impl Costs<'_> {
         let record = self.run.record;
         let is_same = |cell: &&Cell| cell.arm() == of.arm() && !cell.entry.control && is_alike(cell.own, of.own);
         let cells: Vec<&Cell> = self.run.cells.iter().filter(is_same).collect();
-        let rounds = cells.iter().map(|it| (it.own.clone(), it.passes.iter().map(|it| it.ns).collect::<Vec<f64>>()));
+        let by_round = |it: &Cell| it.passes.iter().rev().map(|it| (it.round, it.ns)).collect::<BTreeMap<u32, f64>>();
+        let rounds = cells.iter().map(|it| (it.own.clone(), by_round(it)));
         let jobs = record.confirmations.iter().flat_map(|job| {
             let sides = [job.baseline_cell, job.arm_cell].into_iter().enumerate();
             let of_arm = sides.filter(|(_, cell)| cells.iter().any(|it| it.id.cell == *cell));
             of_arm.map(|(side, _)| {
                 let condition = Condition { range: job.range, ops: job.ops, ..of.own.clone() };
-                (condition, job.pairs.iter().map(|pair| pair[side]).collect())
+                (condition, (0..).zip(&job.pairs).map(|(nth, pair)| (nth, pair[side])).collect())
             })
         });
-        let point = |(condition, ns): (Condition, Vec<f64>)| {
+        let point = |(condition, each_ns): (Condition, BTreeMap<u32, f64>)| {
             Some(MeasuredPoint {
                 reads: condition.ops as f64,
-                measured_s: stats::median_of_positive(ns)?.median / 1e9,
+                measured_s: stats::median_of_positive(each_ns.values().copied())?.median / 1e9,
                 expected_s: self.seconds(of, &condition).filter(|it| *it > 0.0)?,
+                each_ns,
             })
         };
         let mut points: Vec<MeasuredPoint> = rounds.chain(jobs).filter_map(point).collect();
@@ -179,6 +192,8 @@ struct MeasuredPoints(Vec<MeasuredPoint>);
 #[derive(Clone)]
 struct MeasuredPoint {
     reads: f64,
+    /// By round, or by pair.
+    each_ns: BTreeMap<u32, f64>,
     measured_s: f64,
     expected_s: f64,
 }

@@ -19,7 +19,7 @@ pub(crate) fn all(map: &[MapLine], comparisons: &[Comparison], accounts: &[CostB
 
 fn of_line(line: &MapLine, comparisons: &[Comparison], accounts: &[CostBreakdown]) -> Option<MainCause> {
     let winner = line.winner_cell.filter(|_| line.verdict == Verdict::Faster)?;
-    let of_line = comparisons.iter().filter(|it| it.id.condition == line.id && it.answer_of != AnswerOf::Job);
+    let of_line = comparisons.iter().filter(|it| line.is_made_of(it) && it.answer_of != AnswerOf::Job);
     let explained = of_line.filter(|it| it.explained_share.is_some_and(|share| share >= EXPLAINED));
     let beaten = |it: &Comparison| match it.verdict {
         Verdict::Faster => it.id.cell == winner,

@@ -4,7 +4,7 @@
 
 use schema::{
     Condition, Consume, Fill, Record, Workload,
-    inspection::FaultView,
+    inspection::{FaultView, OtherFile},
     no_cost::NoCost,
     unit_cost::{Calibration, CalibrationPoint, Curve, FaultCost, FillCosts, UnitCosts},
 };
@@ -160,7 +160,9 @@ pub fn faults_on(record: &Record, pages_per_fault: f64, folio_bytes: Option<u64>
             false => NoCost::Folios { bytes },
         }
     })?;
-    Ok(FaultView { run: record.id.clone(), like, here, in_order })
+    let target = &record.target;
+    let of = Some(OtherFile { path: target.path.clone(), bytes: target.bytes });
+    Ok(FaultView { run: record.id.clone(), of, like, here, in_order })
 }
 
 fn alike(a: f64, b: f64) -> bool {

@@ -140,7 +140,10 @@ impl CellOfRun {
             versus: comparison.map(|it| it.baseline.clone()),
             speedup,
             // Of every cell: a baseline has no comparison of its own.
-            too_small: cell.and_then(|it| confirm::too_small(record, it.id, &it.condition, 0)),
+            too_small: cell.and_then(|cell| {
+                let both = [Some(cell.id.cell), comparison.map(|it| it.baseline_cell)];
+                both.into_iter().flatten().find_map(|it| confirm::too_small(record, it, 0))
+            }),
         }
     }
 }

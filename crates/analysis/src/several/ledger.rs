@@ -26,9 +26,29 @@ pub struct Claims {
 #[derive(Debug)]
 struct Entered {
     rank: Rank,
-    /// As the run had it. Options change what is measured of a claim, and not the claim.
-    asked: Claim,
+    asked: Asked,
     entry: LedgerEntry,
+}
+
+/// A claim of a run. Options change what is measured of a claim, and not the claim.
+#[derive(Debug)]
+struct Asked {
+    study: String,
+    title: String,
+    /// As the run had it.
+    claim: Claim,
+    of: Of,
+}
+
+/// Whose claim it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Of a built-in study, which asks the same.
+    Study,
+    /// Of an experiment with the name of a built-in study, which asks something else.
+    ChangedStudy,
+    /// No study that is built in has such a claim.
+    Experiment,
 }
 
 /// What a run could say of a claim, and when: the greatest counts.
@@ -70,12 +90,21 @@ impl Claims {
         Claims { built_in, entries: Vec::new() }
     }
 
+    fn asked(&self, experiment: &Experiment, claim: &Claim) -> Asked {
+        let written = self.built_in.iter().find(|it| it.name == experiment.name);
+        let of = match written.filter(|it| it.claims.iter().any(|of_study| of_study.id == claim.id)) {
+            Some(study) if experiment.asks_as(claim, study) => Of::Study,
+            Some(_) => Of::ChangedStudy,
+            None => Of::Experiment,
+        };
+        Asked { study: experiment.name.clone(), title: experiment.title.clone(), claim: claim.clone(), of }
+    }
+
     /// Whether a run asks a claim under all that its study asks it under. Older records do not say what was left out;
     /// for other experiments there is only the record's own statement.
-    fn asks_all(&self, experiment: &Experiment, id: &str) -> bool {
+    fn asks_all(&self, experiment: &Experiment, Asked { claim, of, .. }: &Asked) -> bool {
         let written = self.built_in.iter().find(|it| it.name == experiment.name);
-        let claim = experiment.claims.iter().find(|it| it.id == id);
-        written.zip(claim).is_none_or(|(written, claim)| {
+        written.filter(|_| *of != Of::ChangedStudy).is_none_or(|written| {
             let full = || {
                 let mut full = written.clone();
                 full.full();
@@ -88,33 +117,34 @@ impl Claims {
     /// Takes in a run, in whatever order they come. `run` is what the record is loaded by.
     pub fn add(&mut self, run: &str, record: &Record, answers_for: &MadeOn) {
         let experiment = &record.experiment;
-        let decided = |claim: &Claim| {
+        let asked: Vec<Asked> = experiment.claims.iter().map(|it| self.asked(experiment, it)).collect();
+        let decided = |claim: &Asked| {
             self.entries.iter().any(|Entered { rank, asked, entry }| {
-                (&entry.claim.study, &entry.title) == (&experiment.name, &experiment.title)
-                    && asked == claim
+                is_same(asked, claim)
                     && entry.made_on.machine() == answers_for.machine()
                     && rank.standing == Standing::Decisive
                     && rank.started >= record.started
             })
         };
         // An older run adds nothing to what a newer one decided.
-        if experiment.claims.iter().all(decided) {
+        if asked.iter().all(decided) {
             return;
         }
-        for (claim, asked) in crate::analyze(record).claims.into_iter().zip(&experiment.claims) {
-            let asks_all = self.asks_all(experiment, &claim.id);
+        for (claim, asked) in crate::analyze(record).claims.into_iter().zip(asked) {
+            let asks_all = self.asks_all(experiment, &asked);
             let standing = standing(&claim, record.partial.is_some(), asks_all);
             let rank = Rank { standing, started: record.started.clone() };
             let entry = LedgerEntry {
                 claim,
                 title: experiment.title.clone(),
+                asks_otherwise: asked.of == Of::ChangedStudy,
                 run: run.to_string(),
                 when: record.started.clone(),
                 made_on: answers_for.clone(),
                 kernel: record.environment.kernel.clone(),
                 later: None,
             };
-            self.entries.push(Entered { rank, asked: asked.clone(), entry });
+            self.entries.push(Entered { rank, asked, entry });
         }
     }
 
@@ -124,7 +154,7 @@ impl Claims {
         let mut of_claims: Vec<Vec<Entered>> = Vec::new();
         for entered in self.entries {
             let same = |it: &Entered| {
-                it.entry.made_on.machine() == entered.entry.made_on.machine() && is_same(&studies, it, &entered)
+                it.entry.made_on.machine() == entered.entry.made_on.machine() && is_same(&it.asked, &entered.asked)
             };
             match of_claims.iter_mut().find(|it| same(&it[0])) {
                 Some(same) => same.push(entered),
@@ -136,13 +166,15 @@ impl Claims {
         entries.retain(|it| wanted(&it.claim.study));
         let place = |name: &str| studies.iter().position(|it| it.name == name).unwrap_or(studies.len());
         // Stable: claims of one run stay in the order in which they were written. A study that is built in is one, however it
-        // was titled.
+        // was titled; what asks something else under its name follows it.
         entries.sort_by_cached_key(|it| {
             let study = place(&it.claim.study);
-            let title = if study == studies.len() { it.title.clone() } else { String::new() };
-            (study, it.claim.study.clone(), title)
+            let is_titled = study == studies.len() || it.asks_otherwise;
+            let title = if is_titled { it.title.clone() } else { String::new() };
+            (study, it.claim.study.clone(), it.asks_otherwise, title)
         });
-        let never = |it: &&Experiment| wanted(&it.name) && !entries.iter().any(|entry| entry.claim.study == it.name);
+        let is_of = |entry: &LedgerEntry, study: &str| entry.claim.study == study && !entry.asks_otherwise;
+        let never = |it: &&Experiment| wanted(&it.name) && !entries.iter().any(|entry| is_of(entry, &it.name));
         let not_run: Vec<(String, String)> =
             studies.iter().filter(never).map(|it| (it.name.clone(), it.title.clone())).collect();
         let found = only.is_none() || !entries.is_empty() || !not_run.is_empty();
@@ -157,13 +189,11 @@ impl Claims {
 }
 
 /// Whether two runs have the same claim. Two files of experiments may have one name, and claims of one id and wording:
-/// their titles, and what they ask, distinguish them. What the runs measured does not, because options change that. A
-/// study that is built in is one, however it was worded.
-fn is_same(built_in: &[Experiment], one: &Entered, other: &Entered) -> bool {
-    let (claim, same) = (&one.entry.claim, &other.entry.claim);
-    (&claim.study, &claim.id) == (&same.study, &same.id)
-        && ((&one.entry.title, &one.asked) == (&other.entry.title, &other.asked)
-            || built_in.iter().any(|it| it.name == claim.study))
+/// their titles, and what they ask, distinguish them. What the runs measured does not, because options change that. What
+/// asks the same as a study that is built in is of that study, however it was worded; a changed copy of it is not.
+fn is_same(one: &Asked, other: &Asked) -> bool {
+    (&one.study, &one.claim.id, one.of) == (&other.study, &other.claim.id, other.of)
+        && (one.of == Of::Study || (&one.title, &one.claim) == (&other.title, &other.claim))
 }
 
 /// The answer of a claim that counts, with what must be known of a later one: that it contradicts, or else the newest.

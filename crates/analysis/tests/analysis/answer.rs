@@ -39,6 +39,27 @@ fn in_doubt_the_arm_is_taken_that_loses_least_where_it_loses_most() {
 }
 
 #[test]
+fn an_arm_loses_no_more_than_the_one_that_stands_for_its_work() {
+    let worst_of = |arms: [(&str, f64); 3], name: &str| {
+        let mut lab = Lab::new();
+        for state in [State::Mapped, State::Locked] {
+            let condition = lab.condition(scan("64 KiB", state));
+            for (arm, ns) in arms {
+                let cell = lab.cell(condition, arm);
+                lab.measure(cell, 12, ns, |_, _| {});
+            }
+        }
+        worst(of_arms(&lab.analyze().answer.choices, name)).map(|(_, times)| times)
+    };
+    // Of an arm that wins, and of a baseline that loses.
+    let wins = [("read", 1000.0), ("mmap", 500.0), ("mmap+random", 800.0)];
+    let loses = [("mmap", 1000.0), ("mmap+random", 1500.0), ("read", 500.0)];
+    let of_both = |arms| ["native/mmap", "native/mmap+random"].map(|it| worst_of(arms, it));
+    assert_eq!(of_both(wins), [None, None]);
+    assert_eq!(of_both(loses), [Some(2), Some(2)]);
+}
+
+#[test]
 fn an_arm_that_was_too_slow_for_rounds_loses_what_its_trial_showed() {
     let mut lab = mixed();
     lab.record.samples.retain(|it| it.cell != 3);

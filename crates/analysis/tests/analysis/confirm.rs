@@ -1,10 +1,12 @@
 //! Answers that were measured again at the size of the job.
 
 use schema::{
-    State,
+    Condition, State,
     caution::Caution,
+    conclusion::Conclusion,
     findings::{AnswerOf, ClaimVerdict, Verdict},
     line::LineAnswer,
+    reason::Reason,
     record::Confirmation,
 };
 
@@ -319,6 +321,19 @@ fn a_crossover_lies_between_points_of_one_size_of_pass_alone() {
 }
 
 #[test]
+fn a_point_of_a_curve_that_the_job_does_not_confirm_is_marked() {
+    let unconfirmed = |lab: Lab| {
+        let crossovers = lab.analyze().crossovers;
+        assert_eq!(crossovers.len(), 1, "{crossovers:?}");
+        crossovers[0].points.iter().map(|it| it.unconfirmed).collect::<Vec<bool>>()
+    };
+    let rounds = &[2.0, 1.5, 0.5];
+    assert_eq!(unconfirmed(curve(rounds, &[])), [false; 3], "it was not measured again");
+    assert_eq!(unconfirmed(curve(rounds, &[(0, &[2.0; 5]), (2, &[0.5; 2])])), [false, false, true]);
+    assert_eq!(unconfirmed(curve(rounds, &[(1, &[1.5; 2]), (2, &[2.0; 2])])), [false, true, false], "one is open");
+}
+
+#[test]
 fn the_faster_arm_may_change_with_the_size_of_the_job() {
     let text = r#"
         title = "How many reads?"
@@ -408,4 +423,92 @@ fn a_claim_decides_nothing_either_by_a_cold_scan_of_few_read_ahead_windows() {
     lab.record.conditions[0].file_bytes = 1 << 30;
     lab.record.target.read_ahead_most_bytes = Some(8 << 20);
     assert_eq!(verdict(&lab), ClaimVerdict::Undecided);
+}
+
+/// Three blocks of which rounds and job say this: by how many times the mapping is faster, round by round and pair by pair.
+fn claimed(blocks: [(&[f64], &[f64]); 3]) -> schema::findings::ClaimFinding {
+    let text = "title = \"t\"\n[[compare]]\nworkload = \"scan\"\nblock = [\"64 KiB\", \"1 MiB\", \"4 MiB\"]\nstate = \"cold\"\n\
+                arms = [\"read\", \"mmap\"]\n\
+                [[claim]]\nid = \"it\"\nsays = \"s\"\narm = \"mmap\"\nthan = \"read\"\nexpect = \"lower\"\n";
+    let mut lab = Lab::of_experiment(text);
+    for (condition, (rounds, pairs)) in blocks.into_iter().enumerate() {
+        let [read, mmap] = [2 * condition, 2 * condition + 1];
+        lab.measure(read, 10, 1000.0, |round, pass| pass.ns_per_op *= rounds[round as usize % rounds.len()]);
+        lab.measure(mmap, 10, 1000.0, |_, _| {});
+        let Condition { range, ops, .. } = lab.record.conditions[condition];
+        lab.record.confirmations.push(Confirmation {
+            condition,
+            baseline_cell: read,
+            arm_cell: mmap,
+            range,
+            ops,
+            pairs: pairs.iter().map(|ratio| [1e9 * ratio, 1e9]).collect(),
+            invalid: vec![],
+        });
+    }
+    lab.analyze().claims.remove(0)
+}
+
+#[test]
+fn a_claim_is_not_confirmed_only_under_conditions_that_it_is_decided_under() {
+    let (faster, crossing) = (&[1.28][..], &[0.9, 1.3][..]);
+    let (holds, says_nothing) = (&[1.28; 5][..], &[1.28, 1.1, 1.3][..]);
+    let found = |blocks| {
+        let claim = claimed(blocks);
+        assert_eq!(claim.verdict, ClaimVerdict::Holds, "{:?}", claim.reasons);
+        let labels = claim.reasons.iter().find_map(|it| match it {
+            Reason::Conclusion(Conclusion::Unconfirmed { labels }) => Some(labels.clone()),
+            _ => None,
+        });
+        let measured: Vec<_> = claim.measured.into_iter().map(|it| (it.condition, it.answer_of, it.verdict)).collect();
+        let open = (AnswerOf::RoundsUnconfirmed, ClaimVerdict::Undecided);
+        assert_eq!((measured[2].1, measured[2].2), open, "nothing is decided there");
+        (labels, measured[0].0.clone())
+    };
+    let (labels, _) = found([(faster, holds), (faster, holds), (crossing, says_nothing)]);
+    assert_eq!(labels, None, "what is decided is confirmed");
+    let (labels, first) = found([(faster, says_nothing), (faster, holds), (crossing, says_nothing)]);
+    assert_eq!(labels, Some(vec![first]));
+}
+
+/// `read` and `mmap` with settings of their own scan a part of a file of 1 GiB that is read ahead in windows of 8 MiB, in
+/// blocks of 64 KiB and of 1 MiB: eight windows. The claim holds one block against the other.
+fn few_windows(state: &str, own: &str) -> Lab {
+    let text = format!(
+        "title = \"t\"\n[arms]\nr = {{ method = \"read\", own = {{ {own} }} }}\nm = {{ method = \"mmap\", own = {{ {own} }} }}\n\
+         [[compare]]\nworkload = \"scan\"\nblock = [\"64 KiB\", \"1 MiB\"]\nstate = \"{state}\"\narms = [\"r\", \"m\"]\n\
+         [[claim]]\nid = \"it\"\nsays = \"s\"\narm = \"m\"\nthan = \"r\"\nexpect = \"lower\"\n\
+         where = {{ block = [\"64 KiB\"] }}\nthan_where = {{ block = [\"1 MiB\"] }}\n"
+    );
+    let mut lab = Lab::of_experiment(&text);
+    lab.record.target.read_ahead_most_bytes = Some(8 << 20);
+    let own = lab.record.cells.iter_mut().filter_map(|it| it.own_condition.as_mut());
+    own.chain(&mut lab.record.conditions).for_each(|it| it.file_bytes = 1 << 30);
+    for (cell, ns) in [100.0, 20.0, 100.0, 80.0].into_iter().enumerate() {
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    lab
+}
+
+#[test]
+fn whether_a_scan_is_of_few_read_ahead_windows_is_asked_of_what_its_arms_did() {
+    let cold_by_their_own = few_windows("cached", "state = \"cold\"").analyze();
+    let few = |it: &Reason| matches!(it, Reason::FewWindows { covered_bytes, .. } if *covered_bytes == 64 * MIB);
+    for it in &cold_by_their_own.comparisons {
+        assert_eq!(it.verdict, Verdict::Undecided);
+        assert!(it.reason.as_ref().is_some_and(few), "{:?}", it.reason);
+    }
+    let claim = &cold_by_their_own.claims[0];
+    assert_eq!(claim.verdict, ClaimVerdict::Undecided);
+    let cached_by_their_own = few_windows("cold", "state = \"cached\"").analyze();
+    let verdicts: Vec<Verdict> = cached_by_their_own.comparisons.iter().map(|it| it.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Faster; 2], "{:?}", cached_by_their_own.comparisons[0].reason);
+    assert_eq!(cached_by_their_own.claims[0].verdict, ClaimVerdict::Holds, "{:?}", cached_by_their_own.claims[0]);
+}
+
+#[test]
+fn a_size_that_an_arm_was_given_is_the_question_and_not_too_small() {
+    let verdict = |own: &str| few_windows("cold", own).analyze().comparisons[0].verdict;
+    assert_eq!(verdict("range = { bytes = \"64 MiB\" }"), Verdict::Faster);
+    assert_eq!(verdict("consume = \"sum-bytes\""), Verdict::Undecided);
 }

@@ -672,6 +672,55 @@ fn where_the_mapping_overtakes_follows_from_what_was_measured_beside_unit_costs(
 }
 
 #[test]
+fn what_was_measured_beside_a_break_even_is_the_speedup_of_passes_of_the_same_round() {
+    let mut lab = cold_lab(&[100], 2.0);
+    // Each round takes longer than the one before, and the mapping has only the first ones.
+    for it in &mut lab.record.samples {
+        let factor = f64::from(it.round + 1);
+        let schema::record::Outcome::Ok { phases, .. } = &mut it.outcome else { unreachable!() };
+        phases.work_ns = (phases.work_ns as f64 * factor) as u64;
+    }
+    lab.record.samples.retain(|it| it.cell != 1 || it.round < 4);
+    let findings = lab.analyze();
+    let [it] = &findings.costs.unwrap().break_evens[..] else { panic!("one question") };
+    let compared = findings.comparisons[0].speedup.unwrap().median;
+    assert!((it.measured[0].speedup / compared - 1.0).abs() < 1e-9, "{:?} {compared}", it.measured);
+}
+
+#[test]
+fn the_requests_of_others_at_the_disk_are_not_those_of_a_pass() {
+    let requests = |of_others: f64| {
+        let mut lab = cold_lab(&[100], 1.0);
+        for it in &mut lab.record.samples {
+            for (name, value) in [("device_read_bytes", 409_600.0), ("disk_read_bytes", 409_600.0 + of_others * 4096.0)]
+            {
+                it.readings.insert(name.into(), Reading::Value(value));
+            }
+            it.readings.insert("disk_read_requests".into(), Reading::Value(50.0 + of_others));
+        }
+        let breakdowns = lab.analyze().costs.unwrap().breakdowns;
+        let of_pread = breakdowns.into_iter().find(|it| it.arm == "native/pread").unwrap();
+        of_pread.components.iter().find(|it| it.what == Quantity::Requests).unwrap().count
+    };
+    assert_eq!(requests(0.0), 50.0, "of two pages each, as counted");
+    assert_ne!(requests(1000.0), 1050.0);
+    assert!(requests(1000.0) <= 100.0, "no more than there are reads");
+}
+
+#[test]
+fn of_comparisons_that_ask_one_question_of_one_baseline_the_arms_of_each_are_looked_at() {
+    let mut lab = cold_lab(&[100, 100], 1.0);
+    // The first comparison has an arm that never overtakes.
+    lab.record.cells[1].arm = "mmap+random".parse().unwrap();
+    lab.record.samples.retain(|it| it.cell != 1);
+    let of_second = lab.analyze().costs.unwrap().break_evens;
+    let [it] = &of_second[..] else { panic!("{of_second:#?}") };
+    assert_eq!((it.arm.as_str(), it.id.condition.condition_index), ("native/mmap", 1));
+    let alone = cold_lab(&[100], 1.0).analyze().costs.unwrap().break_evens;
+    assert_eq!(it.reads.median, alone[0].reads.median);
+}
+
+#[test]
 fn a_run_without_unit_costs_forecasts_nothing_and_says_why() {
     let mut record = lab(&[], |_, ns| ns).record;
     record.calibration = Reading::unavailable("a budget of 5 s leaves no time for it");

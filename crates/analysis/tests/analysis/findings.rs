@@ -789,6 +789,21 @@ fn advice_is_no_arm_of_its_own_where_the_pages_are_mapped_already() {
 }
 
 #[test]
+fn a_line_is_made_of_one_arm_for_each_work_that_is_not_the_baselines() {
+    let cells = |state, arms: &[(&str, f64, f64)]| field(state, arms).compared_cells;
+    // What was measured of a copy is no answer of its own, neither where it is ahead of the first nor where it is behind.
+    let arms = [("pread", 1.0, 1.0), ("mmap", 2.0, 1.0), ("mmap+random", 1.9, 1.0), ("stdio", 3.0, 1.0)];
+    assert_eq!(cells(State::Mapped, &arms), [1, 3]);
+    assert_eq!(cells(State::Cached, &arms), [1, 2, 3]);
+    let of_baseline = [("mmap", 1.0, 1.0), ("mmap+random", 2.0, 1.0), ("pread", 2.0, 1.0)];
+    assert_eq!(cells(State::Mapped, &of_baseline), [2]);
+    assert!(cells(State::Cached, &[("read", 1.0, 1.0)]).is_empty());
+    let line = field(State::Mapped, &arms);
+    let LineAnswer::BaselineWins { times, .. } = line.says.answer else { panic!("{line:?}") };
+    assert!((times - 2.0).abs() < 0.05, "{times}");
+}
+
+#[test]
 fn an_arm_that_did_other_work_is_not_ranked_and_named() {
     let mut lab = Lab::duel(scan("64 KiB", State::Cached), ("read", 1000.0), ("mmap", 500.0));
     let cheat = lab.cell(0, "mmap+random");

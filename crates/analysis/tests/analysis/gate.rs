@@ -354,6 +354,24 @@ fn a_cold_scan_of_few_read_ahead_windows_is_not_held_against_one_of_the_whole_fi
 }
 
 #[test]
+fn a_gate_asks_what_the_arms_did_whether_a_scan_is_too_small() {
+    let own = |id: &str, bytes: u64, [says, does]: [State; 2]| {
+        let mut record = cold_scan(id, bytes, [100.0, 110.0]);
+        record.conditions[0].state = does;
+        record.cells.iter_mut().for_each(|it| it.own_condition = Some(record.conditions[0].clone()));
+        record.conditions[0].state = says;
+        record
+    };
+    let judged = |states: [State; 2]| {
+        let [small, whole] = [own("small", 16 << 20, states), own("whole", 1 << 30, states)];
+        let gate = gate("mmap slower 10%", &small, &[&whole]).unwrap();
+        (gate.checked, matches!(gate.not_judged.first().map(|it| &it.cause), Some(NotJudgedCause::TooSmall { .. })))
+    };
+    assert_eq!(judged([State::Cached, State::Cold]), (0, true));
+    assert_eq!(judged([State::Cold, State::Cached]), (1, false));
+}
+
+#[test]
 fn no_arm_is_judged_over_runs_of_which_some_are_too_small_and_the_baseline_neither() {
     const SMALL: u64 = 16 << 20;
     const WHOLE: u64 = 1 << 30;

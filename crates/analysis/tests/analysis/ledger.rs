@@ -346,3 +346,136 @@ fn a_claim_has_an_answer_for_each_machine_and_an_imported_one_is_none_of_this() 
         runs.reverse();
     }
 }
+
+/// A run of the study `STUDY`, which is built in, as a file of one's own has it after these changes; `mmap` takes this long.
+fn of_study(day: u32, mmap: f64, change: &[(&str, &str)]) -> Record {
+    let mut text = STUDY.to_string();
+    for (from, to) in change {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let mut lab = Lab::of_experiment(&text);
+    (lab.record.id, lab.record.started) = (day.to_string(), format!("2026-11-{day:02}T00:00:00Z"));
+    for cell in 0..lab.record.cells.len() {
+        let ns = if lab.record.cells[cell].arm.method == "mmap" { mmap } else { 10_000.0 };
+        lab.measure(cell, 10, ns, |_, _| {});
+    }
+    lab.record
+}
+
+const STUDY: &str = r#"
+title = "Duel"
+source = "a test"
+[arms]
+map = { method = "mmap" }
+call = { method = "read" }
+part = { method = "read", own = { consumed_percent = 25 } }
+[[compare]]
+name = "small"
+arms = ["call", "map", "part"]
+workload = "scan"
+block = "64 KiB"
+state = ["cached", "cold"]
+range = { bytes = "32 MiB" }
+[[claim]]
+id = "it"
+says = "mmap is faster"
+published = "2 against 1"
+compare = "small"
+arm = "map"
+than = "call"
+metric = "time"
+expect = "lower"
+where = { state = ["cached"] }
+"#;
+
+fn ledger_of_study(runs: &[Record]) -> Ledger {
+    let mut claims = Claims::new(vec![of_study(1, 5_000.0, &[]).experiment]);
+    runs.iter().for_each(|it| claims.add(&it.id, it, &here(it)));
+    claims.ledger(None).unwrap()
+}
+
+/// Which run answers, how, and whether it was asked something else than the study asks; in whatever order the runs come.
+#[track_caller]
+fn check_study(runs: &[Record], expected: &[(&str, ClaimVerdict, bool)]) {
+    let mut runs = runs.to_vec();
+    for _ in 0..2 {
+        runs.reverse();
+        let entries = ledger_of_study(&runs).entries;
+        let found: Vec<_> = entries.iter().map(|it| (it.run.as_str(), it.claim.verdict, it.asks_otherwise)).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_changed_copy_of_a_study_that_is_built_in_does_not_answer_for_it() {
+    for change in [
+        [("expect = \"lower\"", "expect = \"higher\"")],
+        [("metric = \"time\"", "metric = \"cpu\"")],
+        [("than = \"call\"", "than = \"part\"")],
+        [("where = { state = [\"cached\"] }", "where = { state = [\"cold\"] }")],
+        [("where = { state = [\"cached\"] }", "")],
+        [("method = \"mmap\"", "method = \"mmap\", options = { advice = \"random\" }")],
+        [("call = { method = \"read\" }", "call = { method = \"read\", own = { consumed_percent = 25 } }")],
+        [("\"32 MiB\"", "\"16 MiB\"")],
+        [("range = { bytes = \"32 MiB\" }", "")],
+        [("name = \"small\"", "name = \"small\"\nvariant = \"corrected\"")],
+    ] {
+        let (study, copy) = (of_study(1, 5_000.0, &[]), of_study(2, 20_000.0, &change));
+        let runs = [study, copy];
+        let mut entries = ledger_of_study(&runs).entries;
+        entries.sort_by(|a, b| a.run.cmp(&b.run));
+        let found: Vec<_> = entries.iter().map(|it| (it.run.as_str(), it.asks_otherwise)).collect();
+        assert_eq!(found, [("1", false), ("2", true)], "{change:?}");
+        assert_eq!((entries[0].claim.verdict, &entries[0].later), (Holds, &None), "{change:?}");
+        let of_copy = ledger_of_study(&runs[1..]);
+        assert_eq!(of_copy.not_run.len(), 1, "the study itself was never run: {change:?}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_study_that_is_worded_or_spelled_otherwise_or_measured_with_options_answers_for_it() {
+    for change in [
+        &[("says = \"mmap is faster\"", "says = \"mappings are faster\"")][..],
+        &[("published = \"2 against 1\"", "ratio = 2.0")],
+        &[("title = \"Duel\"", "title = \"Another one\""), ("source = \"a test\"", "")],
+        &[("arm = \"map\"\nthan = \"call\"", "arm = \"mmap\"\nthan = \"read\"")],
+        &[("map = {", "mapping = {"), ("\"map\"", "\"mapping\"")],
+        &[("metric = \"time\"", "")],
+        &[("compare = \"small\"", "")],
+        &[("where = {", "where = { workload = [\"scan\"], ")],
+        // What options leave out or replace.
+        &[("state = [\"cached\", \"cold\"]", "state = \"cached\"")],
+        &[("\"call\", \"map\", \"part\"", "\"call\", \"map\"")],
+    ] {
+        let runs = [of_study(1, 5_000.0, &[]), of_study(2, 20_000.0, change)];
+        check_study(&runs, &[("2", Reversed, false)]);
+        assert_eq!(ledger_of_study(&runs[1..]).not_run, []);
+    }
+    // Another block is a part of what the study asks.
+    let other_block = [("\"64 KiB\"", "\"4 KiB\"")];
+    check_study(&[of_study(1, 5_000.0, &[]), of_study(2, 20_000.0, &other_block)], &[("1", Holds, false)]);
+}
+
+#[test]
+fn what_an_older_version_of_a_study_could_not_test_yet_is_the_same_claim() {
+    let mut older = of_study(1, 5_000.0, &[]);
+    let claim = &mut older.experiment.claims[0];
+    (claim.arm, claim.than, claim.expect) = (None, None, None);
+    claim.not_testable = Some("this version cannot".into());
+    check_study(std::slice::from_ref(&older), &[("1", NotTestableHere, false)]);
+    check_study(&[older, of_study(2, 20_000.0, &[])], &[("2", Reversed, false)]);
+}
+
+#[test]
+fn two_changed_copies_of_a_study_are_two_claims_where_they_ask_otherwise() {
+    let copy = |day, expect: &str| of_study(day, 5_000.0, &[("expect = \"lower\"", expect)]);
+    let entries = ledger_of_study(&[
+        copy(1, "expect = \"higher\""),
+        copy(2, "expect = \"same\""),
+        copy(3, "expect = \"higher\""),
+    ]);
+    let mut runs: Vec<String> = entries.entries.into_iter().map(|it| it.run).collect();
+    runs.sort();
+    assert_eq!(runs, ["2", "3"]);
+}

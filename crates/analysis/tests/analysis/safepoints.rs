@@ -182,5 +182,5 @@ fn a_throttled_disk_is_a_condition_of_its_own() {
             && says[1].starts_with("scan 4 KiB cold, at 40 MB/s: "),
         "{says:?}"
     );
-    assert!(says[2].contains("(scan 4 KiB cold, storage as it is and scan 4 KiB cold, at 40 MB/s)"), "{says:?}");
+    assert!(says[2].contains("(scan 4 KiB cold, storage as it is; and scan 4 KiB cold, at 40 MB/s)"), "{says:?}");
 }

@@ -73,6 +73,9 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
     by_runs(view, &here.kernel, records)
 }
 
+/// A run of the very file is looked for behind so many of other files.
+const OTHERS: usize = 8;
+
 /// The unit costs of runs of another kernel say nothing here, and neither do those of files that are in memory alone of
 /// files that are not: they have no fills.
 fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>) -> Result<FaultView, String> {
@@ -83,7 +86,7 @@ fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>)
     let orders = view.folio_orders.value();
     let folio_bytes = orders.and_then(|it| Some(view.page_bytes << it.iter().max_by_key(|it| it.pages)?.order));
     let in_memory = !view.can_be_evicted;
-    let (mut looked_at, mut reason) = (0, None);
+    let (mut looked_at, mut reason, mut others) = (0, None, Vec::new());
     for record in records {
         looked_at += 1;
         let is_like_it = sys::mount::is_memory(&record.target.file_system) == in_memory;
@@ -91,10 +94,19 @@ fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>)
             continue;
         }
         match analysis::faults_on(&record, pages, folio_bytes) {
-            Ok(found) => return Ok(found),
+            Ok(costs) if record.target.path == view.path && record.target.bytes == view.bytes => {
+                return Ok(FaultView { of: None, ..costs });
+            }
+            Ok(costs) => others.push(costs),
             // Of the newest: what older ones lack says less.
             Err(why) => reason = reason.or(Some(format!("run {}: {}", record.id, report::words::no_cost(&why)))),
         }
+        if others.len() == OTHERS {
+            break;
+        }
+    }
+    if !others.is_empty() {
+        return Ok(others.swap_remove(0));
     }
     Err(reason.unwrap_or_else(|| report::words::no_cost(&NoCost::NoRun { looked_at, in_memory })))
 }
@@ -137,6 +149,11 @@ mod tests {
             let why = found.expect_err("none of them is like it");
             assert!(why.contains(words), "{why}");
         };
+        let mut of_this = on_device.clone();
+        (of_this.id, of_this.target.path, of_this.target.bytes) = ("this".into(), "file".into(), 1 << 30);
+        assert_eq!(of(true, &[&on_device, &of_this]), Ok("this".into()), "the newest of another file knows less");
+        let other = by_runs(&view(true), &kernel, [on_device.clone()].into_iter()).unwrap().of.unwrap();
+        assert_eq!((other.path, other.bytes), (on_device.target.path.clone(), on_device.target.bytes));
         says(of(true, &[&on_tmpfs, &other_kernel]), "none of the 2 newest saved runs of this machine");
         says(of(false, &[&on_device]), "the one saved run of this machine");
         says(of(true, &[]), "no saved run of this machine");

@@ -12,7 +12,7 @@ use schema::{
     unit_cost::BreakEven,
 };
 
-use super::{crossovers, fills, map, study};
+use super::{again::MeasuredAgain, crossovers, fills, map, study};
 use crate::{
     layout::{
         number::{self, GLUE},
@@ -25,9 +25,6 @@ use crate::{
     shell,
     words::UNCONFIRMED,
 };
-
-/// How large the passes are that measure an answer again.
-pub(super) const AS_MUCH: &str = "each over as much of the file or with as many reads as time allowed";
 
 /// Causes that are worth a line each.
 const CAUSES: usize = 3;
@@ -566,15 +563,10 @@ pub(crate) fn trust(findings: &Findings) -> String {
         },
         floors => format!("the same arm measured twice differs by {}", floors.join(", ")),
     };
-    let again = findings.comparisons.iter().filter(|it| it.confirmed.is_some());
-    let held = again.clone().filter(|it| it.answer_of == AnswerOf::RoundsAndJob).count();
-    match again.count() {
-        0 => noise,
-        again => {
-            let answers = counted(again, "answer", "answers");
-            let verb = if again == 1 { "was" } else { "were" };
-            format!("{noise}; {answers} {verb} measured again, {}, and {held} held", AS_MUCH)
-        }
+    let again = MeasuredAgain::of(findings);
+    match again.says() {
+        None => noise,
+        Some(says) => format!("{noise}; {says}, and {} held", again.held),
     }
 }
 

@@ -384,11 +384,7 @@ fn versus(entry: &ArmEntry) -> Cell {
         Verdict::Undecided | Verdict::NotComparable => Paint::Unsure,
     };
     // The times of the row are of the rounds.
-    let of = match comparison.answer_of {
-        AnswerOf::Job => ", job",
-        _ if comparison.is_unconfirmed() => ", unconfirmed",
-        _ => "",
-    };
+    let of = words::of_passes(comparison.answer_of, comparison.verdict.is_decided());
     match &comparison.speedup {
         Some(speedup) => {
             Cell::new(format!("{} {}{of}", number::speedup_glued(speedup), comparison.verdict.words()), paint)

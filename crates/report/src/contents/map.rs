@@ -129,9 +129,8 @@ pub(crate) fn is_unconfirmed(line: &MapLine) -> bool {
 /// is left open.
 pub(crate) fn are_all_alike(line: &MapLine, findings: &Findings) -> bool {
     let counts = |it: &&Comparison| it.speedup.is_some() || it.verdict == Verdict::NotComparable;
-    let of_line = findings.comparisons.iter().filter(|it| it.id.condition == line.id).filter(counts);
-    let mut others = of_line.filter(|it| !line.same_work_cells.contains(&it.id.cell));
-    line.not_told_apart.is_empty() && others.all(|it| it.verdict == Verdict::Same)
+    let mut of_line = findings.comparisons.iter().filter(|it| line.is_made_of(it)).filter(counts);
+    line.not_told_apart.is_empty() && of_line.all(|it| it.verdict == Verdict::Same)
 }
 
 /// How many times faster the fastest arm of a line is, and than which.
@@ -150,10 +149,9 @@ fn ahead_of(line: &MapLine, findings: &Findings) -> (Option<Estimate>, Option<St
     let best = findings
         .comparisons
         .iter()
-        .filter(|other| other.id.condition == line.id && Some(other.id.cell) != line.winner_cell)
+        .filter(|other| line.is_made_of(other))
         // A winner is measured against those it beat; without one, the closest is what matters.
         .filter(|other| line.verdict != Verdict::Faster || other.verdict == Verdict::Slower)
-        .filter(|other| !line.same_work_cells.contains(&other.id.cell))
         // Where the job decides, the rounds of other arms do not.
         .filter(|other| line.answer_of != AnswerOf::Job || other.answer_of == AnswerOf::Job)
         .filter_map(|other| Some((other.speedup?, &other.arm)))

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Findings, Labels, Names, Record, State,
-    caution::Caution,
     findings::{AnswerOf, CommandFinding, Comparison, NoiseFloor, Verdict},
     observation::MechanismFinding,
     record::{Ending, Files, Outcome, Reading, RoundsEnd},
 };
 
 use super::{
-    answer::{self, AS_MUCH},
+    again::MeasuredAgain,
+    answer,
     commands::{mechanism, time},
     costs, crossovers,
 };
@@ -268,40 +268,21 @@ fn noise_floor(findings: &Findings) -> String {
 /// How many answers were measured again at the size of the job, with the results.
 fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
     let labels = Labels::of(record);
-    let tried: Vec<_> = findings.comparisons.iter().filter_map(|it| Some((it, it.confirmed.as_ref()?))).collect();
-    let is_without = |it: &Comparison| it.warnings.iter().any(|it| matches!(it, Caution::JobFailed { .. }));
-    let without_pairs = findings.comparisons.iter().filter(|it| is_without(it)).count();
-    if tried.is_empty() && without_pairs == 0 {
-        return Vec::new();
-    }
-    // What the job decided may be no more than noise; then it is open.
-    let is_open = |it: &Comparison| match it.answer_of {
-        AnswerOf::Job => !it.verdict.is_decided(),
-        other => other == AnswerOf::Neither,
-    };
-    let open = tried.iter().filter(|(it, _)| is_open(it)).count();
-    let count = |of: AnswerOf| tried.iter().filter(|(it, _)| it.answer_of == of && !is_open(it)).count();
-    let of_rounds = |is_decided: bool| {
-        let of = |it: &Comparison| it.answer_of == AnswerOf::RoundsUnconfirmed;
-        tried.iter().filter(|(it, job)| of(it) && job.verdict.is_decided() == is_decided).count()
-    };
-    let left_aside = match of_rounds(true) {
+    let again = MeasuredAgain::of(findings);
+    let Some(measured) = again.says() else { return Vec::new() };
+    let left_aside = match again.left_aside {
         0 => String::new(),
         some => {
             format!(", {some} decided otherwise at that size, which does not count because processes of one arm differ")
         }
     };
     let mut says = vec![format!(
-        "{} {} measured again, {AS_MUCH}: {} confirmed, {} replaced by the new answer, {} now undecided, {} without an \
-         answer at that size{left_aside}",
-        counted(tried.len() + without_pairs, "answer", "answers"),
-        if tried.len() + without_pairs == 1 { "was" } else { "were" },
-        count(AnswerOf::RoundsAndJob),
-        count(AnswerOf::Job),
-        open,
-        of_rounds(false) + without_pairs
+        "{measured}: {} confirmed, {} replaced by the new answer, {} now undecided, {} without an answer at that \
+         size{left_aside}",
+        again.held, again.replaced, again.open, again.without_answer
     )];
-    for (comparison, job) in tried.iter().filter(|(it, _)| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither)) {
+    let decides = |it: &Comparison| matches!(it.answer_of, AnswerOf::Job | AnswerOf::Neither);
+    for (comparison, job) in again.with_ratio.iter().filter(|(it, _)| decides(it)) {
         says.push(format!(
             "{} against {}, {}: {} in the rounds, {} over {} in {} blocks, {} pairs",
             comparison.arm,

@@ -21,7 +21,7 @@ use crate::{
 
 use self::{
     chart::{CHARTS, Chart},
-    figure::{Drawn, Figure},
+    figure::Figure,
 };
 
 pub use across::across_html;
@@ -30,7 +30,13 @@ const STYLE: &str = include_str!("page.css");
 
 /// The whole report as one HTML document.
 pub fn html(record: &Record, findings: &Findings) -> String {
-    let drawn: Vec<(&Chart, Drawn)> = CHARTS.iter().map(|chart| (chart, (chart.draw)(record, findings))).collect();
+    let (mut drawn, mut empty) = (Vec::new(), Vec::new());
+    for chart in CHARTS {
+        match (chart.draw)(record, findings) {
+            Ok(figures) => drawn.push((chart, figures)),
+            Err(reason) => empty.push((chart.title, reason)),
+        }
+    }
     let title = described(&record.experiment.title);
     let header = html! {
         p.where { (described(&summary::title(record))) }
@@ -39,7 +45,10 @@ pub fn html(record: &Record, findings: &Findings) -> String {
     };
     let main = html! {
         (part::answer(record, findings))
-        @for (chart, drawn) in &drawn { (section(chart, drawn)) }
+        @for (chart, figures) in &drawn { (section(chart, figures)) }
+        @if !empty.is_empty() { details { summary { "Charts that have nothing to show here (" (empty.len()) ")" } ul {
+            @for (title, reason) in &empty { li { (title) ": " (described(reason)) } }
+        } } }
         (part::safepoints(record, findings))
         (part::claims(findings))
         (part::equal_work(record, findings))
@@ -100,15 +109,12 @@ fn document(title: &str, header: &Markup, main: &Markup, footer: &Markup) -> Str
     page.into_string()
 }
 
-fn section(chart: &Chart, drawn: &Drawn) -> Markup {
+fn section(chart: &Chart, figures: &[Figure]) -> Markup {
     html! {
         section id=(chart.id) {
             h2 { (chart.title) }
             p.about { (chart.about) }
-            @match drawn {
-                Err(reason) => p.missing { (described(reason)) },
-                Ok(figures) => @for figure in figures { (shown(chart.title, figure)) },
-            }
+            @for figure in figures { (shown(chart.title, figure)) }
         }
     }
 }

@@ -137,20 +137,18 @@ pub(super) fn safepoints(record: &Record, findings: &Findings) -> Markup {
 
 pub(super) fn claims(findings: &Findings) -> Markup {
     html! {
-        section id="claims" {
+        @if !findings.claims.is_empty() { section id="claims" {
             h2 { "Claims" }
-            @if findings.claims.is_empty() { p.missing { "This experiment has no claims." } } @else {
-                @if let Some(text) = claim::folios_here(&findings.claims) { p { (described(&text)) } }
-                div.scroll tabindex="0" role="group" aria-label="The claims" { table.map {
-                    thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
-                    tbody { @for claim in &findings.claims { tr {
-                        td { b { (described(&claim.id)) } " " (described(&claim::says(claim))) }
-                        td { b { (claim.verdict.words()) } }
-                        td.why { (described(&claim::why(claim))) }
-                    } } }
-                } }
-            }
-        }
+            @if let Some(text) = claim::folios_here(&findings.claims) { p { (described(&text)) } }
+            div.scroll tabindex="0" role="group" aria-label="The claims" { table.map {
+                thead { tr { th { "claim" } th { "verdict" } th { "why" } } }
+                tbody { @for claim in &findings.claims { tr {
+                    td { b { (described(&claim.id)) } " " (described(&claim::says(claim))) }
+                    td { b { (claim.verdict.words()) } }
+                    td.why { (described(&claim::why(claim))) }
+                } } }
+            } }
+        } }
     }
 }
 

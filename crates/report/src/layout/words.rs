@@ -25,6 +25,10 @@ pub(crate) fn joined(items: &[impl AsRef<str>], word: &str) -> String {
     match &items[..] {
         [] => String::new(),
         [one] => one.to_string(),
+        // Items with commas of their own are told apart by semicolons.
+        [first @ .., last] if items.iter().any(|it| it.contains(", ")) => {
+            format!("{}; {word} {last}", first.join("; "))
+        }
         [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
     }
 }

@@ -2,17 +2,33 @@
 
 use schema::findings::{Crossover, CurvePoint, Verdict};
 
-use super::numbers::{list, rough_size, size, thousands};
+use super::{
+    UNCONFIRMED,
+    numbers::{list, rough_size, size, thousands},
+};
 
 pub fn crossover(of: &Crossover) -> String {
     let change = of.between.filter(|[from, to]| from.max(to) < &of.points.len());
     let statement = change.map_or_else(|| everywhere(of), |[from, to]| changing(of, from, to));
     let job: Vec<String> = of.points.iter().filter(|it| it.of_job).map(|it| value(of, it.at)).collect();
-    match of.of_job.is_empty() {
-        true => statement,
-        false => {
-            format!("{statement}; at {} measured at the size of the job, at other sizes by smaller passes", list(&job))
-        }
+    let job = match of.of_job.is_empty() {
+        true => String::new(),
+        false => format!("; at {} measured at the size of the job, at other sizes by smaller passes", list(&job)),
+    };
+    format!("{statement}{job}{}", unconfirmed(of, change))
+}
+
+/// Which of the decided points that the statement speaks of are not confirmed; nothing where there are none.
+fn unconfirmed(of: &Crossover, change: Option<[usize; 2]>) -> String {
+    let spoken_of: Vec<&CurvePoint> = match change {
+        Some([from, to]) if of.of_curve > 1 => vec![&of.points[from], &of.points[to]],
+        _ => of.points.iter().filter(|it| it.verdict.is_decided()).collect(),
+    };
+    let values: Vec<String> = spoken_of.iter().filter(|it| it.unconfirmed).map(|it| value(of, it.at)).collect();
+    match values.len() {
+        0 => String::new(),
+        all if all == spoken_of.len() => format!("; {UNCONFIRMED}"),
+        _ => format!("; at {} {UNCONFIRMED}", list(&values)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What `analysis` found, in words: one file for each kind of finding that people read as a sentence.
 
+use schema::findings::AnswerOf;
+
 mod across;
 mod caution;
 mod claim;
@@ -30,5 +32,15 @@ pub use reason::{reason, reasons};
 pub use safepoints::safepoints;
 pub use warning::{fork_groups, warning};
 
+/// Behind a number or a verdict, where there is room for a word: that it is of passes at the size of the job, or that such
+/// passes do not confirm it.
+pub(crate) fn of_passes(answer_of: AnswerOf, is_decided: bool) -> &'static str {
+    match answer_of {
+        AnswerOf::Job => ", job",
+        AnswerOf::RoundsUnconfirmed if is_decided => ", unconfirmed",
+        AnswerOf::Rounds | AnswerOf::RoundsUnconfirmed | AnswerOf::RoundsAndJob | AnswerOf::Neither => "",
+    }
+}
+
 /// Of an answer of the rounds that was measured again.
-pub(crate) const UNCONFIRMED: &str = "not confirmed at the size of the job";
+pub const UNCONFIRMED: &str = "not confirmed at the size of the job";

@@ -3,6 +3,7 @@
 use schema::{
     Skip, State, Workload,
     answer::{Choice, Loss, MainCause, Part},
+    caution::Caution,
     findings::{AnswerOf, Comparison, Confirmed, Verdict},
     line::LineAnswer,
     record::Outcome,
@@ -161,6 +162,48 @@ fn of_an_answer_of_the_job_no_arm_is_called_slower_that_was_not_measured_at_that
     assert!(!text.contains("no arm") && text.ends_with("mmap was not measured at the size of the job"), "{text}");
 }
 
+/// Reads of 64 B from mapped pages, of which the baseline and two mappings that do the same work were measured: each
+/// mapping's speedup and verdict.
+fn of_one_work(verdict: Verdict, [kept, copy]: [(f64, Verdict); 2]) -> Run {
+    let mut run = run();
+    let at = condition(&run, Workload::Random, State::Mapped);
+    let cell = |run: &Run, arm: &str| {
+        let is_it = |it: &schema::record::Cell| it.condition == at && it.arm.name == arm;
+        run.record.cells.iter().position(is_it).unwrap()
+    };
+    let [baseline, first] = ["native/pread", "native/mmap"].map(|it| cell(&run, it));
+    for it in run.findings.comparisons.iter_mut().filter(|it| it.id.condition.condition_index == at) {
+        let (speedup, verdict) = if it.id.cell == first { kept } else { copy };
+        (it.speedup, it.verdict) = (Some(estimate(speedup, 0.01)), verdict);
+    }
+    let line = run.findings.map.iter_mut().find(|it| it.id.condition_index == at).unwrap();
+    (line.winner, line.winner_cell) = (Some("native/pread".into()), Some(baseline));
+    (line.verdict, line.margin, line.compared_cells) = (verdict, None, vec![first]);
+    (line.ties, line.tie_cells) = (vec![], vec![]);
+    run
+}
+
+#[test]
+fn a_baseline_is_ahead_of_the_arm_that_stands_for_its_work_and_not_of_a_copy() {
+    let run = of_one_work(Verdict::Faster, [(0.50, Verdict::Slower), (0.53, Verdict::Slower)]);
+    assert!(first_screen(&run).contains("pread 2.0x"), "{}", first_screen(&run));
+    assert!(!first_screen(&run).contains("pread 1.9x"), "{}", first_screen(&run));
+    let text = squeezed(&report::markdown(&run.record, &run.findings));
+    assert!(text.contains("vs mmap ") && !text.contains("vs mmap+random"), "{text}");
+}
+
+#[test]
+fn a_copy_that_chance_left_open_is_no_arm_of_which_equality_was_not_proved() {
+    let equal = |copy: Verdict| {
+        let mut run = of_one_work(Verdict::Same, [(1.0, Verdict::Same), (0.97, copy)]);
+        let is_it = |it: &&mut schema::findings::MapLine| it.winner.as_deref() == Some("native/pread");
+        let line = run.findings.map.iter_mut().filter(|it| it.verdict == Verdict::Same).find(is_it).unwrap();
+        (line.ties, line.tie_cells) = (vec!["native/mmap".into()], line.compared_cells.clone());
+        !first_screen(&run).contains("no difference between pread and mmap")
+    };
+    assert!(equal(Verdict::Same) && equal(Verdict::Undecided) && equal(Verdict::Slower));
+}
+
 #[test]
 fn a_state_of_which_nothing_was_tried_is_named_with_its_reason() {
     let mut run = run();
@@ -317,6 +360,35 @@ fn what_was_measured_again_is_counted_by_what_came_of_it() {
     assert!(
         text.contains("2 answers were measured again, each over as much of the file or with as many reads as time")
     );
+}
+
+#[test]
+fn what_was_measured_again_without_an_answer_is_counted_on_the_first_screen_too() {
+    let mut run = run();
+    let decided = run.findings.comparisons.iter_mut().filter(|it| it.speedup.is_some()).take(2);
+    let [held, failed] = decided.collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("two have an answer"));
+    let (speedup, verdict) = (held.speedup.unwrap(), held.verdict);
+    let (rounds_speedup, rounds_verdict) = (held.speedup, verdict);
+    let (bytes, ops, pairs) = (1 << 30, 1 << 14, 5);
+    held.confirmed = Some(Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict });
+    held.answer_of = AnswerOf::RoundsAndJob;
+    failed.answer_of = AnswerOf::RoundsUnconfirmed;
+    failed.warnings.push(Caution::JobFailed { pairs: 1, least: 5, invalid: None });
+    let text = squeezed(&report::markdown(&run.record, &run.findings));
+    let counts = |text: &str| {
+        let at = text.find("measured again").expect("it is said");
+        let digits = |it: &str| it.chars().filter(char::is_ascii_digit).collect::<String>();
+        let all = digits(text[..at].rsplit(['.', ';', '|', ':']).next().unwrap());
+        let held = digits(text[at..].split(['.', '|', ';']).next().unwrap());
+        (all, held.chars().next())
+    };
+    assert!(text.contains("2 answers were measured again"), "{text}");
+    assert!(text.contains("1 confirmed, 0 replaced by the new answer, 0 now undecided, 1 without an answer"), "{text}");
+    assert_eq!(counts(&first_screen(&run)), ("2".to_string(), Some('1')), "{}", first_screen(&run));
+    // Where none has an answer at that size, that is no reason to say nothing.
+    let held = run.findings.comparisons.iter_mut().find(|it| it.confirmed.is_some()).unwrap();
+    (held.confirmed, held.answer_of) = (None, AnswerOf::Rounds);
+    assert_eq!(counts(&first_screen(&run)), ("1".to_string(), Some('0')), "{}", first_screen(&run));
 }
 
 #[test]

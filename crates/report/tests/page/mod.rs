@@ -137,9 +137,7 @@ fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
         "speedup",
         "faults",
         "timeline",
-        "published",
         "samples",
-        "claims",
         "lost",
         "arms",
         "machine",
@@ -149,7 +147,10 @@ fn the_page_begins_with_the_answer_and_every_chart_has_a_table() {
     let tables = page.matches("<summary>The numbers</summary><div class=\"scroll\" ").count();
     assert!(tables > 0);
     assert_eq!(charts(&page).len(), tables);
-    assert!(page.contains("This experiment does not reproduce a publication."));
+    assert!(!page.contains("<section id=\"published\"") && !page.contains("<section id=\"claims\""));
+    assert!(page.contains(
+        "<li>Published, as published here, corrected here: This experiment does not reproduce a publication.</li>"
+    ));
     assert!(page.contains("io_uring is switched off (kernel.io_uring_disabled = 2)"));
 }
 
@@ -428,34 +429,70 @@ fn beside_an_interval_of_the_job_stand_its_pairs_and_not_the_rounds() {
     assert!(counts(&run) > of_rounds + 1, "in the chart and in the summary");
 }
 
-#[test]
-fn what_was_measured_as_published_is_not_said_to_be_of_equal_work() {
+/// The page of a study with a claim that was measured once, as it is changed here.
+fn with_measured_claim(change: impl Fn(&mut schema::findings::ClaimMeasured)) -> String {
     use schema::{
         experiment::{Claim, Expect, Variant},
         findings::{AnswerOf, ClaimMeasured, ClaimVerdict, Estimate},
     };
-    let equal_work = |variant| {
-        let mut run = study();
-        let claim = &mut run.findings.claims[0];
-        claim.measured = vec![ClaimMeasured {
-            id: run.findings.cells[1].id,
-            than_cell: Some(0),
-            against_cell: None,
-            condition: "scan 32 KiB cached".into(),
-            variant: Some(variant),
-            value: Estimate { median: 1.4, ci_low: 1.3, ci_high: 1.5 },
-            rounds: 9,
-            answer_of: AnswerOf::Rounds,
-            verdict: ClaimVerdict::Undecided,
-            decides: true,
-        }];
-        let text = "title = \"T\"\n[[compare]]\narms = [\"read\", \"mmap\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\n\
-                    state = \"cached\"\n[[claim]]\nid = \"a-time\"\nsays = \"it is so\"\narm = \"mmap\"\n\
-                    than = \"read\"\nexpect = \"lower\"";
-        let claims: Vec<Claim> = schema::Experiment::parse("one", text).unwrap().claims;
-        assert_eq!(claims[0].expect, Some(Expect::Lower));
-        run.record.experiment.claims = claims;
-        page(&run).contains("with equal work")
+    let mut run = study();
+    let mut measured = ClaimMeasured {
+        id: run.findings.cells[1].id,
+        than_cell: Some(0),
+        against_cell: None,
+        condition: "scan 32 KiB cached".into(),
+        variant: Some(Variant::Corrected),
+        value: Estimate { median: 1.4, ci_low: 1.3, ci_high: 1.5 },
+        rounds: 9,
+        answer_of: AnswerOf::Rounds,
+        verdict: ClaimVerdict::Undecided,
+        decides: true,
     };
+    change(&mut measured);
+    run.findings.claims[0].measured = vec![measured];
+    let text = "title = \"T\"\n[[compare]]\narms = [\"read\", \"mmap\"]\nworkload = \"scan\"\nblock = \"4 KiB\"\n\
+                state = \"cached\"\n[[claim]]\nid = \"a-time\"\nsays = \"it is so\"\narm = \"mmap\"\n\
+                than = \"read\"\nexpect = \"lower\"";
+    let claims: Vec<Claim> = schema::Experiment::parse("one", text).unwrap().claims;
+    assert_eq!(claims[0].expect, Some(Expect::Lower));
+    run.record.experiment.claims = claims;
+    page(&run)
+}
+
+#[test]
+fn what_was_measured_as_published_is_not_said_to_be_of_equal_work() {
+    use schema::experiment::Variant;
+    let equal_work = |variant| with_measured_claim(|it| it.variant = Some(variant)).contains("with equal work");
     assert_eq!([Variant::Corrected, Variant::AsPublished].map(equal_work), [true, false]);
+}
+
+#[test]
+fn charts_mark_what_the_job_decided_and_what_it_does_not_confirm() {
+    use schema::findings::{AnswerOf, ClaimVerdict, Verdict};
+    let section = |page: &str, id: &str| {
+        let section = page.split(&format!("<section id=\"{id}\"")).nth(1).unwrap();
+        section.split("</section>").next().unwrap().to_string()
+    };
+    // In the mark on the chart and in the table.
+    let marks = |text: &str| [", job<", ", unconfirmed<"].map(|it| text.matches(it).count());
+    let claim = |answer_of, verdict| {
+        let page = with_measured_claim(|it| (it.answer_of, it.verdict) = (answer_of, verdict));
+        marks(&section(&page, "claims-measured"))
+    };
+    let speedup = |answer_of, verdict| {
+        let mut run = run();
+        let it = run.findings.comparisons.iter_mut().find(|it| it.speedup.is_some()).unwrap();
+        (it.answer_of, it.verdict) = (answer_of, verdict);
+        marks(&section(&page(&run), "speedup"))
+    };
+    use AnswerOf::{Job, Neither, Rounds, RoundsAndJob, RoundsUnconfirmed};
+    for (answer_of, expected) in
+        [(Rounds, [0, 0]), (RoundsAndJob, [0, 0]), (Neither, [0, 0]), (Job, [2, 0]), (RoundsUnconfirmed, [0, 2])]
+    {
+        assert_eq!(claim(answer_of, ClaimVerdict::Holds), expected, "{answer_of:?}");
+        assert_eq!(speedup(answer_of, Verdict::Faster), expected, "{answer_of:?}");
+    }
+    // Nothing was decided that could be confirmed.
+    assert_eq!(claim(RoundsUnconfirmed, ClaimVerdict::Undecided), [0, 0]);
+    assert_eq!(speedup(RoundsUnconfirmed, Verdict::Undecided), [0, 0]);
 }

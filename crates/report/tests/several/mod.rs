@@ -254,6 +254,37 @@ fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_othe
     }
 }
 
+/// What stands in the rows of saved cells between the time and the speedup.
+fn sizes(history: &History) -> Vec<Vec<String>> {
+    let text = report::history(history, true, "/runs", styled(400));
+    let rows = text.lines().filter(|it| it.trim_start().starts_with("2026"));
+    let cells =
+        |row: &str| row.trim().split("  ").map(|it| it.trim().to_string()).filter(|it| !it.is_empty()).collect();
+    rows.map(cells).map(|row: Vec<String>| row[3..row.len() - 1].to_vec()).collect()
+}
+
+#[test]
+fn what_passes_of_a_cell_differ_in_over_time_by_a_runs_own_choice_has_a_column() {
+    assert_eq!(sizes(&over_time("lab")), [[""; 0]; 2]);
+    let with = |change: &dyn Fn(&mut schema::Condition)| {
+        let mut history = over_time("lab");
+        change(&mut history.cells[1].under);
+        assert!(history.cells[0].continues(&history.cells[1]), "one series");
+        sizes(&history)
+    };
+    assert_eq!(with(&|it| it.range.bytes /= 4), [["1 GiB"], ["256 MiB"]]);
+    assert_eq!(with(&|it| it.ops /= 4), [["262,144"], ["65,536"]]);
+    let both = with(&|it| (it.range.bytes, it.ops) = (it.range.bytes / 4, it.ops / 4));
+    assert_eq!(both, [["1 GiB", "262,144"], ["256 MiB", "65,536"]]);
+    // What the arm does counts, and not what its condition says.
+    let mut history = over_time("lab");
+    for (at, cell) in history.cells.iter_mut().enumerate() {
+        let range = schema::Span { offset: 0, bytes: (1 << 20) << at };
+        cell.own_condition = Some(schema::Condition { range, ..cell.under.clone() });
+    }
+    assert_eq!(sizes(&history), [["1 MiB"], ["2 MiB"]]);
+}
+
 #[test]
 fn a_saved_cell_with_a_block_of_its_own_is_called_by_that_block() {
     let mut history = over_time("lab");

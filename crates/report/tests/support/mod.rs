@@ -197,6 +197,9 @@ impl Run {
             let of_arm = |it: &Cell| it.condition == index && !it.control && it.arm.name == arm(name).name;
             self.record.cells.iter().position(of_arm).unwrap()
         };
+        let is_compared = |it: &Cell| it.condition == index && !it.baseline && !it.control;
+        let cells = self.record.cells.iter().enumerate().filter(|(_, it)| is_compared(it));
+        let compared_cells = cells.map(|(at, _)| at).collect();
         self.findings.map.push(MapLine {
             id: self.record.condition_id(index),
             winner_cell: winner.map(cell_of),
@@ -208,6 +211,7 @@ impl Run {
             not_told_apart_cells: Vec::new(),
             same_work: Vec::new(),
             same_work_cells: Vec::new(),
+            compared_cells,
             margin,
             verdict,
             says: line_says(says),
@@ -627,7 +631,9 @@ fn record() -> Record {
 fn findings() -> Findings {
     let points = |verdicts: [Verdict; 3]| {
         let at = [4096.0, 65_536.0, 1_048_576.0].into_iter();
-        at.zip(verdicts).map(|(at, verdict)| CurvePoint { at, verdict, of_job: false }).collect::<Vec<_>>()
+        at.zip(verdicts)
+            .map(|(at, verdict)| CurvePoint { at, verdict, of_job: false, unconfirmed: false })
+            .collect::<Vec<_>>()
     };
     Findings {
         fills: vec![],

@@ -199,6 +199,18 @@ impl Where {
         named.into_iter().filter(|(_, is_named)| *is_named).map(|(name, _)| name)
     }
 
+    /// The same with the sizes of another one, where an earlier version rounded them when it saved it.
+    fn exact(&self, exact: &Where) -> Where {
+        let sizes = |own: &[Bytes], exact: &[Bytes]| {
+            own.iter().map(|it| *exact.iter().find(|exact| it.is_rounded(**exact)).unwrap_or(it)).collect()
+        };
+        Where {
+            block: sizes(&self.block, &exact.block),
+            read_bps: sizes(&self.read_bps, &exact.read_bps),
+            ..self.clone()
+        }
+    }
+
     /// Whether it selects any condition of a comparison, at the published size too.
     fn selects_some(&self, of: &Compare) -> bool {
         fn overlaps<T: PartialEq>(wanted: &[T], mut there: impl Iterator<Item = T>) -> bool {
@@ -293,6 +305,56 @@ impl Experiment {
                     (&own.name, own.variant) == (&it.name, it.variant) && own.has(&arms) && own.reaches(it, only)
                 })
             })
+        })
+    }
+
+    /// Whether a claim asks what the claim of its id asks in another form of the experiment, however both are worded and
+    /// spelled. What options leave out or replace (arms, states, blocks …) is no part of that; what none of them changes is:
+    /// what the claim's arms do, ranges, memory. One that its version could not test asks nothing else.
+    pub fn asks_as(&self, claim: &Claim, written: &Experiment) -> bool {
+        let Some(meant) = written.claims.iter().find(|it| it.id == claim.id) else { return false };
+        if claim.not_testable.is_some() || meant.not_testable.is_some() {
+            return true;
+        }
+        let arm = |own: Option<&str>, meant: Option<&str>| match (own, meant) {
+            (Some(own), Some(meant)) => {
+                let entered = self.competitor(own).or_else(|| written.competitor(own));
+                entered.zip(written.competitor(meant)).is_some_and(|(a, b)| a.does_as(b))
+            }
+            (own, meant) => own == meant,
+        };
+        (claim.metric, claim.expect, &claim.scenario) == (meant.metric, meant.expect, &meant.scenario)
+            && arm(claim.arm.as_deref(), meant.arm.as_deref())
+            && arm(claim.than.as_deref(), meant.than.as_deref())
+            && (meant.arm.is_none() || written.selects_as(claim, meant) && self.is_asked_under(claim, written))
+    }
+
+    /// Whether two claims are about the same of its conditions: of the first the arms may be called otherwise, and sizes may
+    /// be rounded.
+    fn selects_as(&self, claim: &Claim, meant: &Claim) -> bool {
+        let arms: Vec<&str> =
+            [&meant.arm, &meant.than].into_iter().flatten().filter_map(|it| self.arm_name(it)).collect();
+        let taken = |of: &Experiment, compare: Option<&str>, only: &Where| -> Vec<Option<Compare>> {
+            of.comparisons.iter().map(|it| it.asks(compare, only, &arms).then(|| it.taken(only))).collect()
+        };
+        let mut full = self.clone();
+        full.full();
+        let (own, meant): (Vec<_>, Vec<_>) = (claim.selections().collect(), meant.selections().collect());
+        own.len() == meant.len()
+            && own.into_iter().zip(meant).all(|((own, only), (meant, meant_only))| {
+                let only = only.exact(meant_only);
+                [self, &full].into_iter().all(|of| taken(of, own, &only) == taken(of, meant, meant_only))
+            })
+    }
+
+    /// Whether all comparisons that it asks a claim under are those of another form of it, as far as no option changes them.
+    fn is_asked_under(&self, claim: &Claim, written: &Experiment) -> bool {
+        let arms: Option<Vec<&str>> =
+            [&claim.arm, &claim.than].into_iter().flatten().map(|it| self.arm_name(it)).collect();
+        let Some(arms) = arms else { return true };
+        claim.selections().all(|(compare, only)| {
+            let mut asked = self.comparisons.iter().filter(|it| it.asks(compare, only, &arms));
+            asked.all(|own| written.comparisons.iter().any(|it| own.is_form_of(it, only)))
         })
     }
 
@@ -426,6 +488,38 @@ impl Compare {
             // Sizes that were written down are other questions than what the planner chooses.
             && (other.ops.is_empty() == self.ops.is_empty() && other.ops.iter().all(|it| self.ops.contains(it)))
             && (selected(&other.fill, &only.fill).all(|it| self.fill.contains(it)) || !other.has_filled(only))
+    }
+
+    /// Whether no more than options makes it differ from another one, under the conditions that a selection takes.
+    fn is_form_of(&self, other: &Compare, only: &Where) -> bool {
+        let ranges = [other.range, other.full_range.or(other.range)];
+        (&self.name, self.variant, self.memory) == (&other.name, other.variant, other.memory)
+            && ranges.contains(&self.range)
+            && selected(&self.workload, &only.workload).all(|it| other.workload.contains(it))
+            && selected(&self.aligned, &only.aligned).all(|it| other.aligned.contains(it))
+            && selected(&self.durability, &only.durability).all(|it| other.durability.contains(it))
+            && self.descriptor.iter().all(|it| other.descriptor.contains(it))
+            && self.layout.iter().all(|it| other.layout.contains(it))
+            && self.throttles(only).all(|it| other.storage.iter().any(|exact| it.is_saved(exact)))
+    }
+
+    /// What a selection takes of it.
+    fn taken(&self, only: &Where) -> Compare {
+        fn keep<T: PartialEq>(list: &mut Vec<T>, only: &[T]) {
+            list.retain(|it| only.is_empty() || only.contains(it));
+        }
+        let mut taken = self.clone();
+        keep(&mut taken.state, &only.state);
+        keep(&mut taken.block, &only.block);
+        keep(&mut taken.workload, &only.workload);
+        keep(&mut taken.consume, &only.consume);
+        keep(&mut taken.aligned, &only.aligned);
+        keep(&mut taken.durability, &only.durability);
+        keep(&mut taken.fill, &only.fill);
+        keep(&mut taken.ops, &only.ops);
+        taken.storage = self.throttles(only).copied().collect();
+        taken.state.retain(|it| only.fill.is_empty() || it.is_filled());
+        taken
     }
 
     /// Whether a selection takes a state that begins in the page cache.

@@ -86,6 +86,14 @@ pub struct Throttle {
     pub read_iops: Option<u64>,
 }
 
+impl Throttle {
+    /// Whether it is another one, as it was saved: an earlier version rounded sizes.
+    pub(super) fn is_saved(&self, exact: &Throttle) -> bool {
+        let is_rounded = || self.read_bps.zip(exact.read_bps).is_some_and(|(saved, exact)| saved.is_rounded(exact));
+        self.read_iops == exact.read_iops && (self.read_bps == exact.read_bps || is_rounded())
+    }
+}
+
 /// An arm in a comparison, with what it does differently from the condition. The first one is the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Competitor {
@@ -107,6 +115,16 @@ impl Competitor {
             None => arm.name,
         };
         Competitor { arm: Arm { name, ..arm }, label, own }
+    }
+
+    /// Whether it does what another one does, whatever the two are called. An older record lacks options that were added
+    /// later.
+    pub(super) fn does_as(&self, other: &Competitor) -> bool {
+        let does = |it: &Competitor| {
+            let Arm { runtime, method, options, .. } = it.arm.resolved().ok()?;
+            Some((runtime, method, options, it.own.clone()))
+        };
+        does(self).is_some_and(|it| Some(it) == does(other))
     }
 
     /// The same, resolved through the vocabulary once more, under the name that it has where it is written.
@@ -256,6 +274,12 @@ impl Compare {
     /// no other.
     pub fn leaves_size_open(&self) -> bool {
         self.ops.is_empty() && self.range.is_none()
+    }
+
+    /// The same for one of its arms, which may have a size of its own.
+    pub fn leaves_size_open_to(&self, arm: &str) -> bool {
+        let has_size = |it: &Override| it.range.is_some() || it.ops.is_some();
+        self.leaves_size_open() && !self.arms.iter().any(|it| it.arm.name == arm && has_size(&it.own))
     }
 
     /// The size of a pass under one of its conditions, as far as it was written down: a part of the question.

@@ -122,10 +122,14 @@ impl Experiment {
 
     /// The arm that a claim or a figure means, as cells name it.
     pub fn arm_name(&self, written: &str) -> Option<&str> {
+        self.competitor(written).map(|it| it.arm.name.as_str())
+    }
+
+    fn competitor(&self, written: &str) -> Option<&Competitor> {
         let arms = || self.comparisons.iter().flat_map(|compare| &compare.arms);
         let labelled = arms().find(|it| it.label.as_deref() == Some(written));
         let parsed = written.parse::<Arm>().ok();
-        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref())).map(|it| it.arm.name.as_str())
+        labelled.or_else(|| arms().find(|it| Some(&it.arm) == parsed.as_ref()))
     }
 }
 
@@ -157,6 +161,69 @@ mod tests {
                 written.full();
             }
         }
+    }
+
+    /// A form of an experiment, and the experiment.
+    fn claims_that_ask_otherwise(own: &Experiment, written: &Experiment) -> Vec<String> {
+        own.claims.iter().filter(|it| !own.asks_as(it, written)).map(|it| it.id.clone()).collect()
+    }
+
+    #[test]
+    fn every_claim_of_a_study_asks_what_the_study_asks_whatever_options_leave_out_of_it() {
+        for (name, text) in builtin::STUDIES {
+            let written = Experiment::parse(name, text).unwrap();
+            let mut full = written.clone();
+            full.full();
+            for form in [made_again(&written), made_again(&full)] {
+                assert_eq!(claims_that_ask_otherwise(&form, &written), [""; 0], "{name}");
+                let mut one = form.clone();
+                for compare in &mut one.comparisons {
+                    (compare.state, compare.block) = (vec![crate::State::Cold], vec![Bytes(3 << 10)]);
+                    (compare.fill, compare.ops, compare.threads) = (vec![Fill::Sequential], vec![7], vec![3]);
+                }
+                assert_eq!(claims_that_ask_otherwise(&one, &written), [""; 0], "{name}");
+                one.comparisons.truncate(1);
+                one.comparisons[0].arms.truncate(1);
+                assert_eq!(claims_that_ask_otherwise(&one, &written), [""; 0], "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_copy_of_a_study_asks_otherwise_in_the_claims_that_the_change_is_about() {
+        let text = builtin::find("dillon-2001").unwrap();
+        let written = Experiment::parse("dillon-2001", text).unwrap();
+        let otherwise = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from}");
+            let copy = Experiment::parse("dillon-2001", &text.replace(from, to));
+            claims_that_ask_otherwise(&copy.unwrap_or_else(|it| panic!("{}", it.at(to))), &written)
+        };
+        assert_eq!(otherwise("memory = 0.125", "memory = 0.25"), ["b-time", "b-cpu", "b-only"]);
+        let cached = ["a-time", "a-cpu", "b-only", "c-loses", "c-wins", "e"];
+        assert_eq!(otherwise("range = { bytes = \"32 MiB\" }", "range = { bytes = \"64 MiB\" }"), cached);
+        assert_eq!(otherwise("stdio = { method = \"stdio\" }", "stdio = { method = \"pread\" }"), ["e"]);
+        assert_eq!(otherwise("scenario = \"address-space\"", "scenario = \"private-write\""), ["d"]);
+        assert_eq!(otherwise("metric = \"cpu\"", "metric = \"user\""), ["a-cpu", "b-cpu"]);
+        assert_eq!(otherwise("than_where = { state = [\"limited\"] }", ""), [""; 0], "it has no other state");
+        for words in ["title = \"", "source = \"", "says = \"", "\npublished = \""] {
+            assert_eq!(otherwise(words, &format!("{words}changed ")), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_claim_with_sizes_that_an_earlier_version_rounded_is_the_same() {
+        let text = builtin::find("line-count-boards").unwrap();
+        let written = Experiment::parse("line-count-boards", text).unwrap();
+        let mut older = written.clone();
+        let rounded = |it: &mut Bytes| *it = it.to_string().parse().unwrap();
+        for compare in &mut older.comparisons {
+            compare.storage.iter_mut().filter_map(|it| it.read_bps.as_mut()).for_each(rounded);
+        }
+        for claim in &mut older.claims {
+            claim.only.read_bps.iter_mut().chain(&mut claim.than_where.read_bps).for_each(rounded);
+        }
+        assert_ne!(older, written);
+        assert_eq!(claims_that_ask_otherwise(&older, &written), [""; 0]);
     }
 
     #[test]

@@ -28,7 +28,8 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
         AdviceCost, FaultView, FileMeanwhile, FileView, Inspection, MappedFile, MappedRuntime, MappingAdvice,
-        MappingView, ProcessView, Residency, ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory,
+        MappingView, OtherFile, ProcessView, Residency, ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads,
+        WithoutMemory,
     },
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     line::{LineAnswer, LineSays, Promising},
@@ -367,7 +368,7 @@ makes! {
         Crossover {
             arms, names, cells, workload, consume, state, axis, points, changes, at, of_job, between, of_curve,
         }
-        CurvePoint { at, verdict, of_job }
+        CurvePoint { at, verdict, of_job, unconfirmed }
         LineSays { answer, same_work, not_comparable, not_measured, too_few, not_at_job }
         Promising { arm, ci_low, ci_high }
         ArmCosts { arm, components, accounted_ns, measured_ns }
@@ -385,7 +386,7 @@ makes! {
         Confirmed { bytes, ops, speedup, pairs, verdict, rounds_speedup, rounds_verdict }
         MapLine {
             id, condition, winner, winner_cell, ties, tie_cells, not_told_apart, not_told_apart_cells, same_work,
-            same_work_cells, margin, verdict, answer_of, says, explanation,
+            same_work_cells, compared_cells, margin, verdict, answer_of, says, explanation,
         }
         schema::answer::Answer { choices, causes }
         schema::answer::Choice { arms, losses, known, conditions, measured }
@@ -439,7 +440,8 @@ makes! {
         FileView {
             path, bytes, page_bytes, file_system, can_be_evicted, residency, stretches, folio_orders, pages_per_fault, faults, mapped_by,
         }
-        FaultView { run, like, here, in_order }
+        FaultView { run, of, like, here, in_order }
+        OtherFile { path, bytes }
         Residency { asked, pages, resident, dirty, under_writeback, evicted, recently_evicted }
         ProcessView { pid, command, thread, page_bytes, without_memory, runtimes, watched, files, mappings }
         Watched {

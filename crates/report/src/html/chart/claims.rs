@@ -15,6 +15,7 @@ use crate::{
         number,
         table::{Cell, Column, Table},
     },
+    words::of_passes,
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -65,7 +66,7 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
                 x: value.median,
                 y: at as f64,
                 range: Some((value.ci_low, value.ci_high)),
-                says: format!("{}: {}", label(&it.condition), number::plain(&number::estimate_glued(value))),
+                says: format!("{}: {}{}", label(&it.condition), number::plain(&number::estimate_glued(value)), of(it)),
             })
         });
         points.collect()
@@ -92,6 +93,11 @@ fn draw(record: &Record, findings: &Findings) -> Drawn {
     }])
 }
 
+/// Which passes a value and its verdict are of, where that is to be said.
+fn of(it: &ClaimMeasured) -> &'static str {
+    of_passes(it.answer_of, it.verdict.is_decided())
+}
+
 /// The same the other way round.
 fn turned(it: Estimate) -> Estimate {
     Estimate { median: 1.0 / it.median, ci_low: 1.0 / it.ci_high, ci_high: 1.0 / it.ci_low }
@@ -104,7 +110,7 @@ fn table(rows: &[(&ClaimFinding, Vec<(&ClaimMeasured, Estimate)>)]) -> Table {
             Cell::plain(&it.condition),
             Cell::plain(claim.published.ratio.map_or_else(String::new, number::given)),
             Cell::plain(number::estimate_glued(value)),
-            Cell::plain(it.verdict.words()),
+            Cell::plain(format!("{}{}", it.verdict.words(), of(it))),
         ]
     };
     let columns = vec![

@@ -13,7 +13,7 @@ use crate::{
         number,
         table::{Cell, Column, Table},
     },
-    words::reason,
+    words::{of_passes, reason},
 };
 
 pub(super) const CHART: Chart = Chart {
@@ -85,7 +85,7 @@ fn figure(view: &View, state: State) -> Option<Figure> {
 }
 
 fn verdict(it: &Comparison) -> String {
-    format!("{}{}", it.verdict.words(), if it.is_unconfirmed() { ", unconfirmed" } else { "" })
+    format!("{}{}", it.verdict.words(), of_passes(it.answer_of, it.verdict.is_decided()))
 }
 
 /// How many rounds the interval is of; or pairs, where it is of passes at the size of the job.

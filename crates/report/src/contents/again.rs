@@ -1,0 +1,60 @@
+//! Answers that were measured again at the size of the job, counted by what came of it: the same in every part of a report.
+
+use schema::{
+    Findings,
+    caution::Caution,
+    findings::{AnswerOf, Comparison, Confirmed},
+};
+
+use crate::layout::words::counted;
+
+/// How large the passes are that measure an answer again.
+const AS_MUCH: &str = "each over as much of the file or with as many reads as time allowed";
+
+#[derive(Default)]
+pub(super) struct MeasuredAgain<'a> {
+    /// Those that have a ratio at that size, with it.
+    pub(super) with_ratio: Vec<(&'a Comparison, &'a Confirmed)>,
+    pub(super) held: usize,
+    pub(super) replaced: usize,
+    pub(super) open: usize,
+    /// Too few pairs, or pairs that decide nothing.
+    pub(super) without_answer: usize,
+    /// Decided otherwise by processes that differ.
+    pub(super) left_aside: usize,
+}
+
+impl<'a> MeasuredAgain<'a> {
+    pub(super) fn of(findings: &'a Findings) -> MeasuredAgain<'a> {
+        let mut again = MeasuredAgain::default();
+        for it in &findings.comparisons {
+            let Some(job) = &it.confirmed else {
+                again.without_answer += usize::from(has_failed(it));
+                continue;
+            };
+            again.with_ratio.push((it, job));
+            let count = match it.answer_of {
+                AnswerOf::RoundsAndJob => &mut again.held,
+                // What the job decided may be no more than noise; then it is open.
+                AnswerOf::Job if it.verdict.is_decided() => &mut again.replaced,
+                AnswerOf::Job | AnswerOf::Neither => &mut again.open,
+                AnswerOf::RoundsUnconfirmed if job.verdict.is_decided() => &mut again.left_aside,
+                AnswerOf::RoundsUnconfirmed | AnswerOf::Rounds => &mut again.without_answer,
+            };
+            *count += 1;
+        }
+        again
+    }
+
+    /// `2 answers were measured again, each over …`; nothing where none was.
+    pub(super) fn says(&self) -> Option<String> {
+        let all = self.held + self.replaced + self.open + self.without_answer + self.left_aside;
+        let verb = if all == 1 { "was" } else { "were" };
+        (all > 0).then(|| format!("{} {verb} measured again, {AS_MUCH}", counted(all, "answer", "answers")))
+    }
+}
+
+/// Of its pairs at the size of the job too few counted.
+fn has_failed(comparison: &Comparison) -> bool {
+    comparison.warnings.iter().any(|it| matches!(it, Caution::JobFailed { .. }))
+}
