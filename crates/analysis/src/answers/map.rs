@@ -190,10 +190,12 @@ fn median(compared: &Compared) -> f64 {
     compared.finding.speedup.map_or(0.0, |speedup| speedup.median)
 }
 
-/// Whether an arm could still be faster than the baseline by more than the margin.
-fn is_open(compared: &Compared) -> bool {
-    let finding = &compared.finding;
-    finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN) || is_noise(finding) || has_too_few(finding)
+/// Whether an undecided arm could still be faster than the baseline by more than the margin: by its interval, or because
+/// one arm measured twice differs by more than that.
+fn is_open(run: &Run, finding: &Comparison) -> bool {
+    finding.speedup.is_some_and(|speedup| speedup.ci_high > 1.0 + MARGIN)
+        || noise::width(run, finding).is_some_and(|width| width > MARGIN)
+        || has_too_few(finding)
 }
 
 /// Whether it has too few rounds for a verdict. Where their interval lies says nothing then, not even that the arm is no
@@ -208,12 +210,6 @@ fn has_too_few(finding: &Comparison) -> bool {
 fn is_behind(run: &Run, finding: &Comparison) -> bool {
     let edge = noise::width(run, finding).map_or(MARGIN, |width| width.max(MARGIN));
     finding.speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + edge))
-}
-
-/// Whether an arm would be slower, if the same arm measured twice did not differ by as much.
-fn is_noise(finding: &Comparison) -> bool {
-    let is_slower = finding.speedup.is_some_and(|speedup| speedup.ci_high < 1.0 / (1.0 + MARGIN));
-    is_slower && finding.pairs >= LEAST_PAIRS && finding.verdict == Verdict::Undecided
 }
 
 fn an_arm_wins(run: &Run, compared: &[&Compared], winner: &Compared) -> MapAnswer {
@@ -283,7 +279,7 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
         return MapAnswer { answer_of: AnswerOf::Neither, ..MapAnswer::open(Verdict::Undecided, says) };
     }
     let undecided: Vec<&Compared> = undecided.into_iter().filter(has_place).collect();
-    let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(it)).collect();
+    let open: Vec<&Compared> = undecided.iter().copied().filter(|it| is_open(run, &it.finding)).collect();
     if let Some(promising) = best(&open) {
         let (reason, answer_of) = (promising.finding.reason.clone(), promising.finding.answer_of);
         if reason.is_some() && has_too_few(&promising.finding) {
@@ -298,7 +294,9 @@ fn no_arm_wins(run: &Run, baseline: &Cell, compared: &[&Compared]) -> MapAnswer 
                 Promising { arm, ci_low, ci_high }
             }),
             // Across the margin: the interval says it. With any other reason the interval may look decided.
-            reason: reason.filter(|it| !matches!(it, Reason::AcrossTheMargin { .. })),
+            reason: reason
+                .filter(|it| !matches!(it, Reason::AcrossTheMargin { .. }))
+                .or_else(|| noise::leaves_open(run, &promising.finding)),
             ties: best(&same).map(|it| run.name(it.arm.arm()).to_string()),
         };
         return MapAnswer {

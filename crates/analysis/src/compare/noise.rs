@@ -10,7 +10,7 @@ use super::rounds::Rounds;
 use crate::{
     measured::{Cell, NoiseKind, Run},
     stats::SortedValues,
-    verdict::LEAST_PAIRS,
+    verdict::{LEAST_PAIRS, MARGIN},
 };
 
 /// Of all controls.
@@ -70,6 +70,13 @@ pub(crate) fn leave_open_what_is_noise(run: &Run, finding: &mut Comparison) {
         finding.verdict = Verdict::Undecided;
         finding.reason = Some(reason);
     }
+}
+
+/// Why an arm may be faster although its interval ends where it is not: one arm measured twice differs by as much.
+pub(crate) fn leaves_open(run: &Run, finding: &Comparison) -> Option<Reason> {
+    let speedup = finding.speedup.filter(|it| it.ci_high <= 1.0 + MARGIN)?;
+    let width = width(run, finding).filter(|it| *it > MARGIN)?;
+    Some(is_within(false, speedup, &[of_baseline(run, finding)], width))
 }
 
 /// Why what lies within the noise floor of these conditions is undecided: a speedup, or a ratio of two conditions.

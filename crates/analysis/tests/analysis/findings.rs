@@ -505,6 +505,24 @@ fn an_arm_that_only_the_noise_floor_keeps_from_being_slower_is_not_passed_over()
     assert_eq!(line.not_told_apart, ["native/direct"]);
 }
 
+#[test]
+fn an_interval_that_ends_at_the_margin_passes_nobody_over_where_one_arm_differs_from_itself_by_more() {
+    let line = |control_ns: f64| {
+        let uneven = |round: u32, pass: &mut Pass| pass.ns_per_op *= if round.is_multiple_of(2) { 1.0 } else { 2.0 };
+        let mut lab = Lab::duel_with(scan("64 KiB", State::Cold), ("read", 1000.0), nothing, ("mmap", 1000.0), uneven);
+        let control = lab.control(0, "read");
+        lab.measure(control, 10, control_ns, nothing);
+        let findings = lab.analyze();
+        assert_eq!(findings.comparisons[0].verdict, Verdict::Undecided);
+        findings.map[0].clone()
+    };
+    let (quiet, noisy) = (line(1000.0), line(1500.0));
+    assert_eq!((quiet.winner.as_deref(), quiet.verdict), (Some("native/read"), Verdict::Same));
+    assert_eq!((noisy.winner, noisy.verdict), (None, Verdict::Undecided));
+    let LineAnswer::Between { reason, .. } = noisy.says.answer else { panic!("{:?}", noisy.says) };
+    assert!(matches!(reason, Some(Reason::WithinNoise { .. })), "{reason:?}");
+}
+
 // --- Crossovers -----------------------------------------------------------------------------------------------------
 
 const SIZES: [&str; 5] = ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB"];
