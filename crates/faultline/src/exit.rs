@@ -54,7 +54,9 @@ impl Exit {
         match self {
             Exit::Answered | Exit::Usage | Exit::Breached => None,
             Exit::EveryPassFailed => Some("every pass failed, or the measured file changed; the report has the reason"),
-            Exit::NothingDecided => Some("nothing was decided or found; the report has the reason"),
+            Exit::NothingDecided => {
+                Some("there is no answer: nothing was found, or it is not decided; the report has the reason")
+            }
             Exit::Unavailable => {
                 Some("an arm that was requested by name is unavailable here; the report has the reason")
             }

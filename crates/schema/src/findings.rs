@@ -180,9 +180,14 @@ pub struct Refill {
 
 impl Findings {
     /// Whether there is an answer: which arm of a condition is the fastest, or that none is; or a claim's verdict. A tie
-    /// beside arms that are undecided answers nothing.
+    /// beside arms that are undecided answers nothing. Of commands none is the usual choice that others must beat: each
+    /// comparison is a question of its own.
     pub fn is_decided(&self) -> bool {
-        self.map.iter().any(|it| it.verdict.is_decided()) || self.claims.iter().any(|it| it.verdict.is_decided())
+        let of_line = |it: &MapLine| match it.condition.is_of_commands() {
+            true => self.comparisons.iter().any(|of| of.id.condition == it.id && of.verdict.is_decided()),
+            false => it.verdict.is_decided(),
+        };
+        self.map.iter().any(of_line) || self.claims.iter().any(|it| it.verdict.is_decided())
     }
 }
 

@@ -34,6 +34,25 @@ fn commands(adjust: [&dyn Fn(&mut Pass); 2]) -> Lab {
 
 fn same(_: &mut Pass) {}
 
+#[test]
+fn commands_of_which_none_is_proved_faster_or_the_same_have_no_answer() {
+    let is_decided = |ratio: f64| {
+        let slower = move |pass: &mut Pass| {
+            pass.ns_per_op *= ratio;
+        };
+        commands([&same, &slower]).analyze().is_decided()
+    };
+    assert!(is_decided(1.3) && is_decided(0.7) && is_decided(1.0));
+    let mut lab = commands([&same, &same]);
+    for it in lab.record.samples.iter_mut().filter(|it| it.cell == 1 && it.round.is_multiple_of(2)) {
+        let schema::record::Outcome::Ok { phases, .. } = &mut it.outcome else { unreachable!() };
+        phases.work_ns += phases.work_ns / 5;
+    }
+    let findings = lab.analyze();
+    assert_eq!(findings.comparisons[0].verdict, schema::findings::Verdict::Undecided);
+    assert!(!findings.is_decided(), "that nothing beats the first of two commands is no answer: {:?}", findings.map);
+}
+
 fn observe(lab: &mut Lab, seen: [(u64, Access); 2]) {
     lab.record.observations = ARMS
         .into_iter()
