@@ -66,7 +66,10 @@ pub const REPRODUCE: Case = Case {
     name: "reproduce",
     prepare: |scene| {
         let folder = format!("--dir={}", scene.mine());
-        typed(&["reproduce", "line-count-boards", &folder], &["--state=cached", "--fill=sequential", "--rounds=1", "--budget=4s"])
+        typed(
+            &["reproduce", "line-count-boards", &folder],
+            &["--state=cached", "--fill=sequential", "--rounds=1", "--budget=4s"],
+        )
     },
 };
 

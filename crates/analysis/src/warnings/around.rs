@@ -40,8 +40,8 @@ fn foreign(run: &Run) -> Option<Warning> {
             };
             read += (from_disk - ours).max(0.0);
             own += ours;
-            // A writer's dirty pages reach the disk later, and the journal with them: what is foreign of the disk's bytes
-            // cannot be told.
+            // A writer's dirty pages reach the disk later, and the journal with them, so what the disk wrote during such a
+            // pass cannot be divided into its own bytes and those of others.
             match cell.own.workload.writes() {
                 true => own += counted("device_write_bytes").unwrap_or(0.0),
                 false => written += to_disk,

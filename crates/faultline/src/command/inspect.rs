@@ -73,7 +73,7 @@ fn faults(view: &FileView) -> Result<FaultView, String> {
     by_runs(view, &here.kernel, records)
 }
 
-/// A run of the very file is looked for behind so many of other files.
+/// After so many runs of other files none of this file is looked for any more: each is a record to load.
 const OTHERS: usize = 8;
 
 /// The unit costs of runs of another kernel say nothing here, and neither do those of files that are in memory alone of
@@ -151,7 +151,11 @@ mod tests {
         };
         let mut of_this = on_device.clone();
         (of_this.id, of_this.target.path, of_this.target.bytes) = ("this".into(), "file".into(), 1 << 30);
-        assert_eq!(of(true, &[&on_device, &of_this]), Ok("this".into()), "the newest of another file knows less");
+        assert_eq!(
+            of(true, &[&on_device, &of_this]),
+            Ok("this".into()),
+            "a run of this file comes before newer ones of others"
+        );
         let other = by_runs(&view(true), &kernel, [on_device.clone()].into_iter()).unwrap().of.unwrap();
         assert_eq!((other.path, other.bytes), (on_device.target.path.clone(), on_device.target.bytes));
         says(of(true, &[&on_tmpfs, &other_kernel]), "none of the 2 newest saved runs of this machine");
