@@ -388,10 +388,17 @@ pub struct Comparison {
     pub confirmed: Option<Confirmed>,
 }
 
+impl AnswerOf {
+    /// The rounds decided, and the passes at the size of the job, which decide nothing, do not contradict them.
+    pub fn is_unconfirmed(self, is_decided: bool) -> bool {
+        self == AnswerOf::RoundsUnconfirmed && is_decided
+    }
+}
+
 impl Comparison {
-    /// The rounds decided it, and the passes at the size of the job, which decide nothing, do not contradict them.
+    /// As `AnswerOf::is_unconfirmed`.
     pub fn is_unconfirmed(&self) -> bool {
-        self.answer_of == AnswerOf::RoundsUnconfirmed && self.verdict.is_decided()
+        self.answer_of.is_unconfirmed(self.verdict.is_decided())
     }
 
     /// The job decided otherwise than the rounds had.
@@ -622,6 +629,11 @@ pub struct MapLine {
 }
 
 impl MapLine {
+    /// As `AnswerOf::is_unconfirmed`.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.answer_of.is_unconfirmed(self.verdict.is_decided())
+    }
+
     /// Whether a comparison is one of those that the line is made of.
     pub fn is_made_of(&self, comparison: &Comparison) -> bool {
         comparison.id.condition == self.id && self.compared_cells.contains(&comparison.id.cell)

@@ -88,11 +88,17 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
         let cell = cell_of(run, it, name)?;
         let is_of_job = it.line.answer_of == AnswerOf::Job;
         let stand_in = map::stand_in(run, it.line, it.baseline, cell);
+        // What was not proved slower than the fastest loses nothing that is known. At the size of the job the two were not
+        // measured beside each other, but each beside the baseline.
+        let is_like_fastest =
+            [&it.line.tie_cells, &it.line.not_told_apart_cells].iter().any(|it| it.contains(&stand_in));
+        let can_lose = is_of_job || !is_like_fastest;
         // How many times faster than the baseline it is, where that is known.
         let (speedup, by_trial) = match &cell.entry.skipped {
             _ if std::ptr::eq(cell, it.baseline) => (Some(1.0), false),
             None if stand_in == it.baseline.id.cell => (Some(1.0), false),
-            Some(Skip::TooSlow { .. }) if is_of_job => (None, true),
+            // A trial of other work says nothing of this one.
+            Some(Skip::TooSlow { .. }) if is_of_job || cell.own != it.baseline.own => (None, true),
             Some(Skip::TooSlow { ns_per_block, .. }) => (baseline_ns(it.baseline).map(|ns| ns / ns_per_block), true),
             Some(_) => return None,
             None => {
@@ -102,7 +108,7 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
         };
         if let Some(speedup) = speedup.filter(|it| it.is_finite() && *it > 0.0) {
             known += 1;
-            losses.extend(loss(it, it.times / speedup, by_trial));
+            losses.extend(loss(it, it.times / speedup, by_trial).filter(|_| can_lose));
         }
     }
     Some(choice(vec![name.to_string()], losses, known, answered.len()))

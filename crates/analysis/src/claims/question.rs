@@ -91,7 +91,7 @@ pub(super) struct ClaimOutcome<'a> {
 impl ClaimOutcome<'_> {
     /// It is decided by rounds that the passes at the size of the job were to confirm, and did not.
     pub(super) fn is_unconfirmed(&self) -> bool {
-        self.answer_of == AnswerOf::RoundsUnconfirmed && self.verdict.is_decided()
+        self.answer_of.is_unconfirmed(self.verdict.is_decided())
     }
 }
 

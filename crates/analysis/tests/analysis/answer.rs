@@ -83,6 +83,31 @@ fn an_arm_that_was_too_slow_for_rounds_loses_what_its_trial_showed() {
 }
 
 #[test]
+fn a_trial_of_other_work_says_nothing_of_what_an_arm_loses() {
+    let known = |change: fn(&mut schema::Condition)| {
+        let mut lab = mixed();
+        lab.record.samples.retain(|it| it.cell != 3);
+        lab.record.cells[3].skipped = Some(Skip::TooSlow {
+            ns_per_block: 20_000.0,
+            blocks: 32,
+            twice: false,
+            around_ns: 0.0,
+            pass_ns: 1e9,
+            budgets: 4.0,
+        });
+        lab.own(3, change);
+        let direct = lab.cell(1, "direct");
+        lab.measure(direct, 12, 5000.0, |_, _| {});
+        let choices = lab.analyze().answer.choices;
+        let mapping = of_arms(&choices, "native/mmap");
+        (mapping.known, mapping.losses.iter().any(|it| it.by_trial))
+    };
+    assert_eq!(known(|_| {}), (3, true));
+    assert_eq!(known(|it| it.state = State::Cold), (2, false));
+    assert_eq!(known(|it| it.block_bytes *= 2), (2, false));
+}
+
+#[test]
 fn an_arm_that_could_not_be_measured_somewhere_is_no_choice_for_everywhere() {
     let mut lab = mixed();
     lab.record.cells[5].skipped = Some(Skip::Unavailable("no".into()));
@@ -133,6 +158,27 @@ fn an_arm_that_is_not_decided_somewhere_comes_after_those_that_are_known_everywh
     assert_eq!(choices.last(), Some(hinted), "what is not known bounds nothing");
     assert_eq!(choices.len(), 3);
     assert!(choices[..2].iter().all(|it| it.known == it.conditions && !it.losses.is_empty()));
+}
+
+#[test]
+fn an_arm_that_is_not_told_apart_from_the_fastest_loses_nothing_that_is_known() {
+    let mut lab = Lab::new();
+    for (condition, scatter) in
+        [(scan("64 KiB", State::Cached), [0.85, 1.4]), (scan("64 KiB", State::Cold), [1.25, 1.25])]
+    {
+        let condition = lab.condition(condition);
+        let [read, mmap, hinted] = ["read", "mmap", "mmap+random"].map(|it| lab.cell(condition, it));
+        lab.measure(read, 12, 1000.0, |_, _| {});
+        lab.measure(mmap, 12, 300.0, |_, _| {});
+        // Always faster than the baseline; beside the fastest, across the margin under the first condition.
+        lab.measure(hinted, 12, 300.0, |round, pass| pass.ns_per_op *= scatter[round as usize % 2]);
+    }
+    let findings = lab.analyze();
+    assert_eq!(findings.map[0].not_told_apart, ["native/mmap+random"], "{:#?}", findings.map[0]);
+    let hinted = of_arms(&findings.answer.choices, "native/mmap+random");
+    assert_eq!((hinted.known, hinted.conditions), (2, 2), "{hinted:#?}");
+    let lost: Vec<usize> = hinted.losses.iter().map(|it| it.id.condition_index).collect();
+    assert_eq!(lost, [1], "{hinted:#?}");
 }
 
 #[test]

@@ -176,7 +176,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
             condition: line.id.condition_index,
             standing: standing(line, record, findings, &names),
             of_job: line.answer_of == AnswerOf::Job,
-            unconfirmed: map::is_unconfirmed(line),
+            unconfirmed: line.is_unconfirmed(),
             marked: false,
         };
         // No answer takes the place of another one, whatever two starts are called.
@@ -195,7 +195,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
         let of_start = break_evens().filter(|it| conditions.contains(&it.id.condition.condition_index));
         it.says = says(&columns, it, &of_start.collect::<Vec<_>>(), &names);
     }
-    let words = Words { record, names: &names, labels: &labels };
+    let words = Words { record, names: &names, labels: &labels, map: &findings.map };
     Some(Answer {
         now: not_now(record),
         in_doubt: words.in_doubt(&findings.answer.choices),
@@ -427,6 +427,7 @@ struct Words<'a> {
     record: &'a Record,
     names: &'a Names,
     labels: &'a Labels,
+    map: &'a [MapLine],
 }
 
 impl Words<'_> {
@@ -459,6 +460,8 @@ impl Words<'_> {
             let none = if is_partial { "no loss there" } else { "no other arm is known to be faster" };
             return format!("{arms}{known}: {none}");
         };
+        let is_unconfirmed = self.map.iter().any(|it| it.id == most.id && it.is_unconfirmed());
+        let unconfirmed = if is_unconfirmed { format!(", {UNCONFIRMED}") } else { String::new() };
         let trial = if most.by_trial { ", by one short pass" } else { "" };
         let place = self.place(most.id).unwrap_or_default();
         let elsewhere = match choice.losses.get(1) {
@@ -467,7 +470,10 @@ impl Words<'_> {
             None => ", elsewhere nothing".into(),
         };
         let fastest = self.names.short(&most.fastest);
-        format!("{arms}{known}: at worst {} behind ({fastest}, {place}{trial}){elsewhere}", times(most.times))
+        format!(
+            "{arms}{known}: at worst {} behind ({fastest}, {place}{trial}{unconfirmed}){elsewhere}",
+            times(most.times)
+        )
     }
 
     /// The largest ratio of each kind first.
@@ -486,9 +492,11 @@ impl Words<'_> {
     fn cause(&self, it: &MainCause) -> Option<String> {
         let condition = self.record.conditions.get(it.id.condition_index)?;
         let [slower, faster] = [&it.slower, &it.faster].map(|part| self.names.short(&part.arm));
-        let work = match condition.workload {
-            Workload::Scan => number::bytes_glued(condition.range.bytes as f64),
-            _ => counted(condition.ops as usize, "block", "blocks"),
+        // What both did, if it is not what the condition says.
+        let own = self.record.cells.get(it.slower.cell).and_then(|it| it.own_condition.as_ref()).unwrap_or(condition);
+        let work = match own.workload {
+            Workload::Scan => number::bytes_glued(own.range.bytes as f64),
+            _ => counted(own.ops as usize, "block", "blocks"),
         };
         let less = match it.faster.cause_ns {
             none if none < 0.01 * it.slower.cause_ns => "nothing".to_string(),
@@ -506,10 +514,10 @@ impl Words<'_> {
 }
 
 impl Words<'_> {
-    /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts. That of the file
-    /// as it was found stands elsewhere.
+    /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts, or with their
+    /// conditions where those differ in their reasons. That of the file as it was found stands elsewhere.
     fn not_measured(&self) -> Vec<String> {
-        let mut starts: Vec<(String, Option<String>)> = Vec::new();
+        let mut starts: Vec<(String, Vec<(ConditionId, Option<String>)>)> = Vec::new();
         for (index, condition) in self.record.conditions.iter().enumerate() {
             let id = self.record.condition_id(index);
             let cells = || self.record.cells.iter().filter(|it| it.condition == index && !it.control);
@@ -524,18 +532,23 @@ impl Words<'_> {
             };
             let label = start(self.labels, id, condition);
             match starts.iter_mut().find(|it| it.0 == label) {
-                Some(known) if reason.is_none() => known.1 = None,
-                Some(_) => {}
+                Some(known) => known.1.push((id, reason)),
                 None if condition.fill() == Some(Fill::Found) && not_now(self.record).is_some() => {}
-                None => starts.push((label, reason)),
+                None => starts.push((label, vec![(id, reason)])),
             }
         }
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-        for (label, reason) in starts {
-            let Some(reason) = reason else { continue };
-            match reasons.iter_mut().find(|it| it.0 == reason) {
-                Some(known) => known.1.push(label),
-                None => reasons.push((reason, vec![label])),
+        let mut add = |reason: &str, what: String| match reasons.iter_mut().find(|it| it.0 == reason) {
+            Some(known) => known.1.push(what),
+            None => reasons.push((reason.to_string(), vec![what])),
+        };
+        for (label, conditions) in starts {
+            let known: Option<Vec<(ConditionId, &str)>> =
+                conditions.iter().map(|(id, reason)| Some((*id, reason.as_deref()?))).collect();
+            match known.as_deref() {
+                None | Some([]) => {}
+                Some([(_, first), rest @ ..]) if rest.iter().all(|it| it.1 == *first) => add(first, label),
+                Some(all) => all.iter().for_each(|(id, reason)| add(reason, self.place(*id).unwrap_or_default())),
             }
         }
         reasons.into_iter().map(|(reason, starts)| format!("{}: {reason}", joined(&starts, "and"))).collect()

@@ -268,7 +268,7 @@ fn hoist(table: &mut Table, measured: &[bool]) -> Option<String> {
 fn says(id: ConditionId, findings: &Findings, notes: &[Note]) -> Option<String> {
     let line = findings.map.iter().find(|line| line.id == id)?;
     let new = |explanation: &String| !notes.iter().any(|note| note.text.contains(explanation.as_str()));
-    let unconfirmed = if map::is_unconfirmed(line) { format!(" ({})", words::UNCONFIRMED) } else { String::new() };
+    let unconfirmed = if line.is_unconfirmed() { format!(" ({})", words::UNCONFIRMED) } else { String::new() };
     let says = words::line(&line.says) + &unconfirmed;
     Some(match line.explanation.as_ref().map(explanation).filter(new) {
         Some(explanation) => format!("{says}: {explanation}"),

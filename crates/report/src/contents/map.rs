@@ -105,7 +105,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     // What the line says names the others already.
     let others: &[String] = if named && line.winner.is_some() { &line.says.not_at_job[..] } else { &[] };
     why.extend((line.answer_of == AnswerOf::Job).then(|| words::at_size_of_job(others)));
-    why.extend(is_unconfirmed(line).then(|| words::UNCONFIRMED.to_string()));
+    why.extend(line.is_unconfirmed().then(|| words::UNCONFIRMED.to_string()));
     why.extend(line.explanation.as_ref().map(explanation));
     MapRow {
         condition: line.id.condition_index,
@@ -118,11 +118,6 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
         versus: versus.filter(|_| margin.is_some()).map_or(String::new(), |arm| format!("vs {}", names.short(&arm))),
         why: why.join("; "),
     }
-}
-
-/// Whether the answer is of rounds that passes at the size of the job were to confirm, and did not.
-pub(crate) fn is_unconfirmed(line: &MapLine) -> bool {
-    line.answer_of == AnswerOf::RoundsUnconfirmed && line.verdict.is_decided()
 }
 
 /// Whether all arms of a line were proved equal: none is slower, also by too few rounds for a verdict, did other work, or

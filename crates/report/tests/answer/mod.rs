@@ -225,6 +225,43 @@ fn a_state_of_which_nothing_was_tried_is_named_with_its_reason() {
 }
 
 #[test]
+fn conditions_of_one_start_that_were_not_tried_for_different_reasons_each_have_their_own() {
+    let mut run = run();
+    let reason = |condition: usize| format!("reason of condition {condition}");
+    let conditions: Vec<usize> =
+        (0..run.record.conditions.len()).filter(|&it| run.record.conditions[it].state == State::Cached).collect();
+    assert!(conditions.len() > 1);
+    let cells = run.record.cells.iter_mut().filter(|it| conditions.contains(&it.condition));
+    cells.for_each(|it| it.skipped = Some(Skip::Unavailable(reason(it.condition))));
+    let of_others = |cell: usize| !conditions.contains(&run.record.cells[cell].condition);
+    run.record.samples.retain(|it| of_others(it.cell));
+    let text = squeezed(&first_screen(&run));
+    for it in conditions {
+        assert!(text.contains(&reason(it)), "{text}");
+    }
+    assert!(text.contains("Not measured scan 4 KiB, cached: "), "{text}");
+}
+
+#[test]
+fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
+    let mut run = run();
+    let worst = run.findings.map.iter().find(|it| it.verdict.is_decided()).unwrap().id;
+    run.findings.answer.choices = vec![Choice {
+        arms: vec!["native/read".into()],
+        losses: vec![Loss { id: worst, fastest: "native/direct".into(), times: 1.5, by_trial: false }],
+        known: 2,
+        conditions: 2,
+        measured: 2,
+    }];
+    let with_marks = |run: &Run| squeezed(&first_screen(run)).split("If unsure").nth(1).unwrap().matches(MARK).count();
+    const MARK: &str = "not confirmed at the size of the job";
+    assert_eq!(with_marks(&run), 0);
+    let line = run.findings.map.iter_mut().find(|it| it.id == worst).unwrap();
+    line.answer_of = AnswerOf::RoundsUnconfirmed;
+    assert!(with_marks(&run) > 0, "{}", first_screen(&run));
+}
+
+#[test]
 fn times_in_a_table_that_contradict_their_ratio_are_said_to_be_over_all_rounds() {
     const SAYS: &str = "over all rounds; the ratio is that within rounds";
     let mut run = run();
