@@ -31,16 +31,16 @@ impl Question<'_> {
             outcomes.iter().filter(|it| it.verdict != ClaimVerdict::NotTestableHere).copied().collect();
         let (unmeasured, untestable): (Vec<&ClaimOutcome>, Vec<&ClaimOutcome>) =
             untestable.into_iter().partition(|it| it.only_unmeasured);
+        let not_measured = left_out(&unmeasured, unmeasured.len() == outcomes.len(), |labels, reason| {
+            Reason::NotMeasured { labels, reason }
+        });
+        let not_testable = left_out(&untestable, false, |labels, reason| Reason::NotTestable { labels, reason });
         if testable.is_empty() {
-            return match why(&unmeasured) {
-                Some(reason) => (
-                    ClaimVerdict::Undecided,
-                    vec![Reason::NotMeasured { labels: Vec::new(), reason: Box::new(reason) }],
-                ),
-                None => (
-                    ClaimVerdict::NotTestableHere,
-                    vec![why(&untestable).unwrap_or_else(|| Unseen::NoValidPass.into())],
-                ),
+            return match (&not_measured[..], &not_testable[..]) {
+                ([], []) => (ClaimVerdict::NotTestableHere, vec![Unseen::NoValidPass.into()]),
+                ([], [Reason::NotTestable { reason, .. }]) => (ClaimVerdict::NotTestableHere, vec![(**reason).clone()]),
+                ([], _) => (ClaimVerdict::NotTestableHere, not_testable),
+                _ => (ClaimVerdict::Undecided, [not_measured, not_testable].concat()),
             };
         }
         let open = with(ClaimVerdict::Undecided);
@@ -54,17 +54,12 @@ impl Question<'_> {
             [(verdict, _)] => *verdict,
             _ => ClaimVerdict::Mixed,
         };
-        let labels = |of: &[&ClaimOutcome]| of.iter().map(|it| it.label.clone()).collect::<Vec<String>>();
         let verdicts = || {
             let open = (!open.is_empty()).then_some((ClaimVerdict::Undecided, &open));
             let of_groups = groups.iter().map(|(verdict, group)| (*verdict, group));
             of_groups.chain(open).map(|(verdict, of)| VerdictIn { verdict, labels: labels(of) }).collect()
         };
         let spread = (testable.len() > 1).then(|| Conclusion::Verdicts(verdicts()));
-        let left_out =
-            |of: &[&ClaimOutcome]| (!of.is_empty()).then(|| (labels(of), Box::new(why(of).unwrap_or_default())));
-        let unmeasured = left_out(&unmeasured).map(|(labels, reason)| Reason::NotMeasured { labels, reason });
-        let left_out = left_out(&untestable).map(|(labels, reason)| Reason::NotTestable { labels, reason });
         let published = (testable[0].variant == Some(Variant::AsPublished)).then_some(Conclusion::OnlyPublished);
         let remark =
             most_frequent(testable.iter().filter_map(|it| it.remark.as_ref())).map(|(remark, _)| remark.clone());
@@ -83,8 +78,14 @@ impl Question<'_> {
         let numbers = self.numbers(&testable, verdict).map(|it| Conclusion::Numbers(Box::new(it)));
         let [spread, numbers, sizes, unconfirmed, published, folios] =
             [spread, numbers, sizes, unconfirmed, published, folios].map(|it| it.map(Reason::Conclusion));
-        let parts = [spread, numbers, sizes, unconfirmed, why(&open), unmeasured, left_out, published, remark, folios];
-        (verdict, parts.into_iter().flatten().collect())
+        let decided = [spread, numbers, sizes, unconfirmed, why(&open)];
+        let parts = [
+            decided.into_iter().flatten().collect(),
+            not_measured,
+            not_testable,
+            [published, remark, folios].into_iter().flatten().collect::<Vec<Reason>>(),
+        ];
+        (verdict, parts.concat())
     }
 
     /// The published number beside ours. A ratio is turned so that it is above 1 where the claim holds.
@@ -120,6 +121,25 @@ impl Question<'_> {
             effect,
         })
     }
+}
+
+fn labels(of: &[&ClaimOutcome]) -> Vec<String> {
+    of.iter().map(|it| it.label.clone()).collect()
+}
+
+/// Each reason once, with the labels of its conditions; without labels where one reason is that of all conditions of a claim.
+fn left_out(of: &[&ClaimOutcome], is_all: bool, to_reason: fn(Vec<String>, Box<Reason>) -> Reason) -> Vec<Reason> {
+    let mut reasons: Vec<(Reason, Vec<String>)> = Vec::new();
+    for it in of {
+        let why = it.why.clone().unwrap_or_else(|| Unseen::NoValidPass.into());
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, labels)) => labels.push(it.label.clone()),
+            None => reasons.push((why, vec![it.label.clone()])),
+        }
+    }
+    let is_one = is_all && reasons.len() == 1;
+    let labels = |of: Vec<String>| if is_one { Vec::new() } else { of };
+    reasons.into_iter().map(|(reason, of)| to_reason(labels(of), Box::new(reason))).collect()
 }
 
 fn turned(estimate: &Estimate) -> Estimate {

@@ -512,6 +512,33 @@ fn conditions_that_could_not_be_run_are_named_and_decide_nothing() {
 }
 
 #[test]
+fn conditions_that_were_left_out_for_different_reasons_each_have_their_own() {
+    let mut lab = sizes([(2.0, 0.0); 4]);
+    lab.record.samples.retain(|sample| sample.cell >= 4);
+    for (cell, why) in [(0, "no limit can be set"), (1, "no limit can be set"), (2, "no key"), (3, "no key")] {
+        lab.record.cells[cell].skipped = Some(why.into());
+    }
+    check(
+        &lab,
+        expect![[r#"
+        it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 1 (scan 1 KiB cached): no limit can be set; not testable here in 1 (scan 4 KiB cached): no key
+          scan 16 KiB cached: 2.00 holds (decides)
+          scan 64 KiB cached: 2.00 holds (decides)
+    "#]],
+    );
+    lab.record.samples.clear();
+    for cell in 4..8 {
+        lab.record.cells[cell].skipped = Some("no key".into());
+    }
+    check(
+        &lab,
+        expect![[r#"
+        it not testable here: not testable here in 1 (scan 1 KiB cached): no limit can be set; not testable here in 3 (scan 4 KiB cached, scan 16 KiB cached, scan 64 KiB cached): no key
+    "#]],
+    );
+}
+
+#[test]
 fn conditions_of_one_shape_are_told_apart() {
     let mut lab = Lab::of_experiment(
         r#"
