@@ -257,6 +257,15 @@ impl<'a> Cell<'a> {
         share.is_finite().then_some(share)
     }
 
+    /// What a program that divides the file's size by its time takes for the size: all that was lent, looked at or not. The
+    /// tally counts what was looked at.
+    pub(crate) fn lent_bytes(&self, pass: &Pass) -> f64 {
+        match self.own.consumed_percent {
+            100 => pass.tally.bytes as f64,
+            _ => pass.tally.ops as f64 * self.own.block_bytes as f64,
+        }
+    }
+
     /// The same of one of its passes.
     pub(crate) fn ceiling_share_of(&self, run: &Run, pass: &Pass) -> Option<f64> {
         let ceiling = run.record.ceiling.value();
@@ -279,7 +288,7 @@ impl<'a> Cell<'a> {
         // What came from elsewhere (a hole, a compressed block, the cache after the first time around) is no work of the
         // device. Through the page cache a place is read once, however often it is reached; and where much more comes than
         // was reached, requests are not of one page.
-        let bytes = || Some((pass.tally.bytes as f64).min(pass.reading("device_read_bytes")?));
+        let bytes = || Some(self.lent_bytes(pass).min(pass.reading("device_read_bytes")?));
         let requests = || {
             let requests = pass.reading("device_read_bytes")? / RANDOM_BYTES as f64;
             let ops = pass.tally.ops as f64;

@@ -67,7 +67,7 @@ fn estimate(run: &Run, figure: &Figure, variant: Variant, cell: &Cell) -> Result
         Unit::Seconds => elapsed(figure, cell, 1e-9)?,
         Unit::Milliseconds => elapsed(figure, cell, 1e-6)?,
         Unit::MibPerSecond => {
-            rate(cell.passes.iter().map(|pass| lent_bytes(cell, pass) / MIB / (pass.ns * 1e-9)), cell)?
+            rate(cell.passes.iter().map(|pass| cell.lent_bytes(pass) / MIB / (pass.ns * 1e-9)), cell)?
         }
         Unit::CpuSeconds => time_spent(figure, cell, Metric::Cpu, &["user_ns", "system_ns"])?,
         Unit::UserSeconds => time_spent(figure, cell, Metric::User, &["user_ns"])?,
@@ -99,15 +99,6 @@ fn rate(values: impl Iterator<Item = f64>, cell: &Cell) -> Result<Estimate, Reas
         1 => Reason::SinglePass,
         _ => Reason::NoMeasurableTime,
     })
-}
-
-/// What a program that divides the file's size by its time takes for the size: all that was lent, looked at or not. The
-/// tally counts what was looked at.
-fn lent_bytes(cell: &Cell, pass: &Pass) -> f64 {
-    match cell.own.consumed_percent {
-        100 => pass.tally.bytes as f64,
-        _ => pass.tally.ops as f64 * cell.own.block_bytes as f64,
-    }
 }
 
 /// The mean, for ticks see nothing of some passes and too much of others.

@@ -35,9 +35,9 @@ const COMPACT: f64 = 0.5;
 /// root of the slowdown of the pass, the cause is its code: a busy machine slows the fastest of many passes far less.
 const CONFIRMED: f64 = 1.15;
 
-/// Every cell whose forks disagree.
+/// Every cell whose forks disagree, but for controls: what they are called is the arm.
 pub(crate) fn splits(run: &Run) -> Vec<ForkSplit> {
-    run.cells.iter().filter_map(|cell| split(run, cell)).collect()
+    run.cells.iter().filter(|cell| !cell.entry.control).filter_map(|cell| split(run, cell)).collect()
 }
 
 /// Two groups of forks, if a cell has them.

@@ -250,7 +250,10 @@ impl Both<'_, '_> {
         }
         let window = self.intended_window(says);
         let ops = median(|tally| tally.ops);
-        let [reachable, would] = [own.range.bytes, window].map(|span| uniform_coverage(span, own.block_bytes, ops));
+        // What is reached is counted as far as it was looked at.
+        let looked_at = f64::from(own.consumed_percent) / 100.0;
+        let covered = |span: u64| looked_at * uniform_coverage(span, own.block_bytes, ops);
+        let [reachable, would] = [own.range.bytes, window].map(covered);
         let (of_file, whole_bytes, would_bytes, reached_bytes) = (window >= says.file_bytes, window, would, distinct);
         if (own.range.bytes as f64) < COVERAGE_SHARE * window as f64 {
             let range_bytes = own.range.bytes;

@@ -74,11 +74,14 @@ fn at_the_ceiling(run: &Run) -> Option<Warning> {
     Some(Warning::AtTheCeiling { arm, label, share, more: reached.len() - 1 })
 }
 
-/// Passes and the pages before and after, of states that are recorded with both.
+/// Passes and the pages before and after, of states that are recorded with both; not of writes with O_DIRECT, which take
+/// their pages out of the page cache themselves (open(2)).
 fn residencies(record: &Record) -> impl Iterator<Item = (State, Resident, Resident)> {
     record.samples.iter().filter(|it| !matches!(it.outcome, Outcome::Failed { .. })).filter_map(|sample| {
         let cell = record.cells.get(sample.cell)?;
         let own = cell.own_condition.as_ref().or_else(|| record.conditions.get(cell.condition))?;
+        let drops_pages = own.workload.writes() && cell.arm.is_direct();
+        (!drops_pages).then_some(())?;
         Some((own.state, *sample.resident_before.value()?, *sample.resident_after.value()?))
     })
 }

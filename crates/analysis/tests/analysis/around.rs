@@ -1,8 +1,8 @@
 //! What went on around the passes, and is warned of.
 
 use schema::{
-    Condition, Reading, State,
-    record::{CacheKind, CpuCache, ReclaimScheme, Resident},
+    Condition, Reading, State, Workload,
+    record::{CacheKind, CpuCache, Outcome, ReclaimScheme, Resident},
     warning::Warning,
 };
 
@@ -107,10 +107,33 @@ fn an_arm_with_a_state_of_its_own_is_warned_of_by_what_it_did() {
     assert!(says.contains("scan 64 KiB cached, cold instead of cached"), "{says}");
 }
 
-fn with_residency(state: State, pages: [(u64, u64); 3]) -> Lab {
+#[test]
+fn an_arm_that_looks_at_a_part_of_each_block_is_at_the_ceiling_by_all_that_it_read() {
     let mut lab = Lab::new();
-    let condition = lab.condition(random("4KiB", state));
-    let cell = lab.cell(condition, "mmap");
+    let condition = lab.condition(scan("64 KiB", State::Cold));
+    let cell = lab.cell(condition, "read");
+    lab.own(cell, |it| it.consumed_percent = 25);
+    lab.measure(cell, 10, 34_000.0, |_, pass| {
+        pass.reads("device_read_bytes", 64.0 * MIB as f64);
+    });
+    for sample in &mut lab.record.samples {
+        if let Outcome::Ok { tally, .. } = &mut sample.outcome {
+            tally.bytes /= 4;
+        }
+    }
+    let share = lab.analyze().cells[0].ceiling_share.unwrap();
+    assert!((0.9..1.0).contains(&share), "{share}");
+    assert!(warned(&lab, "ceiling").is_some());
+}
+
+fn with_residency(state: State, pages: [(u64, u64); 3]) -> Lab {
+    residency_of(random("4KiB", state), "mmap", pages)
+}
+
+fn residency_of(condition: Condition, arm: &str, pages: [(u64, u64); 3]) -> Lab {
+    let mut lab = Lab::new();
+    let condition = lab.condition(condition);
+    let cell = lab.cell(condition, arm);
     lab.measure(cell, 3, 1000.0, |_, _| {});
     for (sample, (before, after)) in lab.record.samples.iter_mut().zip(pages) {
         let resident = |pages| Reading::Value(Resident { pages, of: 16_384 });
@@ -128,6 +151,11 @@ fn pages_that_left_during_a_pass_are_counted_and_warned_of() {
     assert_eq!(warned(&whole, "left the page cache"), None);
     let cold = with_residency(State::Cold, [(0, 100), (0, 0), (5, 0)]);
     assert_eq!(warned(&cold, "left the page cache"), None, "what a cold pass leaves behind is the method's business");
+    let writing = |arm: &str| {
+        let condition = Condition { workload: Workload::OverwriteRandom, ..random("4KiB", State::Cached) };
+        warned(&residency_of(condition, arm, [(16_384, 16_300); 3]), "left the page cache").is_some()
+    };
+    assert_eq!([writing("pwrite"), writing("direct")], [true, false], "writes with O_DIRECT drop their pages");
 }
 
 #[test]

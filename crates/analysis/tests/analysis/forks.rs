@@ -57,6 +57,24 @@ fn one_fork_that_was_slow_over_its_warm_up_file_too_is_marked() {
 }
 
 #[test]
+fn forks_of_a_control_are_not_those_of_the_arm() {
+    let splits = |is_control: bool| {
+        let mut lab = Lab::new();
+        let condition = lab.condition(scan("64 KiB", State::Cached));
+        let cells = [lab.cell(condition, "jvm/stream"), lab.control(condition, "jvm/stream")];
+        for (at, cell) in cells.into_iter().enumerate() {
+            lab.measure(cell, 12, 1200.0, |round, pass| {
+                let is_slow = round == 4 && is_control == (at == 1);
+                pass.ns_per_op *= if is_slow { 14.0 } else { 1.0 };
+                pass.reads("warm_pass_ns_per_op", if is_slow { 16_000.0 } else { 1150.0 });
+            });
+        }
+        lab.analyze().splits.len()
+    };
+    assert_eq!([false, true].map(splits), [1, 0]);
+}
+
+#[test]
 fn forks_of_an_arm_with_a_state_of_its_own_are_said_to_be_of_that_state() {
     let mut lab = Lab::new();
     let condition = lab.condition(scan("64 KiB", State::Locked));
