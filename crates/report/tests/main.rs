@@ -151,11 +151,13 @@ fn a_run_that_was_interrupted_says_so_at_the_top() {
         Survey: which way to reach this file, from which start? 60 passes in 58.2 s,
         run 20261120T225104Z-3f9a
 
-        Interrupted:  interrupted by the user (SIGINT). The results use the 60 passes
+        Interrupted:  interrupted by the user (SIGINT). The results use the 54 passes
                       made until then."#]]
     .assert_eq(&top.join("\n"));
     assert!(report::markdown(&run.record, &run.findings).contains("> **Interrupted:** interrupted by the user"));
     check_widths(&run);
+    let is_valid = |it: &&schema::record::Sample| matches!(it.outcome, Outcome::Ok { .. });
+    assert_eq!(run.record.samples.iter().filter(is_valid).count(), 54, "what failed or is invalid is not used");
 }
 
 /// Every comparison and every line of the map has this verdict.
@@ -531,6 +533,25 @@ fn two_forms_with_one_condition_keep_their_findings_apart() {
     );
     assert!(text.contains("25 % of each block instead of 100 % of each block"), "{text}");
     assert!(!text.contains("mmap #2"), "{text}");
+}
+
+#[test]
+fn what_was_said_of_several_comparisons_with_other_numbers_is_said_to_be_of_the_first() {
+    let says = |amounts: [&str; 2]| {
+        let mut run = study();
+        let unequal = run.findings.comparisons.iter_mut().filter(|it| it.verdict == Verdict::NotComparable);
+        for (it, amount) in unequal.zip(amounts) {
+            it.reason = Some(format!("the read (quarter) arm consumed {amount}").into());
+        }
+        squeezed(&terminal(&run, 140))
+    };
+    const OTHER: &str = "scan 32 KiB cached: mmap; with other numbers scan 32 KiB cached: mmap+willneed)";
+    let [differ, agree] = [says(["8 MB of 34 MB", "67 MB of 268 MB"]), says(["8 MB of 34 MB"; 2])];
+    assert!(differ.contains("consumed 8 MB of 34 MB") && differ.contains(OTHER), "{differ}");
+    assert!(
+        !agree.contains("with other numbers") && agree.contains("scan 32 KiB cached: mmap, mmap+willneed"),
+        "{agree}"
+    );
 }
 
 #[test]

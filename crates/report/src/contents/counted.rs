@@ -9,7 +9,9 @@ use crate::layout::{
 
 pub(crate) const TITLE: &str = "Counted";
 
-pub(crate) const ABOUT: &str = "One more untimed pass of every arm, with the kernel's tracepoints enabled. Pages/fault: pages that the pass reached, per fault of a mapping; random reads reach few of the pages that a fault maps. Amplification: bytes read from the device per byte used. Folios: order × number added to the page cache. A + after a list: events were lost because the ring buffer was full.";
+pub(crate) const ABOUT: &str = "One more untimed pass of every arm, with the kernel's tracepoints enabled. Pages/fault: pages that the pass reached, per fault of a mapping; random reads reach few of the pages that a fault maps. Amplification: bytes read from the device per byte used. Folios: order × number added to the page cache. A + after a list or a number: events were lost because the ring buffer was full.";
+
+const LOST: &str = " +";
 
 /// Nothing when nothing was counted.
 pub(crate) fn table(record: &Record, findings: &Findings) -> Option<Table> {
@@ -59,9 +61,10 @@ fn requests(it: &CountedFinding) -> Cell {
     for (reading, does) in [(&it.read_request_bytes, "read"), (&it.write_request_bytes, "write")] {
         parts.extend(some(reading).then(|| format!("{does} {}", sizes(reading).text)));
     }
+    let lost = if it.lost_events > 0 { LOST } else { "" };
     for (reading, what) in [(&it.flush_requests, "flush"), (&it.durable_requests, "FUA")] {
         let count = reading.value().copied().filter(|&count| count > 0.0);
-        parts.extend(count.map(|count| format!("{what} ×{}", number::count(count))));
+        parts.extend(count.map(|count| format!("{what} ×{}{lost}", number::count(count))));
     }
     Cell::plain(parts.join(", "))
 }
@@ -74,6 +77,6 @@ fn spread(reading: &Reading<Histogram, Reason>, show: impl Fn(u64) -> String) ->
     bins.sort_by_key(|bin| std::cmp::Reverse(bin.events));
     let shown: Vec<String> = bins.iter().take(SHOWN).map(|bin| format!("{}×{}", show(bin.value), bin.events)).collect();
     let more = if bins.len() > SHOWN { " …" } else { "" };
-    let lost = if histogram.lost > 0 { " +" } else { "" };
+    let lost = if histogram.lost > 0 { LOST } else { "" };
     Cell::plain(format!("{}{more}{lost}", shown.join(" ")))
 }

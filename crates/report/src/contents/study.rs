@@ -176,10 +176,14 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
         let unequal = unequal.map(|why| format!("not comparable: {}", reason(why)));
         let described = unequal.into_iter().chain(comparison.warnings.iter().map(caution));
         for sentence in described {
-            let key = without_names(&sentence, comparison, names);
-            match found.iter_mut().find(|it| it.key == key) {
-                Some(known) => known.of.push(comparison),
-                None => found.push(Finding { key, sentence, of: vec![comparison] }),
+            let nameless = without_names(&sentence, comparison, names);
+            let key = without_numbers(&nameless);
+            match found.iter_mut().find(|it| without_numbers(&it.nameless) == key) {
+                Some(known) => {
+                    known.numbers_differ |= known.nameless != nameless;
+                    known.of.push(comparison);
+                }
+                None => found.push(Finding { nameless, sentence, numbers_differ: false, of: vec![comparison] }),
             }
         }
     }
@@ -196,42 +200,47 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     let found: Vec<(String, String)> = found
         .into_iter()
         .map(|it| {
-            let about = it.about(names, labels);
+            let about = match (it.numbers_differ, &it.of[..]) {
+                (true, [first, rest @ ..]) => {
+                    format!("{}; with other numbers {}", whose(&[first], names, labels), whose(rest, names, labels))
+                }
+                (_, all) => whose(all, names, labels),
+            };
             (it.sentence, about)
         })
         .collect();
     Some(Checked { variant, summary, flawed: incomparable > 0 || count == 0, found })
 }
 
-/// A sentence, and the comparisons that it was said of, if only with other numbers.
+/// A sentence of the first of the comparisons that it was said of.
 struct Finding<'a> {
-    key: String,
     sentence: String,
+    nameless: String,
+    /// It was said of others with other numbers.
+    numbers_differ: bool,
     of: Vec<&'a Comparison>,
 }
 
-impl Finding<'_> {
-    /// `scan 32 KiB cached: mmap, mmap+willneed`; the first conditions where there are many.
-    fn about(&self, names: &Names, labels: &Labels) -> String {
-        const NAMED: usize = 2;
-        let mut conditions: Vec<(String, Vec<&str>)> = Vec::new();
-        for it in &self.of {
-            let (label, arm) = (labels.label(it.id.condition.condition_index), names.short(&it.arm));
-            match conditions.iter_mut().find(|(known, _)| *known == label) {
-                Some((_, arms)) if arms.contains(&arm) => {}
-                Some((_, arms)) => arms.push(arm),
-                None => conditions.push((label, vec![arm])),
-            }
+/// `scan 32 KiB cached: mmap, mmap+willneed`; the first conditions where there are many.
+fn whose(comparisons: &[&Comparison], names: &Names, labels: &Labels) -> String {
+    const NAMED: usize = 2;
+    let mut conditions: Vec<(String, Vec<&str>)> = Vec::new();
+    for it in comparisons {
+        let (label, arm) = (labels.label(it.id.condition.condition_index), names.short(&it.arm));
+        match conditions.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, arms)) if arms.contains(&arm) => {}
+            Some((_, arms)) => arms.push(arm),
+            None => conditions.push((label, vec![arm])),
         }
-        let more = conditions.len().saturating_sub(NAMED);
-        conditions.truncate(NAMED);
-        let about = conditions.into_iter().map(|(label, arms)| format!("{label}: {}", arms.join(", ")));
-        let more = (more > 0).then(|| format!("and {more} more condition{}", plural(more)));
-        about.chain(more).collect::<Vec<String>>().join("; ")
     }
+    let more = conditions.len().saturating_sub(NAMED);
+    conditions.truncate(NAMED);
+    let about = conditions.into_iter().map(|(label, arms)| format!("{label}: {}", arms.join(", ")));
+    let more = (more > 0).then(|| format!("and {more} more condition{}", plural(more)));
+    about.chain(more).collect::<Vec<String>>().join("; ")
 }
 
-/// What is said of two arms of a comparison is the same when it is said of two others, and in other units.
+/// What is said of two arms of a comparison is the same when it is said of two others.
 fn without_names(sentence: &str, comparison: &Comparison, names: &Names) -> String {
     let mut key = sentence.to_string();
     let mut arms = [&comparison.arm, &comparison.baseline].map(|name| names.short(name));
@@ -240,7 +249,7 @@ fn without_names(sentence: &str, comparison: &Comparison, names: &Names) -> Stri
     for arm in arms {
         key = key.replace(arm, "%");
     }
-    without_numbers(&key)
+    key
 }
 
 /// Figures, claims and the equal-work check on a terminal.

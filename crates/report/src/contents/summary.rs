@@ -79,7 +79,8 @@ pub(crate) fn entries(record: &Record, findings: &Findings) -> Vec<SummaryEntry>
 /// Why the run ended early; absent when it did not.
 pub(crate) fn interrupted(record: &Record) -> Option<String> {
     let reason = record.partial.as_deref()?;
-    let passes = counted(record.samples.len(), "pass", "passes");
+    let valid = record.samples.iter().filter(|it| matches!(it.outcome, Outcome::Ok { .. })).count();
+    let passes = counted(valid, "pass", "passes");
     let rests = format!("The results use the {passes} made until then.");
     // The label says that already.
     Some(if record.ending == Some(Ending::Interrupted) { rests } else { format!("{reason}. {rests}") })

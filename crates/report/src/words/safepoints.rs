@@ -23,9 +23,11 @@ pub fn safepoints(of: &Safepoints) -> Vec<String> {
     if !alike.is_empty() {
         let (control, mapping) =
             if held_up.is_empty() { ("", "the mapping") } else { ("the control: ", "the same mapping") };
+        let is_apart = |it: &SafepointsSeen| !it.held_up && it.max_fault_ns > of.apart * it.max_call_ns;
+        let but = if of.seen.iter().any(is_apart) { ", but for the longest delay" } else { "" };
         says.push(format!(
             "No such difference ({control}{}): there {mapping} delayed safepoints at most {:.0} times as long as calls \
-             did",
+             did{but}",
             list(&alike),
             of.apart
         ));
@@ -66,7 +68,7 @@ mod tests {
         let of = |seen| Safepoints { cells: Vec::new(), seen, apart: 3.0 };
         assert_eq!(safepoints(&of(Vec::new())), Vec::<String>::new());
         let label = "scan 4 KiB cached".into();
-        let alike = SafepointsSeen {
+        let mut alike = SafepointsSeen {
             label,
             calls: vec![],
             faults: vec![],
@@ -74,7 +76,11 @@ mod tests {
             max_fault_ns: 1.0,
             held_up: false,
         };
-        let says = safepoints(&of(vec![alike]));
+        let says = safepoints(&of(vec![alike.clone()]));
         assert!(says.len() == 2 && says[1].starts_with("No such difference (scan 4 KiB cached)"), "{says:?}");
+        const BUT: &str = "but for the longest delay";
+        assert!(!says[1].contains(BUT), "{says:?}");
+        alike.max_fault_ns = 60.0;
+        assert!(safepoints(&of(vec![alike]))[1].contains(BUT));
     }
 }

@@ -114,8 +114,8 @@ pub fn warning(warning: &Warning) -> String {
              sizes"
         ),
         Warning::LostEvents { passes, all, most_in, lost } => format!(
-            "{passes} of {all} counted passes had more events than their rings could hold: their histograms are \
-             incomplete (most in {}: {} lost); totals are exact",
+            "{passes} of {all} counted passes had more events than their rings could hold: their histograms, and \
+             the numbers of flushes and FUA writes, are incomplete (most in {}: {} lost); other totals are exact",
             most_in.as_deref().unwrap_or("an unknown arm"),
             thousands(*lost)
         ),

@@ -185,16 +185,24 @@ fn size(bytes: u64) -> String {
 /// The size of most calls, or from the smallest to the largest that are no exceptions.
 fn sizes(calls: &Calls) -> String {
     match (calls.sizes.first(), calls.sizes.last()) {
-        (Some(first), Some(last)) if first.value != last.value => {
-            format!("{} to {}", size(first.value), size(last.value))
-        }
+        (Some(first), Some(last)) if first.value != last.value => within(first.value, last.value),
         // All of one bin, or nearly: then the mean is what they are.
         (usual, _) => {
             let usual = usual.map_or(0, |it| it.value);
             let mean = calls.asked_bytes / calls.count.max(1);
-            size(if (usual..usual.saturating_mul(2)).contains(&mean) { mean } else { usual })
+            if (usual..above(usual)).contains(&mean) { size(mean) } else { within(usual, usual) }
         }
     }
+}
+
+/// Of the lower ends of two bins.
+fn within(first: u64, last: u64) -> String {
+    format!("{} to below {}", size(first), size(above(last)))
+}
+
+/// Where the next bin begins.
+fn above(bin: u64) -> u64 {
+    bin.saturating_mul(2).max(1)
 }
 
 fn order(calls: &Calls) -> String {
