@@ -82,7 +82,12 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
             if !not_told_apart.is_empty() {
                 why.push(format!("not told apart: {}", not_told_apart.join(", ")));
             }
-            (names.short(winner).to_string(), if line.verdict == Verdict::Same { Paint::Plain } else { Paint::Good })
+            let winner = names.short(winner);
+            match (line.verdict, not_told_apart.is_empty()) {
+                (Verdict::Same, false) => (format!("nothing beats {winner}"), Paint::Plain),
+                (Verdict::Same, true) => (winner.to_string(), Paint::Plain),
+                _ => (winner.to_string(), Paint::Good),
+            }
         }
         (Verdict::NotComparable, _) => ("not comparable".to_string(), Paint::Unsure),
         _ => ("undecided".to_string(), Paint::Unsure),

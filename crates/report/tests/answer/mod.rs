@@ -205,6 +205,18 @@ fn a_copy_that_chance_left_open_is_no_arm_of_which_equality_was_not_proved() {
 }
 
 #[test]
+fn an_arm_that_others_were_not_told_apart_from_is_not_called_the_fastest() {
+    let fastest = |not_told_apart: &[&str]| {
+        let mut run = of_one_work(Verdict::Same, [(1.0, Verdict::Same), (1.0, Verdict::Same)]);
+        let is_it = |it: &&mut schema::findings::MapLine| it.winner.as_deref() == Some("native/pread");
+        let line = run.findings.map.iter_mut().filter(|it| it.verdict == Verdict::Same).find(is_it).unwrap();
+        line.not_told_apart = not_told_apart.iter().map(ToString::to_string).collect();
+        report::markdown(&run.record, &run.findings).matches("nothing beats pread |").count()
+    };
+    assert_eq!([fastest(&[]), fastest(&["native/mmap"])], [0, 1]);
+}
+
+#[test]
 fn a_state_of_which_nothing_was_tried_is_named_with_its_reason() {
     let mut run = run();
     assert!(!first_screen(&run).contains("Not measured"));
