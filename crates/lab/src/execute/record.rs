@@ -6,7 +6,7 @@ use std::{
 };
 
 use schema::{
-    Experiment, Record, SCHEMA_VERSION,
+    Experiment, Record, SCHEMA_VERSION, Span,
     record::{Environment, Reading, ScenarioResult},
 };
 
@@ -21,8 +21,11 @@ pub(super) fn lost(record: &Record, plan: &Plan) -> Vec<String> {
     if !record.environment.root {
         lost.push("not root: folio sizes and kernel settings in debugfs are not recorded".into());
     }
-    if let Some(window) = plan.conditions.iter().map(|it| it.range.bytes).max().filter(|&it| it < record.target.bytes) {
-        let at_its_start = plan.conditions.iter().all(|it| it.range.offset == 0);
+    let measured = plan.cells.iter().filter(|it| it.skipped.is_none());
+    // An arm may read another part of the file than its condition says.
+    let ranges: Vec<Span> = measured.map(|it| plan.does(it).range).collect();
+    if let Some(window) = ranges.iter().map(|it| it.bytes).max().filter(|&it| it < record.target.bytes) {
+        let at_its_start = ranges.iter().all(|it| it.offset == 0);
         lost.push(format!(
             "passes of the rounds touch at most {}{} of the file's {}",
             schema::Bytes(window),
@@ -98,6 +101,8 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, of: (u64, Duration
 
 #[cfg(test)]
 mod tests {
+    use schema::State;
+
     use super::*;
     use crate::plan::RANGE_BYTES_MAX;
 
@@ -116,5 +121,24 @@ mod tests {
         };
         assert!(said("bytes = \"1 MiB\"").contains("at the start"));
         assert!(!said("offset = \"32 MiB\", bytes = \"1 MiB\"").contains("start"));
+    }
+
+    #[test]
+    fn the_part_of_the_file_is_that_of_the_arm_that_reads_most_unless_it_is_left_out() {
+        let text = "title = \"x\"\n[arms]\n\
+                    half = { method = \"mmap\", own = { range = { share = 0.5 }, state = \"cold\" } }\n\
+                    [[compare]]\narms = [\"pread\", \"mmap\", \"half\"]\nworkload = \"random\"\nblock = \"4 KiB\"\n\
+                    state = \"cached\"\nrange = { bytes = \"1 MiB\" }\n";
+        let experiment = Experiment::parse("x", text).unwrap();
+        let said = |is_cold_possible: bool| {
+            let mut record = planted::empty_record();
+            record.target.bytes = 64 << 20;
+            let plan = Plan::new(&experiment, record.target.bytes, RANGE_BYTES_MAX, |it| {
+                if it.state == State::Cold && !is_cold_possible { Err("refused".into()) } else { Ok(()) }
+            });
+            lost(&record, &plan).into_iter().find(|it| it.contains("touch at most")).unwrap()
+        };
+        assert!(said(true).contains("at most 32 MiB at the start"), "{}", said(true));
+        assert!(said(false).contains("at most 1 MiB at the start"), "{}", said(false));
     }
 }

@@ -164,6 +164,11 @@ impl Plan {
         leave_lone_baselines(&mut plan.cells);
         plan
     }
+
+    /// The condition that the passes of a cell are made under, if they are.
+    pub fn does<'a>(&'a self, cell: &'a Cell) -> &'a Condition {
+        cell.own_condition.as_ref().unwrap_or(&self.conditions[cell.condition])
+    }
 }
 
 /// A baseline has nothing to be compared with where every other arm of its condition is left out. One that was entered
@@ -406,7 +411,7 @@ arms = ["pread", "mmap", "half"]
         let memory = |state: State, arm: &str| {
             let of_state = |it: &&Cell| plan.conditions[it.condition].state == state;
             let cell = plan.cells.iter().filter(of_state).find(|it| it.arm.name.contains(arm)).unwrap();
-            cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]).memory_bytes
+            plan.does(cell).memory_bytes
         };
         let of_cached = ["mmap", "free", "tight", "half"].map(|arm| memory(State::Cached, arm));
         assert_eq!(of_cached, [None, None, Some(256 << 10), None]);
