@@ -133,10 +133,11 @@ impl Place {
             }),
             None => Ok(()),
         });
-        let mut tried: BTreeMap<(String, u64, Consume), Option<Skip>> = BTreeMap::new();
+        let mut tried: BTreeMap<(String, u64, Consume, bool), Option<Skip>> = BTreeMap::new();
         for cell in plan.cells.iter_mut().filter(|it| it.skipped.is_none()) {
             let condition = cell.own_condition.as_ref().unwrap_or(&plan.conditions[cell.condition]);
-            let key = (cell.arm.name.clone(), condition.block_bytes, condition.consume);
+            // All that `lacks` looks at: an arm that was not tried for one condition is not known to be there for another.
+            let key = (cell.arm.name.clone(), condition.block_bytes, condition.consume, condition.workload.writes());
             cell.skipped = tried.entry(key).or_insert_with(|| self.lacks(cell, condition)).clone();
         }
         lab::plan::leave_lone_baselines(&mut plan.cells);
@@ -147,6 +148,10 @@ impl Place {
         let runtime = runtime::find(&cell.arm.runtime).map_err(Skip::Unavailable);
         if let Err(skip) = runtime.and_then(|it| it.present(&cell.arm).map_err(Skip::Unavailable)) {
             return Some(skip);
+        }
+        let refused = self.unnamed.as_ref().and_then(|it| possible::on_this_file_system(&cell.arm, it).err());
+        if let Some(reason) = refused {
+            return Some(Skip::Unavailable(reason));
         }
         // A worker in Java compiles itself first, and a method that writes is tried by writing.
         let target = self.unnamed.as_ref().filter(|_| cell.arm.runtime == "native" && !condition.workload.writes())?;

@@ -409,6 +409,29 @@ fn a_dry_run_does_not_promise_what_the_file_system_cannot_do() {
 }
 
 #[test]
+fn a_dry_run_says_of_an_arm_the_same_in_whatever_order_workloads_are_named() {
+    let place = Path::new("/dev/shm");
+    if !sys::mount::file_system(place).is_ok_and(|it| it.kind == "tmpfs") || lab::Target::unnamed(place, 4096).is_err()
+    {
+        return println!("skipped: no tmpfs at /dev/shm that can be written to");
+    }
+    let sandbox = Sandbox::on(place);
+    let folder = sandbox.folder("folder");
+    for (name, workloads) in [("a.toml", r#""overwrite-random", "scan""#), ("b.toml", r#""scan", "overwrite-random""#)]
+    {
+        let text = format!(
+            "title = \"t\"\n[[compare]]\narms = [\"mmap\", \"direct\"]\nworkload = [{workloads}]\n\
+             block = \"4 KiB\"\nstate = \"cached\"\n"
+        );
+        let experiment = sandbox.write(name, text);
+        let output = sandbox.run(&["run", &folder, "-e", &experiment, "--dry-run", "--json", "--size=1MiB"]).expect(0);
+        let plan = plan_of(&output);
+        let of_direct = skips(&plan, "direct");
+        assert!(matches!(of_direct[..], [Some(Skip::Unavailable(_)), Some(Skip::Unavailable(_))]), "{name}: {plan:#?}");
+    }
+}
+
+#[test]
 fn a_dry_run_does_not_promise_a_jdk_that_is_not_there_or_more_space_than_there_is() {
     let sandbox = Sandbox::new();
     let args = ["run", ".", "--dry-run", "--json", "--block=4KiB", "--workload=scan", "--state=cached", "--size=1MiB"];
