@@ -57,12 +57,18 @@ pub(crate) fn all(
     rows.iter().map(finding).collect()
 }
 
-/// The fill that the rounds of a condition were measured after: of those that cover its range the smallest, because passes
-/// at the size of the job had a larger one made.
+/// The fill that the rounds of a condition were measured after: of those that cover its range the first, because passes at
+/// the size of the job had a larger one made later, and what writes comes last. What writes has the file made anew, and
+/// fills no more of it than its passes reach.
 pub(crate) fn made_for<'a>(record: &'a Record, condition: &Condition) -> Option<&'a FilledRange> {
     let (fill, range) = (condition.fill()?, condition.range);
-    let made = record.fills.iter().filter(|it| it.fill.unwrap_or(Fill::Sequential) == fill && it.range.covers(&range));
-    made.min_by_key(|it| it.range.bytes)
+    let covers = |it: &&FilledRange| it.fill.unwrap_or(Fill::Sequential) == fill && it.range.covers(&range);
+    let mut made = record.fills.iter().filter(covers);
+    match condition.workload.writes() {
+        // Of several that are as large, the last.
+        true => made.rev().min_by_key(|it| it.range.bytes),
+        false => made.next(),
+    }
 }
 
 /// The plainest mapping of each condition of a fill: the first that was entered.

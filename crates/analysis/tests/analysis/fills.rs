@@ -1,7 +1,7 @@
 //! The same comparisons, fill by fill.
 
 use schema::{
-    Fill, Reading, Span, State,
+    Fill, Reading, Span, State, Workload,
     findings::{UnjudgedCause, Verdict},
     record::FilledRange,
 };
@@ -152,6 +152,34 @@ fn a_larger_fill_for_passes_at_the_size_of_the_job_is_not_what_the_rounds_were_m
     let sequential = &findings.fills[0];
     assert_eq!((sequential.range_bytes, sequential.pages_per_fault), (64 << 20, Some(16.0)));
     assert_eq!(findings.fills[1].refill.as_ref().unwrap().elapsed_ns, 1_000_000_000);
+}
+
+#[test]
+fn the_file_as_it_was_written_later_is_not_what_was_read_before() {
+    let written = Fill::Written(4096);
+    for bytes in [32 << 20, 64 << 20] {
+        let mut lab = lab(&[(Fill::Random, 500.0, 1500.0), (written, 500.0, 100.0)]);
+        // Passes may be of less than what was filled before their sizes were known.
+        for condition in &mut lab.record.conditions {
+            condition.range.bytes = bytes;
+        }
+        let by_passes_that_write = FilledRange {
+            range: Span { offset: 0, bytes },
+            elapsed_ns: 0,
+            pages_per_fault: Some(512.0),
+            ..lab.record.fills[1].clone()
+        };
+        lab.record.fills.push(by_passes_that_write);
+        let pages_per_fault = |lab: &Lab| {
+            let findings = lab.analyze();
+            findings.fills.iter().find(|it| it.fill == written).unwrap().pages_per_fault
+        };
+        assert_eq!(pages_per_fault(&lab), Some(16.0), "{bytes}");
+        for condition in &mut lab.record.conditions {
+            condition.workload = Workload::OverwriteRandom;
+        }
+        assert_eq!(pages_per_fault(&lab), Some(512.0), "{bytes}");
+    }
 }
 
 #[test]
