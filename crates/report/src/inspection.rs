@@ -1,6 +1,6 @@
 //! What `faultline inspect` prints: a file's residency as a bar and numbers; a process's mappings as a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     Bytes, Reading,
@@ -217,8 +217,7 @@ fn process(page: &mut Page, view: &ProcessView) {
         page.item(0, LABEL, "Runtime", Paint::Heading, words::runtime(*runtime));
     }
     let sum = |of: fn(&MappingView) -> u64| Bytes(view.mappings.iter().map(of).fold(0, u64::saturating_add));
-    let of_files = view.mappings.iter().filter(|it| it.is_file).map(|it| it.resident_bytes);
-    let files = Bytes(of_files.fold(0, u64::saturating_add));
+    let files = Bytes(of_files_bytes(view));
     let totals = format!(
         "{} in {} mappings; {} resident, of it {files} of files; {} dirty, {} locked, {} in huge pages, {} swapped",
         sum(|it| it.bytes),
@@ -239,6 +238,15 @@ fn process(page: &mut Page, view: &ProcessView) {
     }
     page.blank();
     cut(page, table(&view.mappings), MAPPINGS);
+}
+
+/// Resident pages of files, as the table of files counts them: without copies of the process's own, and without memory that
+/// has a name.
+fn of_files_bytes(view: &ProcessView) -> u64 {
+    let memory = view.files.iter().filter(|it| it.residency.why() == Some(&Unlooked::Memory));
+    let memory: BTreeSet<(&str, u64)> = memory.map(|it| (it.device.as_str(), it.inode)).collect();
+    let of_files = view.mappings.iter().filter(|it| it.is_file && !memory.contains(&(it.device.as_str(), it.inode)));
+    of_files.fold(0, |sum, it| sum.saturating_add(it.resident_bytes.saturating_sub(it.anonymous_bytes)))
 }
 
 fn cut(page: &mut Page, mut table: Table, most: usize) {
@@ -618,9 +626,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Inspection>(&text).unwrap(), inspection);
     }
 
-    #[test]
-    fn mappings_of_one_thing_are_one_row_and_files_come_first() {
-        let mapping = |name: &str, resident: u64| MappingView {
+    fn mapping(name: &str, resident: u64) -> MappingView {
+        MappingView {
             name: name.into(),
             is_file: name.starts_with('/'),
             addresses: "1000-2000".into(),
@@ -639,7 +646,24 @@ mod tests {
             advice: Some(Vec::new()),
             referenced_bytes: 0,
             anonymous_bytes: 0,
-        };
+        }
+    }
+
+    #[test]
+    fn memory_and_copies_of_the_process_are_not_of_files() {
+        let of_file = mapped("/data/a", None);
+        let memory =
+            MappedFile { inode: 8, residency: Reading::unavailable(Unlooked::Memory), ..mapped("/memfd:b", None) };
+        let copied = MappingView { anonymous_bytes: 1 << 20, ..mapping("/data/a", 3 << 20) };
+        let named = MappingView { inode: 8, ..mapping("/memfd:b", 4 << 20) };
+        let mappings = vec![copied, named, mapping("", 1 << 20)];
+        let text = of_process(ProcessView { mappings, files: vec![of_file, memory], ..seen_process() });
+        let text = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+        assert!(text.contains("8 MiB resident, of it 2 MiB of files"), "{text}");
+    }
+
+    #[test]
+    fn mappings_of_one_thing_are_one_row_and_files_come_first() {
         let mappings =
             vec![mapping("", 1 << 20), mapping("/lib/a", 4096), mapping("/lib/b", 8192), mapping("/lib/a", 8192)];
         let view = ProcessView { mappings, ..seen_process() };

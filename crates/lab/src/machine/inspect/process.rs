@@ -190,7 +190,7 @@ fn runtime(of: &ProcessMapping) -> Option<MappedRuntime> {
 
 fn mapping_view(it: ProcessMapping) -> MappingView {
     MappingView {
-        is_file: it.inode != 0,
+        is_file: is_file(&it),
         device: device(&it),
         inode: it.inode,
         advice: advice(&it),
@@ -702,6 +702,15 @@ mod tests {
             assert_eq!(of(other, "r-xp"), None, "{other}");
         }
         assert_eq!(of("/data/python3", "r--s"), None);
+    }
+
+    #[test]
+    fn what_has_an_inode_and_no_name_in_a_folder_is_no_file() {
+        let of = |name: &str| mapping_view(ProcessMapping { name: name.into(), inode: 1, ..ProcessMapping::default() });
+        assert!(of("/data/file").is_file && of("/data/file (deleted)").is_file);
+        for other in ["/[aio]", "/[aio] (deleted)", "socket:[7]", "anon_inode:[perf_event]"] {
+            assert!(!of(other).is_file, "{other}");
+        }
     }
 
     #[test]
