@@ -115,6 +115,11 @@ impl Arm {
         self.spec().is_some_and(|it| it.maps)
     }
 
+    /// It reaches of a block through a mapping what it looks at, and no more.
+    pub fn is_in_place(&self) -> bool {
+        self.spec().is_some_and(|it| it.in_place) && self.word("use") != "get"
+    }
+
     /// It reads from the start of the file on, and no range that begins elsewhere.
     pub fn is_from_start(&self) -> bool {
         self.spec().is_some_and(|it| it.from_start)
@@ -241,6 +246,13 @@ mod tests {
         let maps = |name: &str| name.parse::<Arm>().unwrap().maps();
         assert!(["mmap+random", "stdio-mmap", "jvm/mapped", "jvm/segment", "jvm/mapped-put"].into_iter().all(maps));
         assert!(!["read", "stdio", "uring", "direct", "jvm/stream", "jvm/channel-odirect"].into_iter().any(maps));
+    }
+
+    #[test]
+    fn arms_that_look_at_bytes_where_they_are_mapped_are_known() {
+        let in_place = |name: &str| name.parse::<Arm>().unwrap().is_in_place();
+        assert!(["mmap", "mmap+random", "jvm/mapped", "jvm/segment"].into_iter().all(in_place));
+        assert!(!["pread", "stdio-mmap", "jvm/mapped+get", "jvm/channel-heap"].into_iter().any(in_place));
     }
 
     #[test]

@@ -115,6 +115,11 @@ impl Consume {
     pub fn looks_at_all(self) -> bool {
         !matches!(self, Consume::Touch | Consume::Copy)
     }
+
+    /// The distance between the bytes of a block that it looks at.
+    pub const fn looks_every(self) -> u64 {
+        if matches!(self, Consume::Touch) { 4096 } else { 1 }
+    }
 }
 
 words! {

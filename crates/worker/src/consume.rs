@@ -21,12 +21,7 @@ pub(crate) trait Consumer {
 }
 
 /// The distance between the bytes that `touch` looks at.
-const TOUCH_BYTES: usize = 4096;
-
-/// The distance between the bytes of a block that a consume looks at.
-pub(crate) fn looks_every(consume: schema::Consume) -> u64 {
-    if consume == schema::Consume::Touch { TOUCH_BYTES as u64 } else { 1 }
-}
+const TOUCH_BYTES: usize = schema::Consume::Touch.looks_every() as usize;
 
 /// One byte every 4096 bytes of a block, from its first.
 #[derive(Default)]

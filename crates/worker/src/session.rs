@@ -23,7 +23,6 @@ use crate::{
     },
     buffer::Buffer,
     consume::Sum,
-    consume::looks_every,
     drive::{self, Count},
     mapping::{Mapping, lock_refused},
     source::Scan,
@@ -188,7 +187,7 @@ const SWEEP_BYTES: u64 = 64 << 20;
 /// Whether a pass does itself what a sweep would: it looks at every byte up to the end of a range that is as large.
 fn sweeps(task: &Task) -> bool {
     task.pattern.covers_its_range()
-        && looks_every(task.job.consume) == 1
+        && task.job.consume.looks_every() == 1
         && task.pattern.consumed_percent == 100
         && task.pattern.range.bytes >= SWEEP_BYTES
 }

@@ -5,10 +5,7 @@ use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
 
 use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
 
-use crate::{
-    consume::looks_every,
-    source::{Pattern, Reached},
-};
+use crate::source::{Pattern, Reached};
 
 /// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
@@ -127,7 +124,7 @@ impl Task {
             () => {}
         }
         let pattern = Pattern::new(&job);
-        let looks_every = if job.workload.writes() { 1 } else { looks_every(job.consume) };
+        let looks_every = if job.workload.writes() { 1 } else { job.consume.looks_every() };
         let reached = pattern.reached(sys::page_bytes(), looks_every);
         let written_bytes = if job.workload.writes() { pattern.bytes() } else { 0 };
         Ok(Task { job, arm, path, file_bytes, pattern, reached, written_bytes })

@@ -24,8 +24,8 @@ const PASSES_MIN: usize = 3;
 /// How often one pass missed the page cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Misses {
-    /// Per byte of what the pass reached: whole pages, each visit counted. Of a command: per byte of the named files,
-    /// because what it reached is not known.
+    /// Per byte of what the pass reached: whole pages, each visit counted; of a mapping the pages that were looked at. Of a
+    /// command: per byte of the named files, because what it reached is not known.
     pub device_bytes_per_byte: f64,
     /// Waits per block. Through a mapping: major faults. Otherwise voluntary switches: a call waits once for each of its pages
     /// whose request is not done when it comes to it, so more than once where a block is read by several requests. Threads
@@ -39,8 +39,8 @@ impl Misses {
         let ops = done.tally.ops.max(1) as f64;
         let reached = match condition.workload {
             Workload::Command => condition.range.bytes as f64,
-            Workload::Random => ops * pages_of_a_random(condition),
-            _ => in_sequence(condition, done.tally.ops.max(1)) as f64,
+            Workload::Random => ops * pages_of_a_block(condition, reached_of_a_block(arm, condition)),
+            _ => in_sequence(condition, done.tally.ops.max(1), reached_of_a_block(arm, condition)),
         };
         let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1;
         let waits = if arm.maps() { done.usage.major_faults } else { done.usage.voluntary_switches };
@@ -63,22 +63,42 @@ impl Misses {
     }
 }
 
-/// The pages of a block at a random offset, on average, in bytes. Where in their first page blocks begin are the multiples of
-/// `step` beyond the first of them, each as often as any other.
-fn pages_of_a_random(condition: &Condition) -> f64 {
+/// How much of a block is reached, from its start: all of it by calls, whatever is looked at afterwards; through a mapping as
+/// far as the last byte that is looked at.
+fn reached_of_a_block(arm: &Arm, condition: &Condition) -> u64 {
+    let block = condition.block_bytes.max(1);
+    if !arm.is_in_place() {
+        return block;
+    }
+    let every = condition.consume.looks_every();
+    match (u128::from(block) * u128::from(condition.consumed_percent) / 100) as u64 {
+        0 => 0,
+        consumed => (consumed - 1) / every * every + 1,
+    }
+}
+
+/// The pages of the first `reached` bytes of a block, on average, in bytes. Where in their first page blocks begin are the
+/// multiples of `step` beyond the first of them, each as often as any other.
+fn pages_of_a_block(condition: &Condition, reached: u64) -> f64 {
+    if reached == 0 {
+        return 0.0;
+    }
     let (block, page) = (condition.block_bytes.max(1), sys::page_bytes());
     // What both are multiples of: the size of a page is a power of two.
     let step = if condition.aligned { 1u64 << block.trailing_zeros().min(page.trailing_zeros()) } else { 1 };
     let first = condition.range.offset % step;
-    ((first + block - 1) / step * step + page) as f64
+    ((first + reached - 1) / step * step + page) as f64
 }
 
 /// The bytes of so many blocks that follow each other and begin anew at the end of their range, whose last block may be a
-/// short one. Neighbours share their pages.
-fn in_sequence(condition: &Condition, ops: u64) -> u64 {
+/// short one. Neighbours share their pages, unless at least a page between what is reached of them is not looked at.
+fn in_sequence(condition: &Condition, ops: u64, reached: u64) -> f64 {
     let (block, whole) = (condition.block_bytes.max(1), condition.range.bytes);
+    if reached == 0 || block.saturating_sub(reached) >= sys::page_bytes() {
+        return ops as f64 * pages_of_a_block(condition, reached);
+    }
     let blocks = whole.div_ceil(block).max(1);
-    (ops / blocks).saturating_mul(whole).saturating_add((ops % blocks).saturating_mul(block).min(whole))
+    (ops / blocks).saturating_mul(whole).saturating_add((ops % blocks).saturating_mul(block).min(whole)) as f64
 }
 
 /// The warm passes of one worker so far.
@@ -171,7 +191,7 @@ impl fmt::Display for Unsteady {
 #[cfg(test)]
 mod tests {
     use schema::{
-        Span, State,
+        Consume, Span, State,
         protocol::{Phases, Tally, Usage},
     };
 
@@ -307,7 +327,32 @@ mod tests {
         assert_eq!(share(&command, 2), 0.5);
     }
 
-    /// As `in_sequence` and `pages_of_a_random`, by looking at every block.
+    #[test]
+    fn a_mapping_reaches_the_pages_of_what_it_looks_at_and_a_call_all_of_a_block() {
+        let page = sys::page_bytes();
+        let share = |arm: &str, condition: &Condition, pages: u64| {
+            let device_bytes = (pages * page) as f64;
+            Misses::of(&arm.parse().unwrap(), condition, &done(100, 1, [0, 0]), device_bytes).device_bytes_per_byte
+        };
+        let touched = Condition { aligned: false, consume: Consume::Touch, ..condition(Workload::Random, page + 1) };
+        let one_byte = Condition { aligned: false, consume: Consume::Touch, ..condition(Workload::Random, 4096) };
+        assert_eq!(share("mmap+random", &one_byte, 50), 0.5, "a byte lies in one page");
+        assert!(share("pread", &one_byte, 50) < 0.45, "a block often lies in two");
+        assert_eq!(share("pread", &touched, 100), 0.5);
+        for workload in [Workload::Random, Workload::Scan] {
+            let quarter = Condition { consumed_percent: 25, ..condition(workload, 8 * page) };
+            for (arm, pages) in [("mmap", 2), ("jvm/mapped", 2), ("jvm/mapped+get", 8), ("stdio-mmap", 8), ("pread", 8)]
+            {
+                assert_eq!(share(arm, &quarter, 50 * pages), 0.5, "{arm}, {workload}");
+            }
+        }
+        let half_a_page = Condition { consumed_percent: 50, ..condition(Workload::Scan, page) };
+        assert_eq!(share("mmap", &half_a_page, 50), 0.5);
+        let nothing = Condition { consumed_percent: 1, ..condition(Workload::Scan, 10) };
+        assert!(share("mmap", &nothing, 1).is_finite());
+    }
+
+    /// As `in_sequence` and `pages_of_a_block`, by looking at every block.
     fn reached(condition: &Condition, ops: u64) -> f64 {
         let (range, block, page) = (condition.range, condition.block_bytes, sys::page_bytes());
         if condition.workload == Workload::Scan {

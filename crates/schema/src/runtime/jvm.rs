@@ -83,6 +83,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Read,
         direct: false,
         maps: true,
+        in_place: true,
         from_start: false,
     },
     MethodSpec {
@@ -92,6 +93,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Read,
         direct: false,
         maps: true,
+        in_place: true,
         from_start: false,
     },
     MethodSpec {
@@ -101,6 +103,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: false,
+        in_place: false,
         from_start: false,
     },
     MethodSpec {
@@ -110,6 +113,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: true,
+        in_place: false,
         from_start: false,
     },
 ];

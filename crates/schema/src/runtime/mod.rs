@@ -122,6 +122,8 @@ pub struct MethodSpec {
     pub direct: bool,
     /// It reaches the file through a mapping.
     pub maps: bool,
+    /// Bytes are looked at where they are mapped, unless an option says otherwise; other methods bring in whole blocks.
+    pub in_place: bool,
     /// It reads from the start of the file on, and no range that begins elsewhere.
     pub from_start: bool,
 }
@@ -129,7 +131,16 @@ pub struct MethodSpec {
 impl MethodSpec {
     /// Reads through the page cache into memory of its own, without options; other methods say in what they differ.
     const fn reads(name: &'static str, about: &'static str) -> MethodSpec {
-        MethodSpec { name, about, options: &[], can: Can::Read, direct: false, maps: false, from_start: false }
+        MethodSpec {
+            name,
+            about,
+            options: &[],
+            can: Can::Read,
+            direct: false,
+            maps: false,
+            in_place: false,
+            from_start: false,
+        }
     }
 }
 

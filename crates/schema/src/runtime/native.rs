@@ -66,6 +66,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Read,
         direct: false,
         maps: true,
+        in_place: false,
         from_start: false,
     },
     MethodSpec {
@@ -75,6 +76,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Both,
         direct: false,
         maps: true,
+        in_place: true,
         from_start: false,
     },
     MethodSpec {
@@ -84,6 +86,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Both,
         direct: true,
         maps: false,
+        in_place: false,
         from_start: false,
     },
     MethodSpec {
@@ -93,6 +96,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Both,
         direct: false,
         maps: false,
+        in_place: false,
         from_start: false,
     },
     MethodSpec::reads(
@@ -106,6 +110,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: false,
+        in_place: false,
         from_start: false,
     },
     MethodSpec {
@@ -115,6 +120,7 @@ const METHODS: &[MethodSpec] = &[
         can: Can::Write,
         direct: false,
         maps: false,
+        in_place: false,
         from_start: false,
     },
 ];
