@@ -29,9 +29,13 @@ pub fn advised(mut view: ProcessView) -> ProcessView {
 }
 
 fn cost(file: &MappedFile) -> Option<AdviceCost> {
-    let is_asked = !file.is_code && file.unadvised_bytes >= LEAST_BYTES;
-    if !is_asked || file.residency.why() == Some(&Unlooked::Memory) {
+    if file.is_code || file.residency.why() == Some(&Unlooked::Memory) {
         return None;
+    }
+    match file.unadvised_bytes {
+        None => return (file.bytes >= LEAST_BYTES).then_some(AdviceCost::AdviceUnknown),
+        Some(bytes) if bytes < LEAST_BYTES => return None,
+        Some(_) => {}
     }
     if let Some(Reading::Value(bytes)) = file.meanwhile.as_ref().map(|it| &it.unmapped_more_bytes) {
         return Some(match bytes {
@@ -58,7 +62,8 @@ fn rank(file: &MappedFile) -> (u8, Reverse<u64>, Reverse<u64>) {
         Some(AdviceCost::Counted { unmapped_bytes }) => (0, unmapped_bytes),
         Some(AdviceCost::NotCached { bytes } | AdviceCost::NotMapped { bytes }) => (1, bytes),
         Some(AdviceCost::CountedNothing) => (2, 0),
-        None => (3, 0),
+        Some(AdviceCost::AdviceUnknown) => (3, 0),
+        None => (4, 0),
     };
     (class, Reverse(bytes), Reverse(file.bytes))
 }
@@ -83,8 +88,8 @@ mod tests {
             is_code: false,
             mappings: 1,
             bytes: 8 << 20,
-            unadvised_bytes: 8 << 20,
-            advice: Vec::new(),
+            unadvised_bytes: Some(8 << 20),
+            advice: Some(Vec::new()),
             resident_bytes: 4096,
             file_bytes: Reading::Value(8 << 20),
             residency: Reading::Value(Residency {
@@ -131,10 +136,10 @@ mod tests {
 
     #[test]
     fn what_was_counted_comes_before_what_may_be_and_that_before_what_has_advice() {
-        let random =
-            MappedFile { unadvised_bytes: 0, advice: vec![MappingAdvice::Random], ..counted("random", 9 << 20) };
+        let advice = Some(vec![MappingAdvice::Random]);
+        let random = MappedFile { unadvised_bytes: Some(0), advice, ..counted("random", 9 << 20) };
         let code = MappedFile { is_code: true, ..counted("code", 9 << 20) };
-        let small = MappedFile { unadvised_bytes: 4096, bytes: 4096, ..counted("small", 4096) };
+        let small = MappedFile { unadvised_bytes: Some(4096), bytes: 4096, ..counted("small", 4096) };
         let memory = MappedFile { residency: Reading::unavailable(Unlooked::Memory), ..file("memory") };
         let files = vec![random, code, small, memory, counted("little", 4096), file("maybe"), counted("none", 0)];
         let ordered = order([files, vec![counted("much", 1 << 20)]].concat());
@@ -153,6 +158,19 @@ mod tests {
         let not_mapped = AdviceCost::NotMapped { bytes: (8 << 20) - 4096 };
         let not_cached = |bytes| AdviceCost::NotCached { bytes };
         assert_eq!(costs, [("unknown", not_mapped), ("half", not_cached(4 << 20)), ("full", not_cached(0))]);
+    }
+
+    #[test]
+    fn a_file_whose_advice_the_kernel_does_not_show_is_neither_a_question_nor_fine() {
+        let unknown = |it: MappedFile| MappedFile { unadvised_bytes: None, advice: None, ..it };
+        let small = MappedFile { bytes: 4096, ..file("small") };
+        let code = MappedFile { is_code: true, ..file("code") };
+        let files = [small, code, counted("much", 1 << 20)].map(unknown);
+        let seen = advised(view([&files[..], &[counted("none", 0)]].concat()));
+        let costs: Vec<_> = seen.files.iter().map(|it| (it.name.as_str(), it.cost)).collect();
+        let asked = [("none", Some(AdviceCost::CountedNothing)), ("much", Some(AdviceCost::AdviceUnknown))];
+        assert_eq!(costs[..2], asked);
+        assert!(costs[2..].iter().all(|it| it.1.is_none()), "{costs:?}");
     }
 
     #[test]

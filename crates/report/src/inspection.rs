@@ -273,7 +273,7 @@ fn files_table(view: &ProcessView) -> Table {
         let cached = file.residency.value().map(|it| it.resident.saturating_mul(view.page_bytes));
         let folios = file.folio_orders.value().and_then(|it| it.iter().max_by_key(|it| it.pages));
         let fault = file.pages_per_fault.value().map(|it| Cell::plain(number::count(it.round())));
-        let mut row = vec![Cell::plain(&file.name), Cell::plain(advice_of(file)), bytes(file.bytes)];
+        let mut row = vec![Cell::plain(&file.name), advice_of(file), bytes(file.bytes)];
         if view.watched.is_some() {
             let meanwhile = file.meanwhile.as_ref();
             let more = |it: Option<&i64>| it.map_or_else(Cell::absent, |it| Cell::plain(signed(*it)));
@@ -302,15 +302,16 @@ fn named(advice: &[MappingAdvice]) -> String {
 }
 
 /// `none, random` where some of its mappings have none.
-fn advice_of(file: &MappedFile) -> String {
-    let words = named(&file.advice);
-    let partly = if file.unadvised_bytes > 0 && !file.advice.is_empty() { "none, " } else { "" };
+fn advice_of(file: &MappedFile) -> Cell {
+    let (Some(advice), Some(unadvised_bytes)) = (&file.advice, file.unadvised_bytes) else { return Cell::absent() };
+    let words = named(advice);
+    let partly = if unadvised_bytes > 0 && !advice.is_empty() { "none, " } else { "" };
     let kind = match &file.residency {
         Reading::Unavailable { unavailable: Unlooked::Memory } => "; memory",
         _ if file.is_code => "; code",
         _ => "",
     };
-    format!("{partly}{words}{kind}")
+    Cell::plain(format!("{partly}{words}{kind}"))
 }
 
 /// Mappings of one thing with one protection are one row: a library is five mappings, and an arena a hundred.
@@ -485,8 +486,8 @@ mod tests {
             is_code: false,
             mappings: 1,
             bytes: 40 << 20,
-            unadvised_bytes: if cost.is_some() { 40 << 20 } else { 0 },
-            advice: if cost.is_some() { Vec::new() } else { vec![MappingAdvice::Random] },
+            unadvised_bytes: Some(if cost.is_some() { 40 << 20 } else { 0 }),
+            advice: Some(if cost.is_some() { Vec::new() } else { vec![MappingAdvice::Random] }),
             resident_bytes: 2 << 20,
             file_bytes: Reading::Value(40 << 20),
             residency: Reading::Value(residency),
@@ -581,6 +582,26 @@ mod tests {
         .assert_eq(&of_process(ProcessView { files, ..seen_process() }));
         let nothing = of_process(seen_process());
         assert!(nothing.contains("no question") && !nothing.contains("verdict"), "{nothing}");
+    }
+
+    #[test]
+    fn advice_that_the_kernel_does_not_show_is_not_called_none() {
+        let unknown = |name: &str| {
+            let cost = Some(AdviceCost::AdviceUnknown);
+            MappedFile { unadvised_bytes: None, advice: None, ..mapped(name, cost) }
+        };
+        let files = vec![unknown("/data/one"), unknown("/data/other")];
+        let text = of_process(ProcessView { files, ..seen_process() });
+        let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+        assert!(
+            words.contains("not known: the kernel does not show") && words.contains("/data/one (40 MiB)"),
+            "{text}"
+        );
+        assert!(!words.contains("no question") && !words.contains("none") && !words.contains("follow"), "{text}");
+        assert!(words.contains("/data/one – 40 MiB"), "{text}");
+        let asked = mapped("/data/asked", Some(AdviceCost::NotCached { bytes: 0 }));
+        let text = of_process(ProcessView { files: vec![asked, unknown("/data/one")], ..seen_process() });
+        assert!(text.contains("/data/asked is mapped without advice") && !text.contains("follow"), "{text}");
     }
 
     #[test]

@@ -197,10 +197,10 @@ pub struct MappedFile {
     pub is_code: bool,
     pub mappings: u64,
     pub bytes: u64,
-    /// Of them, in mappings with neither MADV_RANDOM nor MADV_SEQUENTIAL; of a kernel that shows no advice, none.
-    pub unadvised_bytes: u64,
-    /// Of any of its mappings.
-    pub advice: Vec<MappingAdvice>,
+    /// Of them, in mappings with neither MADV_RANDOM nor MADV_SEQUENTIAL; `null` where the advice of one is not known.
+    pub unadvised_bytes: Option<u64>,
+    /// Of any of its mappings; `null` where that of one is not known.
+    pub advice: Option<Vec<MappingAdvice>>,
     /// In the page table of this process: pages of the file, without copies of its own.
     pub resident_bytes: u64,
     pub file_bytes: Reading<u64, Unlooked>,
@@ -213,7 +213,7 @@ pub struct MappedFile {
     /// With `--for`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<FileMeanwhile>,
-    /// Where its advice is a question; nothing is asked of code, of memory, of less than 1 MiB, or of what has advice.
+    /// Where its advice is a question, or not known; nothing is asked of code, of memory, of less than 1 MiB, or of what has advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<AdviceCost>,
 }
@@ -241,6 +241,8 @@ pub enum AdviceCost {
     NotCached { bytes: u64 },
     /// What is in the page cache is not known; so many bytes are not in the page table of the process.
     NotMapped { bytes: u64 },
+    /// The kernel does not show whether it is mapped without advice.
+    AdviceUnknown,
 }
 
 /// Why something is not known of a file that a process has mapped, or of the process.

@@ -84,7 +84,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
                 aside"
             .into();
     };
-    let mapped = Bytes(file.unadvised_bytes);
+    let mapped = Bytes(file.unadvised_bytes.unwrap_or(file.bytes));
     let says = match cost {
         AdviceCost::Counted { unmapped_bytes } => {
             let [came, more] = moved(file.meanwhile.as_ref());
@@ -120,8 +120,13 @@ pub(crate) fn first(view: &ProcessView) -> String {
                 question(view, file)
             )
         }
+        AdviceCost::AdviceUnknown => format!(
+            "not known: the kernel does not show here which advice a mapping has (VmFlags in /proc/{}/smaps), so {} \
+             ({mapped}) may be mapped with advice or without",
+            view.pid, file.name
+        ),
     };
-    match asked.len() - 1 {
+    match asked.iter().skip(1).filter(|(_, cost)| *cost != AdviceCost::AdviceUnknown).count() {
         0 => says,
         1 => format!("{says}. Another file without advice follows below"),
         others => format!("{says}. {} more files without advice follow below", thousands(others as u64)),

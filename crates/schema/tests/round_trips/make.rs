@@ -738,7 +738,7 @@ makes! {
         MappedRuntime { Jvm, Cpython, Node }
         MappingAdvice { Random, Sequential, Hugepage, Nohugepage, Dontdump }
         WatchEnd { Interrupted, ProcessEnded }
-        AdviceCost { Counted { unmapped_bytes }, CountedNothing, NotCached { bytes }, NotMapped { bytes } }
+        AdviceCost { Counted { unmapped_bytes }, CountedNothing, NotCached { bytes }, NotMapped { bytes }, AdviceUnknown }
         Unlooked {
             Memory,
             Gone,

@@ -165,6 +165,12 @@ fn advice(of: &ProcessMapping) -> Option<Vec<MappingAdvice>> {
     Some(SHOWN.iter().filter(|(shown, _)| flags.iter().any(|it| it == shown)).map(|(_, advice)| *advice).collect())
 }
 
+/// Of all mappings of a file; `None` where that of one is not known.
+fn all_advice(mappings: &[&ProcessMapping]) -> Option<BTreeSet<MappingAdvice>> {
+    let of_each: Option<Vec<Vec<MappingAdvice>>> = mappings.iter().map(|it| advice(it)).collect();
+    Some(of_each?.into_iter().flatten().collect())
+}
+
 fn is_unadvised(of: &ProcessMapping) -> bool {
     advice(of).is_some_and(|it| !it.iter().any(|it| matches!(it, MappingAdvice::Random | MappingAdvice::Sequential)))
 }
@@ -333,7 +339,7 @@ impl Files<'_> {
     ) -> MappedFile {
         let sum =
             |of: &dyn Fn(&ProcessMapping) -> u64| mappings.iter().fold(0u64, |sum, it| sum.saturating_add(of(it)));
-        let all_advice: BTreeSet<MappingAdvice> = mappings.iter().flat_map(|it| advice(it)).flatten().collect();
+        let all_advice = all_advice(mappings);
         let unseen = Seen { opened: Err(Unlooked::NotAmongLargest { files: self.most as u64 }), file_system: None };
         let seen = self.seen.get(key).unwrap_or(&unseen);
         let residency = seen.cached();
@@ -345,8 +351,8 @@ impl Files<'_> {
             is_code: mappings.iter().any(|it| is_code(it)),
             mappings: mappings.len() as u64,
             bytes: sum(&|it| it.bytes),
-            unadvised_bytes: sum(&|it| if is_unadvised(it) { it.bytes } else { 0 }),
-            advice: all_advice.into_iter().collect(),
+            unadvised_bytes: all_advice.is_some().then(|| sum(&|it| if is_unadvised(it) { it.bytes } else { 0 })),
+            advice: all_advice.map(|it| it.into_iter().collect()),
             resident_bytes: sum(&of_file_bytes),
             file_bytes: opened.clone().map_or_else(Reading::unavailable, |(_, bytes)| Reading::Value(*bytes)),
             folio_orders: known(folios(&opened, &residency, folio_pages)),
@@ -647,7 +653,7 @@ mod tests {
         let third = of(watched.unwrap());
         // SAFETY: made above, and nothing refers to it.
         unsafe { rustix::mm::munmap(at, 2 << 20).unwrap() };
-        assert_eq!((first.unadvised_bytes, first.is_code, first.resident_bytes), (2 << 20, false, 0));
+        assert_eq!((first.unadvised_bytes, first.is_code, first.resident_bytes), (Some(2 << 20), false, 0));
         let Some(before) = cached(&first) else { return println!("skipped: {:?}", first.residency) };
         assert_eq!(cached(&second), Some(before));
         let more = (((2 << 20) / sys::page_bytes() - before) * sys::page_bytes()) as i64;
@@ -686,6 +692,18 @@ mod tests {
         let gone = Reading::unavailable(Unlooked::UnmappedMeanwhile);
         assert_eq!(unmapped(&one, Some(&[mapping("2-9", page)]), 11), gone);
         assert_eq!(unmapped(&one, None, 11), gone);
+    }
+
+    #[test]
+    fn the_advice_of_a_file_is_known_where_that_of_all_its_mappings_is() {
+        let mapping = |flags: Option<&[&str]>| {
+            let flags = flags.map(|it| it.iter().map(|it| (*it).to_string()).collect());
+            ProcessMapping { flags, ..ProcessMapping::default() }
+        };
+        let (plain, random, unknown) = (mapping(Some(&["rd"])), mapping(Some(&["rd", "rr"])), mapping(None));
+        assert_eq!(all_advice(&[&plain, &random]), Some([MappingAdvice::Random].into()));
+        assert_eq!(all_advice(&[&plain]), Some(BTreeSet::new()));
+        assert_eq!([all_advice(&[&unknown]), all_advice(&[&random, &unknown])], [None, None]);
     }
 
     #[test]
