@@ -4,7 +4,7 @@ use schema::{
     CellId, Condition, Labels,
     conclusion::Conclusion,
     experiment::{Claim, Compare, Expect, Metric, Variant, Where},
-    fields::{self, Field, Role},
+    fields::{self, Role},
     findings::{AnswerOf, ClaimVerdict, Comparison, Confirmed, Estimate, Verdict},
     reason::{NotInRun, Reason},
 };
@@ -119,13 +119,42 @@ impl<'a> Question<'a> {
         match there {
             None => here.into_iter().map(|(variant, here)| AskedCondition { variant, here, there: None }).collect(),
             Some(there) => {
-                let pairs = here.iter().flat_map(|here| there.iter().map(move |there| (here, there)));
-                let pairs = pairs.filter(|(here, there)| here.0 == there.0 && self.differ_as_asked(here.1, there.1));
-                pairs
-                    .map(|(here, there)| AskedCondition { variant: here.0, here: here.1, there: Some(there.1) })
-                    .collect()
+                let pairs = |&(variant, here): &(Option<Variant>, Side<'a, 'r>)| {
+                    let all = there.iter().filter(|it| it.0 == variant).map(|it| it.1);
+                    let held_against = self.held_against(run, here, all).into_iter();
+                    held_against.map(move |there| AskedCondition { variant, here, there: Some(there) })
+                };
+                here.iter().flat_map(pairs).collect()
             }
         }
+    }
+
+    /// What a condition is held against. Of several that ask the same, only those of its own size, as far as sizes were
+    /// written down: others visit more of the file, or the same places more often. Where there is none of its size, the
+    /// claim is about conditions of unlike sizes.
+    fn held_against<'r>(
+        &self,
+        run: &Run<'a>,
+        here: Side<'a, 'r>,
+        all: impl Iterator<Item = Side<'a, 'r>>,
+    ) -> Vec<Side<'a, 'r>> {
+        let all: Vec<(Side, usize)> = all
+            .filter(|it| self.differ_as_asked(here, *it))
+            .map(|it| {
+                let sizes = sizes_apart(run, here.condition, it.condition);
+                (it, sizes.into_iter().filter(|name| !self.names(name)).count())
+            })
+            .collect();
+        let is_closest = |(it, apart): &(Side, usize)| {
+            let mut closer = all.iter().filter(|(_, other)| other < apart);
+            !closer.any(|(other, _)| fields::agree(Role::Asked, it.arm.condition, other.arm.condition))
+        };
+        all.iter().filter(|it| is_closest(it)).map(|(it, _)| *it).collect()
+    }
+
+    /// Whether it selects by this field.
+    fn names(&self, field: &str) -> bool {
+        self.claim.selections().any(|(_, only)| only.fields().any(|it| it == field))
     }
 
     fn selected<'r>(
@@ -157,12 +186,10 @@ impl<'a> Question<'a> {
     /// Whether two conditions differ in what the claim names, and in nothing else that is asked. A field that only one of
     /// them has, as a fill of the page cache, follows from what is named.
     fn differ_as_asked(&self, here: Side, there: Side) -> bool {
-        let is_named =
-            |field: &Field| self.claim.selections().any(|(_, only)| only.fields().any(|it| it == field.name));
         let (ours, theirs) = (here.arm.condition, there.arm.condition);
         let mut differ = fields::differences(Role::Asked, ours, theirs);
         differ.retain(|(field, ..)| (field.of)(ours) && (field.of)(theirs));
-        here.condition != there.condition && differ.iter().all(|(field, ..)| is_named(field))
+        here.condition != there.condition && differ.iter().all(|(field, ..)| self.names(field.name))
     }
 
     pub(super) fn never_asked(&self, run: &Run) -> NotInRun {
@@ -461,9 +488,30 @@ fn label(run: &Run, asked: &AskedCondition) -> String {
     let variant = |condition: usize| run.origin(condition).and_then(|it| it.variant);
     let label = Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.here.condition);
     let Some(there) = asked.there else { return label };
-    let differ = |role| fields::differences(role, asked.here.arm.condition, there.arm.condition);
-    let asked_of = differ(Role::Asked);
-    let differ = if asked_of.is_empty() { differ(Role::Size) } else { asked_of };
-    let words: Vec<String> = differ.into_iter().map(|(.., theirs)| theirs).filter(|it| !it.is_empty()).collect();
-    format!("{label} against {}", words.join(" "))
+    let differ = |role, is_told: &dyn Fn(&str) -> bool| -> Vec<String> {
+        let differ = fields::differences(role, asked.here.arm.condition, there.arm.condition);
+        let told = differ.into_iter().filter(|(field, ..)| is_told(field.name)).map(|(.., theirs)| theirs);
+        told.filter(|it| !it.is_empty()).collect()
+    };
+    let apart = sizes_apart(run, asked.here.condition, there.condition);
+    let mut words = vec![differ(Role::Asked, &|_| true).join(" ")];
+    words.extend([Role::Size, Role::Subject].into_iter().flat_map(|role| differ(role, &|it| apart.contains(&it))));
+    words.retain(|it| !it.is_empty());
+    if words.is_empty() {
+        words = differ(Role::Size, &|_| true);
+    }
+    format!("{label} against {}", words.join(", "))
+}
+
+/// The names of the fields in which two conditions are of unlike sizes as they were written down. What the planner chooses
+/// is no part of the question.
+fn sizes_apart(run: &Run, here: usize, there: usize) -> Vec<&'static str> {
+    let written = |condition: usize| {
+        let origin = run.origin(condition);
+        let size = origin.map(|it| it.size_asked(&run.record.conditions[condition])).unwrap_or_default();
+        (size.range, size.ops, origin.and_then(|it| it.memory))
+    };
+    let (ours, theirs) = (written(here), written(there));
+    let apart = [("range", ours.0 != theirs.0), ("ops", ours.1 != theirs.1), ("memory", ours.2 != theirs.2)];
+    apart.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect()
 }

@@ -650,6 +650,32 @@ fn states_fills_and_numbers_of_reads_are_held_against_each_other_where_nothing_e
 }
 
 #[test]
+fn of_conditions_of_several_sizes_those_of_one_size_are_held_against_each_other() {
+    let compare = |states: &str, size: &str| format!("block = \"4 KiB\"\nstate = [{states}]\n{size}\n");
+    let another = "[[compare]]\narms = [\"read\", \"mmap\"]\nworkload = \"random\"\n";
+    let both =
+        |states: [&str; 2], sizes: [&str; 2]| compare(states[0], sizes[0]) + another + &compare(states[1], sizes[1]);
+    let (small, large) = ("range = { bytes = \"1 MiB\" }", "range = { bytes = \"8 MiB\" }");
+    let states = "\"cached\", \"cold\"";
+    // Three times as long where it is cold; and the first visits, or those of a larger part, take four times as long.
+    let ns = |it: &schema::Condition, _: &str| {
+        let of_state = if it.state == schema::State::Cold { 9000.0 } else { 3000.0 };
+        if it.ops == 100 || it.range.bytes == 8 * MIB { 4.0 * of_state } else { of_state }
+    };
+    for lists in [compare(states, "ops = [100, 10000]"), both([states, states], [small, large])] {
+        let (verdict, measured) = ratios(&across(&lists, CACHED_THAN_COLD, ns));
+        assert_eq!(verdict, ClaimVerdict::Holds, "{measured:?}");
+        assert_eq!(measured.iter().map(|it| it.1).collect::<Vec<f64>>(), [3.0, 3.0], "{measured:?}");
+        assert_ne!(measured[0].0, measured[1].0);
+    }
+    // Of one size alone there is no other one to be held against, and the label says so.
+    let unlike = both(["\"cached\"", "\"cold\""], [small, large]);
+    let (_, measured) = ratios(&across(&unlike, CACHED_THAN_COLD, ns));
+    assert_eq!((measured.len(), measured[0].1), (1, 12.0));
+    assert!(measured[0].0.ends_with(" against cold, range of 8 MiB"), "{measured:?}");
+}
+
+#[test]
 fn the_advantage_of_an_arm_is_held_against_its_advantage_elsewhere() {
     let both = "block = \"4 KiB\"\nstate = [\"cached\", \"cold\"]";
     let claim =
