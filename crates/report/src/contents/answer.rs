@@ -517,7 +517,8 @@ impl Words<'_> {
     /// Starts without a single pass because no cell of theirs was tried: each reason once, with its starts, or with their
     /// conditions where those differ in their reasons. That of the file as it was found stands elsewhere.
     fn not_measured(&self) -> Vec<String> {
-        let mut starts: Vec<(String, Vec<(ConditionId, Option<String>)>)> = Vec::new();
+        type Reasons = Vec<(ConditionId, Option<String>)>;
+        let mut starts: Vec<(String, Reasons)> = Vec::new();
         for (index, condition) in self.record.conditions.iter().enumerate() {
             let id = self.record.condition_id(index);
             let cells = || self.record.cells.iter().filter(|it| it.condition == index && !it.control);
