@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Dur
 use anyhow::{Context, Result};
 use lab::{Plan, Target, cgroups::Cgroups, fixture, possible, runtime};
 use schema::{
-    Condition, Consume, Experiment, SCHEMA_VERSION, Skip, Span,
+    Condition, Consume, Experiment, Fill, SCHEMA_VERSION, Skip, Span,
     plan::{PlannedCell, PlannedCondition},
     record::Cell,
 };
@@ -177,6 +177,8 @@ impl Place {
                 cells: plan.cells.iter().filter(|it| it.condition == index && !it.control).map(cell).collect(),
             }
         });
+        let copied_bytes = copied_bytes(plan);
+        let written_bytes = copied_bytes.saturating_add(if self.made_here { self.file_bytes } else { 0 });
         schema::plan::PlannedRun {
             schema_version: SCHEMA_VERSION,
             experiment: experiment.name.clone(),
@@ -184,8 +186,9 @@ impl Place {
             target: self.name.clone(),
             made_here: self.made_here,
             file_bytes: self.file_bytes,
-            written_bytes: if self.made_here { self.file_bytes } else { 0 },
-            free_bytes: self.made_here.then(|| fixture::free_bytes(target).ok()).flatten(),
+            written_bytes,
+            copied_bytes,
+            free_bytes: (written_bytes > 0).then(|| fixture::free_bytes(folder(target)).ok()).flatten(),
             expected_s: match plan.cells.iter().any(|it| it.skipped.is_none()) {
                 true => planned.budget_binds.then_some(planned.budget.as_secs_f64()),
                 false => Some(0.0),
@@ -196,6 +199,20 @@ impl Place {
             limits: self.limits.clone(),
         }
     }
+}
+
+/// What the fills that are made on a copy of the file write, each as far as the conditions that are measured after it reach.
+/// A file that passes write to is written that way itself.
+fn copied_bytes(plan: &Plan) -> u64 {
+    let mut copies: BTreeMap<Fill, u64> = BTreeMap::new();
+    for cell in plan.cells.iter().filter(|it| it.skipped.is_none()) {
+        let does = plan.does(cell);
+        if let Some(fill) = does.fill().filter(|it| it.copied_by().is_some() && !does.workload.writes()) {
+            let bytes = copies.entry(fill).or_default();
+            *bytes = does.range.end().max(*bytes);
+        }
+    }
+    copies.into_values().fold(0, u64::saturating_add)
 }
 
 /// As far as it is known without a look at the device, which may be so slow that a run takes less.

@@ -27,15 +27,16 @@ pub fn show(asked: &Asked, folder: &Path) {
         true => format!("takes about {}", report::seconds(asked.budget.as_secs_f64())),
         false => "takes as long as the rounds that were asked for".into(),
     };
+    let copies = if copies(asked.experiment) { ", and writes copies of it, which have no name" } else { "" };
     let file = if needs_folder(asked) { None } else { largest(folder) };
     if let Some((name, bytes)) = &file {
         let evicts = if evicts(asked.experiment) { "and evicts it from the page cache" } else { "and evicts nothing" };
-        line(asked, name, &format!("reads the largest file here, {}, {evicts}; {takes}", Bytes(*bytes)));
+        line(asked, name, &format!("reads the largest file here, {}, {evicts}{copies}; {takes}", Bytes(*bytes)));
     }
     let may_write = access(folder, Access::WRITE_OK).is_ok();
     match asked.size.map_or_else(|| fixture::default_bytes(folder), Ok) {
         Ok(bytes) if may_write => {
-            line(asked, ".", &format!("creates a test file of {}, and removes it; {takes}", Bytes(bytes)));
+            line(asked, ".", &format!("creates a test file of {}, and removes it{copies}; {takes}", Bytes(bytes)));
         }
         _ if file.is_none() => line(asked, "FILE", "reads a file of yours"),
         _ => {}
@@ -58,6 +59,15 @@ fn evicts(experiment: &Experiment) -> bool {
         it.state.iter().all(|state| *state == State::AsIs || found && state.is_filled())
     };
     !experiment.comparisons.iter().all(is_as_found)
+}
+
+/// Whether passes read after a fill that is made on a copy of the file.
+fn copies(experiment: &Experiment) -> bool {
+    experiment.comparisons.iter().any(|it| {
+        it.fill.iter().any(|fill| fill.copied_by().is_some())
+            && it.state.iter().any(|state| state.is_filled())
+            && it.workload.iter().any(|workload| !workload.writes())
+    })
 }
 
 /// Name and size of the largest file in a folder that a person would name: readable, neither a link nor hidden.

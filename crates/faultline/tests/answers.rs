@@ -367,6 +367,31 @@ fn a_dry_run_gives_its_plan_as_json_on_stdout_or_in_a_file() {
 }
 
 #[test]
+fn a_dry_run_says_what_the_copies_of_fills_write() {
+    let sandbox = Sandbox::new();
+    let in_memory = sys::mount::file_system(sandbox.path()).is_ok_and(|it| it.is_memory());
+    if in_memory || lab::Target::unnamed(sandbox.path(), 4096).is_err() {
+        return println!("skipped: no copy can be made in the temporary folder");
+    }
+    let (file, folder) = (sandbox.file("file", 1 << 20), sandbox.folder("folder"));
+    let options = ["--method=read,mmap", "--block=4KiB", "--workload=scan", "--state=cached", "--dry-run"];
+    for (target, made_bytes) in [(&file, 0), (&folder, 1 << 20)] {
+        let size: &[&str] = if made_bytes > 0 { &["--size=1MiB"] } else { &[] };
+        for (fills, copies) in [("--fill=sequential", 0), ("--fill=written=4KiB,written=64KiB", 2)] {
+            let args = [&["run", target, fills][..], size, &options].concat();
+            let plan = plan_of(&sandbox.run(&[&args[..], &["--json"]].concat()).expect(0));
+            let copied_bytes = copies << 20;
+            assert_eq!((plan.copied_bytes, plan.written_bytes), (copied_bytes, copied_bytes + made_bytes));
+            assert_eq!(plan.free_bytes.is_some(), plan.written_bytes > 0);
+            let text = sandbox.run(&args).expect(0).stdout;
+            let is_silent = text.lines().any(|it| it.starts_with("Writes:") && it.ends_with("nothing"));
+            assert_eq!((is_silent, text.contains("copies")), (plan.written_bytes == 0, copies > 0), "{text}");
+        }
+    }
+    assert_eq!(sandbox.left(), ["file", "folder"]);
+}
+
+#[test]
 fn a_dry_run_has_nothing_for_a_page_a_summary_or_a_table() {
     let sandbox = Sandbox::new();
     for option in ["--html=out", "--markdown=out", "--csv=out"] {

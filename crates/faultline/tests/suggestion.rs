@@ -59,6 +59,15 @@ fn an_experiment_that_only_writes_or_a_size_suggests_the_folder_alone() {
 }
 
 #[test]
+fn fills_that_are_made_on_a_copy_are_said_to_write() {
+    let sandbox = Sandbox::new();
+    sandbox.file("file", 1 << 20);
+    let says = |fill: &str| sandbox.run(&["run", fill, "--state=cached", "--block=4KiB"]).expect(2).stderr;
+    assert_eq!(says("--fill=written=64KiB").matches("writes copies of it").count(), 2);
+    assert!(!says("--fill=random").contains("copies"));
+}
+
+#[test]
 fn an_experiment_of_the_file_as_it_is_evicts_nothing() {
     let sandbox = Sandbox::new();
     sandbox.file("file", 1 << 20);

@@ -36,15 +36,7 @@ pub fn plan(plan: &PlannedRun, style: Style) -> String {
             glued(Bytes(plan.file_bytes).to_string())
         ),
     );
-    let writes = match (plan.written_bytes, plan.free_bytes) {
-        (0, _) => "nothing".to_string(),
-        (bytes, free) => {
-            let free =
-                free.map_or(String::new(), |free| format!(", where {} are free", number::bytes_glued(free as f64)));
-            format!("{} to {}{free}; removed at the end", number::bytes_glued(bytes as f64), plan.target)
-        }
-    };
-    page.labelled(0, "Writes:", Paint::Quiet, &writes);
+    page.labelled(0, "Writes:", Paint::Quiet, &writes(plan));
     let cells = plan.conditions.iter().map(|condition| measured(condition).count()).sum();
     let conditions = plan.conditions.len();
     let duration = match (plan.expected_s, plan.rounds) {
@@ -89,6 +81,19 @@ pub fn plan(plan: &PlannedRun, style: Style) -> String {
         plan.limits.iter().for_each(|limit| page.paragraph(0, Paint::Unsure, limit));
     }
     page.finish()
+}
+
+fn writes(plan: &PlannedRun) -> String {
+    const COPIES: &str = "copies of the file without a name, one at a time, which are gone at the end";
+    let [bytes, copied] = [plan.written_bytes, plan.copied_bytes].map(|it| number::bytes_glued(it as f64));
+    let free = plan.free_bytes.map(|free| format!(", where {} are free", number::bytes_glued(free as f64)));
+    let (target, free) = (&plan.target, free.unwrap_or_default());
+    match (plan.made_here, plan.copied_bytes) {
+        _ if plan.written_bytes == 0 => "nothing".to_string(),
+        (true, 0) => format!("{bytes} to {target}{free}; removed at the end"),
+        (true, _) => format!("{bytes} to {target}{free}; removed at the end. Of it, {copied} are in {COPIES}"),
+        (false, _) => format!("{bytes} beside {target}{free}, in {COPIES}"),
+    }
 }
 
 /// `scan 4 KiB cold, as published`; no two of a plan read the same.

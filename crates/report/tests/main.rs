@@ -905,6 +905,7 @@ fn plan_of(title: &str) -> PlannedRun {
         file_bytes: 1 << 30,
         conditions: vec![condition(4096, State::Cold), condition(65_536, State::Cached)],
         written_bytes: 1 << 30,
+        copied_bytes: 0,
         free_bytes: Some(5_123_456_789),
         expected_s: Some(61.0),
         rounds: None,
@@ -951,6 +952,24 @@ fn a_plan_says_what_is_written_where_and_how_long_it_takes() {
     for width in 40..120 {
         assert!(report::plan(&plan, style(width)).lines().all(|line| line.width() <= width));
     }
+}
+
+#[test]
+fn a_plan_says_that_copies_are_written_beside_a_file_too() {
+    let of = |made_here: bool, written_bytes: u64, copied_bytes: u64| {
+        let plan = PlannedRun { made_here, written_bytes, copied_bytes, ..plan_of("Survey") };
+        let text = report::plan(&plan, Style { width: 200, ..Style::default() });
+        text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    };
+    let beside = of(false, 64 << 20, 64 << 20);
+    assert!(beside.contains("beside /tmp/x") && beside.contains("copies of the file without a name"), "{beside}");
+    let with_its_own = of(true, (1 << 30) + (64 << 20), 64 << 20);
+    assert!(with_its_own.contains("removed at the end. Of it, 64 MiB are in "), "{with_its_own}");
+    assert!(with_its_own.contains("copies of the file without a name"), "{with_its_own}");
+    for text in [of(false, 0, 0), of(true, 1 << 30, 0)] {
+        assert!(!text.contains("copies"), "{text}");
+    }
+    assert!(of(false, 0, 0).contains("nothing"));
 }
 
 #[test]

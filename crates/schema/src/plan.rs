@@ -15,9 +15,11 @@ pub struct PlannedRun {
     /// The file is made for the run and removed at its end.
     pub made_here: bool,
     pub file_bytes: u64,
-    /// By faultline itself, for its test file; 0 when the target is a file that is there already.
+    /// By faultline itself, for its test file and for copies; 0 where it only reads a file that is there already.
     pub written_bytes: u64,
-    /// What an ordinary user may still write there, where it is known.
+    /// Of them, for the copies that fills are made on, which lie beside the file: one at a time, without a name.
+    pub copied_bytes: u64,
+    /// What an ordinary user may still write there, where something is written and it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free_bytes: Option<u64>,
     /// What the budget allows; absent where no budget ends the run.
