@@ -449,7 +449,7 @@ fn a_dry_run_says_of_an_arm_the_same_in_whatever_order_workloads_are_named() {
              block = \"4 KiB\"\nstate = \"cached\"\n"
         );
         let experiment = sandbox.write(name, text);
-        let output = sandbox.run(&["run", &folder, "-e", &experiment, "--dry-run", "--json", "--size=1MiB"]).expect(0);
+        let output = sandbox.run(&["run", &folder, "-e", &experiment, "--dry-run", "--json", "--size=1MiB"]).expect(4);
         let plan = plan_of(&output);
         let of_direct = skips(&plan, "direct");
         assert!(matches!(of_direct[..], [Some(Skip::Unavailable(_)), Some(Skip::Unavailable(_))]), "{name}: {plan:#?}");
