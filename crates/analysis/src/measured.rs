@@ -221,16 +221,27 @@ impl<'a> Cell<'a> {
         let by_pages = !self.own.workload.writes();
         let covered = |tally: &Tally| match tally.distinct_pages.filter(|_| by_pages) {
             // Around the page cache only the sectors of the last block are read.
-            _ if self.arm().is_direct() => tally.distinct_bytes,
-            Some(pages) => pages.saturating_mul(page_bytes),
-            None => tally.distinct_bytes.div_ceil(page_bytes).saturating_mul(page_bytes),
+            _ if self.arm().is_direct() => self.brought(tally.distinct_bytes),
+            pages => {
+                let whole = self.brought(tally.distinct_bytes).div_ceil(page_bytes);
+                whole.max(pages.unwrap_or(0)).saturating_mul(page_bytes)
+            }
         };
         self.median_of(covered).filter(|&bytes| bytes > 0.0)
     }
 
     /// Bytes of the file that a pass reached, each once, in the middle of the passes.
     pub(crate) fn distinct_bytes(&self) -> Option<f64> {
-        self.median_of(|tally| tally.distinct_bytes).filter(|&bytes| bytes > 0.0)
+        self.median_of(|tally| self.brought(tally.distinct_bytes)).filter(|&bytes| bytes > 0.0)
+    }
+
+    /// With bytes that were looked at, those that came with them: a call brings whole blocks, a mapping in place the part that
+    /// is looked at.
+    pub(crate) fn brought(&self, looked_at: u64) -> u64 {
+        match self.arm().is_in_place() {
+            true => looked_at,
+            false => looked_at.saturating_mul(100) / u64::from(self.own.consumed_percent.max(1)),
+        }
     }
 
     /// Pages of the file that a pass reached, each once, in the middle of the passes that counted them.

@@ -545,7 +545,7 @@ fn what_was_said_of_several_comparisons_with_other_numbers_is_said_to_be_of_the_
         }
         squeezed(&terminal(&run, 140))
     };
-    const OTHER: &str = "scan 32 KiB cached: mmap; with other numbers scan 32 KiB cached: mmap+willneed)";
+    const OTHER: &str = "(scan 32 KiB cached: mmap; with other numbers scan 32 KiB cached: mmap+willneed)";
     let [differ, agree] = [says(["8 MB of 34 MB", "67 MB of 268 MB"]), says(["8 MB of 34 MB"; 2])];
     assert!(differ.contains("consumed 8 MB of 34 MB") && differ.contains(OTHER), "{differ}");
     assert!(

@@ -146,6 +146,11 @@ pub enum Reason {
         labels: Vec<String>,
         reason: Box<Reason>,
     },
+    /// A reason of some of the conditions of a claim.
+    In {
+        labels: Vec<String>,
+        reason: Box<Reason>,
+    },
     /// A reason of one arm.
     Of {
         of: String,

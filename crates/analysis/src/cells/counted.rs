@@ -1,23 +1,25 @@
 //! What follows from the counts of a pass under tracepoints. Counts of a pass that left its state are not used.
 
 use schema::{
-    Arm, Reading,
+    Reading,
     counted::{Counted, Histogram},
     findings::CountedFinding,
     reason::{Reason, Unseen},
 };
 
-use crate::measured::Run;
+use crate::measured::{Cell, Run};
 
 const MIB: f64 = 1_048_576.0;
 
 pub(crate) fn all(run: &Run) -> Vec<CountedFinding> {
-    let finding = |it: &Counted| Some(finding(it, &run.record.cells.get(it.cell)?.arm));
-    run.record.counted.iter().filter_map(finding).collect()
+    let of_counted = |it: &Counted| Some(finding(it, run.cells.iter().find(|cell| cell.id.cell == it.cell)?));
+    run.record.counted.iter().filter_map(of_counted).collect()
 }
 
-fn finding(counted: &Counted, arm: &Arm) -> CountedFinding {
-    let (bytes, distinct) = (positive(counted.bytes), positive(counted.distinct_bytes));
+fn finding(counted: &Counted, cell: &Cell) -> CountedFinding {
+    let arm = cell.arm();
+    let whole_blocks = counted.bytes.saturating_mul(100) / u64::from(cell.own.consumed_percent.max(1));
+    let (bytes, distinct) = (positive(whole_blocks), positive(cell.brought(counted.distinct_bytes)));
     let by_kind = || Ok(count(counted, "minor_faults")? + count(counted, "major_faults")?);
     let faults = || count(counted, "user_faults").or_else(|_: Reason| by_kind());
     let per_mib = |events: Result<f64, Reason>| Reading::from(events.and_then(|it| Ok(it / (bytes.clone()? / MIB))));

@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
     let (status, reasons) = status(run, cell);
-    let bytes_per_s = cell.passes.iter().map(|pass| pass.tally.bytes as f64 * 1e9 / pass.ns);
+    let bytes_per_s = cell.passes.iter().map(|pass| cell.lent_bytes(pass) * 1e9 / pass.ns);
     CellFinding {
         id: cell.id,
         arm: cell.arm().clone(),
@@ -34,7 +34,9 @@ pub(crate) fn finding(run: &Run, cell: &Cell) -> CellFinding {
         failed_samples: cell.failed.len() as u32,
         ns_per_op: stats::median_of_positive(cell.passes.iter().filter_map(|pass| pass.ns_per_op())),
         bytes_per_s: stats::median_of_positive(bytes_per_s),
-        bytes: cell.median_of(|tally| tally.bytes).filter(|&bytes| bytes > 0.0),
+        bytes: SortedValues::new(cell.passes.iter().map(|pass| cell.lent_bytes(pass)).collect())
+            .map(|it| it.median())
+            .filter(|&bytes| bytes > 0.0),
         distinct_bytes: cell.distinct_bytes(),
         user_ns_per_op: cell.reading_per_op("user_ns", SortedValues::mean),
         system_ns_per_op: cell.reading_per_op("system_ns", SortedValues::mean),

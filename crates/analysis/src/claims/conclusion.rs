@@ -12,10 +12,7 @@ use super::{
     DECIDED,
     question::{ClaimOutcome, Question},
 };
-use crate::{
-    answers::fills,
-    measured::{Run, most_frequent},
-};
+use crate::{answers::fills, measured::Run};
 
 impl Question<'_> {
     /// One verdict for all conditions, and why.
@@ -23,18 +20,16 @@ impl Question<'_> {
         let with = |verdict: ClaimVerdict| -> Vec<&ClaimOutcome> {
             outcomes.iter().filter(|it| it.verdict == verdict).copied().collect()
         };
-        let why = |of: &[&ClaimOutcome]| {
-            most_frequent(of.iter().filter_map(|it| it.why.as_ref())).map(|(reason, _)| reason.clone())
-        };
         let untestable = with(ClaimVerdict::NotTestableHere);
         let testable: Vec<&ClaimOutcome> =
             outcomes.iter().filter(|it| it.verdict != ClaimVerdict::NotTestableHere).copied().collect();
         let (unmeasured, untestable): (Vec<&ClaimOutcome>, Vec<&ClaimOutcome>) =
             untestable.into_iter().partition(|it| it.only_unmeasured);
-        let not_measured = left_out(&unmeasured, unmeasured.len() == outcomes.len(), |labels, reason| {
+        let why = |it: &ClaimOutcome| Some(it.why.clone().unwrap_or_else(|| Unseen::NoValidPass.into()));
+        let not_measured = each_once(&unmeasured, why, unmeasured.len() == outcomes.len(), |labels, reason| {
             Reason::NotMeasured { labels, reason }
         });
-        let not_testable = left_out(&untestable, false, |labels, reason| Reason::NotTestable { labels, reason });
+        let not_testable = each_once(&untestable, why, false, |labels, reason| Reason::NotTestable { labels, reason });
         if testable.is_empty() {
             return match (&not_measured[..], &not_testable[..]) {
                 ([], []) => (ClaimVerdict::NotTestableHere, vec![Unseen::NoValidPass.into()]),
@@ -61,8 +56,10 @@ impl Question<'_> {
         };
         let spread = (testable.len() > 1).then(|| Conclusion::Verdicts(verdicts()));
         let published = (testable[0].variant == Some(Variant::AsPublished)).then_some(Conclusion::OnlyPublished);
-        let remark =
-            most_frequent(testable.iter().filter_map(|it| it.remark.as_ref())).map(|(remark, _)| remark.clone());
+        // The verdicts have the labels of what is open.
+        let open = each_once(&open, |it| it.why.clone(), true, in_conditions);
+        let remarked: Vec<&ClaimOutcome> = testable.iter().filter(|it| it.remark.is_some()).copied().collect();
+        let remarks = each_once(&remarked, |it| it.remark.clone(), remarked.len() == testable.len(), in_conditions);
         // Of several fills the folios of one would be said of all.
         let one_fill = testable.iter().all(|it| it.condition.fill() == testable[0].condition.fill());
         let says_folios = self.claim.metric == Metric::PagesPerFault && one_fill;
@@ -78,12 +75,14 @@ impl Question<'_> {
         let numbers = self.numbers(&testable, verdict).map(|it| Conclusion::Numbers(Box::new(it)));
         let [spread, numbers, sizes, unconfirmed, published, folios] =
             [spread, numbers, sizes, unconfirmed, published, folios].map(|it| it.map(Reason::Conclusion));
-        let decided = [spread, numbers, sizes, unconfirmed, why(&open)];
         let parts = [
-            decided.into_iter().flatten().collect(),
+            [spread, numbers, sizes, unconfirmed].into_iter().flatten().collect(),
+            open,
             not_measured,
             not_testable,
-            [published, remark, folios].into_iter().flatten().collect::<Vec<Reason>>(),
+            published.into_iter().collect(),
+            remarks,
+            folios.into_iter().collect::<Vec<Reason>>(),
         ];
         (verdict, parts.concat())
     }
@@ -127,19 +126,27 @@ fn labels(of: &[&ClaimOutcome]) -> Vec<String> {
     of.iter().map(|it| it.label.clone()).collect()
 }
 
-/// Each reason once, with the labels of its conditions; without labels where one reason is that of all conditions of a claim.
-fn left_out(of: &[&ClaimOutcome], is_all: bool, to_reason: fn(Vec<String>, Box<Reason>) -> Reason) -> Vec<Reason> {
+/// Each reason once, with the labels of its conditions; without labels where there is one, and it is that of all.
+fn each_once(
+    of: &[&ClaimOutcome],
+    why: impl Fn(&ClaimOutcome) -> Option<Reason>,
+    is_of_all: bool,
+    to_reason: fn(Vec<String>, Box<Reason>) -> Reason,
+) -> Vec<Reason> {
     let mut reasons: Vec<(Reason, Vec<String>)> = Vec::new();
-    for it in of {
-        let why = it.why.clone().unwrap_or_else(|| Unseen::NoValidPass.into());
+    for (why, label) in of.iter().filter_map(|it| Some((why(it)?, it.label.clone()))) {
         match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, labels)) => labels.push(it.label.clone()),
-            None => reasons.push((why, vec![it.label.clone()])),
+            Some((_, labels)) => labels.push(label),
+            None => reasons.push((why, vec![label])),
         }
     }
-    let is_one = is_all && reasons.len() == 1;
+    let is_one = is_of_all && reasons.len() == 1;
     let labels = |of: Vec<String>| if is_one { Vec::new() } else { of };
     reasons.into_iter().map(|(reason, of)| to_reason(labels(of), Box::new(reason))).collect()
+}
+
+fn in_conditions(labels: Vec<String>, reason: Box<Reason>) -> Reason {
+    if labels.is_empty() { *reason } else { Reason::In { labels, reason } }
 }
 
 fn turned(estimate: &Estimate) -> Estimate {

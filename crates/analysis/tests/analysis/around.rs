@@ -124,6 +124,10 @@ fn an_arm_that_looks_at_a_part_of_each_block_is_at_the_ceiling_by_all_that_it_re
     let share = lab.analyze().cells[0].ceiling_share.unwrap();
     assert!((0.9..1.0).contains(&share), "{share}");
     assert!(warned(&lab, "ceiling").is_some());
+    // Its rate is the one that the share is of.
+    let rate = lab.analyze().cells[0].bytes_per_s.unwrap().median;
+    let ceiling = lab.record.ceiling.value().unwrap().bytes_per_s;
+    assert!((rate / ceiling - share).abs() < 0.001, "{rate} {ceiling} {share}");
 }
 
 fn with_residency(state: State, pages: [(u64, u64); 3]) -> Lab {

@@ -539,6 +539,22 @@ fn conditions_that_were_left_out_for_different_reasons_each_have_their_own() {
 }
 
 #[test]
+fn conditions_that_are_open_for_different_reasons_each_have_their_own() {
+    let mut lab = sizes([(2.0, 0.0), (2.0, 0.0), (1.04, 0.2), (2.0, 0.0)]);
+    lab.record.samples.retain(|sample| sample.cell < 6 || sample.round < 3);
+    check(
+        &lab,
+        expect![[r#"
+        it holds: holds in 2 (scan 1 KiB cached, scan 4 KiB cached), undecided in 2 (scan 16 KiB cached, scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.95x to 2.00x; the effect is as large as published; in 1 (scan 16 KiB cached): the interval crosses the margin of 5 %; in 1 (scan 64 KiB cached): only 3 rounds; at least 5 are needed to decide anything
+          scan 1 KiB cached: 2.00 holds (decides)
+          scan 4 KiB cached: 2.00 holds (decides)
+          scan 16 KiB cached: 0.95 undecided (decides)
+          scan 64 KiB cached: 2.00 undecided (decides)
+    "#]],
+    );
+}
+
+#[test]
 fn conditions_of_one_shape_are_told_apart() {
     let mut lab = Lab::of_experiment(
         r#"

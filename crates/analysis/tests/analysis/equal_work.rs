@@ -231,6 +231,26 @@ fn random_offsets_that_end_half_way_are_found_by_what_they_reach() {
 }
 
 #[test]
+fn calls_bring_whole_blocks_also_where_a_part_of_each_is_looked_at() {
+    let amplified = |arms: [&str; 2]| {
+        let part = |_: u32, pass: &mut Pass| {
+            pass.reads("device_read_bytes", 64.0 * MIB as f64);
+            pass.tally.bytes /= 10;
+            pass.tally.distinct_bytes /= 10;
+            pass.tally.distinct_pages = pass.tally.distinct_pages.map(|it| it / 10);
+        };
+        let mut lab = Lab::duel_with(scan("64 KiB", State::Cold), (arms[0], 1e4), part, (arms[1], 9e3), part);
+        for cell in [0, 1] {
+            lab.own(cell, |it| it.consumed_percent = 10);
+        }
+        let is_amplified = |it: &Caution| matches!(it, Caution::Amplified { .. });
+        lab.analyze().comparisons[0].warnings.iter().filter(|it| is_amplified(it)).count()
+    };
+    assert_eq!(amplified(["read", "pread"]), 0);
+    assert_eq!(amplified(["read", "mmap"]), 1, "a mapping brings in what is looked at, and read-ahead the rest");
+}
+
+#[test]
 fn a_range_of_half_the_file_is_said_whether_the_arms_or_the_experiment_set_it() {
     let warning = [
         "both arms reach only 50 % of the file (32 MiB of 64 MiB): as many offsets over the whole would have reached 40.46 MiB, these reached 27.67 MiB",

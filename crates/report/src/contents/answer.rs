@@ -8,7 +8,7 @@ use schema::{
     answer::{Choice, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
-    record::Outcome,
+    record::{self, Outcome},
     unit_cost::BreakEven,
 };
 
@@ -197,13 +197,13 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     }
     let words = Words { record, names: &names, labels: &labels, map: &findings.map };
     Some(Answer {
-        now: not_now(record),
+        now: not_now(record, &names),
         in_doubt: words.in_doubt(&findings.answer.choices),
         crossovers: crossovers::lines(record, findings, true),
         refill: fills::refills(record, findings).next(),
         why: words.why(&findings.answer.causes),
         facts: vec![("Not measured", words.not_measured())],
-        reads: reads(lines().filter(|it| is_of_reads(it)).map(|it| it.condition.ops)),
+        reads: reads(lines().filter(|it| is_of_reads(it)).flat_map(|it| ops(record, it))),
         trust: trust(findings),
         starts,
         columns,
@@ -223,14 +223,42 @@ fn mark_baselines(starts: &mut [Start]) {
     }
 }
 
-fn not_now(record: &Record) -> Option<String> {
-    let found = |it: &&schema::record::Cell| {
-        record.conditions.get(it.condition).is_some_and(|it| it.fill() == Some(Fill::Found))
-    };
-    let mut cells = record.cells.iter().filter(found).peekable();
-    cells.peek()?;
-    let reasons: Option<Vec<String>> = cells.map(|it| it.skipped.as_ref().map(ToString::to_string)).collect();
-    Some(format!("not measured: {}", reasons?.first()?))
+fn not_now(record: &Record, names: &Names) -> Option<String> {
+    let is_found =
+        |it: &record::Cell| record.conditions.get(it.condition).is_some_and(|it| it.fill() == Some(Fill::Found));
+    Some(format!("not measured: {}", why_skipped(record.cells.iter().filter(|it| is_found(it)), names)?))
+}
+
+/// Why none of these cells was measured: each reason once, with its arms where there are several; that an arm has nothing to
+/// be compared with follows from the others. Nothing where there are no cells, or one that was not skipped.
+fn why_skipped<'r>(cells: impl Iterator<Item = &'r record::Cell> + Clone, names: &Names) -> Option<String> {
+    let is_consequence = |it: &record::Cell| it.skipped == Some(Skip::NothingToCompare);
+    let only_consequences = cells.clone().all(is_consequence);
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for it in cells {
+        let reason = it.skipped.as_ref()?.to_string();
+        let arm = names.short(&it.arm.name);
+        match reasons.iter_mut().find(|known| known.0 == reason) {
+            _ if is_consequence(it) && !only_consequences => {}
+            Some((_, arms)) if arms.contains(&arm) => {}
+            Some((_, arms)) => arms.push(arm),
+            None => reasons.push((reason, vec![arm])),
+        }
+    }
+    match &reasons[..] {
+        [] => None,
+        [(reason, _)] => Some(reason.clone()),
+        several => Some(
+            several.iter().map(|(reason, arms)| format!("{}: {reason}", list(arms))).collect::<Vec<_>>().join("; "),
+        ),
+    }
+}
+
+/// How many blocks a pass of each arm under a line's condition has.
+fn ops<'r>(record: &'r Record, line: &'r MapLine) -> impl Iterator<Item = u64> + Clone + 'r {
+    let of_line = |it: &&record::Cell| it.condition == line.id.condition_index && it.skipped.is_none();
+    let own = |it: &record::Cell| it.own_condition.as_ref().unwrap_or(&line.condition).ops;
+    record.cells.iter().filter(of_line).map(own)
 }
 
 /// What a start is called: the state, and how the cache was filled where that is not the usual way.
@@ -433,9 +461,12 @@ struct Words<'a> {
 impl Words<'_> {
     /// `random 64 B, cached`.
     fn place(&self, id: ConditionId) -> Option<String> {
-        let condition = self.record.conditions.get(id.condition_index)?;
-        let block = size(condition.block_bytes);
-        Some(format!("{} {block}, {}", condition.workload, start(self.labels, id, condition)))
+        Some(self.place_of(id, self.record.conditions.get(id.condition_index)?))
+    }
+
+    /// Of arms that have settings of their own.
+    fn place_of(&self, id: ConditionId, own: &Condition) -> String {
+        format!("{} {}, {}", own.workload, size(own.block_bytes), start(self.labels, id, own))
     }
 
     /// Each choice with the most that it can lose.
@@ -504,7 +535,7 @@ impl Words<'_> {
         };
         Some(format!(
             "{}, {work}: {slower} takes {}, {faster} {}; of these, {}: {} and {less}",
-            self.place(it.id)?,
+            self.place_of(it.id, own),
             number::duration_glued(it.slower.pass_ns),
             number::duration_glued(it.faster.pass_ns),
             it.cause.words(),
@@ -521,20 +552,13 @@ impl Words<'_> {
         let mut starts: Vec<(String, Reasons)> = Vec::new();
         for (index, condition) in self.record.conditions.iter().enumerate() {
             let id = self.record.condition_id(index);
-            let cells = || self.record.cells.iter().filter(|it| it.condition == index && !it.control);
-            let reason = match cells().map(|it| it.skipped.as_ref()).collect::<Option<Vec<&Skip>>>() {
-                // A run that is not done yet may still come to it.
-                Some(skips) => skips
-                    .iter()
-                    .find(|it| ***it != Skip::NothingToCompare)
-                    .or_else(|| skips.first())
-                    .map(ToString::to_string),
-                None => None,
-            };
+            // A run that is not done yet may still come to it.
+            let cells = self.record.cells.iter().filter(|it| it.condition == index && !it.control);
+            let reason = why_skipped(cells, self.names);
             let label = start(self.labels, id, condition);
             match starts.iter_mut().find(|it| it.0 == label) {
                 Some(known) => known.1.push((id, reason)),
-                None if condition.fill() == Some(Fill::Found) && not_now(self.record).is_some() => {}
+                None if condition.fill() == Some(Fill::Found) && not_now(self.record, self.names).is_some() => {}
                 None => starts.push((label, vec![(id, reason)])),
             }
         }

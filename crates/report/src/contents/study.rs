@@ -178,13 +178,12 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
         for sentence in described {
             let nameless = without_names(&sentence, comparison, names);
             let key = without_numbers(&nameless);
-            match found.iter_mut().find(|it| without_numbers(&it.nameless) == key) {
-                Some(known) => {
-                    known.numbers_differ |= known.nameless != nameless;
-                    known.of.push(comparison);
-                }
-                None => found.push(Finding { nameless, sentence, numbers_differ: false, of: vec![comparison] }),
-            }
+            let at = found.iter().position(|it| without_numbers(&it.nameless) == key).unwrap_or_else(|| {
+                found.push(Finding { nameless: nameless.clone(), sentence, of: Vec::new(), others: Vec::new() });
+                found.len() - 1
+            });
+            let known = &mut found[at];
+            if known.nameless == nameless { &mut known.of } else { &mut known.others }.push(comparison);
         }
     }
     let incomparable = done.iter().filter(|it| it.verdict == Verdict::NotComparable).count();
@@ -200,25 +199,20 @@ fn check(variant: Variant, comparisons: &[&Comparison], names: &Names, labels: &
     let found: Vec<(String, String)> = found
         .into_iter()
         .map(|it| {
-            let about = match (it.numbers_differ, &it.of[..]) {
-                (true, [first, rest @ ..]) => {
-                    format!("{}; with other numbers {}", whose(&[first], names, labels), whose(rest, names, labels))
-                }
-                (_, all) => whose(all, names, labels),
-            };
-            (it.sentence, about)
+            let [of, others] = [&it.of, &it.others].map(|it| whose(it, names, labels));
+            (it.sentence, if others.is_empty() { of } else { format!("{of}; with other numbers {others}") })
         })
         .collect();
     Some(Checked { variant, summary, flawed: incomparable > 0 || count == 0, found })
 }
 
-/// A sentence of the first of the comparisons that it was said of.
+/// What was said of some comparisons, with the names of the first one.
 struct Finding<'a> {
     sentence: String,
     nameless: String,
-    /// It was said of others with other numbers.
-    numbers_differ: bool,
     of: Vec<&'a Comparison>,
+    /// It was said of them with other numbers.
+    others: Vec<&'a Comparison>,
 }
 
 /// `scan 32 KiB cached: mmap, mmap+willneed`; the first conditions where there are many.
@@ -242,14 +236,11 @@ fn whose(comparisons: &[&Comparison], names: &Names, labels: &Labels) -> String 
 
 /// What is said of two arms of a comparison is the same when it is said of two others.
 fn without_names(sentence: &str, comparison: &Comparison, names: &Names) -> String {
-    let mut key = sentence.to_string();
-    let mut arms = [&comparison.arm, &comparison.baseline].map(|name| names.short(name));
+    let mut arms =
+        [(&comparison.arm, "%arm"), (&comparison.baseline, "%baseline")].map(|(name, mark)| (names.short(name), mark));
     // The longer one first: one name may begin the other.
-    arms.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    for arm in arms {
-        key = key.replace(arm, "%");
-    }
-    key
+    arms.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    arms.iter().fold(sentence.to_string(), |key, (name, mark)| key.replace(name, mark))
 }
 
 /// Figures, claims and the equal-work check on a terminal.

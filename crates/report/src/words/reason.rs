@@ -128,6 +128,7 @@ pub fn reason(of: &Reason) -> String {
         Reason::NotTestable { labels, reason: why } => {
             format!("not testable here{}: {}", in_conditions(labels), reason(why))
         }
+        Reason::In { labels, reason: why } => format!("{}: {}", in_conditions(labels).trim_start(), reason(why)),
         Reason::Of { of, reason: why } => format!("{of}: {}", reason(why)),
         Reason::Text(text) => text.clone(),
     }

@@ -255,6 +255,31 @@ fn conditions_of_one_start_that_were_not_tried_for_different_reasons_each_have_t
 }
 
 #[test]
+fn each_arm_of_a_start_has_its_own_reason_and_consequences_are_none() {
+    let not_measured = |reasons: [&str; 2]| {
+        let mut run = run();
+        let cached = |run: &Run, condition: usize| run.record.conditions[condition].state == State::Cached;
+        let cells: Vec<usize> =
+            (0..run.record.cells.len()).filter(|&it| cached(&run, run.record.cells[it].condition)).collect();
+        let mut others = reasons.into_iter().cycle();
+        for &it in &cells {
+            let cell = &mut run.record.cells[it];
+            cell.skipped = Some(match cell.baseline {
+                true => Skip::NothingToCompare,
+                false => Skip::Unavailable(others.next().unwrap().into()),
+            });
+        }
+        run.record.samples.retain(|it| !cells.contains(&it.cell));
+        squeezed(&first_screen(&run))
+    };
+    let text = not_measured(["io_uring is off", "too old a kernel"]);
+    assert!(text.contains("mmap and direct: too old a kernel; mmap+populate-read: io_uring is off"), "{text}");
+    assert!(!text.contains("nothing to compare"), "{text}");
+    let text = not_measured(["io_uring is off"; 2]);
+    assert!(text.contains("Not measured cached: io_uring is off"), "{text}");
+}
+
+#[test]
 fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     let mut run = run();
     let worst = run.findings.map.iter().find(|it| it.verdict.is_decided()).unwrap().id;

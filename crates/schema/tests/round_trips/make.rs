@@ -539,6 +539,7 @@ makes! {
             IsBaseline,
             NotMeasured { labels, reason },
             NotTestable { labels, reason },
+            In { labels, reason },
             Of { of, reason },
             Text(text),
         }
