@@ -19,7 +19,7 @@ const BY_CALLS: f64 = 0.05;
 /// average.
 pub fn advised(mut view: ProcessView) -> ProcessView {
     for file in &mut view.files {
-        file.cost = cost(file);
+        file.cost = cost(file, view.page_bytes);
     }
     view.files.sort_by_key(rank);
     if let Some(watched) = &mut view.watched {
@@ -28,7 +28,7 @@ pub fn advised(mut view: ProcessView) -> ProcessView {
     view
 }
 
-fn cost(file: &MappedFile) -> Option<AdviceCost> {
+fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
     if file.is_code || file.residency.why() == Some(&Unlooked::Memory) {
         return None;
     }
@@ -44,14 +44,11 @@ fn cost(file: &MappedFile) -> Option<AdviceCost> {
         });
     }
     Some(match &file.residency {
-        // The last page may be a part of one.
-        Reading::Value(it) => AdviceCost::NotCached {
-            bytes: match (file.file_bytes.value(), it.pages.saturating_sub(it.resident)) {
-                (_, 0) => 0,
-                (Some(bytes), pages) => (bytes / it.pages.max(1)).saturating_mul(pages).min(*bytes),
-                (None, _) => 0,
-            },
-        },
+        Reading::Value(it) => {
+            let bytes = it.pages.saturating_sub(it.resident).saturating_mul(page_bytes);
+            // The last page may be a part of one.
+            AdviceCost::NotCached { bytes: bytes.min(file.file_bytes.value().copied().unwrap_or(0)) }
+        }
         Reading::Unavailable { .. } => AdviceCost::NotMapped { bytes: file.bytes.saturating_sub(file.resident_bytes) },
     })
 }
@@ -158,6 +155,17 @@ mod tests {
         let not_mapped = AdviceCost::NotMapped { bytes: (8 << 20) - 4096 };
         let not_cached = |bytes| AdviceCost::NotCached { bytes };
         assert_eq!(costs, [("unknown", not_mapped), ("half", not_cached(4 << 20)), ("full", not_cached(0))]);
+    }
+
+    #[test]
+    fn a_file_that_ends_within_a_page_has_no_more_and_no_fewer_bytes_that_are_not_cached_than_it_has() {
+        let Reading::Value(half) = file("half").residency else { unreachable!() };
+        for (file_bytes, pages) in [((100 << 20) + 1, 25_601), (4097, 2), (8 << 20, 2048)] {
+            let residency = Reading::Value(Residency { pages, resident: 0, ..half.clone() });
+            let nothing = MappedFile { file_bytes: Reading::Value(file_bytes), residency, ..file("nothing") };
+            let costs: Vec<_> = advised(view(vec![nothing])).files.iter().map(|it| it.cost).collect();
+            assert_eq!(costs, [Some(AdviceCost::NotCached { bytes: file_bytes })]);
+        }
     }
 
     #[test]
