@@ -23,7 +23,7 @@ pub fn advised(mut view: ProcessView) -> ProcessView {
     }
     view.files.sort_by_key(rank);
     if let Some(watched) = &mut view.watched {
-        watched.device_bytes_per_major_fault = per_major_fault(watched);
+        watched.device_bytes_per_major_fault = per_major_fault(watched, &view.files, view.page_bytes);
     }
     view
 }
@@ -65,10 +65,15 @@ fn rank(file: &MappedFile) -> (u8, Reverse<u64>, Reverse<u64>) {
     (class, Reverse(bytes), Reverse(file.bytes))
 }
 
-fn per_major_fault(watched: &Watched) -> Option<f64> {
+/// Absent where it is more than the largest window of read-ahead, which is what one fault can bring in: then io_uring, AIO,
+/// hints or read-ahead at minor faults read as well, and none of them is counted.
+fn per_major_fault(watched: &Watched, files: &[MappedFile], page_bytes: u64) -> Option<f64> {
     let reads = watched.reads.value()?;
     let by_faults = reads.read_call_bytes as f64 <= BY_CALLS * reads.device_bytes as f64;
-    (by_faults && watched.major_faults > 0).then(|| reads.device_bytes as f64 / watched.major_faults as f64)
+    let window = *files.iter().filter_map(|it| it.read_ahead_bytes.value()).max()?;
+    let is_possible = reads.device_bytes <= watched.major_faults.saturating_mul(window.max(page_bytes));
+    let is_known = by_faults && is_possible && watched.major_faults > 0;
+    is_known.then(|| reads.device_bytes as f64 / watched.major_faults as f64)
 }
 
 #[cfg(test)]
@@ -181,21 +186,44 @@ mod tests {
         assert!(costs[2..].iter().all(|it| it.1.is_none()), "{costs:?}");
     }
 
-    #[test]
-    fn what_calls_read_is_not_divided_among_faults() {
-        let watched = |major_faults, read_call_bytes| Watched {
+    fn watched(major_faults: u64, device_bytes: u64, read_call_bytes: u64) -> Watched {
+        Watched {
             asked_s: 1.0,
             elapsed_s: 1.0,
             ended: None,
             minor_faults: 0,
             major_faults,
-            reads: Reading::Value(WatchedReads { device_bytes: 1 << 20, read_calls: 1, read_call_bytes }),
+            reads: Reading::Value(WatchedReads { device_bytes, read_calls: 1, read_call_bytes }),
             device_bytes_per_major_fault: None,
             threads: Vec::new(),
             new_mappings: 0,
             gone_mappings: 0,
-        };
-        assert_eq!(per_major_fault(&watched(4, 100)), Some(262_144.0));
-        assert_eq!([watched(0, 0), watched(4, 1 << 20)].map(|it| per_major_fault(&it)), [None, None]);
+        }
+    }
+
+    /// Of a process whose mapped files have these windows of read-ahead.
+    fn per_fault(watched: Watched, windows: &[u64]) -> Option<f64> {
+        let of_window = |it: &u64| MappedFile { read_ahead_bytes: Reading::Value(*it), ..file("one") };
+        let files = [vec![file("unknown")], windows.iter().map(of_window).collect()].concat();
+        let seen = advised(ProcessView { watched: Some(watched), ..view(files) });
+        seen.watched.unwrap().device_bytes_per_major_fault
+    }
+
+    #[test]
+    fn what_calls_read_is_not_divided_among_faults() {
+        let of = |major_faults, calls| per_fault(watched(major_faults, 1 << 20, calls), &[8 << 20]);
+        assert_eq!(of(4, 100), Some(262_144.0));
+        assert_eq!([of(0, 0), of(4, 1 << 20)], [None, None]);
+    }
+
+    #[test]
+    fn more_than_faults_can_read_is_not_divided_among_them() {
+        let of = |device_bytes: u64, windows: &[u64]| per_fault(watched(10, device_bytes, 0), windows);
+        assert_eq!(of(120 << 20, &[128 << 10]), None);
+        assert_eq!(of(120 << 20, &[128 << 10, 16 << 20]), Some(f64::from(12 << 20)));
+        assert_eq!(of(10 << 20, &[1 << 20]), Some(f64::from(1 << 20)));
+        // Without read-ahead a fault reads a page.
+        assert_eq!(of(40_960, &[0]), Some(4096.0));
+        assert_eq!(of(40_960, &[]), None, "how much a fault can read is not known");
     }
 }

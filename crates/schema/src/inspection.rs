@@ -150,7 +150,7 @@ pub struct Watched {
     pub minor_faults: u64,
     pub major_faults: u64,
     pub reads: Reading<WatchedReads, Unlooked>,
-    /// On average, where next to nothing was read by calls.
+    /// On average, where next to nothing was read by calls, and no more than so many faults can read.
     pub device_bytes_per_major_fault: Option<f64>,
     /// Threads that lived all the time and took faults, the most major ones first.
     pub threads: Vec<ThreadFaults>,
