@@ -40,6 +40,7 @@ pub fn empty_record() -> Record {
             architecture: "x86_64".to_string(),
             cpu: unknown(),
             cpus: 2,
+            online_cpus: Reading::Value(2),
             cpu_caches: Reading::unavailable("sysfs describes no cache"),
             page_bytes: 4096,
             memory_bytes: 16 << 30,

@@ -17,7 +17,11 @@ pub struct Environment {
     pub kernel: String,
     pub architecture: String,
     pub cpu: Reading<String>,
+    /// That this process may use.
     pub cpus: u32,
+    /// Those of the machine, whichever of them this process may use.
+    #[serde(default = "not_looked_at")]
+    pub online_cpus: Reading<u32>,
     /// Of all processors, those that are alike as one entry.
     #[serde(default = "not_looked_at")]
     pub cpu_caches: Reading<Vec<CpuCache>>,
@@ -46,7 +50,7 @@ pub struct Environment {
     pub root: bool,
     /// Share of CPU time stolen by the hypervisor during the run.
     pub steal_share: Reading<f64>,
-    /// Load average over one minute when the run began.
+    /// Load average of the machine over one minute when the run began.
     pub load: f64,
 }
 
@@ -59,6 +63,16 @@ impl Environment {
     pub fn cache_memory_bytes(&self) -> u64 {
         let limit = self.memory_limit_bytes.value().copied().unwrap_or(u64::MAX);
         limit.min(self.memory_available_bytes)
+    }
+
+    /// What the load is of: the whole machine, as far as it is known.
+    pub fn loaded_cpus(&self) -> u32 {
+        self.online_cpus.value().copied().unwrap_or(self.cpus)
+    }
+
+    /// Whether other programs had so much of the machine that they disturb.
+    pub fn is_busy(&self) -> bool {
+        self.load > f64::from(self.loaded_cpus()) / 2.0
     }
 
     /// The size of the last-level cache; of several the largest.

@@ -50,6 +50,7 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
+impl Value for u32 {}
 impl Value for u64 {}
 impl Value for i64 {}
 impl Value for bool {}

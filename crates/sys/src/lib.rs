@@ -19,6 +19,7 @@ pub mod mount;
 pub mod pages;
 pub mod perf;
 pub mod process;
+pub mod processors;
 pub mod read_ahead;
 pub mod whole;
 

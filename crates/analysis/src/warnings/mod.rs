@@ -85,8 +85,8 @@ fn few_cpus(run: &Run) -> Option<Warning> {
 }
 
 fn busy(record: &Record) -> Option<Warning> {
-    let (load, cpus) = (record.environment.load, record.environment.cpus);
-    (load > f64::from(cpus) / 2.0).then_some(Warning::Busy { load, cpus })
+    let environment = &record.environment;
+    environment.is_busy().then(|| Warning::Busy { load: environment.load, cpus: environment.loaded_cpus() })
 }
 
 fn sparse(record: &Record) -> Option<Warning> {

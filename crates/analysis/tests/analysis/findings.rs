@@ -905,6 +905,21 @@ fn what_disturbs_the_whole_run_is_said_once() {
 }
 
 #[test]
+fn the_load_of_the_machine_is_held_against_all_its_processors() {
+    let warned = |load: f64, online_cpus: Reading<u32>| {
+        let mut lab = Lab::duel(random("4 KiB", State::Cached), ("pread", 1000.0), ("mmap", 500.0));
+        lab.record.environment.load = load;
+        lab.record.environment.cpus = 2;
+        lab.record.environment.online_cpus = online_cpus;
+        lab.analyze().warnings.iter().map(words::warning).collect::<Vec<String>>()
+    };
+    let busy = |load: &str| format!("the machine was busy when the run began: load {load} CPUs");
+    assert!(warned(10.0, Reading::Value(64)).is_empty());
+    assert_eq!(warned(33.0, Reading::Value(64)), [busy("33.0 on 64")]);
+    assert_eq!(warned(10.0, Reading::unavailable("made by an older version")), [busy("10.0 on 2")]);
+}
+
+#[test]
 fn the_noise_floor_has_one_rounding_and_a_run_that_was_stopped_no_advice() {
     let floor = |width| schema::findings::NoiseFloor { half_width: Some(width), pairs: 1, rejected: 0 };
     assert_eq!([0.0121, 0.0994, 0.124].map(|it| floor(it).width().unwrap()), ["±1.2 %", "±9.9 %", "±12 %"]);

@@ -47,6 +47,7 @@ pub(crate) fn record(id: &str) -> Record {
             architecture: "x86_64".into(),
             cpu: text("some CPU"),
             cpus: 2,
+            online_cpus: Reading::Value(2),
             cpu_caches: Reading::unavailable("sysfs describes no cache"),
             page_bytes: 4096,
             memory_bytes: 1 << 34,

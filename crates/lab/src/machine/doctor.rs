@@ -97,13 +97,9 @@ pub fn examine(place: Place, interrupted: &AtomicBool) -> Vec<Check> {
     );
     check(
         "quiet machine",
-        match environment.load {
-            load if load < 0.5 * f64::from(environment.cpus) => {
-                Ok(format!("load {load:.1} on {} CPUs", environment.cpus))
-            }
-            load => {
-                Err(format!("load {load:.1} on {} CPUs: intervals will be wide; stop other programs", environment.cpus))
-            }
+        match format!("load {:.1} on {} CPUs", environment.load, environment.loaded_cpus()) {
+            load if environment.is_busy() => Err(format!("{load}: intervals will be wide; stop other programs")),
+            load => Ok(load),
         },
     );
     checks

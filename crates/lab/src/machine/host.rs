@@ -25,6 +25,7 @@ pub fn detect(kept: KeptKey) -> Environment {
         architecture: text(uname.machine()),
         cpu: Reading::from(cpu()),
         cpus: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        online_cpus: Reading::from(sys::processors::online().map(|it| it.len() as u32)),
         cpu_caches: Reading::from(cpu_caches(Path::new("/sys/devices/system/cpu"))),
         page_bytes: sys::page_bytes(),
         memory_bytes: meminfo("MemTotal:").unwrap_or(0),
@@ -274,6 +275,7 @@ mod tests {
     fn this_machine_is_described() {
         let environment = detect(&|| None);
         assert!(environment.memory_bytes > 0 && environment.cpus > 0);
+        assert!(environment.online_cpus.value().is_none_or(|&all| all >= environment.cpus));
         assert!(!environment.kernel.is_empty());
         assert_eq!(environment.root, rustix::process::geteuid().is_root());
     }

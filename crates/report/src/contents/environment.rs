@@ -2,7 +2,7 @@
 
 use schema::{
     Bytes, Record,
-    record::{CacheKind, CpuCache, Reading},
+    record::{CacheKind, CpuCache, Environment, Reading},
 };
 
 use crate::layout::number;
@@ -23,7 +23,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("budget", format!("{}; {} used", number::seconds(record.budget_s), number::seconds(record.elapsed_s))),
         ("host", environment.host.clone()),
         ("kernel", format!("{}, {}", environment.kernel, environment.architecture)),
-        ("CPU", format!("{}; {} CPUs", described(&environment.cpu), environment.cpus)),
+        ("CPU", format!("{}; {} CPUs", described(&environment.cpu), cpus(environment))),
         ("CPU caches", read(&environment.cpu_caches, |caches| caches.iter().map(cache).collect::<Vec<_>>().join(", "))),
         ("virtualisation", described(&environment.virtualisation)),
         (
@@ -121,6 +121,14 @@ fn cache(it: &CpuCache) -> String {
         CacheKind::Unified => "",
     };
     format!("{} × L{}{kind} {}", it.count, it.level, Bytes(it.bytes))
+}
+
+/// `2`, `2 of 64`.
+fn cpus(of: &Environment) -> String {
+    match of.online_cpus.value() {
+        Some(&all) if all != of.cpus => format!("{} of {all}", of.cpus),
+        _ => of.cpus.to_string(),
+    }
 }
 
 fn limit(reading: &Reading<u64>) -> String {

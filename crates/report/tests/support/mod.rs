@@ -559,6 +559,7 @@ fn record() -> Record {
             architecture: "x86_64".into(),
             cpu: Reading::Value("AMD EPYC 9B14".into()),
             cpus: 2,
+            online_cpus: Reading::Value(2),
             cpu_caches: Reading::unavailable("sysfs describes no cache"),
             page_bytes: 4096,
             memory_bytes: 25_232_932_864,

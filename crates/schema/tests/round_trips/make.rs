@@ -234,7 +234,7 @@ makes! {
         LookedAgain { folio_orders, pages_per_fault, changed_share, is_the_fill }
         FolioOrder { order, pages }
         Environment {
-            host, machine, kernel, architecture, cpu, cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
+            host, machine, kernel, architecture, cpu, cpus, online_cpus, cpu_caches, page_bytes, memory_bytes, memory_available_bytes, memory_limit_bytes,
             swap_bytes, virtualisation, mitigations, transparent_hugepage, fault_around_bytes, lru_gen, reclaim_schemes,
             clocksource, tick_ns, governor, c_library, root, steal_share, load,
         }

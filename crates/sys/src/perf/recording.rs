@@ -4,6 +4,7 @@
 use perf_event::{Builder, Clock, SampleFlag, Sampler, events::Tracepoint};
 
 use super::{counter::process_id, explain};
+use crate::processors;
 
 /// PERF_RECORD_LOST and PERF_RECORD_SAMPLE of perf_event_open(2).
 const LOST: u32 = 2;
@@ -34,7 +35,7 @@ impl Recording {
     pub fn of(tracepoint: u64, pid: u32, ring_bytes: usize) -> Result<Recording, String> {
         let pid = process_id(pid)?;
         let mut rings = Vec::new();
-        for cpu in online_cpus()? {
+        for cpu in processors::online()? {
             let counter = Builder::new(Tracepoint::with_id(tracepoint))
                 .observe_pid(pid)
                 .one_cpu(cpu)
@@ -106,41 +107,11 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// `0-3,8` as the kernel writes it.
-fn online_cpus() -> Result<Vec<usize>, String> {
-    const PATH: &str = "/sys/devices/system/cpu/online";
-    let text = std::fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
-    cpus(text.trim()).ok_or_else(|| format!("{PATH} cannot be parsed: {:?}", text.trim()))
-}
-
-fn cpus(list: &str) -> Option<Vec<usize>> {
-    const CPUS_MAX: usize = 1 << 16;
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= CPUS_MAX {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn lists_of_cpus_are_read_as_the_kernel_writes_them() {
-        assert_eq!(cpus("0-3,8"), Some(vec![0, 1, 2, 3, 8]));
-        assert_eq!(cpus("0"), Some(vec![0]));
-        for wrong in ["", "3-1", "0-99999999999", "a", "0-"] {
-            assert_eq!(cpus(wrong), None, "{wrong:?}");
-        }
-    }
 
     proptest! {
         #[test]
