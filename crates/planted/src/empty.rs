@@ -88,6 +88,7 @@ pub fn empty_record() -> Record {
             bytes_per_s: 2e9,
             random_ops_per_s: Reading::Value(100_000.0),
             how: "O_DIRECT, 1 MiB, 32 in flight".to_string(),
+            random_how: None,
         }),
         scenarios: BTreeMap::new(),
         calibration: Reading::unavailable("not calibrated"),

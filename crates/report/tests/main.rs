@@ -61,6 +61,17 @@ fn the_report_reads_well_at_every_usual_width() {
 }
 
 #[test]
+fn each_number_of_the_ceiling_says_how_it_was_measured() {
+    let mut run = run();
+    let Reading::Value(ceiling) = &mut run.record.ceiling else { panic!("the made-up run has a ceiling") };
+    ceiling.random_how = Some("direct random, 4 KiB requests, 32 in flight".into());
+    let text = squeezed(&overview(&run));
+    let scan = "2.00 GiB/s (O_DIRECT, 1 MiB requests, 32 in flight)";
+    let random = "48,211 random 4 KiB reads/s (direct random, 4 KiB requests, 32 in flight)";
+    assert!(text.contains(&format!("{scan}; {random}")), "{text}");
+}
+
+#[test]
 fn no_line_is_wider_than_the_page() {
     check_widths(&run());
     check_widths(&hostile("日本語の長い名前+日本語の長い名前/日本語の長い名前"));

@@ -319,8 +319,11 @@ pub struct Ceiling {
     pub bytes_per_s: f64,
     /// Random 4 KiB reads, deep queue.
     pub random_ops_per_s: Reading<f64>,
-    /// How: method, request size, depth.
+    /// How the former was measured: method, request size, depth.
     pub how: String,
+    /// The same of the random reads; absent where there is no number of them, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_how: Option<String>,
 }
 
 /// The answer to a condition, measured once more at the size of the job: the two arms that decide it, over as much of the

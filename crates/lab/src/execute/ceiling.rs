@@ -69,23 +69,22 @@ pub fn measure(bench: &mut Bench) -> Reading<Ceiling> {
     let small = deepest(bench, Workload::Random, 4096);
     Reading::Value(Ceiling {
         bytes_per_s: large.bytes_per_s,
+        random_how: small.as_ref().ok().map(|it| it.how.clone()),
         random_ops_per_s: small.map(|it| it.ops_per_s).into(),
         how: large.how,
     })
 }
 
-/// The larger of two measurements, number by number.
+/// The larger of two measurements, number by number, each with how it was measured.
 pub fn larger(one: Reading<Ceiling>, other: Reading<Ceiling>) -> Reading<Ceiling> {
     match (one, other) {
-        (Reading::Value(one), Reading::Value(other)) => Reading::Value(Ceiling {
-            bytes_per_s: one.bytes_per_s.max(other.bytes_per_s),
-            random_ops_per_s: match (one.random_ops_per_s, other.random_ops_per_s) {
-                (Reading::Value(one), Reading::Value(other)) => Reading::Value(one.max(other)),
-                (one @ Reading::Value(_), _) => one,
-                (_, other) => other,
-            },
-            how: one.how,
-        }),
+        (Reading::Value(one), Reading::Value(other)) => {
+            let ops_per_s = |it: &Ceiling| it.random_ops_per_s.value().copied();
+            let random = if ops_per_s(&other) >= ops_per_s(&one) { other.clone() } else { one.clone() };
+            let scan = if other.bytes_per_s > one.bytes_per_s { other } else { one };
+            let Ceiling { random_ops_per_s, random_how, .. } = random;
+            Reading::Value(Ceiling { random_ops_per_s, random_how, ..scan })
+        }
         (one @ Reading::Value(_), _) => one,
         (_, other) => other,
     }
@@ -177,5 +176,26 @@ mod tests {
         for rates in [vec![52.0, 1700.0, 300.0, 310.0], vec![400.0], Vec::new()] {
             assert!(matches!(confirmed(rates.clone()), Err(Doubt::Disagree { .. })), "{rates:?}");
         }
+    }
+
+    fn ceiling((bytes_per_s, scan): (f64, &str), (ops_per_s, random): (Option<f64>, &str)) -> Reading<Ceiling> {
+        Reading::Value(Ceiling {
+            bytes_per_s,
+            random_ops_per_s: ops_per_s.map_or_else(|| Reading::unavailable(random), Reading::Value),
+            how: scan.into(),
+            random_how: ops_per_s.map(|_| random.into()),
+        })
+    }
+
+    #[test]
+    fn of_two_ceilings_each_number_comes_with_how_it_was_measured() {
+        let ring = || ceiling((1e9, "ring"), (Some(9e4), "ring"));
+        let threads = |ops_per_s| ceiling((2e9, "threads"), (ops_per_s, "threads"));
+        assert_eq!(larger(ring(), threads(Some(8e4))), ceiling((2e9, "threads"), (Some(9e4), "ring")));
+        assert_eq!(larger(threads(Some(8e4)), ring()), ceiling((2e9, "threads"), (Some(9e4), "ring")));
+        assert_eq!(larger(ring(), threads(Some(1e5))), threads(Some(1e5)));
+        assert_eq!(larger(threads(None), ring()), ceiling((2e9, "threads"), (Some(9e4), "ring")));
+        assert_eq!(larger(threads(None), threads(None)), threads(None));
+        assert_eq!(larger(ring(), Reading::unavailable("no device")), ring());
     }
 }

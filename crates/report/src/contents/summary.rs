@@ -302,11 +302,13 @@ fn whole_job(record: &Record, findings: &Findings) -> Vec<String> {
 fn ceiling(record: &Record) -> String {
     match &record.ceiling {
         Reading::Value(ceiling) => {
+            let scan = format!("{} ({})", number::throughput_glued(ceiling.bytes_per_s), ceiling.how);
+            let how = ceiling.random_how.as_ref().map_or_else(String::new, |it| format!(" ({it})"));
             let random = match &ceiling.random_ops_per_s {
-                Reading::Value(ops) => format!("{} random 4\u{a0}KiB reads/s", number::count(ops.round())),
+                Reading::Value(ops) => format!("{} random 4\u{a0}KiB reads/s{how}", number::count(ops.round())),
                 Reading::Unavailable { unavailable } => format!("random reads not measured: {unavailable}"),
             };
-            format!("{}; {random} ({})", number::throughput_glued(ceiling.bytes_per_s), ceiling.how)
+            format!("{scan}; {random}")
         }
         Reading::Unavailable { unavailable } => format!("not measured: {unavailable}"),
     }

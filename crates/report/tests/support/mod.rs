@@ -619,6 +619,7 @@ fn record() -> Record {
             bytes_per_s: 2_147_483_648.0,
             random_ops_per_s: Reading::Value(48_211.3),
             how: "O_DIRECT, 1 MiB requests, 32 in flight".into(),
+            random_how: None,
         }),
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],

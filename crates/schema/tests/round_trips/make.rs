@@ -228,7 +228,7 @@ makes! {
         Files { named, count, folders, first }
         NamedPath { path, folder }
         Device { name, read_ahead_bytes, scheduler, rotational }
-        Ceiling { bytes_per_s, random_ops_per_s, how }
+        Ceiling { bytes_per_s, random_ops_per_s, how, random_how }
         Confirmation { condition, baseline_cell, arm_cell, range, ops, pairs, invalid }
         FilledRange { range, fill, method, elapsed_ns, folio_orders, pages_per_fault, looked_again }
         LookedAgain { folio_orders, pages_per_fault, changed_share, is_the_fill }
