@@ -351,10 +351,23 @@ pub struct Forecast {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForecastRemark {
-    /// Memory holds a share of the file, so the others of the random reads come from the device.
-    RandomMisses { memory_bytes: u64, file_bytes: u64, resident_share: f64 },
+    /// Memory holds a share of the file, so the others of the random reads through the page cache come from the device.
+    RandomMisses {
+        memory_bytes: u64,
+        file_bytes: u64,
+        resident_share: f64,
+        /// Those that go through the page cache; empty where all do.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arms: Vec<String>,
+    },
     /// The same of what repeated scans read: they evict each page before it is read again.
-    ScansEvict { memory_bytes: u64, range_bytes: u64, resident_share: f64 },
+    ScansEvict {
+        memory_bytes: u64,
+        range_bytes: u64,
+        resident_share: f64,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arms: Vec<String>,
+    },
     /// The calibration covered less than the file.
     BeyondCalibration { calibrated_bytes: u64, file_bytes: u64 },
     /// Requests far larger than any that was calibrated are bounded by the device's ceiling.

@@ -270,11 +270,16 @@ fn remarks(
 ) -> Vec<ForecastRemark> {
     let mut remarks = Vec::new();
     let (file_bytes, memory_bytes) = (asked.file_bytes, asked.memory_bytes);
-    let answered = arms.iter().any(|it| it.seconds.value().is_some());
-    if asked.state != State::Cold && resident_share < 1.0 && answered {
+    let answers = || asked.arms.iter().zip(arms).filter(|(_, it)| it.seconds.value().is_some());
+    let answered = answers().next().is_some();
+    // An arm around the page cache reads everything from the device, however much of it is in memory.
+    let through: Vec<String> = answers().filter(|(arm, _)| !arm.is_direct()).map(|(_, it)| it.arm.clone()).collect();
+    if asked.state != State::Cold && resident_share < 1.0 && !through.is_empty() {
+        let range_bytes = condition.range.bytes;
+        let arms = if through.len() < answers().count() { through } else { Vec::new() };
         remarks.push(match asked.workload {
-            Workload::Random => ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share },
-            _ => ForecastRemark::ScansEvict { memory_bytes, range_bytes: condition.range.bytes, resident_share },
+            Workload::Random => ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share, arms },
+            _ => ForecastRemark::ScansEvict { memory_bytes, range_bytes, resident_share, arms },
         });
     }
     if asked.file_bytes > reached && asked.workload == Workload::Random && answered {

@@ -949,6 +949,31 @@ fn a_scan_of_more_than_memory_holds_costs_read_and_mmap_what_the_device_costs() 
 }
 
 #[test]
+fn what_memory_lacks_is_said_of_the_arms_that_go_through_the_page_cache_and_of_no_others() {
+    let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
+    let said = |workload: Workload, arms: &[&str]| {
+        let asked = analysis::ForecastQuestion {
+            arms: arms.iter().map(|it| it.parse().unwrap()).collect(),
+            block_bytes: 65_536,
+            ops: GIB / 65_536,
+            memory_bytes: GIB / 2,
+            ..question("pread", workload, State::Cached)
+        };
+        let forecast = analysis::forecast(&record, &asked).unwrap();
+        assert!(forecast.arms.iter().all(|it| it.seconds.value().is_some()), "{workload}: {arms:?}");
+        forecast.remarks.into_iter().find_map(|it| match it {
+            ForecastRemark::RandomMisses { arms, .. } | ForecastRemark::ScansEvict { arms, .. } => Some(arms),
+            _ => None,
+        })
+    };
+    for workload in [Workload::Random, Workload::Scan] {
+        assert_eq!(said(workload, &["direct"]), None, "{workload}");
+        assert_eq!(said(workload, &["direct", "pread"]), Some(vec!["native/pread".to_string()]), "{workload}");
+        assert_eq!(said(workload, &["pread", "mmap"]), Some(Vec::new()), "{workload}: all of them");
+    }
+}
+
+#[test]
 fn a_scan_of_a_part_of_a_file_maps_populates_and_keeps_that_part_alone() {
     let record = lab(&both_states("4 KiB"), |_, ns| ns).record;
     let part = |arm: &str, state, file_bytes: u64| {

@@ -9,19 +9,21 @@ use super::numbers::{percent, thousands};
 
 pub fn forecast_remark(remark: &ForecastRemark) -> String {
     match remark {
-        ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share } => format!(
-            "{} of memory hold {} of a file of {}; {} of the random reads are expected to come from the device",
+        ForecastRemark::RandomMisses { memory_bytes, file_bytes, resident_share, arms } => format!(
+            "{} of memory hold {} of a file of {}; {} of the random reads{} are expected to come from the device",
             Bytes(*memory_bytes),
             percent(*resident_share),
             Bytes(*file_bytes),
-            percent(1.0 - resident_share)
+            percent(1.0 - resident_share),
+            through_the_cache(arms)
         ),
-        ForecastRemark::ScansEvict { memory_bytes, range_bytes, resident_share } => format!(
-            "{} of memory hold {} of the {} that a scan reads; in a repeated scan each page is evicted before it is read \
-             again, so each pass is expected to read all of it from the device",
+        ForecastRemark::ScansEvict { memory_bytes, range_bytes, resident_share, arms } => format!(
+            "{} of memory hold {} of the {} that a scan reads; in a repeated scan{} each page is evicted before it is \
+             read again, so each pass is expected to read all of it from the device",
             Bytes(*memory_bytes),
             percent(*resident_share),
-            Bytes(*range_bytes)
+            Bytes(*range_bytes),
+            through_the_cache(arms)
         ),
         ForecastRemark::BeyondCalibration { calibrated_bytes, file_bytes } => format!(
             "the calibration covered {}; a file of {} has more TLB and cache misses, so the interval is widened",
@@ -69,6 +71,12 @@ pub fn forecast_remark(remark: &ForecastRemark) -> String {
             "the kernel was {then} then and is {now} now; `faultline run . -e calibrate` measures unit costs anew"
         ),
     }
+}
+
+/// ` through the page cache (pread, mmap)`, where others go past it.
+fn through_the_cache(arms: &[String]) -> String {
+    let names: Vec<&str> = arms.iter().map(|it| schema::arm::short(it)).collect();
+    if names.is_empty() { String::new() } else { format!(" through the page cache ({})", names.join(", ")) }
 }
 
 fn that_wait(waits: Waits) -> &'static str {

@@ -193,6 +193,29 @@ fn a_forecast_is_a_question_a_table_and_a_sentence() {
 }
 
 #[test]
+fn a_remark_on_the_page_cache_names_its_arms_where_others_go_past_it() {
+    let of = |arms: &[&str]| {
+        let arms: Vec<String> = arms.iter().map(|it| format!("native/{it}")).collect();
+        let random = ForecastRemark::RandomMisses {
+            memory_bytes: 16 << 30,
+            file_bytes: 32 << 30,
+            resident_share: 0.5,
+            arms: arms.clone(),
+        };
+        let scans =
+            ForecastRemark::ScansEvict { memory_bytes: 16 << 30, range_bytes: 32 << 30, resident_share: 0.5, arms };
+        [random, scans].map(|it| report::words::forecast_remark(&it))
+    };
+    let [random, scans] = of(&["pread", "mmap"]);
+    let named = " through the page cache (pread, mmap) ";
+    assert!(random.contains(&format!("50 % of the random reads{named}are expected")), "{random}");
+    assert!(scans.contains(&format!("in a repeated scan{named}each page is evicted")), "{scans}");
+    let [random, scans] = of(&[]);
+    assert!(random.contains("50 % of the random reads are expected"), "{random}");
+    assert!(scans.contains("in a repeated scan each page is evicted"), "{scans}");
+}
+
+#[test]
 fn a_forecast_as_json_reads_back() {
     let forecast = forecast([600.0, 500.0, 700.0], Reading::unavailable("no"));
     let back: Forecast = serde_json::from_str(&report::forecast_json(&forecast)).unwrap();

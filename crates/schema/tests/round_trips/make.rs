@@ -641,8 +641,8 @@ makes! {
             SystemShare(share),
         }
         ForecastRemark {
-            RandomMisses { memory_bytes, file_bytes, resident_share },
-            ScansEvict { memory_bytes, range_bytes, resident_share },
+            RandomMisses { memory_bytes, file_bytes, resident_share, arms },
+            ScansEvict { memory_bytes, range_bytes, resident_share, arms },
             BeyondCalibration { calibrated_bytes, file_bytes },
             BeyondRequests { bytes, calibrated_bytes },
             Threads { threads, cpus },
