@@ -118,38 +118,37 @@ impl<'a> Question<'a> {
         let (here, there) = (sides.next().unwrap_or_default(), sides.next());
         match there {
             None => here.into_iter().map(|(variant, here)| AskedCondition { variant, here, there: None }).collect(),
-            Some(there) => {
-                let pairs = |&(variant, here): &(Option<Variant>, Side<'a, 'r>)| {
-                    let all = there.iter().filter(|it| it.0 == variant).map(|it| it.1);
-                    let held_against = self.held_against(run, here, all).into_iter();
-                    held_against.map(move |there| AskedCondition { variant, here, there: Some(there) })
-                };
-                here.iter().flat_map(pairs).collect()
-            }
+            Some(there) => self.held_against(run, &here, &there),
         }
     }
 
-    /// What a condition is held against. Of several that ask the same, only those of its own size, as far as sizes were
-    /// written down: others visit more of the file, or the same places more often. Where there is none of its size, the
+    /// The conditions that are held against each other. Of pairs that ask the same, only those of one size, as far as sizes
+    /// were written down: others visit more of the file, or the same places more often. Where there is none of one size, the
     /// claim is about conditions of unlike sizes.
     fn held_against<'r>(
         &self,
         run: &Run<'a>,
-        here: Side<'a, 'r>,
-        all: impl Iterator<Item = Side<'a, 'r>>,
-    ) -> Vec<Side<'a, 'r>> {
-        let all: Vec<(Side, usize)> = all
-            .filter(|it| self.differ_as_asked(here, *it))
-            .map(|it| {
-                let sizes = sizes_apart(run, here.condition, it.condition);
-                (it, sizes.into_iter().filter(|name| !self.names(name)).count())
-            })
-            .collect();
-        let is_closest = |(it, apart): &(Side, usize)| {
-            let mut closer = all.iter().filter(|(_, other)| other < apart);
-            !closer.any(|(other, _)| fields::agree(Role::Asked, it.arm.condition, other.arm.condition))
+        here: &[(Option<Variant>, Side<'a, 'r>)],
+        there: &[(Option<Variant>, Side<'a, 'r>)],
+    ) -> Vec<AskedCondition<'a, 'r>> {
+        let mut pairs: Vec<(Option<Variant>, [Side<'a, 'r>; 2], usize)> = Vec::new();
+        for &(variant, here) in here {
+            let all = there.iter().filter(|it| it.0 == variant && self.differ_as_asked(here, it.1));
+            pairs.extend(all.map(|&(_, there)| {
+                let sizes = sizes_apart(run, here.condition, there.condition);
+                (variant, [here, there], sizes.into_iter().filter(|name| !self.names(name)).count())
+            }));
+        }
+        let asks_the_same = |one: &[Side; 2], other: &[Side; 2]| {
+            let mut sides = one.iter().zip(other);
+            sides.all(|(one, other)| fields::agree(Role::Asked, one.arm.condition, other.arm.condition))
         };
-        all.iter().filter(|it| is_closest(it)).map(|(it, _)| *it).collect()
+        let is_closest = |(variant, sides, apart): &(Option<Variant>, [Side; 2], usize)| {
+            let mut closer = pairs.iter().filter(|(of, _, closer)| of == variant && closer < apart);
+            !closer.any(|(_, other, _)| asks_the_same(sides, other))
+        };
+        let closest = pairs.iter().filter(|it| is_closest(it));
+        closest.map(|&(variant, [here, there], _)| AskedCondition { variant, here, there: Some(there) }).collect()
     }
 
     /// Whether it selects by this field.

@@ -684,6 +684,11 @@ fn of_conditions_of_several_sizes_those_of_one_size_are_held_against_each_other(
         assert_eq!(measured.iter().map(|it| it.1).collect::<Vec<f64>>(), [3.0, 3.0], "{measured:?}");
         assert_ne!(measured[0].0, measured[1].0);
     }
+    // Of a size that only one side has, there is no pair while another size has one.
+    let uneven = both(["\"cached\"", "\"cold\""], ["ops = [100, 10000]", "ops = [10000]"]);
+    let (verdict, measured) = ratios(&across(&uneven, CACHED_THAN_COLD, ns));
+    let seen: Vec<f64> = measured.iter().map(|it| it.1).collect();
+    assert_eq!((verdict, seen), (ClaimVerdict::Holds, vec![3.0]), "{measured:?}");
     // Of one size alone there is no other one to be held against, and the label says so.
     let unlike = both(["\"cached\"", "\"cold\""], [small, large]);
     let (_, measured) = ratios(&across(&unlike, CACHED_THAN_COLD, ns));
