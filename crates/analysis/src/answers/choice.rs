@@ -93,8 +93,13 @@ fn of_arm(run: &Run, compared: &[Compared], answered: &[Answered], name: &str) -
         let is_like_fastest =
             [&it.line.tie_cells, &it.line.not_told_apart_cells].iter().any(|it| it.contains(&stand_in));
         let can_lose = is_of_job || !is_like_fastest;
+        // Where time is all that it lacked, the passes of another one that does the same work say more than its trial.
+        let of_line = |id: usize| run.of_condition(it.line.id.condition_index).find(|cell| cell.id.cell == id);
+        let is_stood_for =
+            stand_in != cell.id.cell && of_line(stand_in).is_some_and(|stand_in| !stand_in.passes.is_empty());
+        let skipped = cell.entry.skipped.as_ref().filter(|skip| !(is_stood_for && skip.is_for_want_of_time()));
         // How many times faster than the baseline it is, where that is known.
-        let (speedup, by_trial) = match &cell.entry.skipped {
+        let (speedup, by_trial) = match skipped {
             _ if std::ptr::eq(cell, it.baseline) => (Some(1.0), false),
             None if stand_in == it.baseline.id.cell => (Some(1.0), false),
             // A trial of other work says nothing of this one.

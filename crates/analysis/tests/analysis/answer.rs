@@ -59,18 +59,42 @@ fn an_arm_loses_no_more_than_the_one_that_stands_for_its_work() {
     assert_eq!(of_both(loses), [Some(2), Some(2)]);
 }
 
+/// By a trial in which a block took 20 µs.
+fn too_slow() -> Skip {
+    Skip::TooSlow { ns_per_block: 20_000.0, blocks: 32, twice: false, around_ns: 0.0, pass_ns: 1e9, budgets: 4.0 }
+}
+
+#[test]
+fn what_was_measured_of_the_same_work_under_another_name_says_more_than_a_trial() {
+    for (arms, lost) in [([("read", 1000.0), ("mmap", 500.0)], None), ([("mmap", 1000.0), ("read", 500.0)], Some(2))] {
+        let mut lab = Lab::new();
+        for state in [State::Mapped, State::Locked] {
+            let condition = lab.condition(scan("64 KiB", state));
+            for (arm, ns) in arms {
+                let cell = lab.cell(condition, arm);
+                lab.measure(cell, 12, ns, |_, _| {});
+            }
+            let hinted = lab.cell(condition, "mmap+random");
+            lab.record.cells[hinted].skipped = Some(too_slow());
+        }
+        let choices = lab.analyze().answer.choices;
+        let hinted = of_arms(&choices, "native/mmap+random");
+        assert_eq!((hinted.known, worst(hinted).map(|it| it.1)), (2, lost), "{hinted:#?}");
+        assert!(hinted.losses.iter().all(|it| !it.by_trial), "{hinted:#?}");
+        // One that cannot be had is no choice, whatever stands for its work.
+        for cell in lab.record.cells.iter_mut().filter(|it| it.skipped.is_some()) {
+            cell.skipped = Some(Skip::Unavailable("no".into()));
+        }
+        let choices = lab.analyze().answer.choices;
+        assert!(choices.iter().all(|it| it.arms != ["native/mmap+random"]), "{choices:#?}");
+    }
+}
+
 #[test]
 fn an_arm_that_was_too_slow_for_rounds_loses_what_its_trial_showed() {
     let mut lab = mixed();
     lab.record.samples.retain(|it| it.cell != 3);
-    lab.record.cells[3].skipped = Some(Skip::TooSlow {
-        ns_per_block: 20_000.0,
-        blocks: 32,
-        twice: false,
-        around_ns: 0.0,
-        pass_ns: 1e9,
-        budgets: 4.0,
-    });
+    lab.record.cells[3].skipped = Some(too_slow());
     let choices = lab.analyze().answer.choices;
     // The condition has no other arm, so nothing is the fastest there.
     assert!(choices.iter().all(|it| it.conditions == 2), "{choices:#?}");
@@ -87,14 +111,7 @@ fn a_trial_of_other_work_says_nothing_of_what_an_arm_loses() {
     let known = |change: fn(&mut schema::Condition)| {
         let mut lab = mixed();
         lab.record.samples.retain(|it| it.cell != 3);
-        lab.record.cells[3].skipped = Some(Skip::TooSlow {
-            ns_per_block: 20_000.0,
-            blocks: 32,
-            twice: false,
-            around_ns: 0.0,
-            pass_ns: 1e9,
-            budgets: 4.0,
-        });
+        lab.record.cells[3].skipped = Some(too_slow());
         lab.own(3, change);
         let direct = lab.cell(1, "direct");
         lab.measure(direct, 12, 5000.0, |_, _| {});
@@ -186,14 +203,7 @@ fn what_the_job_says_is_not_divided_by_what_the_rounds_say() {
     let mut lab = mixed();
     // By the rounds the first baseline loses to the mapping. The job says three times as much, of this arm alone.
     let slow = lab.cell(0, "mmap+random");
-    lab.record.cells[slow].skipped = Some(Skip::TooSlow {
-        ns_per_block: 20_000.0,
-        blocks: 32,
-        twice: false,
-        around_ns: 0.0,
-        pass_ns: 1e9,
-        budgets: 4.0,
-    });
+    lab.record.cells[slow].skipped = Some(too_slow());
     for (index, arm, ns) in [(0, "direct", 700.0), (1, "direct", 900.0), (2, "direct", 900.0)] {
         let cell = lab.cell(index, arm);
         lab.measure(cell, 12, ns, |_, _| {});

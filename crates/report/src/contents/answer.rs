@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use schema::{
     Arm, Bytes, Condition, ConditionId, Fill, Findings, Labels, Names, Record, Skip, State, Workload,
-    answer::{Choice, MainCause},
+    answer::{Choice, Loss, MainCause},
     fields,
     findings::{AnswerOf, MapLine, Verdict},
     record::{self, Outcome},
@@ -491,20 +491,23 @@ impl Words<'_> {
             let none = if is_partial { "no loss there" } else { "no other arm is known to be faster" };
             return format!("{arms}{known}: {none}");
         };
-        let is_unconfirmed = self.map.iter().any(|it| it.id == most.id && it.is_unconfirmed());
-        let unconfirmed = if is_unconfirmed { format!(", {UNCONFIRMED}") } else { String::new() };
-        let trial = if most.by_trial { ", by one short pass" } else { "" };
         let place = self.place(most.id).unwrap_or_default();
-        let elsewhere = match choice.losses.get(1) {
+        let elsewhere = match choice.losses.get(1).map(|it| (it, self.marks(it))) {
             _ if is_partial => String::new(),
-            Some(next) => format!(", elsewhere at most {}", times(next.times)),
+            Some((next, marks)) if marks.is_empty() => format!(", elsewhere at most {}", times(next.times)),
+            Some((next, marks)) => format!(", elsewhere at most {} ({})", times(next.times), marks.join(", ")),
             None => ", elsewhere nothing".into(),
         };
-        let fastest = self.names.short(&most.fastest);
-        format!(
-            "{arms}{known}: at worst {} behind ({fastest}, {place}{trial}{unconfirmed}){elsewhere}",
-            times(most.times)
-        )
+        let mut there = vec![self.names.short(&most.fastest), place.as_str()];
+        there.extend(self.marks(most));
+        format!("{arms}{known}: at worst {} behind ({}){elsewhere}", times(most.times), there.join(", "))
+    }
+
+    /// What to know of how much an arm loses.
+    fn marks(&self, loss: &Loss) -> Vec<&'static str> {
+        let is_unconfirmed = self.map.iter().any(|it| it.id == loss.id && it.is_unconfirmed());
+        let marks = [(loss.by_trial, "by one short pass"), (is_unconfirmed, UNCONFIRMED)];
+        marks.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
 
     /// The largest ratio of each kind first.

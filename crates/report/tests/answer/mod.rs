@@ -296,6 +296,15 @@ fn a_loss_that_passes_at_the_size_of_the_job_do_not_confirm_is_marked() {
     let line = run.findings.map.iter_mut().find(|it| it.id == worst).unwrap();
     line.answer_of = AnswerOf::RoundsUnconfirmed;
     assert!(with_marks(&run) > 0, "{}", first_screen(&run));
+    // And where it is not the most that the arm loses.
+    let other = run.findings.map.iter().find(|it| it.id != worst).unwrap().id;
+    let losses = &mut run.findings.answer.choices[0].losses;
+    losses.insert(0, Loss { id: other, fastest: "native/direct".into(), times: 3.0, by_trial: false });
+    let text = squeezed(&first_screen(&run));
+    assert!(text.contains(&format!("elsewhere at most 1.5x ({MARK})")), "{text}");
+    run.findings.answer.choices[0].losses[1].by_trial = true;
+    let text = squeezed(&first_screen(&run));
+    assert!(text.contains(&format!("elsewhere at most 1.5x (by one short pass, {MARK})")), "{text}");
 }
 
 #[test]
