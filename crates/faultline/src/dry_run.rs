@@ -1,11 +1,16 @@
 //! `--dry-run`: what would be measured and written, and how long it takes. It makes the checks of a run that change nothing.
 
-use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
-use lab::{Plan, Target, cgroups::Cgroups, fixture, possible, runtime};
+use lab::{Plan, Target, cgroups::Cgroups, fixture, plan::Stage, possible, runtime};
 use schema::{
-    Condition, Consume, Experiment, Fill, SCHEMA_VERSION, Skip, Span,
+    Condition, Consume, Experiment, SCHEMA_VERSION, Skip, Span,
     plan::{PlannedCell, PlannedCondition},
     record::Cell,
 };
@@ -24,6 +29,8 @@ pub struct Planned<'a> {
     /// That were asked for by number.
     pub rounds: Option<u32>,
     pub seed: u64,
+    /// Passes under tracepoints come after the timed ones.
+    pub counted: bool,
     /// The arms were asked for by name.
     pub asked_for: bool,
 }
@@ -177,7 +184,7 @@ impl Place {
                 cells: plan.cells.iter().filter(|it| it.condition == index && !it.control).map(cell).collect(),
             }
         });
-        let copied_bytes = copied_bytes(plan);
+        let copied_bytes = copied_bytes(plan, planned.counted);
         let written_bytes = copied_bytes.saturating_add(if self.made_here { self.file_bytes } else { 0 });
         schema::plan::PlannedRun {
             schema_version: SCHEMA_VERSION,
@@ -201,18 +208,14 @@ impl Place {
     }
 }
 
-/// What the fills that are made on a copy of the file write, each as far as the conditions that are measured after it reach.
-/// A file that passes write to is written that way itself.
-fn copied_bytes(plan: &Plan) -> u64 {
-    let mut copies: BTreeMap<Fill, u64> = BTreeMap::new();
-    for cell in plan.cells.iter().filter(|it| it.skipped.is_none()) {
-        let does = plan.does(cell);
-        if let Some(fill) = does.fill().filter(|it| it.copied_by().is_some() && !does.workload.writes()) {
-            let bytes = copies.entry(fill).or_default();
-            *bytes = does.range.end().max(*bytes);
-        }
-    }
-    copies.into_values().fold(0, u64::saturating_add)
+/// What the fills that are made on a copy of the file write. A file that passes write to is written that way itself.
+fn copied_bytes(plan: &Plan, counted: bool) -> u64 {
+    let measured = plan.cells.iter().filter(|it| it.skipped.is_none()).map(|it| &plan.conditions[it.condition]);
+    let stages: BTreeSet<Stage> = measured.map(Stage::of).filter(|it| !it.is_as_found()).collect();
+    // Counted passes go through the stages once more. What the only stage has filled is there still.
+    let times = if counted && stages.len() > 1 { 2 } else { 1 };
+    let copies = plan.filled().into_iter().filter(|(fill, _)| fill.copied_by().is_some());
+    copies.fold(0, |sum: u64, (_, range)| sum.saturating_add(range.end().saturating_mul(times)))
 }
 
 /// As far as it is known without a look at the device, which may be so slow that a run takes less.

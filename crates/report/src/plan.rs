@@ -91,8 +91,11 @@ fn writes(plan: &PlannedRun) -> String {
     match (plan.made_here, plan.copied_bytes) {
         _ if plan.written_bytes == 0 => "nothing".to_string(),
         (true, 0) => format!("{bytes} to {target}{free}; removed at the end"),
-        (true, _) => format!("{bytes} to {target}{free}; removed at the end. Of it, {copied} are in {COPIES}"),
-        (false, _) => format!("{bytes} beside {target}{free}, in {COPIES}"),
+        // An answer at the size of the job may need more of a copy, and one whose folios did not stay is made again.
+        (true, _) => {
+            format!("at least {bytes} to {target}{free}; removed at the end. Of it, {copied} or more are in {COPIES}")
+        }
+        (false, _) => format!("at least {bytes} beside {target}{free}, in {COPIES}"),
     }
 }
 

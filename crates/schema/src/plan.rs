@@ -17,7 +17,8 @@ pub struct PlannedRun {
     pub file_bytes: u64,
     /// By faultline itself, for its test file and for copies; 0 where it only reads a file that is there already.
     pub written_bytes: u64,
-    /// Of them, for the copies that fills are made on, which lie beside the file: one at a time, without a name.
+    /// Of them, for the copies that fills are made on, which lie beside the file: one at a time, without a name. At
+    /// least: one that is to reach further for an answer at the size of the job, or whose folios changed, is made again.
     pub copied_bytes: u64,
     /// What an ordinary user may still write there, where something is written and it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

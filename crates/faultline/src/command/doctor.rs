@@ -79,6 +79,7 @@ fn for_studies(args: &DoctorArgs) -> Result<Exit> {
             budget_binds: true,
             rounds: None,
             seed: 1,
+            counted: false,
             asked_for: false,
         };
         let plan = dry_run::plan_of(&planned).map_err(|error| format!("{error:#}"))?;

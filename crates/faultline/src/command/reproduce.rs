@@ -78,7 +78,17 @@ fn check(args: &ReproduceArgs, studies: &[Experiment]) -> Result<()> {
 fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Exit> {
     let size = Some(file_bytes(study, args.full));
     let ((budget, budget_binds), rounds, seed, target) = (budget(study, args), args.rounds, args.seed, &args.dir);
-    let planned = Planned { experiment: study, target, size, budget, budget_binds, rounds, seed, asked_for: false };
+    let planned = Planned {
+        experiment: study,
+        target,
+        size,
+        budget,
+        budget_binds,
+        rounds,
+        seed,
+        counted: false,
+        asked_for: false,
+    };
     dry_run::show(&planned, &args.output)
 }
 

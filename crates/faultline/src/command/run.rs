@@ -33,8 +33,9 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
     args.output.spare(target)?;
     if args.dry_run {
         args.output.check_plan()?;
-        let (rounds, seed, asked_for) = (args.rounds, args.seed, asked_for(args));
-        let planned = Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed, asked_for };
+        let (rounds, seed, counted, asked_for) = (args.rounds, args.seed, args.counted, asked_for(args));
+        let planned =
+            Planned { experiment: &experiment, target, size, budget, budget_binds, rounds, seed, counted, asked_for };
         return dry_run::show(&planned, &args.output);
     }
     args.output.check()?;

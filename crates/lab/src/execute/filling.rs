@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     link::Trouble,
+    plan::{self, union},
     state::{
         self, cold,
         fill::{self, Order},
@@ -180,10 +181,14 @@ impl Bench<'_> {
 /// What is filled where a window is needed: once for all conditions of this fill, so that they share folios; and again as
 /// far as before, since a pass of another round lies elsewhere in it.
 fn extent(record: &Record, fill: Fill, condition: &Condition) -> Span {
-    let alike = record.conditions.iter().filter(|it| it.fill() == Some(fill)).map(|it| it.range);
     // A file that is written is another one each time.
-    let before = record.fills.iter().filter(|it| it.fill == Some(fill) && !condition.workload.writes());
-    alike.chain(before.map(|it| it.range)).fold(condition.range, union)
+    if condition.workload.writes() {
+        let alike = record.conditions.iter().filter(|it| it.fill() == Some(fill));
+        return alike.map(|it| it.range).fold(condition.range, union);
+    }
+    let alike = plan::filled(&record.conditions, &record.cells).remove(&fill);
+    let before = record.fills.iter().filter(|it| it.fill == Some(fill));
+    alike.into_iter().chain(before.map(|it| it.range)).fold(condition.range, union)
 }
 
 /// Whether something of the user's runs before or after each command.
@@ -211,19 +216,43 @@ fn invalidate(record: &mut Record, fill: Fill, since: Since, share: f64) {
     }
 }
 
-fn union(a: Span, b: Span) -> Span {
-    let offset = a.offset.min(b.offset);
-    Span { offset, bytes: a.end().max(b.end()) - offset }
-}
-
 #[cfg(test)]
 mod tests {
+    use schema::{Skip, Workload};
+
     use super::*;
+
+    fn cell(condition: usize) -> Cell {
+        let arm = "read".parse().unwrap();
+        Cell { arm, condition, own_condition: None, baseline: false, control: false, skipped: None }
+    }
+
+    fn mib(offset: u64, bytes: u64) -> Span {
+        Span { offset: offset << 20, bytes: bytes << 20 }
+    }
+
+    #[test]
+    fn what_is_filled_is_what_is_read_and_nothing_that_is_left_out_or_written() {
+        let fill = Fill::Written(4096);
+        let of = |range: Span| Condition { state: State::Cached, fill: Some(fill), range, ..Condition::plain(4 << 30) };
+        let mut record = planted::empty_record();
+        let writes = Condition { workload: Workload::Overwrite, ..of(mib(0, 1024)) };
+        record.conditions = vec![of(mib(0, 32)), writes, of(mib(0, 512)), of(mib(32, 16))];
+        record.cells = vec![cell(0), cell(1), Cell { skipped: Some(Skip::Untried), ..cell(2) }, cell(3)];
+        let filled = |record: &Record| extent(record, fill, &record.conditions[0]);
+        assert_eq!(filled(&record), mib(0, 48));
+        // What an arm reads of its own is filled with the rest.
+        record.cells[0].own_condition = Some(of(mib(0, 64)));
+        assert_eq!(filled(&record), mib(0, 64));
+        assert_eq!(plan::filled(&record.conditions, &record.cells).get(&fill), Some(&filled(&record)));
+        record.cells[2].skipped = None;
+        assert_eq!(filled(&record), mib(0, 512));
+    }
 
     #[test]
     fn what_is_filled_again_is_filled_as_far_as_before() {
         let mut record = planted::empty_record();
-        let mib = |offset: u64, bytes: u64| Span { offset: offset << 20, bytes: bytes << 20 };
+        record.cells = vec![cell(0), cell(1)];
         let condition = |range: Span| Condition { state: State::Cached, range, ..Condition::plain(4 << 30) };
         record.conditions = vec![condition(mib(0, 1024)), condition(mib(0, 256))];
         assert_eq!(extent(&record, Fill::Sequential, &condition(mib(0, 256))), mib(0, 1024));

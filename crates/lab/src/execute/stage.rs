@@ -292,11 +292,17 @@ impl Bench<'_> {
         let possible = state::possible(State::Mapped, self.target).and_then(|()| self.calibrated_range());
         self.record.calibration = match possible {
             Ok(range) => {
-                let of_fill =
-                    self.record.conditions.iter().filter(|it| it.fill() == Some(fill) && !it.workload.writes());
-                let widest = of_fill.map(|it| it.range.bytes).max().unwrap_or(calibrate::FILLED_BYTES_MAX);
-                let bytes = if fill == Fill::Sequential { range.bytes } else { range.bytes.min(widest) };
-                calibrate::add_points(self, &mut calibration, fill, bytes);
+                let mut read = self.measured_conditions();
+                read.retain(|it| it.fill() == Some(fill) && !it.workload.writes());
+                let widest = read.into_iter().map(|it| it.range.bytes).max();
+                let bytes = match fill {
+                    Fill::Sequential => range.bytes,
+                    _ => range.bytes.min(widest.unwrap_or(calibrate::FILLED_BYTES_MAX)),
+                };
+                // The file is not copied for the unit costs of a fill that nothing is read after.
+                if widest.is_some() || fill.copied_by().is_none() {
+                    calibrate::add_points(self, &mut calibration, fill, bytes);
+                }
                 Reading::Value(calibration)
             }
             Err(reason) => Reading::unavailable(reason),

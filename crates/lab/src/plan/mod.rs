@@ -5,7 +5,10 @@
 pub mod possible;
 pub mod sizing;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use schema::{
     Condition, Experiment, Fill, Skip, Span, State, Workload,
@@ -169,6 +172,32 @@ impl Plan {
     pub fn does<'a>(&'a self, cell: &'a Cell) -> &'a Condition {
         cell.own_condition.as_ref().unwrap_or(&self.conditions[cell.condition])
     }
+
+    /// As `filled`.
+    pub fn filled(&self) -> BTreeMap<Fill, Span> {
+        filled(&self.conditions, &self.cells)
+    }
+}
+
+/// How far each fill reaches for passes that read: one for all of them, so that they share folios. A stage begins with what
+/// its conditions say, also where an arm does something of its own; what is left out or writes needs none of it.
+pub fn filled(conditions: &[Condition], cells: &[Cell]) -> BTreeMap<Fill, Span> {
+    let mut filled: BTreeMap<Fill, Span> = BTreeMap::new();
+    let measured = cells.iter().filter(|it| it.skipped.is_none());
+    let of_each = measured.flat_map(|it| std::iter::once(&conditions[it.condition]).chain(&it.own_condition));
+    for condition in of_each.filter(|it| !it.workload.writes()) {
+        if let Some(fill) = condition.fill() {
+            let range = condition.range;
+            filled.entry(fill).and_modify(|it| *it = union(*it, range)).or_insert(range);
+        }
+    }
+    filled
+}
+
+/// From where the first of them begins to where the last of them ends.
+pub fn union(a: Span, b: Span) -> Span {
+    let offset = a.offset.min(b.offset);
+    Span { offset, bytes: a.end().max(b.end()) - offset }
 }
 
 /// A baseline has nothing to be compared with where every other arm of its condition is left out. One that was entered
