@@ -7,7 +7,7 @@ use schema::{
 };
 
 /// Options that choose the executable and change nothing within it.
-const OF_THE_EXECUTABLE: &[&str] = &["jdk"];
+const OF_THE_EXECUTABLE: &[&str] = &["jdk", "python"];
 
 /// What to do with the arms of a runtime.
 pub fn of(runtime: &'static RuntimeSpec, workload: Workload) -> Vec<Arm> {

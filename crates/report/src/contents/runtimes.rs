@@ -71,8 +71,11 @@ fn forks(split: &ForkSplit) -> Table {
 /// What ran the arms, for the list of facts.
 pub(crate) fn used(record: &Record) -> Vec<String> {
     let line = |(name, about): (&String, &std::collections::BTreeMap<String, String>)| {
+        const IN_THEIR_PLACES: [&str; 4] = ["vm", "home", "flags", "processors"];
         let known = |key: &str| about.get(key).map_or("not known", String::as_str);
-        format!("{name}, {}, in {}; {}", known("vm"), known("home"), known("flags"))
+        let more = about.iter().filter(|it| !IN_THEIR_PLACES.contains(&it.0.as_str()));
+        let more: String = more.map(|(key, value)| format!("; {key} {value}")).collect();
+        format!("{name}, {}, in {}; {}{more}", known("vm"), known("home"), known("flags"))
     };
     record.runtimes.iter().map(line).collect()
 }
