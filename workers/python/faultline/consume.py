@@ -64,7 +64,7 @@ class OwnArray(Kind):
 
     of = "block"
     is_array = True
-    newlines = "count_nonzero(block[:use] == 10)"
+    newlines = "int(count_nonzero(block[:use] == 10))"
 
     def byte(self, at):
         return f"block.item({at})"
@@ -100,7 +100,7 @@ class MappedArray(Mapped):
 
     of = "octets"
     is_array = True
-    newlines = "count_nonzero(octets[at:at + use] == 10)"
+    newlines = "int(count_nonzero(octets[at:at + use] == 10))"
 
     def __init__(self, in_words):
         self.in_words = in_words
@@ -150,7 +150,7 @@ def lines(consume, kind, length, use):
         ends = "copy.item(0) + copy.item(last)" if kind.is_array else "copy[0] + copy[last]"
         return [f"copy[:] = {whole}", f"checksum += {ends}"]
     if consume == "lines":
-        by_numpy = f"count_nonzero(frombuffer({whole}, BYTE) == 10)"
+        by_numpy = f"int(count_nonzero(frombuffer({whole}, BYTE) == 10))"
         return ["checksum += " + (kind.newlines or by_numpy)]
     if consume == "sum-bytes":
         return ["checksum += " + total(kind, whole)]

@@ -37,13 +37,23 @@ def mapped(fd, job, flags, protection):
     return mmap.mmap(fd, length, flags, protection, offset=base)
 
 
+class Shared(Opened):
+    """What another thread has mapped. It keeps nothing of that, because a mapping is not closed while there are views of it."""
+
+    def __init__(self, owner):
+        self._owner = owner
+
+    def names(self, length):
+        return self._owner.names(length)
+
+    def close(self):
+        pass
+
+
 class MappedOpened(Opened):
-    def __init__(self, way, job, beside):
-        self._way, self._job, self._owns = way, job, not beside
-        if beside:
-            self.map = beside.map
-        else:
-            self.map = self._mapped()
+    def __init__(self, way, job):
+        self._way, self._job = way, job
+        self.map = self._mapped()
         try:
             self._prepare()
         except BaseException:
@@ -61,13 +71,12 @@ class MappedOpened(Opened):
     def _prepare(self):
         """Advice and populating, each by exactly one call."""
         self.view = self.array = None
-        if self._owns:
-            if self._way.advice != "normal":
-                refused_as(f"MADV_{self._way.advice.upper()}", lambda: self.map.madvise(ADVICE[self._way.advice]))
-            if self._way.populate == "populate-read":
-                refused_as("MADV_POPULATE_READ", lambda: self.map.madvise(MADV_POPULATE_READ))
-            if self._way.populate == "populate-ctypes":
-                refused_as("MADV_POPULATE_READ", lambda: self._way.system.advise(self.map, MADV_POPULATE_READ))
+        if self._way.advice != "normal":
+            refused_as(f"MADV_{self._way.advice.upper()}", lambda: self.map.madvise(ADVICE[self._way.advice]))
+        if self._way.populate == "populate-read":
+            refused_as("MADV_POPULATE_READ", lambda: self.map.madvise(MADV_POPULATE_READ))
+        if self._way.populate == "populate-ctypes":
+            refused_as("MADV_POPULATE_READ", lambda: self._way.system.advise(self.map, MADV_POPULATE_READ))
         if self._way.use == "view":
             self.view = memoryview(self.map)
         if self._way.use == "numpy":
@@ -96,8 +105,7 @@ class MappedOpened(Opened):
         if self.view is not None:
             self.view.release()
             self.view = None
-        if self._owns:
-            self.map.close()
+        self.map.close()
 
 
 def array_names(octets):
@@ -145,23 +153,18 @@ class Mapped(Way):
         return whole_pages(job)
 
     def open(self, job, beside):
-        return MappedOpened(self, job, beside)
+        return Shared(beside) if beside else MappedOpened(self, job)
 
     def reach(self, is_random):
         return ["block = map[at:at + length]"] if self.use == "slice" else []
 
 
 class MemmapOpened(Opened):
-    def __init__(self, way, job, beside):
+    def __init__(self, way, job):
         self._job = job
-        self._shared = beside
-        self.array = beside.array if beside else self._mapped(way, job)
-
-    @staticmethod
-    def _mapped(way, job):
         if os.stat(job.file).st_size < job.offset + job.bytes:
             raise became_shorter()
-        return way.numpy.memmap(job.file, way.numpy.uint8, "r", job.offset, (job.bytes,))
+        self.array = way.numpy.memmap(job.file, way.numpy.uint8, "r", job.offset, (job.bytes,))
 
     def names(self, length):
         return array_names(self.array)
@@ -196,7 +199,7 @@ class Memmap(Way):
         return job.offset
 
     def open(self, job, beside):
-        return MemmapOpened(self, job, beside)
+        return Shared(beside) if beside else MemmapOpened(self, job)
 
     def reach(self, is_random):
         return []

@@ -59,6 +59,8 @@ class Places:
         """Of the timed pass, or of a warm one, by its number from 1."""
         if warm == 0:
             return self.timed
+        if self.warm is None:
+            self.warm = self._all()
         if self.job.is_random:
             for thread, (stretch,) in enumerate(self.warm):
                 self._draw(stretch.places, self.job.seed + (warm << 16) + thread)

@@ -111,7 +111,7 @@ fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
         // What an option does is the same code with every Python.
         jobs_of_option: if at == 0 { 5 } else { 1 },
         command: Box::new(move |arm| python::worker_of(&python, arm).unwrap()),
-        excuses: &["O_DIRECT", "mlock", "MADV_", "numpy", "GIL", "ctypes"],
+        excuses: &["O_DIRECT", "mlock", "MADV_", "numpy", "ctypes"],
     };
     Ok(fitting.into_iter().enumerate().map(worker).collect())
 }
