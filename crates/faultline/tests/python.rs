@@ -78,14 +78,14 @@ fn two_pythons_are_arms_of_one_experiment() {
 
 #[test]
 fn an_option_that_is_not_of_the_method_is_refused_with_those_of_its_own_runtime() {
-    let sandbox = Sandbox::new();
-    let file = sandbox.file("file", 1 << 20);
-    let refused = |method: &str, words: &[&str]| {
-        sandbox.run(&["run", &file, "--method", method]).refused(2, words);
+    let refused = |arm: &str, words: &[&str]| {
+        let why = arm.parse::<schema::Arm>().unwrap_err();
+        assert!(words.iter().all(|it| why.contains(it)), "{why}");
     };
-    refused("python/read+queue_depth=4", &["queue_depth", "switch_us"]);
-    refused("python/mmap+vieww", &["vieww"]);
-    refused("python/memmap+random", &["memmap"]);
+    refused("python/read+queue_depth=4", &["no option \"queue_depth\"", "switch_us, gil, python"]);
+    refused("python/mmap+use=viewx", &["viewx", "view"]);
+    refused("python/memmap+random", &["no option \"random\"", "switch_us, gil, python"]);
+    refused("python/stdio", &["unknown method \"stdio\" of runtime python"]);
 }
 
 /// A script that answers, when it is asked what it is, with this version and numpy's, and does this when it is started as a worker.
@@ -229,6 +229,31 @@ fn a_python_that_dies_or_babbles_leaves_its_last_words_and_the_run_goes_on() {
     );
     runs_on(&format!("{HELLO}; read request; echo 'MemoryError' >&2; exit 3"), &["status 3", "MemoryError"]);
     runs_on(&format!("{HELLO}; read request; kill -BUS $$"), &["killed by SIGBUS", "truncated"]);
+}
+
+#[test]
+fn variables_that_change_an_interpreter_reach_none() {
+    let sandbox = Sandbox::new();
+    let seen = sandbox.folder("seen");
+    // Of the question, and of a worker.
+    let python = sandbox.write("python", format!("#!/bin/sh\necho \"$@\" > '{seen}'/$#\nenv >> '{seen}'/$#\nexit 1\n"));
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let answering = script(&sandbox, "answering", [3, 13, 0], "cpython", &format!("exec '{python}' \"$@\""));
+    let file = sandbox.file("file", 1 << 20);
+    for program in [&python, &answering] {
+        let mut command =
+            sandbox.command(&short(&file, &["--method=read,python/preadv", "--state=as-is", "--rounds=1"]));
+        command.env("FAULTLINE_PYTHON", program).env("PYTHONHOME", "/nowhere").env("PYTHONSAFEPATH", "");
+        Running::new(command).end().sane();
+    }
+    let files: Vec<_> = fs::read_dir(&seen).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("-I -B -c ") && text.contains("\nHOME="), "{text}");
+        assert!(!text.contains("\nPYTHON"), "{text}");
+        assert_eq!(text.contains("\nOPENBLAS_NUM_THREADS=1\n"), !path.ends_with("4"), "{text}");
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What only the worker in Python does. That it does what every worker must stands in `faultline/tests/conformance`.
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::AtomicBool,
@@ -70,20 +69,6 @@ fn hello_says_what_executes_the_worker() {
     assert_eq!(hello.about["switch_interval_us"], "5000");
     assert!(hello.about["vm"].contains(&python.version), "{hello:?}");
     link.bye().unwrap();
-}
-
-#[test]
-fn variables_that_change_an_interpreter_reach_no_worker() {
-    let Some(python) = interpreter() else { return };
-    let command = python::worker_of(&python, &arm("pread")).unwrap();
-    let set: BTreeMap<_, _> = command.get_envs().collect();
-    assert_eq!(set.get("OPENBLAS_NUM_THREADS".as_ref()), Some(&Some("1".as_ref())));
-    let inherited = std::env::vars_os().map(|it| it.0).filter(|it| it.as_encoded_bytes().starts_with(b"PYTHON"));
-    for name in inherited {
-        assert_eq!(set.get(name.as_os_str()), Some(&None), "{name:?} is removed");
-    }
-    let before_the_program: Vec<_> = command.get_args().take_while(|it| *it != "-c").collect();
-    assert!(before_the_program.starts_with(&["-I".as_ref(), "-B".as_ref()]), "{before_the_program:?}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
         name: format!("python {}", python.version),
         jobs_of_method: if at == 0 { 20 } else { 4 },
         // What an option does is the same code with every Python.
-        jobs_of_option: if at == 0 { 5 } else { 1 },
+        jobs_of_option: if at == 0 { 5 } else { 0 },
         command: Box::new(move |arm| python::worker_of(&python, arm).unwrap()),
         excuses: &["O_DIRECT", "mlock", "MADV_", "numpy", "ctypes"],
     };
