@@ -141,7 +141,7 @@ def lines(consume, kind, length, use):
         every = kind.cut("", "use", f":{TOUCH_BYTES}")
         return ["checksum += " + (first if use <= TOUCH_BYTES else total(kind, every))]
     if consume == "sum":
-        numbers = [f"checksum += reduce({kind.numbers(is_whole)}).item()"] if use >= 8 else []
+        numbers = [f"checksum += int(reduce({kind.numbers(is_whole)}))"] if use >= 8 else []
         rest = kind.cut("rest", "use")
         return numbers + ([f"checksum += from_bytes(bytes({rest}), 'little')"] if use % 8 else [])
     if consume == "copy":
@@ -159,7 +159,7 @@ def lines(consume, kind, length, use):
 
 def total(kind, part):
     """The sum of bytes."""
-    return f"reduce({part}, 0, WORD).item()" if kind.is_array else f"sum({part})"
+    return f"int(reduce({part}, 0, WORD))" if kind.is_array else f"sum({part})"
 
 
 def names(job, kind, length, numpy, memory):
