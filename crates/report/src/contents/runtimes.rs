@@ -40,7 +40,8 @@ pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
             share(it.compile_share),
             it.collections.map_or_else(Cell::absent, |count| Cell::plain(number::count(count))),
             share(it.collection_share),
-            match it.first_pass {
+            // Of a runtime that compiles nothing while it runs there is nothing to be quiet.
+            match it.compile_share {
                 Some(_) => Cell::plain(format!("{} of {}", it.not_quiet, it.passes)),
                 None => Cell::absent(),
             },
