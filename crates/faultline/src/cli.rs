@@ -60,25 +60,27 @@ pub enum Command {
 }
 
 impl Command {
-    /// The JDK given with --java, for commands that use one.
-    pub fn java(&self) -> Option<&PathBuf> {
-        let args = match self {
-            Command::Run(args) => &args.jdk,
-            Command::Reproduce(args) => &args.jdk,
-            Command::Rerun(args) => &args.jdk,
-            Command::List(args) => &args.jdk,
-            Command::Doctor(args) => &args.jdk,
-            _ => return None,
-        };
-        args.java.as_ref()
+    /// What runtimes are started from, for commands that use some.
+    pub fn programs(&self) -> Option<&ProgramArgs> {
+        match self {
+            Command::Run(args) => Some(&args.programs),
+            Command::Reproduce(args) => Some(&args.programs),
+            Command::Rerun(args) => Some(&args.programs),
+            Command::List(args) => Some(&args.programs),
+            Command::Doctor(args) => Some(&args.programs),
+            _ => None,
+        }
     }
 }
 
 #[derive(Args)]
-pub struct JdkArgs {
+pub struct ProgramArgs {
     /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest suitable one]
     #[arg(long, value_name = "PATH")]
     pub java: Option<PathBuf>,
+    /// The Python for arms of runtime python: its program or the folder of an environment [default: the first suitable one]
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -140,7 +142,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub programs: ProgramArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -185,7 +187,7 @@ pub struct ReproduceArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub programs: ProgramArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -465,7 +467,7 @@ pub struct RerunArgs {
     #[arg(long)]
     pub run_commands: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub programs: ProgramArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -475,7 +477,7 @@ pub struct ListArgs {
     #[arg(value_enum)]
     pub what: Listed,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub programs: ProgramArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -503,7 +505,7 @@ pub struct DoctorArgs {
     #[arg(long, requires = "studies")]
     pub allow_setup: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub programs: ProgramArgs,
 }
 
 #[derive(Args)]

@@ -19,11 +19,10 @@ mod stderr;
 mod subject;
 mod suggestion;
 
-use std::path::Path;
-
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, Command, ProgramArgs};
 use exit::UsageError;
+use lab::runtime::{jvm, python};
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
@@ -32,9 +31,7 @@ fn main() -> std::process::ExitCode {
         return command::worker::run();
     }
     let cli = Cli::parse();
-    if let Some(java) = cli.command.java()
-        && let Err(error) = prefer(java)
-    {
+    if let Err(error) = cli.command.programs().map_or(Ok(()), prefer) {
         return exit::code(Err(error.into()));
     }
     let result = match cli.command {
@@ -58,8 +55,15 @@ fn main() -> std::process::ExitCode {
     exit::code(result)
 }
 
-/// Has this JDK used, also by commands that may need none of it: what was named is there, or nothing begins.
-fn prefer(java: &Path) -> Result<(), UsageError> {
-    lab::runtime::jvm::prefer(java.to_path_buf());
-    lab::runtime::jvm::find(None).map(drop).map_err(|reason| UsageError(format!("--java: {reason}")))
+/// Has these programs used, also by commands that may need none of them: what was named is there, or nothing begins.
+fn prefer(programs: &ProgramArgs) -> Result<(), UsageError> {
+    if let Some(java) = &programs.java {
+        jvm::prefer(java.clone());
+        jvm::find(None).map_err(|reason| UsageError(format!("--java: {reason}")))?;
+    }
+    if let Some(program) = &programs.python {
+        python::prefer(program.clone());
+        python::find(None).map_err(|reason| UsageError(format!("--python: {reason}")))?;
+    }
+    Ok(())
 }

@@ -36,6 +36,7 @@ mod manual;
 mod observing;
 mod outputs;
 mod predict;
+mod python;
 mod reloaded;
 mod scene;
 mod sentences;

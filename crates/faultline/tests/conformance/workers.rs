@@ -8,7 +8,7 @@ use std::{
 
 use lab::{
     link::{Link, Trouble},
-    runtime::jvm,
+    runtime::{jvm, python},
 };
 use schema::{
     Arm,
@@ -33,8 +33,8 @@ pub struct Worker {
 type Found = Result<Vec<Worker>, String>;
 type Start = fn(&'static RuntimeSpec) -> Found;
 
-/// Runtimes whose workers are not started as in a run: this process is not the product, and every JDK is tried.
-const STARTS: &[(&str, Start)] = &[("native", native), ("jvm", with_each_jdk)];
+/// Runtimes whose workers are not started as in a run: this process is not the product, and every JDK and Python is tried.
+const STARTS: &[(&str, Start)] = &[("native", native), ("jvm", with_each_jdk), ("python", with_each_python)];
 
 fn as_in_a_run(runtime: &'static RuntimeSpec) -> Found {
     let found = lab::runtime::find(runtime.name)?;
@@ -91,6 +91,29 @@ fn with_each_jdk(runtime: &'static RuntimeSpec) -> Found {
         excuses: &["O_DIRECT", "JDK 22", "mlock", "MADV_", "safepoints"],
     };
     Ok(fitting.into_iter().map(worker).collect())
+}
+
+/// One of each version, and those with numpy: the loops are other code with it.
+fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
+    let mut fitting: Vec<python::Interpreter> = Vec::new();
+    for it in python::find(None).into_iter().chain(python::all()).filter(|it| it.fits().is_ok()) {
+        if fitting.iter().all(|known| (&known.version, &known.numpy) != (&it.version, &it.numpy)) {
+            fitting.push(it);
+        }
+    }
+    if fitting.is_empty() {
+        return Err(python::find(None).err().unwrap_or_default());
+    }
+    let worker = |(at, python): (usize, python::Interpreter)| Worker {
+        runtime,
+        name: format!("python {}", python.version),
+        jobs_of_method: if at == 0 { 20 } else { 4 },
+        // What an option does is the same code with every Python.
+        jobs_of_option: if at == 0 { 5 } else { 0 },
+        command: Box::new(move |arm| python::worker_of(&python, arm).unwrap()),
+        excuses: &["O_DIRECT", "mlock", "MADV_", "numpy", "ctypes"],
+    };
+    Ok(fitting.into_iter().enumerate().map(worker).collect())
 }
 
 impl Worker {

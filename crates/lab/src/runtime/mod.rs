@@ -7,6 +7,7 @@ use sys::guard::{self, Guard};
 
 pub mod jvm;
 mod native;
+pub mod python;
 
 /// A way of executing methods.
 pub trait Runtime: Sync {
@@ -30,7 +31,7 @@ pub trait Runtime: Sync {
     /// Why this machine cannot run it, and what to install.
     fn worker(&self, arm: &Arm) -> Result<Command, String>;
 
-    /// Whether this machine has what a worker for this arm needs; nothing is started or compiled to find out.
+    /// Whether this machine has what a worker for this arm needs; no worker is started or compiled to find out.
     ///
     /// # Errors
     /// What is missing, and what to install.
@@ -44,7 +45,7 @@ pub trait Runtime: Sync {
 }
 
 /// Every runtime, by name. The names are those of `schema::runtime::RUNTIMES`.
-pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm];
+pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm, &python::Python];
 
 /// # Errors
 /// No such runtime in this version (a record of a newer one).

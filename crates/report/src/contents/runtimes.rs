@@ -40,7 +40,8 @@ pub(crate) fn tables(findings: &Findings) -> Option<Tables> {
             share(it.compile_share),
             it.collections.map_or_else(Cell::absent, |count| Cell::plain(number::count(count))),
             share(it.collection_share),
-            match it.first_pass {
+            // Of a runtime that compiles nothing while it runs there is nothing to be quiet.
+            match it.compile_share {
                 Some(_) => Cell::plain(format!("{} of {}", it.not_quiet, it.passes)),
                 None => Cell::absent(),
             },
@@ -71,8 +72,11 @@ fn forks(split: &ForkSplit) -> Table {
 /// What ran the arms, for the list of facts.
 pub(crate) fn used(record: &Record) -> Vec<String> {
     let line = |(name, about): (&String, &std::collections::BTreeMap<String, String>)| {
+        const IN_THEIR_PLACES: [&str; 4] = ["vm", "home", "flags", "processors"];
         let known = |key: &str| about.get(key).map_or("not known", String::as_str);
-        format!("{name}, {}, in {}; {}", known("vm"), known("home"), known("flags"))
+        let more = about.iter().filter(|it| !IN_THEIR_PLACES.contains(&it.0.as_str()));
+        let more: String = more.map(|(key, value)| format!("; {key} {value}")).collect();
+        format!("{name}, {}, in {}; {}{more}", known("vm"), known("home"), known("flags"))
     };
     record.runtimes.iter().map(line).collect()
 }

@@ -16,7 +16,7 @@ const MEANWHILE: OptionSpec = OptionSpec {
     about: "alone, or with a second thread that requests a safepoint every millisecond, to measure its delay",
     can: Can::Both,
 };
-const CHARSET: OptionSpec = OptionSpec {
+pub(super) const CHARSET: OptionSpec = OptionSpec {
     name: "charset",
     values: Values::Words(&["latin1", "utf-8"]),
     about: "how bytes are decoded: ISO 8859-1, in which every byte is a character, or UTF-8",

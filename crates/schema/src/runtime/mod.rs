@@ -5,16 +5,18 @@
 
 mod jvm;
 mod native;
+mod python;
 mod setting;
 
 pub use jvm::JVM;
 pub use native::NATIVE;
+pub use python::PYTHON;
 pub use setting::{Options, Setting};
 
 use crate::{Workload, units::expected};
 
 /// Every runtime: a file here, and a line in this table.
-pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM];
+pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM, PYTHON];
 
 /// The runtime of commands, and its one method. It is in no table: what an arm of it does stands in its options
 /// (`command::Spec`).
