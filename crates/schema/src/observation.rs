@@ -119,7 +119,8 @@ pub struct Calls {
     pub asked_bytes: u64,
     /// Delivered.
     pub bytes: u64,
-    /// Calls that began where the one before on the same open file had ended, or at the start of the file.
+    /// Calls that began where the one before on the same open file had ended; the first one, where the file was when it was
+    /// opened or first seen.
     pub sequential: u64,
     /// Calls whose offset was not seen, so that their order is not known; none of them is among the sequential ones.
     #[serde(default, skip_serializing_if = "is_zero")]
