@@ -65,7 +65,7 @@ fn each_number_of_the_ceiling_says_how_it_was_measured() {
     let mut run = run();
     let Reading::Value(ceiling) = &mut run.record.ceiling else { panic!("the made-up run has a ceiling") };
     ceiling.random_how = Some("direct random, 4 KiB requests, 32 in flight".into());
-    let text = squeezed(&overview(&run));
+    let text = squeezed(&terminal(&run, 140));
     let scan = "2.00 GiB/s (O_DIRECT, 1 MiB requests, 32 in flight)";
     let random = "48,211 random 4 KiB reads/s (direct random, 4 KiB requests, 32 in flight)";
     assert!(text.contains(&format!("{scan}; {random}")), "{text}");
