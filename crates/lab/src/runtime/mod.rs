@@ -5,8 +5,12 @@ use std::process::Command;
 use schema::{Arm, runtime::RuntimeSpec};
 use sys::guard::{self, Guard};
 
+mod compiled;
+mod installed;
 pub mod jvm;
 mod native;
+
+pub use compiled::{Old, remove};
 
 /// A way of executing methods.
 pub trait Runtime: Sync {
@@ -38,6 +42,11 @@ pub trait Runtime: Sync {
         Ok(())
     }
 
+    /// How its compiled workers are told from what is not faultline's, where it has some.
+    fn compiled(&self) -> Option<&'static compiled::Kind> {
+        None
+    }
+
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the
     /// same.
     fn own_calls(&self, threads: u32) -> u64;
@@ -56,6 +65,15 @@ pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
         .copied()
         .find(|it| it.spec().name == name)
         .ok_or_else(|| format!("this version has no runtime {name:?}"))
+}
+
+/// Everything in the cache of compiled workers that this version does not use.
+///
+/// # Errors
+/// The cache cannot be looked at, or other users may change it.
+pub fn old() -> Result<Vec<Old>, String> {
+    let kinds: Vec<&compiled::Kind> = RUNTIMES.iter().filter_map(|it| it.compiled()).collect();
+    compiled::old_in(&compiled::cache()?, &kinds)
 }
 
 /// A command that starts one worker for an arm, of whatever runtime.
