@@ -60,25 +60,27 @@ pub enum Command {
 }
 
 impl Command {
-    /// The JDK given with --java, for commands that use one.
-    pub fn java(&self) -> Option<&PathBuf> {
-        let args = match self {
-            Command::Run(args) => &args.jdk,
-            Command::Reproduce(args) => &args.jdk,
-            Command::Rerun(args) => &args.jdk,
-            Command::List(args) => &args.jdk,
-            Command::Doctor(args) => &args.jdk,
-            _ => return None,
-        };
-        args.java.as_ref()
+    /// What runtimes are started with, for commands that use some.
+    pub fn runtimes(&self) -> Option<&RuntimeArgs> {
+        match self {
+            Command::Run(args) => Some(&args.runtimes),
+            Command::Reproduce(args) => Some(&args.runtimes),
+            Command::Rerun(args) => Some(&args.runtimes),
+            Command::List(args) => Some(&args.runtimes),
+            Command::Doctor(args) => Some(&args.runtimes),
+            _ => None,
+        }
     }
 }
 
 #[derive(Args)]
-pub struct JdkArgs {
+pub struct RuntimeArgs {
     /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest suitable one]
     #[arg(long, value_name = "PATH")]
     pub java: Option<PathBuf>,
+    /// The Go for arms of runtime go: its folder or its bin/go [default: the newest suitable one]
+    #[arg(long, value_name = "PATH")]
+    pub go: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -140,7 +142,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub runtimes: RuntimeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -185,7 +187,7 @@ pub struct ReproduceArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub runtimes: RuntimeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -465,7 +467,7 @@ pub struct RerunArgs {
     #[arg(long)]
     pub run_commands: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub runtimes: RuntimeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -475,7 +477,7 @@ pub struct ListArgs {
     #[arg(value_enum)]
     pub what: Listed,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub runtimes: RuntimeArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -503,7 +505,7 @@ pub struct DoctorArgs {
     #[arg(long, requires = "studies")]
     pub allow_setup: bool,
     #[command(flatten)]
-    pub jdk: JdkArgs,
+    pub runtimes: RuntimeArgs,
 }
 
 #[derive(Args)]

@@ -19,10 +19,8 @@ mod stderr;
 mod subject;
 mod suggestion;
 
-use std::path::Path;
-
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, Command, RuntimeArgs};
 use exit::UsageError;
 
 fn main() -> std::process::ExitCode {
@@ -32,8 +30,8 @@ fn main() -> std::process::ExitCode {
         return command::worker::run();
     }
     let cli = Cli::parse();
-    if let Some(java) = cli.command.java()
-        && let Err(error) = prefer(java)
+    if let Some(runtimes) = cli.command.runtimes()
+        && let Err(error) = prefer(runtimes)
     {
         return exit::code(Err(error.into()));
     }
@@ -58,8 +56,16 @@ fn main() -> std::process::ExitCode {
     exit::code(result)
 }
 
-/// Has this JDK used, also by commands that may need none of it: what was named is there, or nothing begins.
-fn prefer(java: &Path) -> Result<(), UsageError> {
-    lab::runtime::jvm::prefer(java.to_path_buf());
-    lab::runtime::jvm::find(None).map(drop).map_err(|reason| UsageError(format!("--java: {reason}")))
+/// Has these used, also by commands that may need none of them: what was named is there, or nothing begins.
+fn prefer(named: &RuntimeArgs) -> Result<(), UsageError> {
+    use lab::runtime::{go, jvm};
+    if let Some(java) = &named.java {
+        jvm::prefer(java.clone());
+        jvm::find(None).map_err(|reason| UsageError(format!("--java: {reason}")))?;
+    }
+    if let Some(go) = &named.go {
+        go::prefer(go.clone());
+        go::find().map_err(|reason| UsageError(format!("--go: {reason}")))?;
+    }
+    Ok(())
 }

@@ -1,11 +1,12 @@
 //! What executes methods. A runtime starts a worker that implements the protocol, and does nothing else.
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
 use schema::{Arm, runtime::RuntimeSpec};
 use sys::guard::{self, Guard};
 
 mod compiled;
+pub mod go;
 mod installed;
 pub mod jvm;
 mod native;
@@ -47,13 +48,23 @@ pub trait Runtime: Sync {
         None
     }
 
+    /// About how long compiling takes before the first worker for this arm starts, where that is some seconds.
+    fn compiles(&self, _arm: &Arm) -> Option<Duration> {
+        None
+    }
+
+    /// Whether major faults and voluntary switches of a worker are how often its passes waited.
+    fn counts_waits(&self) -> bool {
+        true
+    }
+
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the
     /// same.
     fn own_calls(&self, threads: u32) -> u64;
 }
 
 /// Every runtime, by name. The names are those of `schema::runtime::RUNTIMES`.
-pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm];
+pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm, &go::Go];
 
 /// # Errors
 /// No such runtime in this version (a record of a newer one).

@@ -3,10 +3,12 @@
 //!
 //! How a method is done stands in the workers, how a worker is started in `lab/src/runtime`. Tests compare the tables.
 
+mod go;
 mod jvm;
 mod native;
 mod setting;
 
+pub use go::GO;
 pub use jvm::JVM;
 pub use native::NATIVE;
 pub use setting::{Options, Setting};
@@ -14,7 +16,7 @@ pub use setting::{Options, Setting};
 use crate::{Workload, units::expected};
 
 /// Every runtime: a file here, and a line in this table.
-pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM];
+pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM, GO];
 
 /// The runtime of commands, and its one method. It is in no table: what an arm of it does stands in its options
 /// (`command::Spec`).

@@ -41,7 +41,7 @@ const BUFFERS: OptionSpec = OptionSpec {
     can: Can::Both,
 };
 
-const SYNC: OptionSpec = OptionSpec {
+pub(super) const SYNC: OptionSpec = OptionSpec {
     name: "sync",
     values: Values::Words(&["fdatasync", "o-dsync", "o-sync"]),
     about: "how durability is reached: by a call of its own, or by a flag of open(2)",

@@ -116,6 +116,11 @@ pub(super) fn of(
     Ok(ready)
 }
 
+/// Whether a worker is there already.
+pub(super) fn is_made(kind: &Kind, with: &Toolchain, cache: &Path) -> bool {
+    is_whole(kind, &folder(kind, with, cache))
+}
+
 fn folder(kind: &Kind, with: &Toolchain, cache: &Path) -> PathBuf {
     let mut hash = DefaultHasher::new();
     ((kind.made_of)(), with.version, with.home).hash(&mut hash);
@@ -218,6 +223,7 @@ mod tests {
         let (ready, compiled) = made("1.0", &cache);
         assert!(compiled);
         assert_eq!(made("1.0", &cache), (ready.clone(), false));
+        assert!(is_made(&KIND, &with("1.0"), &cache) && !is_made(&KIND, &with("1.1"), &cache));
         assert!(made("1.1", &cache).1);
         for broken in ["prog", ""] {
             fs::write(ready.join("worker"), broken).unwrap();
