@@ -54,11 +54,14 @@ func (o *offsets) next() uint64 {
 	if o.random {
 		return o.drawn()
 	}
+	return o.ascending()
+}
+
+func (o *offsets) ascending() uint64 {
 	here := o.following
-	if here >= o.end {
-		here = o.start
+	if o.following += o.block; o.following >= o.end {
+		o.following = o.start
 	}
-	o.following = here + o.block
 	return here
 }
 

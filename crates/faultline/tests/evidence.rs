@@ -154,6 +154,21 @@ fn of_a_jvm_the_thread_that_makes_the_pass_is_counted() {
 }
 
 #[test]
+fn in_go_the_thread_that_makes_the_pass_is_counted() {
+    if !crate::go::has_go() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let compare = "workload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\nops = 256\n\
+                   arms = [\"pread\", \"go/readat\", \"go/mmap\"]\n";
+    for (arm, calls) in counted(&sandbox, &file, compare, "system_calls") {
+        let of_pass = if arm == "go/mmap" { 0 } else { 256 };
+        assert!((of_pass..of_pass + 200).contains(&calls), "{arm} made {calls} system calls for {of_pass} blocks");
+    }
+}
+
+#[test]
 fn no_call_of_the_worker_itself_is_counted_with_its_pass() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

@@ -136,7 +136,10 @@ impl Sandbox {
         command.args(args).current_dir(self.path()).env("FAULTLINE_DATA_DIR", self.data());
         command.env_remove("FAULTLINE_WORKER").env("COLUMNS", "120").stdin(Stdio::null());
         // Compiled once for all tests of a build.
-        command.env_remove("FAULTLINE_JAVA").env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command
+            .env_remove("FAULTLINE_JAVA")
+            .env_remove("FAULTLINE_GO")
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }
