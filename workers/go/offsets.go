@@ -54,10 +54,6 @@ func (o *offsets) next() uint64 {
 	if o.random {
 		return o.drawn()
 	}
-	return o.ascending()
-}
-
-func (o *offsets) ascending() uint64 {
 	here := o.following
 	if o.following += o.block; o.following >= o.end {
 		o.following = o.start
