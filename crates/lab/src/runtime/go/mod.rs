@@ -77,7 +77,7 @@ pub fn worker_of(go: &Toolchain, arm: &Arm, cache: &Path) -> Result<Command, Str
     if let Some(procs) = arm.number("procs").filter(|&it| it > 0) {
         command.env("GOMAXPROCS", procs.to_string());
     }
-    // Of a crash, the reason alone: the stacks of all goroutines come after it, and the last words are what is reported.
+    // Of a panic, the reason alone: the stacks of all goroutines come after it, and the last words are what is reported.
     command.env("GOTRACEBACK", "none");
     // Nothing but what it says of itself: built without paths, it does not know.
     command.env("GOROOT", &go.home);
