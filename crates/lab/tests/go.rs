@@ -13,6 +13,8 @@ use schema::{
     protocol::{Done, Hold, Job, Permit, Tally},
 };
 
+mod requests;
+
 static NEVER: AtomicBool = AtomicBool::new(false);
 const MIB: u64 = 1 << 20;
 const LIMIT: Duration = Duration::from_secs(60);
@@ -269,4 +271,15 @@ fn a_worker_that_is_killed_or_crashes_is_a_failure_in_words() {
             assert!(matches!(&failed, Err(Trouble::Failed(why)) if why.contains(words)), "{signal}: {failed:?}");
         }
     });
+}
+
+#[test]
+fn any_request_to_a_worker_in_go_is_answered_and_nothing_is_written_without_a_permit() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    std::fs::write(&file, vec![7; 4096]).unwrap();
+    let write = Job { workload: Workload::Overwrite, ..job("pwrite", &file, 4096) };
+    let jobs =
+        [job("mmap", &file, 4096), job("bufio", &file, 4096), job("mmap+populate-read+copy", &file, 4096), write];
+    with_each_go(|go| requests::are_answered("Go", || command(go, "mmap"), &jobs, &file, None));
 }
