@@ -384,6 +384,11 @@ pub fn output_within(command: Command, limit: Duration) -> io::Result<Output> {
 /// As above.
 pub fn output_of(mut command: Command, input: Stdio, limit: Duration) -> io::Result<Output> {
     tie_to_parent(&mut command);
+    collected(command, input, limit)
+}
+
+/// The same of a command that leads a process group: at the time limit, all of it is killed.
+pub(crate) fn collected(mut command: Command, input: Stdio, limit: Duration) -> io::Result<Output> {
     let mut child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let collect = |stream: Option<Box<dyn io::Read + Send>>| {
         std::thread::spawn(move || {

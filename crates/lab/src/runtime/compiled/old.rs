@@ -50,7 +50,7 @@ pub fn remove(old: &Old) -> io::Result<()> {
     if old.doubt.is_some() {
         return Ok(());
     }
-    // A compiler can outlive for some seconds the process that started it, and what it writes to a folder that is being removed
+    // A compiler can outlive for a moment the process that started it, and what it writes to a folder that is being removed
     // keeps that from being empty. By the new name it finds nothing, and the next `clean` finds what this one did not remove.
     let name = old.path.file_name().and_then(|it| it.to_str()).unwrap_or_default();
     let Some((runtime, maker)) = name.split_once("-making-") else { return fs::remove_dir_all(&old.path) };

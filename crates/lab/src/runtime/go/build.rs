@@ -3,7 +3,7 @@
 use std::{env, fs, io, path::Path, process::Command, time::Duration};
 
 use schema::runtime::GO;
-use sys::process::output_within;
+use sys::guard::output_within;
 
 use super::{
     super::compiled::{self, Kind, READY, Toolchain as With},
