@@ -297,7 +297,7 @@ mod tests {
         assert!(error("mmap+random+sequential").contains("twice"));
         assert!(error("jvn/mmap").contains("unknown runtime"));
         assert!(error("jvm/mmap").contains("unknown method"), "each runtime has methods of its own");
-        assert!(error("go/read+buffered").contains("\"procs\""), "and options: {}", error("go/read+buffered"));
+        assert!(error("go/read+buffered").contains("procs"), "and options: {}", error("go/read+buffered"));
         assert!(error("mapped").contains("unknown method"));
     }
 }
