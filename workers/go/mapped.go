@@ -207,7 +207,9 @@ func (it *mapped) touchInOrder(o *offsets, n *count) {
 	}
 }
 
-// touchedWhole touches one block after the other, all of one length.
+// touchedWhole touches one block after the other, all of one length. In line, its sums would go to memory and back with each block.
+//
+//go:noinline
 func touchedWhole(all []byte, length uint64) (bytes, checksum uint64) {
 	for ; bytes < uint64(len(all)); bytes += length {
 		checksum += touched(all[bytes : bytes+length])
