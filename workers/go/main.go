@@ -167,7 +167,7 @@ func introduction() hello {
 		Protocol: protocol,
 		Runtime:  "go " + strings.TrimPrefix(runtime.Version(), "go"),
 		Methods:  methods,
-		// The main goroutine is on the process's first thread, and seldom leaves it.
+		// Where the main goroutine is now; it can move.
 		Thread: syscall.Gettid(),
 		About: map[string]string{
 			"vm":         runtime.Compiler + " " + runtime.GOOS + "/" + runtime.GOARCH,

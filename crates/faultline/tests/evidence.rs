@@ -154,18 +154,18 @@ fn of_a_jvm_the_thread_that_makes_the_pass_is_counted() {
 }
 
 #[test]
-fn in_go_the_thread_that_makes_the_pass_is_counted() {
+fn passes_in_go_which_move_between_threads_are_not_counted_and_the_record_says_so() {
     if !crate::go::has_go() {
         return;
     }
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
-    let compare = "workload = \"scan\"\nblock = \"4 KiB\"\nstate = \"cached\"\nops = 256\n\
-                   arms = [\"pread\", \"go/readat\", \"go/mmap\"]\n";
-    for (arm, calls) in counted(&sandbox, &file, compare, "system_calls") {
-        let of_pass = if arm == "go/mmap" { 0 } else { 256 };
-        assert!((of_pass..of_pass + 200).contains(&calls), "{arm} made {calls} system calls for {of_pass} blocks");
-    }
+    let methods = "--method=pread,go/readat,go/mmap";
+    let record = sandbox.run_short(&file, &[methods, "--counted", "--allow-setup", "--json"]).document().record;
+    let of_go = |it: &&schema::counted::Counted| record.cells[it.cell].arm.runtime == "go";
+    assert_eq!(record.counted.iter().filter(of_go).count(), 0);
+    let said = record.limits.iter().filter(|it| it.contains("no pass of an arm of runtime go was counted")).count();
+    assert_eq!(said, 1, "{:?}", record.limits);
 }
 
 #[test]

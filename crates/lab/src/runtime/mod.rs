@@ -53,8 +53,8 @@ pub trait Runtime: Sync {
         None
     }
 
-    /// Whether major faults and voluntary switches of a worker are how often its passes waited.
-    fn counts_waits(&self) -> bool {
+    /// Whether a pass stays on threads of its own: then their switches are how often it waited, and their events are its own.
+    fn keeps_threads(&self) -> bool {
         true
     }
 

@@ -44,7 +44,7 @@ impl Misses {
             Workload::Random => ops * pages_of_a_random(condition),
             _ => in_sequence(condition, done.tally.ops.max(1)) as f64,
         };
-        let counted = runtime::find(&arm.runtime).is_ok_and(|it| it.counts_waits());
+        let counted = runtime::find(&arm.runtime).is_ok_and(|it| it.keeps_threads());
         let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1 && counted;
         let waits = if arm.maps() { done.usage.major_faults } else { done.usage.voluntary_switches };
         Misses {

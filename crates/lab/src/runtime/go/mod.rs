@@ -52,9 +52,9 @@ impl Runtime for Go {
         (!is_made).then_some(build::USUAL)
     }
 
-    /// They are those of the process: goroutines move between its threads, one of which does nothing but wake up and look at the
-    /// others. And a fault that a signal of the scheduler interrupts is made again, as a minor one.
-    fn counts_waits(&self) -> bool {
+    /// Goroutines move between the threads of the process, one of which does nothing but wake up and look at the others. And a
+    /// fault that a signal of the scheduler interrupts is made again, as a minor one.
+    fn keeps_threads(&self) -> bool {
         false
     }
 
