@@ -1,14 +1,16 @@
 //! Arms in Go beside native ones: the real Go where there is one, and folders that only look like one.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use lab::runtime::go;
 use schema::findings::{CellFinding, Document, Status};
 
 use crate::support::{Output, Running, Sandbox, short};
 
+/// Whether there is a Go; its worker is built then, which on a busy machine would take the budget of a short run.
 pub fn has_go() -> bool {
-    let found = go::find();
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faultline");
+    let found = go::find().and_then(|go| go::worker_of(&go, &"go/mmap".parse()?, &cache));
     if let Err(reason) = &found {
         println!("skipped: {reason}");
     }
