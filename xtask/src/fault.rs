@@ -102,6 +102,7 @@ const PARTS: &[Part] = &[
             Tests { built: REQUESTS, named: &["any_request"] },
             Tests { built: &["--package=faultline-lab", "--test=jvm"], named: &["any_request"] },
             Tests { built: &["--package=faultline-lab", "--test=python"], named: &["any_request"] },
+            Tests { built: &["--package=faultline-lab", "--test=go"], named: &["any_request"] },
             Tests { built: EVENTS, named: &["no_calls_in_any_order"] },
             Tests { built: &["--package=faultline-sys", "--lib"], named: &["any_text_of_the_kernel"] },
         ],

@@ -60,24 +60,27 @@ pub enum Command {
 }
 
 impl Command {
-    /// What runtimes are started from, for commands that use some.
-    pub fn programs(&self) -> Option<&ProgramArgs> {
+    /// What runtimes are started with, for commands that use some.
+    pub fn runtimes(&self) -> Option<&RuntimeArgs> {
         match self {
-            Command::Run(args) => Some(&args.programs),
-            Command::Reproduce(args) => Some(&args.programs),
-            Command::Rerun(args) => Some(&args.programs),
-            Command::List(args) => Some(&args.programs),
-            Command::Doctor(args) => Some(&args.programs),
+            Command::Run(args) => Some(&args.runtimes),
+            Command::Reproduce(args) => Some(&args.runtimes),
+            Command::Rerun(args) => Some(&args.runtimes),
+            Command::List(args) => Some(&args.runtimes),
+            Command::Doctor(args) => Some(&args.runtimes),
             _ => None,
         }
     }
 }
 
 #[derive(Args)]
-pub struct ProgramArgs {
+pub struct RuntimeArgs {
     /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest suitable one]
     #[arg(long, value_name = "PATH")]
     pub java: Option<PathBuf>,
+    /// The Go for arms of runtime go: its folder or its bin/go [default: the newest suitable one]
+    #[arg(long, value_name = "PATH")]
+    pub go: Option<PathBuf>,
     /// The Python for arms of runtime python: its program or the folder of an environment [default: the first suitable one]
     #[arg(long, value_name = "PATH")]
     pub python: Option<PathBuf>,
@@ -142,7 +145,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
-    pub programs: ProgramArgs,
+    pub runtimes: RuntimeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -187,7 +190,7 @@ pub struct ReproduceArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub details: bool,
     #[command(flatten)]
-    pub programs: ProgramArgs,
+    pub runtimes: RuntimeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -467,7 +470,7 @@ pub struct RerunArgs {
     #[arg(long)]
     pub run_commands: bool,
     #[command(flatten)]
-    pub programs: ProgramArgs,
+    pub runtimes: RuntimeArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -477,7 +480,7 @@ pub struct ListArgs {
     #[arg(value_enum)]
     pub what: Listed,
     #[command(flatten)]
-    pub programs: ProgramArgs,
+    pub runtimes: RuntimeArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -505,7 +508,7 @@ pub struct DoctorArgs {
     #[arg(long, requires = "studies")]
     pub allow_setup: bool,
     #[command(flatten)]
-    pub programs: ProgramArgs,
+    pub runtimes: RuntimeArgs,
 }
 
 #[derive(Args)]

@@ -160,9 +160,25 @@ impl Place {
         if let Some(reason) = refused {
             return Some(Skip::Unavailable(reason));
         }
-        // A worker in Java compiles itself first, and a method that writes is tried by writing.
+        // Workers of other runtimes are compiled first, and a method that writes is tried by writing.
         let target = self.unnamed.as_ref().filter(|_| cell.arm.runtime == "native" && !condition.workload.writes())?;
         possible::arm(&cell.arm, target, (condition.block_bytes, condition.consume), &AtomicBool::new(false)).err()
+    }
+
+    /// What could not be tried, and what the run does before its first pass of a runtime.
+    fn limits(&self, plan: &Plan) -> Vec<String> {
+        let arms = plan.cells.iter().filter(|it| it.skipped.is_none()).map(|it| &it.arm);
+        let compiled: BTreeMap<&str, Duration> = arms
+            .filter_map(|arm| Some((arm.runtime.as_str(), runtime::find(&arm.runtime).ok()?.compiles(arm)?)))
+            .collect();
+        let compiled = compiled.into_iter().map(|(runtime, takes)| {
+            format!(
+                "The worker of runtime {runtime} is compiled before its first pass, which takes about {} s of the budget; \
+                 later runs use the same one.",
+                takes.as_secs()
+            )
+        });
+        self.limits.iter().cloned().chain(compiled).collect()
     }
 
     fn describe(&self, planned: &Planned, plan: &Plan) -> schema::plan::PlannedRun {
@@ -203,7 +219,7 @@ impl Place {
             rounds: planned.rounds,
             seed: planned.seed,
             conditions: conditions.collect(),
-            limits: self.limits.clone(),
+            limits: self.limits(plan),
         }
     }
 }

@@ -20,9 +20,9 @@ mod subject;
 mod suggestion;
 
 use clap::Parser;
-use cli::{Cli, Command, ProgramArgs};
+use cli::{Cli, Command, RuntimeArgs};
 use exit::UsageError;
-use lab::runtime::{jvm, python};
+use lab::runtime::{go, jvm, python};
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
         return command::worker::run();
     }
     let cli = Cli::parse();
-    if let Err(error) = cli.command.programs().map_or(Ok(()), prefer) {
+    if let Err(error) = cli.command.runtimes().map_or(Ok(()), prefer) {
         return exit::code(Err(error.into()));
     }
     let result = match cli.command {
@@ -55,15 +55,19 @@ fn main() -> std::process::ExitCode {
     exit::code(result)
 }
 
-/// Has these programs used, also by commands that may need none of them: what was named is there, or nothing begins.
-fn prefer(programs: &ProgramArgs) -> Result<(), UsageError> {
-    if let Some(java) = &programs.java {
+/// Has these used, also by commands that may need none of them: what was named is there, or nothing begins.
+fn prefer(named: &RuntimeArgs) -> Result<(), UsageError> {
+    if let Some(java) = &named.java {
         jvm::prefer(java.clone());
         jvm::find(None).map_err(|reason| UsageError(format!("--java: {reason}")))?;
     }
-    if let Some(program) = &programs.python {
-        python::prefer(program.clone());
+    if let Some(python) = &named.python {
+        python::prefer(python.clone());
         python::find(None).map_err(|reason| UsageError(format!("--python: {reason}")))?;
+    }
+    if let Some(go) = &named.go {
+        go::prefer(go.clone());
+        go::find().map_err(|reason| UsageError(format!("--go: {reason}")))?;
     }
     Ok(())
 }

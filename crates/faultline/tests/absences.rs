@@ -127,6 +127,8 @@ const ABSENCES: &[Absence] = &[
             "faultline/src/output.rs",
             "history/src/index.rs",
             "history/src/journal.rs",
+            "lab/src/runtime/compiled/mod.rs",
+            "lab/src/runtime/go/build.rs",
             "lab/src/runtime/jvm/classes.rs",
             "lab/src/scenario/direct_write.rs",
             "lab/src/scenario/throttled.rs",

@@ -188,3 +188,8 @@ fn a_run_that_writes_changes_no_file_elsewhere_when_the_folders_owner_swaps_hard
 fn a_jvm_that_writes_changes_no_file_elsewhere_when_the_folders_owner_swaps_links_in() {
     attack("\"jvm/channel-write\", \"jvm/mapped-put\"", false);
 }
+
+#[test]
+fn a_go_worker_that_writes_changes_no_file_elsewhere_when_the_folders_owner_swaps_links_in() {
+    attack("\"go/pwrite\", \"go/mmap-store\"", false);
+}

@@ -154,6 +154,21 @@ fn of_a_jvm_the_thread_that_makes_the_pass_is_counted() {
 }
 
 #[test]
+fn passes_in_go_which_move_between_threads_are_not_counted_and_the_record_says_so() {
+    if !crate::go::has_go() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 1 << 20);
+    let methods = "--method=pread,go/readat,go/mmap";
+    let record = sandbox.run_short(&file, &[methods, "--counted", "--allow-setup", "--json"]).document().record;
+    let of_go = |it: &&schema::counted::Counted| record.cells[it.cell].arm.runtime == "go";
+    assert_eq!(record.counted.iter().filter(of_go).count(), 0);
+    let said = record.limits.iter().filter(|it| it.contains("no pass of an arm of runtime go was counted")).count();
+    assert_eq!(said, 1, "{:?}", record.limits);
+}
+
+#[test]
 fn no_call_of_the_worker_itself_is_counted_with_its_pass() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);

@@ -246,19 +246,30 @@ fn clean_removes_workers_of_other_versions_and_nothing_that_may_be_another_progr
     let cache = std::path::PathBuf::from(sandbox.folder("cache")).join("faultline");
     std::fs::create_dir(&cache).unwrap();
     let at = |name: &str| cache.join(name);
-    for (name, jar) in
-        [("jvm-25-5ca0e83528c2d612", "PK faultline/Worker.class"), ("jvm-25-0000000000000000", "PK other")]
-    {
+    for (name, program, content) in [
+        ("jvm-25-5ca0e83528c2d612", "worker.jar", "PK faultline/Worker.class"),
+        ("jvm-25-0000000000000000", "worker.jar", "PK other"),
+        ("go-1.26-5ca0e83528c2d612", "worker", "ELF faultline-worker-in-go"),
+        ("go-1.26-0000000000000000", "worker", "ELF other"),
+        // Of a process that is gone: the largest number is one that no process has.
+        ("go-making-4294967295-ThreadId(1)", "cache", ""),
+    ] {
         std::fs::create_dir(at(name)).unwrap();
-        std::fs::write(at(name).join("worker.jar"), jar).unwrap();
+        match content {
+            "" => std::fs::create_dir_all(at(name).join(program).join("0f")).unwrap(),
+            content => std::fs::write(at(name).join(program), content).unwrap(),
+        }
     }
     let clean = |more: &[&str]| {
         let mut command = sandbox.command(&[&["clean"], more].concat());
         command.env("XDG_CACHE_HOME", cache.parent().unwrap());
         Running::new(command).end().expect(0)
     };
-    clean(&["--dry-run"]).shows(&["would remove", "jvm-25-5ca0e83528c2d612", "stays"]);
-    assert!(at("jvm-25-5ca0e83528c2d612").exists());
-    clean(&[]).shows(&["removed", "jvm-25-5ca0e83528c2d612", "stays"]);
-    assert!(!at("jvm-25-5ca0e83528c2d612").exists() && at("jvm-25-0000000000000000").exists());
+    let removed = ["jvm-25-5ca0e83528c2d612", "go-1.26-5ca0e83528c2d612", "go-making-4294967295-ThreadId(1)"];
+    clean(&["--dry-run"]).shows(&[&["would remove", "stays"], &removed[..]].concat());
+    assert!(removed.iter().all(|it| at(it).exists()));
+    clean(&[]).shows(&[&["removed", "stays"], &removed[..]].concat());
+    let left = std::fs::read_dir(&cache).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+    let left: std::collections::BTreeSet<String> = left.collect();
+    assert_eq!(left, ["go-1.26-0000000000000000", "jvm-25-0000000000000000"].map(String::from).into());
 }

@@ -14,7 +14,7 @@ use std::{
 
 use planted::{Effort, Random, several};
 
-use crate::scene::{AB, CLEAN, Case, HISTORY, JVM, LIMITED, REPRODUCE, RUN, Scene, WRITING, normal};
+use crate::scene::{AB, CLEAN, Case, GO, HISTORY, JVM, LIMITED, REPRODUCE, RUN, Scene, WRITING, normal};
 
 /// One case of so many is not killed, and shows how long the command takes beside the others.
 const SPARED: usize = 8;
@@ -67,6 +67,15 @@ fn a_jvm_run_that_is_killed_at_any_moment_leaves_nothing_that_clean_does_not_fin
         println!("skipped: it compiles a worker for each kill; `cargo xtask fault kill` makes them");
     } else if crate::jvm::has_jdk(None) {
         sweep(&JVM);
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_while_go_builds_its_worker_leaves_nothing_that_clean_does_not_find() {
+    if !Effort::is_asked() {
+        println!("skipped: it builds a worker for each kill; `cargo xtask fault kill` makes them");
+    } else if crate::go::has_go() {
+        sweep(&GO);
     }
 }
 

@@ -22,6 +22,7 @@ mod failing;
 mod files;
 mod fills;
 mod full;
+mod go;
 mod hang;
 mod history;
 mod imports;

@@ -109,6 +109,16 @@ pub const JVM: Case = Case {
     },
 };
 
+/// The worker is built each time.
+pub const GO: Case = Case {
+    name: "run, Go with a cold cache",
+    prepare: |scene| {
+        let folder = scene.mine();
+        let fixed = ["--size=2MiB", "--method=read,go/mmap", "--workload=scan", "--block=64KiB", "--state=cached"];
+        typed(&["run", &folder, "--rounds=1", "--budget=60s"], &fixed)
+    },
+};
+
 pub fn typed(first: &[&str], more: &[&str]) -> Vec<String> {
     first.iter().chain(more).map(|it| it.to_string()).collect()
 }
@@ -259,6 +269,9 @@ impl Scene {
         left.extend(names(&data).into_iter().filter(|it| strange(it)).map(shown));
         left.extend(names(&data.join("leftovers")).into_iter().map(shown));
         left.extend(names(&self.sandbox.path().join("tmp")).into_iter().map(shown));
+        // Workers that are ready stay; what a compiler was in the middle of does not.
+        let workers = names(&self.sandbox.path().join("cache/faultline"));
+        left.extend(workers.into_iter().filter(|it| it.to_string_lossy().contains("-making-")).map(shown));
         let runs = ["runs", "imported"].map(|it| names(&data.join(it))).concat();
         left.extend(runs.into_iter().filter(|it| it.extension().is_none_or(|it| it != "json")).map(shown));
         let ours: Vec<String> = self.started.iter().map(|pid| format!("faultline-{pid}-")).collect();

@@ -139,6 +139,7 @@ impl Sandbox {
         command
             .env_remove("FAULTLINE_JAVA")
             .env_remove("FAULTLINE_PYTHON")
+            .env_remove("FAULTLINE_GO")
             .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);

@@ -13,13 +13,13 @@ use lab::{
     link::{Link, Trouble},
     runtime::jvm,
 };
-use planted::{Effort, Random, mutated};
 use schema::{
     Arm, Consume, Descriptor, Span, Workload,
     leftover::FileIdentity,
-    protocol::{Done, Hold, Job, Permit, Reply, Request, Tally},
+    protocol::{Done, Hold, Job, Permit, Tally},
 };
-use serde_json::{Value, json};
+
+mod requests;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 const MIB: u64 = 1 << 20;
@@ -664,10 +664,7 @@ fn a_worker_that_was_not_given_its_files_writes_to_none_that_has_their_number() 
     });
 }
 
-/// Requests that one worker has to answer.
-const AT_ONCE: usize = 500;
-
-/// A permit is the controller's to give, and these have none. An error of the JVM itself ends the worker, with its last words.
+/// An error of the JVM itself ends the worker, with its last words.
 #[test]
 fn any_request_to_a_worker_in_java_is_answered_or_ends_it_and_nothing_is_written_without_a_permit() {
     let jdk = match jvm::find(None) {
@@ -676,51 +673,7 @@ fn any_request_to_a_worker_in_java_is_answered_or_ends_it_and_nothing_is_written
     };
     let folder = folder();
     let file = file_of(folder.path(), 4096);
-    let before = std::fs::read(&file).unwrap();
     let write = Job { workload: Workload::Overwrite, ..job("channel-write", &file, 4096) };
     let jobs = [job("mapped", &file, 4096), job("channel-positional", &file, 4096), write];
-    let mut corpus: Vec<Value> =
-        jobs.into_iter().map(|it| serde_json::to_value(Request::Prepare(Box::new(it))).unwrap()).collect();
-    corpus.push(json!({ "hello": { "protocol": 1 } }));
-    let request = |seed: u64| {
-        let mut request = mutated(&corpus, &mut Random(seed));
-        // How many blocks there is time for is the controller's to say too.
-        if let Some(job) = request.pointer_mut("/prepare").and_then(|it| it.as_object_mut()) {
-            job.insert("permit".into(), json!({}));
-            job.entry("ops").and_modify(|ops| *ops = ops.as_u64().map_or(ops.clone(), |it| it.min(10_000).into()));
-        }
-        request.to_string()
-    };
-    let (mut ready, mut refused, mut ended, mut failed) = (0, 0, 0, Vec::new());
-    let mut seeds = Effort::of(100).seeds().peekable();
-    while let Some(&first) = seeds.peek() {
-        let requests: Vec<String> = seeds.by_ref().take(AT_ONCE).map(request).collect();
-        let (replies, last_words) = said(command(&jdk).unwrap(), &folder.path().join("requests"), &requests);
-        for reply in &replies {
-            match serde_json::from_str(reply) {
-                Ok(Reply::Prepared { .. }) => ready += 1,
-                Ok(_) => refused += 1,
-                Err(error) => failed.push(format!("seed {first} and later: {error}: {reply}")),
-            }
-        }
-        if replies.len() < requests.len() {
-            ended += 1;
-            if !last_words.contains("Error") {
-                failed.push(format!("ended by {}: {last_words}", requests[replies.len()]));
-            }
-        }
-    }
-    let inputs = ready + refused + ended + failed.len();
-    println!("requests in Java: {inputs} inputs, {ready} prepared, {refused} refused, {ended} ended the worker");
-    assert!(failed.is_empty(), "{failed:#?}");
-    assert_eq!(std::fs::read(&file).unwrap(), before);
-}
-
-/// The lines of its replies, and what it wrote to stderr.
-fn said(worker: Command, input: &Path, requests: &[String]) -> (Vec<String>, String) {
-    std::fs::write(input, requests.join("\n") + "\n").unwrap();
-    let requests = std::fs::File::open(input).unwrap();
-    let output = sys::process::output_of(worker, requests.into(), Duration::from_secs(120)).unwrap();
-    let lines = String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect();
-    (lines, String::from_utf8_lossy(&output.stderr).into_owned())
+    requests::are_answered("Java", || command(&jdk).unwrap(), &jobs, &file, Some("Error"));
 }

@@ -211,6 +211,8 @@ mod tests {
             "native/read",
             "jvm/mapped",
             "jvm/mapped+get+jdk=17",
+            "go/readat+procs=1",
+            "go/mmap+copy+random+syscall",
             "native/mmap+sequential+populate-read",
             "native/uring+queue_depth=4+direct",
         ] {
@@ -241,11 +243,19 @@ mod tests {
     #[test]
     fn arms_of_every_runtime_that_go_around_the_page_cache_are_known() {
         let is_direct = |name: &str| name.parse::<Arm>().unwrap().is_direct();
-        assert!(["direct", "uring+direct", "jvm/channel-odirect"].into_iter().all(is_direct));
-        assert!(!["pread", "uring", "mmap", "jvm/channel-direct"].into_iter().any(is_direct));
+        assert!(["direct", "uring+direct", "jvm/channel-odirect", "go/direct"].into_iter().all(is_direct));
+        assert!(!["pread", "uring", "mmap", "jvm/channel-direct", "go/pread"].into_iter().any(is_direct));
         let maps = |name: &str| name.parse::<Arm>().unwrap().maps();
-        assert!(["mmap+random", "stdio-mmap", "jvm/mapped", "jvm/segment", "jvm/mapped-put"].into_iter().all(maps));
-        assert!(!["read", "stdio", "uring", "direct", "jvm/stream", "jvm/channel-odirect"].into_iter().any(maps));
+        assert!(
+            ["mmap+random", "stdio-mmap", "jvm/mapped", "jvm/segment", "jvm/mapped-put", "go/mmap", "go/mmap-store"]
+                .into_iter()
+                .all(maps)
+        );
+        assert!(
+            !["read", "stdio", "uring", "direct", "jvm/stream", "jvm/channel-odirect", "go/readat"]
+                .into_iter()
+                .any(maps)
+        );
     }
 
     #[test]
@@ -258,8 +268,8 @@ mod tests {
     #[test]
     fn arms_that_read_a_file_from_its_start_alone_are_known() {
         let from_start = |name: &str| name.parse::<Arm>().unwrap().is_from_start();
-        assert!(["jvm/reader-lines", "jvm/reader-lines+utf-8"].into_iter().all(from_start));
-        assert!(!["read", "stdio", "mmap", "jvm/stream", "jvm/mapped"].into_iter().any(from_start));
+        assert!(["jvm/reader-lines", "jvm/reader-lines+utf-8", "go/scanner"].into_iter().all(from_start));
+        assert!(!["read", "stdio", "mmap", "jvm/stream", "jvm/mapped", "go/bufio"].into_iter().any(from_start));
     }
 
     #[test]
@@ -274,7 +284,10 @@ mod tests {
             }
         }
         assert_eq!(at_work("jvm/segment+random", State::Mapped), "jvm/segment");
-        for other in ["native/mmap+private", "native/pread", "native/uring+queue_depth=4", "jvm/mapped+get"] {
+        assert_eq!(at_work("go/mmap+copy+random+populate-read", State::Mapped), "go/mmap+copy");
+        for other in
+            ["native/mmap+private", "native/pread", "native/uring+queue_depth=4", "jvm/mapped+get", "go/mmap+syscall"]
+        {
             assert_eq!(at_work(other, State::Mapped), other, "its options are part of the timed work");
         }
     }
@@ -296,6 +309,7 @@ mod tests {
         assert!(error("mmap+random+sequential").contains("twice"));
         assert!(error("jvn/mmap").contains("unknown runtime"));
         assert!(error("jvm/mmap").contains("unknown method"), "each runtime has methods of its own");
+        assert!(error("go/read+buffered").contains("procs"), "and options: {}", error("go/read+buffered"));
         assert!(error("mapped").contains("unknown method"));
     }
 }

@@ -9,7 +9,8 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsRawFd, BorrowedFd, RawFd},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output, Stdio},
+    time::Duration,
 };
 
 use rustix::{
@@ -17,6 +18,8 @@ use rustix::{
     io::Errno,
     process::{Pid, Signal, getpid, kill_process, setsid},
 };
+
+use crate::process::{collected, tie_in_own_session};
 
 /// Sessions that there can be at once: of a command, and of what runs beside it.
 const SESSIONS: usize = 8;
@@ -103,6 +106,21 @@ impl Guarded {
     }
 }
 
+/// Runs a program with empty input, and kills it at the time limit, with all that it has started; and also when this process is
+/// killed meanwhile. A compiler starts others, which its own end would leave running.
+///
+/// # Errors
+/// It cannot be started, or did not end in time (`ErrorKind::TimedOut`).
+pub fn output_within(mut command: Command, limit: Duration) -> io::Result<Output> {
+    let guard = Guard::start()?;
+    let guarded = Guarded::by(&guard.path())?;
+    tie_in_own_session(&mut command);
+    guarded.guard(&mut command);
+    let output = collected(command, Stdio::null(), limit);
+    guarded.all_ended();
+    output
+}
+
 fn stand_apart(reader: &PipeReader) -> ! {
     // SAFETY: as in `start`; the parent of the second child ends at once, so that nothing waits for the guard.
     if unsafe { libc::fork() } == 0 {
@@ -186,10 +204,8 @@ fn number(name: &CStr) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::process::{stat, tie_in_own_session, within};
+    use crate::process::{stat, within};
 
     /// A shell whose child outlives it; the number of that child.
     fn shell(guarded: &Guarded) -> (std::process::Child, i32) {
@@ -231,5 +247,29 @@ mod tests {
             let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
         }
         assert_eq!((ended, spared), (true, true));
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_ended_with_what_it_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let noted = folder.path().join("pid");
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 3192 & echo $! > \"$0\"; wait"]).arg(&noted);
+        let late = output_within(command, Duration::from_millis(500));
+        assert_eq!(late.map_err(|error| error.kind()).map(|it| it.status), Err(io::ErrorKind::TimedOut));
+        // A shell that had no time to start it has left nothing either.
+        let Ok(pid) = std::fs::read_to_string(&noted).unwrap_or_default().trim().parse::<i32>() else { return };
+        assert!(within(Duration::from_secs(20), || !lives(pid)));
+    }
+
+    #[test]
+    fn what_a_program_said_is_there_and_what_it_left_goes_on() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 3193 > /dev/null 2>&1 & echo $!; echo no >&2; exit 3"]);
+        let output = output_within(command, Duration::from_secs(60)).unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(3), &b"no\n"[..]));
+        let pid: i32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+        assert!(lives(pid), "it ended well, so nothing is killed");
+        let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
     }
 }

@@ -384,6 +384,11 @@ pub fn output_within(command: Command, limit: Duration) -> io::Result<Output> {
 /// As above.
 pub fn output_of(mut command: Command, input: Stdio, limit: Duration) -> io::Result<Output> {
     tie_to_parent(&mut command);
+    collected(command, input, limit)
+}
+
+/// The same of a command that leads a process group: at the time limit, all of it is killed.
+pub(crate) fn collected(mut command: Command, input: Stdio, limit: Duration) -> io::Result<Output> {
     let mut child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let collect = |stream: Option<Box<dyn io::Read + Send>>| {
         std::thread::spawn(move || {
@@ -395,6 +400,9 @@ pub fn output_of(mut command: Command, input: Stdio, limit: Duration) -> io::Res
     let stdout = collect(child.stdout.take().map(|it| Box::new(it) as _));
     let stderr = collect(child.stderr.take().map(|it| Box::new(it) as _));
     if !within(limit, || !matches!(child.try_wait(), Ok(None))) {
+        // With what it has started: a compiler starts others.
+        let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        group.map(|it| rustix::process::kill_process_group(it, rustix::process::Signal::KILL));
         let _ = child.kill();
         within(KILLED, || !matches!(child.try_wait(), Ok(None)));
         let what = format!("it did not exit within {} s and was killed", limit.as_secs_f64());

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use history::{Owner, Removal};
-use lab::runtime::jvm;
+use lab::runtime;
 
 use crate::{cli::CleanArgs, exit::Exit, output};
 
@@ -70,7 +70,7 @@ struct OldWorkers {
 /// They are made again when they are needed, so they are no leftovers of a run.
 fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<OldWorkers> {
     let mut failed = 0;
-    let old = match jvm::old() {
+    let old = match runtime::old() {
         Ok(old) => old,
         Err(reason) => {
             say(format!("compiled workers were not checked: {}", report::visible(&reason)))?;
@@ -84,7 +84,7 @@ fn old_workers(args: &CleanArgs, say: &dyn Fn(String) -> Result<()>) -> Result<O
         match (&old.doubt, args.dry_run) {
             (Some(doubt), _) => say(format!("{what} stays: {}", report::visible(doubt)))?,
             (None, true) => say(format!("would remove {what} of another version ({size})"))?,
-            (None, false) => match jvm::remove(&old) {
+            (None, false) => match runtime::remove(&old) {
                 Ok(()) => say(format!("removed {what} of another version ({size})"))?,
                 Err(error) => {
                     failed += 1;

@@ -299,7 +299,9 @@ fn offsets_beyond_4_gib_are_reached() {
     // A hole, with something in the last block alone.
     std::os::unix::fs::FileExt::write_all_at(&file, b"last", end - 4).unwrap();
     workers::each(|worker| {
-        for method in ["pread", "mmap", "channel-positional", "mapped"].into_iter().filter(|it| has(worker, it)) {
+        for method in
+            ["pread", "readat", "mmap", "channel-positional", "mapped"].into_iter().filter(|it| has(worker, it))
+        {
             let arm = worker.arm(method);
             let range = Span { offset: end - (1 << 20) - 3, bytes: (1 << 20) + 3 };
             let job = Job {

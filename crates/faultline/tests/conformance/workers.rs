@@ -8,7 +8,7 @@ use std::{
 
 use lab::{
     link::{Link, Trouble},
-    runtime::{jvm, python},
+    runtime::{go, jvm, python},
 };
 use schema::{
     Arm,
@@ -33,8 +33,9 @@ pub struct Worker {
 type Found = Result<Vec<Worker>, String>;
 type Start = fn(&'static RuntimeSpec) -> Found;
 
-/// Runtimes whose workers are not started as in a run: this process is not the product, and every JDK and Python is tried.
-const STARTS: &[(&str, Start)] = &[("native", native), ("jvm", with_each_jdk), ("python", with_each_python)];
+/// Runtimes whose workers are not started as in a run: this process is not the product, and every JDK, Python and Go is tried.
+const STARTS: &[(&str, Start)] =
+    &[("native", native), ("jvm", with_each_jdk), ("python", with_each_python), ("go", with_each_go)];
 
 fn as_in_a_run(runtime: &'static RuntimeSpec) -> Found {
     let found = lab::runtime::find(runtime.name)?;
@@ -114,6 +115,25 @@ fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
         excuses: &["O_DIRECT", "mlock", "MADV_", "numpy", "ctypes"],
     };
     Ok(fitting.into_iter().enumerate().map(worker).collect())
+}
+
+fn with_each_go(runtime: &'static RuntimeSpec) -> Found {
+    let fitting: Vec<go::Toolchain> = go::all().into_iter().filter(|go| go.fits().is_ok()).collect();
+    if fitting.is_empty() {
+        return Err(format!("no Go of version {}.{} or later on this machine", go::FLOOR.0, go::FLOOR.1));
+    }
+    let worker = |go: go::Toolchain| Worker {
+        runtime,
+        name: format!("go {}", go.version),
+        jobs_of_method: 80,
+        jobs_of_option: 40,
+        // Built once for all tests of a build, and kept for the next.
+        command: Box::new(move |arm| {
+            go::worker_of(&go, arm, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("faultline")).unwrap()
+        }),
+        excuses: &["O_DIRECT", "mlock", "MADV_"],
+    };
+    Ok(fitting.into_iter().map(worker).collect())
 }
 
 impl Worker {

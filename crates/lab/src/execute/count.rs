@@ -47,6 +47,16 @@ impl Bench<'_> {
                 continue;
             }
             let arm = self.record.cells[cell].arm.clone();
+            if runtime::find(&arm.runtime).is_ok_and(|it| !it.keeps_threads()) {
+                let moves = format!(
+                    "no pass of an arm of runtime {} was counted: counters follow a thread, and its passes move between threads",
+                    arm.runtime
+                );
+                if !self.record.limits.contains(&moves) {
+                    self.record.limits.push(moves);
+                }
+                continue;
+            }
             let condition = self.condition_of(cell);
             self.show(format!("counting {arm}, {}", condition.label()), hooks);
             let mut counting = Counting::with(&kit);

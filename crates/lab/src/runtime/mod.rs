@@ -1,13 +1,18 @@
 //! What executes methods. A runtime starts a worker that implements the protocol, and does nothing else.
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
 use schema::{Arm, runtime::RuntimeSpec};
 use sys::guard::{self, Guard};
 
+mod compiled;
+pub mod go;
+mod installed;
 pub mod jvm;
 mod native;
 pub mod python;
+
+pub use compiled::{Old, remove};
 
 /// A way of executing methods.
 pub trait Runtime: Sync {
@@ -39,13 +44,28 @@ pub trait Runtime: Sync {
         Ok(())
     }
 
+    /// How its compiled workers are told from what is not faultline's, where it has some.
+    fn compiled(&self) -> Option<&'static compiled::Kind> {
+        None
+    }
+
+    /// About how long compiling takes before the first worker for this arm starts, where that is some seconds.
+    fn compiles(&self, _arm: &Arm) -> Option<Duration> {
+        None
+    }
+
+    /// Whether a pass stays on threads of its own: then their switches are how often it waited, and their events are its own.
+    fn keeps_threads(&self) -> bool {
+        true
+    }
+
     /// System calls that the threads of a pass make between `go` and `done` for the worker itself, as far as they are always the
     /// same.
     fn own_calls(&self, threads: u32) -> u64;
 }
 
 /// Every runtime, by name. The names are those of `schema::runtime::RUNTIMES`.
-pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm, &python::Python];
+pub const RUNTIMES: &[&dyn Runtime] = &[&native::Native, &jvm::Jvm, &python::Python, &go::Go];
 
 /// # Errors
 /// No such runtime in this version (a record of a newer one).
@@ -57,6 +77,15 @@ pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
         .copied()
         .find(|it| it.spec().name == name)
         .ok_or_else(|| format!("this version has no runtime {name:?}"))
+}
+
+/// Everything in the cache of compiled workers that this version does not use.
+///
+/// # Errors
+/// The cache cannot be looked at, or other users may change it.
+pub fn old() -> Result<Vec<Old>, String> {
+    let kinds: Vec<&compiled::Kind> = RUNTIMES.iter().filter_map(|it| it.compiled()).collect();
+    compiled::old_in(&compiled::cache()?, &kinds)
 }
 
 /// A command that starts one worker for an arm, of whatever runtime.

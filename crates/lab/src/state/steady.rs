@@ -14,6 +14,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use schema::{Arm, Condition, Workload, protocol::Done, record::Reading};
 
+use crate::runtime;
+
 /// How far two passes that follow each other may lie apart: two points, or so much of a rate above 1.
 const APART: f64 = 0.02;
 /// After more warm passes the state counts as not steady.
@@ -42,7 +44,8 @@ impl Misses {
             Workload::Random => ops * pages_of_a_block(condition, reached_of_a_block(arm, condition)),
             _ => in_sequence(condition, done.tally.ops.max(1), reached_of_a_block(arm, condition)),
         };
-        let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1;
+        let counted = runtime::find(&arm.runtime).is_ok_and(|it| it.keeps_threads());
+        let one_by_one = condition.workload == Workload::Random && done.tally.queue_depth == 1 && counted;
         let waits = if arm.maps() { done.usage.major_faults } else { done.usage.voluntary_switches };
         Misses {
             device_bytes_per_byte: device_bytes / reached.max(1.0),
@@ -409,6 +412,7 @@ mod tests {
         assert_eq!(misses("mmap+random", Workload::Random, 1), Some(0.2));
         assert_eq!(misses("jvm/mapped", Workload::Random, 1), Some(0.2));
         assert_eq!(misses("pread", Workload::Random, 1), Some(0.4));
+        assert_eq!(misses("go/mmap", Workload::Random, 1), None, "its process waits for more than its passes");
         assert_eq!(misses("uring", Workload::Random, 32), None);
         assert_eq!(misses("pread", Workload::Scan, 1), None);
     }

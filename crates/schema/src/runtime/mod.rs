@@ -3,11 +3,13 @@
 //!
 //! How a method is done stands in the workers, how a worker is started in `lab/src/runtime`. Tests compare the tables.
 
+mod go;
 mod jvm;
 mod native;
 mod python;
 mod setting;
 
+pub use go::GO;
 pub use jvm::JVM;
 pub use native::NATIVE;
 pub use python::PYTHON;
@@ -16,7 +18,7 @@ pub use setting::{Options, Setting};
 use crate::{Workload, units::expected};
 
 /// Every runtime: a file here, and a line in this table.
-pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM, PYTHON];
+pub const RUNTIMES: &[RuntimeSpec] = &[NATIVE, JVM, PYTHON, GO];
 
 /// The runtime of commands, and its one method. It is in no table: what an arm of it does stands in its options
 /// (`command::Spec`).

@@ -6,6 +6,8 @@ use std::{
     sync::OnceLock,
 };
 
+use super::super::installed::{self, Where, home_of};
+
 /// Names the JDK to use instead of the newest one found; `--java` goes before it.
 const JAVA_VARIABLE: &str = "FAULTLINE_JAVA";
 /// The oldest JDK the worker is written for.
@@ -120,36 +122,16 @@ fn preferred() -> Result<Option<Jdk>, String> {
     })
 }
 
-/// The folder of a JDK, which may be named by its program.
-fn home_of(named: &Path) -> Option<PathBuf> {
-    let real = fs::canonicalize(named).ok()?;
-    if real.is_dir() { Some(real) } else { real.parent()?.parent().map(Path::to_path_buf) }
-}
-
 /// A JDK that other users can change is not started just because it is the newest; it has to be named.
 fn is_trusted(jdk: &Jdk) -> bool {
-    ["release", "bin/java", "bin/javac"].iter().all(|name| {
-        let path = jdk.home.join(name);
-        !path.exists() || sys::folder::trusted(&path).is_ok()
-    })
+    installed::is_trusted(&jdk.home, &["release", "bin/java", "bin/javac"])
 }
 
 /// Every Java on this machine that only root and this user can change, newest first.
 pub fn all() -> Vec<Jdk> {
-    let mut homes: Vec<PathBuf> = env::var_os("JAVA_HOME").map(PathBuf::from).into_iter().collect();
-    let programs = env::var_os("PATH");
-    homes.extend(programs.iter().flat_map(env::split_paths).filter_map(|folder| home_of(&folder.join("java"))));
-    let at_home = env::var_os("HOME").map(PathBuf::from);
-    let at_home = at_home.iter().flat_map(|home| USUAL_AT_HOME.iter().map(|folder| home.join(folder)));
-    for folder in USUAL.iter().map(PathBuf::from).chain(at_home) {
-        homes.extend(fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()));
-    }
-    let mut found: Vec<Jdk> = homes
-        .iter()
-        .filter_map(|home| fs::canonicalize(home).ok())
-        .filter_map(|home| look(&home))
-        .filter(is_trusted)
-        .collect();
+    let homes =
+        installed::homes(&Where { variable: "JAVA_HOME", program: "java", usual: USUAL, usual_at_home: USUAL_AT_HOME });
+    let mut found: Vec<Jdk> = homes.iter().filter_map(|home| look(home)).filter(is_trusted).collect();
     found.sort_by(|a, b| (numbers(&b.version), &b.home).cmp(&(numbers(&a.version), &a.home)));
     found.dedup();
     found
@@ -234,15 +216,5 @@ mod tests {
             fs::set_permissions(&path, before).unwrap();
         }
         assert!(is_trusted(&jdk));
-    }
-
-    #[test]
-    fn a_jdk_may_be_named_by_its_folder_or_its_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let jdk = java(folder.path(), "25", &["java", "javac"]);
-        let real = fs::canonicalize(folder.path()).unwrap();
-        assert_eq!(home_of(&jdk.home), Some(real.clone()));
-        assert_eq!(home_of(&jdk.home.join("bin/java")), Some(real));
-        assert_eq!(home_of(&jdk.home.join("nothing")), None);
     }
 }

@@ -9,14 +9,15 @@ use schema::{
     runtime::{JVM, RuntimeSpec},
 };
 
-use super::Runtime;
+use super::{
+    Runtime,
+    compiled::{self, Kind},
+};
 
 mod classes;
 mod jdk;
-mod old;
 
 pub use jdk::{FLOOR, Jdk, all, find, prefer};
-pub use old::{Old, old, remove};
 
 pub struct Jvm;
 
@@ -58,11 +59,15 @@ impl Runtime for Jvm {
     }
 
     fn worker(&self, arm: &Arm) -> Result<Command, String> {
-        worker_of(&find(wanted(arm))?, arm, &classes::cache()?)
+        worker_of(&find(wanted(arm))?, arm, &compiled::cache()?)
     }
 
     fn present(&self, arm: &Arm) -> Result<(), String> {
         find(wanted(arm))?.fits()
+    }
+
+    fn compiled(&self) -> Option<&'static Kind> {
+        Some(&classes::KIND)
     }
 
     /// Each thread opens, looks at, reads and closes two files of /proc, before and after; the line with `go` has four calls beside
