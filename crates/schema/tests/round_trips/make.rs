@@ -272,6 +272,9 @@ makes! {
             consumed_percent, durability, seed, hold, watch, permit, times_its_loop,
         }
         Permit { execute, write }
+        schema::trace::Header { trace_version, recorder, columns, files, left_out }
+        schema::trace::TracedFile { path, mappings }
+        schema::trace::LeftOut { failed, at_end, unknown_offset, writes, other_files }
         Done { pass, phases, tally, usage, parts, seen, own_reads, observation }
         OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
