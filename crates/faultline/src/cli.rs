@@ -43,6 +43,9 @@ pub enum Command {
     Rerun(Box<RerunArgs>),
     /// Predict the time of reads that were not measured, from the unit costs of this machine
     Predict(PredictArgs),
+    /// Make traces of what other programs recorded, and show them: which bytes of which files a program read
+    #[command(disable_help_subcommand = true)]
+    Trace(TraceArgs),
     /// Show a saved run again
     Report(ReportArgs),
     /// Show which pages of a file are in memory, or what a process has mapped
@@ -446,6 +449,54 @@ pub struct ImportArgs {
     /// Files with a record, or with the output of `--json`
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct TraceArgs {
+    #[command(subcommand)]
+    pub command: TraceCommand,
+}
+
+#[derive(Subcommand)]
+pub enum TraceCommand {
+    /// Make a trace of the output of strace -f -y, or of an iolog of fio (versions 2 and 3)
+    Import(TraceImportArgs),
+    /// Show a trace: how many accesses, bytes and pages, how many in order, of which sizes, for each file
+    Show(TraceShowArgs),
+    /// Write a trace as an iolog of fio, version 3, whose accesses follow each other without waiting
+    Export(TraceExportArgs),
+}
+
+#[derive(Args)]
+pub struct TraceImportArgs {
+    /// What strace wrote: strace -f -y -o LOG -e trace=openat,close,lseek,read,pread64,readv,preadv,mmap COMMAND; or what fio
+    /// wrote with write_iolog
+    pub log: PathBuf,
+    /// Only the accesses of this file
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// The trace
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Args)]
+pub struct TraceShowArgs {
+    pub trace: PathBuf,
+}
+
+#[derive(Args)]
+pub struct TraceExportArgs {
+    pub trace: PathBuf,
+    /// The iolog; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = STDOUT)]
+    pub output: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Args)]
