@@ -106,6 +106,9 @@ pub struct RunArgs {
     pub workload: Vec<Workload>,
     #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL), value_parser = consumes(), hide_possible_values = true)]
     pub consume: Vec<Consume>,
+    /// Make the accesses of this trace (`faultline trace`) instead of the workloads and blocks of the experiment
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "block", "ops", "threads"])]
+    pub trace: Option<PathBuf>,
     /// Block sizes, such as 64B,4KiB,1MiB
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
     pub block: Vec<Bytes>,
@@ -506,6 +509,9 @@ pub struct RerunArgs {
     /// Another file, or a folder for a test file [default: the run's own target; required if the run was not made here]
     #[arg(long)]
     pub target: Option<PathBuf>,
+    /// The trace that the run replayed (repeatable); its record has the digest alone
+    #[arg(long, value_name = "FILE")]
+    pub trace: Vec<PathBuf>,
     /// Size of the test file [default: the run's own, if that is at most half of the free space]
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,

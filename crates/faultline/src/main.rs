@@ -15,6 +15,7 @@ mod machine;
 mod measure;
 mod output;
 mod progress;
+mod replay;
 mod stderr;
 mod subject;
 mod suggestion;

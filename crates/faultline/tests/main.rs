@@ -37,6 +37,7 @@ mod observing;
 mod outputs;
 mod predict;
 mod reloaded;
+mod replay;
 mod scene;
 mod sentences;
 mod strangers;

@@ -67,7 +67,7 @@ fn every_example_of_the_first_line_of_a_trace_is_one() {
 #[test]
 fn every_example_of_an_experiment_is_one() {
     let examples = examples("toml experiment");
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         Experiment::parse("example", example).unwrap_or_else(|problem| panic!("{}", problem.at("FORMATS.md")));
     }

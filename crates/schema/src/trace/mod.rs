@@ -115,6 +115,30 @@ impl Access {
     }
 }
 
+/// The accesses of one file of a trace, as the condition of a replay has them: what they are follows from the digest.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Traced {
+    /// Of the trace.
+    pub digest: String,
+    /// Its place in the table of files.
+    pub file: u32,
+    pub accesses: u64,
+    /// Repetitions counted.
+    pub bytes: u64,
+    pub longest_bytes: u64,
+    /// The file has at least so many bytes.
+    pub end_bytes: u64,
+}
+
+impl Traced {
+    /// So many digits distinguish the traces that anybody has.
+    const DIGITS: usize = 12;
+
+    pub fn short(&self) -> &str {
+        self.digest.get(..Traced::DIGITS).unwrap_or(&self.digest)
+    }
+}
+
 /// What `faultline trace show` says of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
