@@ -14,6 +14,7 @@ mod cost;
 mod measured;
 mod several;
 pub mod stats;
+mod trace;
 mod verdict;
 mod warnings;
 
@@ -43,6 +44,7 @@ pub use several::{
     runs::across,
     saved::saved_cells,
 };
+pub use trace::summary;
 
 /// Changes whenever findings may (`build.rs`): what was derived from a record by another version is derived again.
 pub const VERSION: &str = env!("ANALYSIS_VERSION");

@@ -43,6 +43,9 @@ pub enum Command {
     Rerun(Box<RerunArgs>),
     /// Predict the time of reads that were not measured, from the unit costs of this machine
     Predict(PredictArgs),
+    /// Make traces of what other programs recorded, and show them: which bytes of which files a program read
+    #[command(disable_help_subcommand = true)]
+    Trace(TraceArgs),
     /// Show a saved run again
     Report(ReportArgs),
     /// Show which pages of a file are in memory, or what a process has mapped
@@ -108,6 +111,9 @@ pub struct RunArgs {
     pub workload: Vec<Workload>,
     #[arg(long, value_delimiter = ',', value_name = "CONSUME,…", help = one_of("What happens to each byte", Consume::ALL), value_parser = consumes(), hide_possible_values = true)]
     pub consume: Vec<Consume>,
+    /// Make the accesses of this trace (`faultline trace`) instead of the workloads and blocks of the experiment
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "block", "ops", "threads"])]
+    pub trace: Option<PathBuf>,
     /// Block sizes, such as 64B,4KiB,1MiB
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
     pub block: Vec<Bytes>,
@@ -454,12 +460,63 @@ pub struct ImportArgs {
 }
 
 #[derive(Args)]
+pub struct TraceArgs {
+    #[command(subcommand)]
+    pub command: TraceCommand,
+}
+
+#[derive(Subcommand)]
+pub enum TraceCommand {
+    /// Make a trace of the output of strace -f -y, or of an iolog of fio (versions 2 and 3)
+    Import(TraceImportArgs),
+    /// Show a trace: how many accesses, bytes and pages, how many in order, of which sizes, for each file
+    Show(TraceShowArgs),
+    /// Write a trace as an iolog of fio, version 3, whose accesses follow each other without waiting
+    Export(TraceExportArgs),
+}
+
+#[derive(Args)]
+pub struct TraceImportArgs {
+    /// What strace wrote: strace -f -y -o LOG -e trace=openat,close,lseek,read,pread64,readv,preadv,mmap COMMAND; or what fio
+    /// wrote with write_iolog
+    pub log: PathBuf,
+    /// Only the accesses of this file
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// The trace
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Args)]
+pub struct TraceShowArgs {
+    pub trace: PathBuf,
+}
+
+#[derive(Args)]
+pub struct TraceExportArgs {
+    pub trace: PathBuf,
+    /// The iolog; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = STDOUT)]
+    pub output: PathBuf,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Args)]
 pub struct RerunArgs {
     /// A run's id or its beginning, `last`, or the file of a record
     pub run: String,
     /// Another file, or a folder for a test file [default: the run's own target; required if the run was not made here]
     #[arg(long)]
     pub target: Option<PathBuf>,
+    /// The trace that the run replayed (repeatable); its record has the digest alone
+    #[arg(long, value_name = "FILE")]
+    pub trace: Vec<PathBuf>,
     /// Size of the test file [default: the run's own, if that is at most half of the free space]
     #[arg(long, value_parser = size)]
     pub size: Option<Bytes>,

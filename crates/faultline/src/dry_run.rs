@@ -15,7 +15,7 @@ use schema::{
     record::Cell,
 };
 
-use crate::{cli::OutputArgs, exit::Exit, measure, output};
+use crate::{cli::OutputArgs, exit::Exit, measure, output, replay};
 
 /// What a plan is made for.
 pub struct Planned<'a> {
@@ -41,6 +41,7 @@ pub struct Planned<'a> {
 /// The target cannot be measured, the test file cannot be made, or the plan cannot be written.
 pub fn show(planned: &Planned, output: &OutputArgs) -> Result<Exit> {
     let place = Place::open(planned)?;
+    replay::fits(planned.experiment, &place.name, place.file_bytes)?;
     let plan = place.plan(planned);
     let outcome = match planned.asked_for && measure::lacks_an_arm(&plan.cells) {
         true => Exit::Unavailable,

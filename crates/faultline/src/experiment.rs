@@ -12,6 +12,7 @@ use schema::{
 use crate::{
     cli::{ReproduceArgs, RunArgs},
     exit::UsageError,
+    replay,
 };
 
 /// The experiment of a run.
@@ -115,6 +116,12 @@ fn find(name: &str) -> Result<Experiment> {
 
 /// Options replace the lists of every comparison in the experiment.
 fn filter(experiment: &mut Experiment, args: &RunArgs) -> Result<(), String> {
+    if let Some(trace) = &args.trace {
+        replay::instead(&mut experiment.comparisons, trace);
+        if experiment.comparisons.is_empty() {
+            return Err(format!("experiment {:?} only writes, and a trace is read", experiment.name));
+        }
+    }
     let written = experiment.comparisons.clone();
     for compare in &mut experiment.comparisons {
         replace(&mut compare.consume, &args.consume);

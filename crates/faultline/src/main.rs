@@ -15,6 +15,7 @@ mod machine;
 mod measure;
 mod output;
 mod progress;
+mod replay;
 mod stderr;
 mod subject;
 mod suggestion;
@@ -44,6 +45,7 @@ fn main() -> std::process::ExitCode {
         Command::Rerun(args) => command::rerun::run(&args),
         Command::Predict(args) => command::predict::run(&args),
         Command::Import(args) => command::import::run(&args),
+        Command::Trace(args) => command::trace::run(&args.command),
         Command::Report(args) => command::report::run(&args),
         Command::Inspect(args) => command::inspect::run(&args),
         Command::List(args) => command::list::run(&args),

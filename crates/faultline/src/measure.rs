@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use lab::{Hooks, execute::Settings};
+use lab::{Hooks, execute::Settings, trace::TraceFile};
 use schema::{
     Experiment, Findings, Record,
     observation::Means,
@@ -18,6 +18,7 @@ use crate::{
     exit::{Exit, Stopped},
     output,
     progress::Line,
+    replay,
     subject::{Groups, Subject},
 };
 
@@ -39,6 +40,8 @@ pub struct RunSettings<'a> {
     pub observed: Option<&'static [Means]>,
     pub timeline: Option<u32>,
     pub store: Option<&'a history::Store>,
+    /// Those that the experiment replays.
+    pub traces: &'a [TraceFile],
     pub interrupted: &'a AtomicBool,
     pub line: &'a Line,
 }
@@ -57,6 +60,7 @@ impl<'a> RunSettings<'a> {
             observed: None,
             timeline: None,
             store: None,
+            traces: &[],
             interrupted,
             line,
         }
@@ -77,8 +81,9 @@ pub struct RunResult {
 }
 
 /// # Errors
-/// It was stopped before there was anything to keep.
+/// A trace does not fit the file, or it was stopped before there was anything to keep.
 pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) -> Result<RunResult> {
+    replay::fits(experiment, &subject.target.path, subject.target.bytes)?;
     let groups = Groups::default();
     let settings = Settings {
         seed: how.seed,
@@ -89,6 +94,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) ->
         may_set_up: how.may_set_up,
         may_execute: how.may_execute,
         observed: how.observed,
+        traces: how.traces,
         timeline: how.timeline,
         note: &|path| groups.note(path),
         kept_key: &|| how.store.and_then(|it| it.machine_key(true)),

@@ -251,19 +251,27 @@ pub fn spare_measured(record: &Record, path: &Path) -> Result<()> {
 /// # Errors
 /// It is there already and is not to be overwritten, or it cannot be written.
 pub fn write(path: &Path, text: &str, force: bool) -> Result<()> {
-    if is_stdout(path) {
-        return print(text);
+    match is_stdout(path) {
+        true => print(text),
+        false => write_bytes(path, text.as_bytes(), force),
     }
-    put(path, text, force).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
+/// As `write`, of what is no text.
+///
+/// # Errors
+/// As `write`.
+pub fn write_bytes(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
+    put(path, bytes, force).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn put(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     // A device, a pipe or a descriptor that is open is there already and is not overwritten by being written to.
     let is_open =
         ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|it| path.starts_with(it));
     if there.as_ref().is_some_and(|it| !it.is_file() || is_open) {
-        return fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(text.as_bytes());
+        return fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes);
     }
     let (taken, access) = match there {
         Some(there) if force => (Taken::Replace, AccessRights::of(&there)),
@@ -273,7 +281,7 @@ fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
     let path = if taken == Taken::Replace { fs::canonicalize(path)? } else { path.to_path_buf() };
     let folder = folder_of(&path);
     let temporary = format!(".faultline-{}-{:08x}.tmp", std::process::id(), fastrand::u32(..));
-    Whole::write(folder, &temporary, text.as_bytes(), access)?.name(&path, taken).map(drop)
+    Whole::write(folder, &temporary, bytes, access)?.name(&path, taken).map(drop)
 }
 
 /// Whether a file that was named is stdout.

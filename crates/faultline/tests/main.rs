@@ -39,6 +39,7 @@ mod outputs;
 mod predict;
 mod python;
 mod reloaded;
+mod replay;
 mod scene;
 mod sentences;
 mod strangers;

@@ -13,6 +13,7 @@ pub mod scenario;
 pub mod state;
 pub mod target;
 mod timeline;
+pub mod trace;
 
 pub use execute::{Hooks, INTERRUPTED, Progress, calibrate, execute};
 pub use machine::{doctor, host, inspect};

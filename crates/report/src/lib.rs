@@ -25,6 +25,7 @@ mod plan;
 mod saved;
 mod shell;
 mod terminal;
+mod trace;
 pub mod words;
 
 pub use across::{across, across_markdown, gate_breaches, gate_checked, gate_not_judged};
@@ -46,6 +47,7 @@ pub use plan::{plan, plan_json};
 pub use saved::{history, history_json};
 pub use shell::command_line;
 pub use terminal::{has_matrix, so_far, terminal};
+pub use trace::trace;
 
 /// How a text for a terminal, or for a pipe, is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -152,6 +152,7 @@ pub fn experiment(specs: &[Spec], states: &[State], fills: &[Fill]) -> Experimen
         durability: vec![Durability::None],
         layout: vec![Layout::Written],
         fill: fills.to_vec(),
+        trace: None,
     };
     Experiment {
         name: "ab".into(),

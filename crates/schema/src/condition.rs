@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fill, units::expected};
+use crate::{Fill, trace::Traced, units::expected};
 
 /// A closed set of words that are written the same in TOML, JSON, on the command line and in reports.
 macro_rules! words {
@@ -50,6 +50,7 @@ words! {
     Workload {
         Scan = "scan": "blocks in ascending order, each once",
         Random = "random": "blocks at random offsets, with repetition",
+        Replay = "replay": "the accesses of a trace, in their order, each at its offset and of its length",
         Overwrite = "overwrite": "blocks are overwritten in ascending order",
         OverwriteRandom = "overwrite-random": "blocks are overwritten at random offsets",
         Append = "append": "blocks are written one after the other at the end of an empty file",
@@ -71,7 +72,7 @@ pub enum WorkloadKind {
 impl Workload {
     pub fn kind(self) -> WorkloadKind {
         match self {
-            Workload::Scan | Workload::Random => WorkloadKind::Reads,
+            Workload::Scan | Workload::Random | Workload::Replay => WorkloadKind::Reads,
             Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => {
                 WorkloadKind::Writes
             }
@@ -79,9 +80,18 @@ impl Workload {
         }
     }
 
-    /// All that an experiment may name; commands are `faultline ab`'s.
+    /// All that an experiment may name by the word alone; commands are `faultline ab`'s, and a replay needs its trace.
     pub fn of_experiments() -> impl Iterator<Item = Workload> {
-        Workload::ALL.iter().copied().filter(|it| it.kind() != WorkloadKind::Command)
+        Workload::ALL.iter().copied().filter(|it| it.has_blocks())
+    }
+
+    /// Its accesses are blocks of one size, whose offsets follow from the condition.
+    pub fn has_blocks(self) -> bool {
+        match self {
+            Workload::Scan | Workload::Random => true,
+            Workload::Overwrite | Workload::OverwriteRandom | Workload::Append | Workload::Update => true,
+            Workload::Replay | Workload::Command => false,
+        }
     }
 
     /// Changes the file: only ever one that faultline made itself.
@@ -93,7 +103,7 @@ impl Workload {
     pub fn is_ascending(self) -> bool {
         match self {
             Workload::Scan | Workload::Overwrite | Workload::Append | Workload::Update | Workload::Command => true,
-            Workload::Random | Workload::OverwriteRandom => false,
+            Workload::Random | Workload::Replay | Workload::OverwriteRandom => false,
         }
     }
 }
@@ -233,6 +243,20 @@ pub struct Condition {
     /// In states that live in the page cache; `sequential` where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Fill>,
+    /// Of a replay. Its block is then the longest access.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Traced>,
+}
+
+/// `19,616`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(|it| String::from_utf8_lossy(it).into_owned());
+    groups.collect::<Vec<String>>().join(",")
+}
+
+fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "es" }
 }
 
 /// What a reader's job has.
@@ -256,8 +280,24 @@ impl Condition {
         self.state.is_filled().then(|| self.fill.unwrap_or(Fill::Sequential))
     }
 
+    /// Of all accesses of a pass together.
+    pub fn pass_bytes(&self) -> f64 {
+        match &self.trace {
+            Some(trace) => trace.bytes as f64 * (self.ops as f64 / trace.accesses.max(1) as f64),
+            None => self.ops as f64 * self.block_bytes as f64,
+        }
+    }
+
+    /// The workload, and of a replay what it is of: `random`, `replay of 19,616 accesses`.
+    pub fn work(&self) -> String {
+        match &self.trace {
+            Some(trace) => format!("replay of {} access{}", grouped(trace.accesses), plural(trace.accesses)),
+            None => self.workload.to_string(),
+        }
+    }
+
     /// The size of a block; nothing where there is none.
     pub fn block(&self) -> String {
-        if self.is_of_commands() { String::new() } else { crate::Bytes(self.block_bytes).exact() }
+        if self.workload.has_blocks() { crate::Bytes(self.block_bytes).exact() } else { String::new() }
     }
 }

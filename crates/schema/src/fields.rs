@@ -4,6 +4,7 @@
 use crate::{
     Bytes, Condition, Descriptor, Durability, Fill, Layout, Span, Workload,
     condition::{Storage, whole},
+    trace::Traced,
 };
 
 /// What two conditions that differ in a field are to each other.
@@ -50,8 +51,11 @@ pub const FIELDS: &[Field] = &[
         role: Role::Asked,
         of: |_| true,
         same: |a, b| a.workload == b.workload,
-        words: |it| it.workload.to_string(),
-        read: |it, text| set(&mut it.workload, text.parse().ok()),
+        words: Condition::work,
+        read: |it, text| {
+            let is_of_trace = text.starts_with("replay of ") && text.contains(" access");
+            set(&mut it.workload, if is_of_trace { Some(Workload::Replay) } else { text.parse().ok() })
+        },
         columns: &[("workload", |it| it.workload.to_string())],
     },
     Field {
@@ -66,7 +70,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "block",
         role: Role::Asked,
-        of: |it| !it.is_of_commands(),
+        of: |it| it.workload.has_blocks(),
         same: |a, b| a.block_bytes == b.block_bytes,
         words: |it| Bytes(it.block_bytes).exact(),
         read: |it, text| set(&mut it.block_bytes, size(text)),
@@ -166,7 +170,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         name: "aligned",
         role: Role::Asked,
-        of: |it| !it.is_of_commands(),
+        of: |it| it.workload.has_blocks(),
         same: |a, b| a.aligned == b.aligned,
         words: |it| if it.aligned { "aligned" } else { "unaligned" }.into(),
         read: |it, text| {
@@ -227,6 +231,29 @@ pub const FIELDS: &[Field] = &[
         },
         columns: &[("fill", |it| optional(it.fill()))],
     },
+    Field {
+        name: "trace",
+        role: Role::Asked,
+        of: |it| it.trace.is_some(),
+        same: |a, b| trace(a) == trace(b),
+        words: |it| trace(it).map_or(String::new(), |(digest, file)| format!("trace {digest} file {file}")),
+        read: |it, text| {
+            let read = |text: &str| {
+                let (digest, file) = text.split_once(" file ")?;
+                let traced = Traced {
+                    digest: digest.into(),
+                    file: file.parse().ok()?,
+                    accesses: 0,
+                    bytes: 0,
+                    longest_bytes: 0,
+                    end_bytes: 0,
+                };
+                Some(Some(traced))
+            };
+            set(&mut it.trace, text.strip_prefix("trace ").and_then(read))
+        },
+        columns: &[("trace", |it| it.trace.as_ref().map_or(String::new(), |it| it.digest.clone()))],
+    },
 ];
 
 impl Field {
@@ -259,7 +286,9 @@ pub fn core(condition: &Condition) -> String {
 
 /// What a question has that few questions have: fields that are not as in `Condition::plain`.
 pub(crate) fn unusual(condition: &Condition) -> impl Iterator<Item = String> {
-    let plain = Condition { workload: condition.workload, ..Condition::plain(condition.file_bytes) };
+    // A replay has a trace as every other one has; several are told apart by it where they stand beside each other.
+    let (workload, trace) = (condition.workload, condition.trace.clone());
+    let plain = Condition { workload, trace, ..Condition::plain(condition.file_bytes) };
     let fields =
         of(condition).filter(move |it| it.role == Role::Asked && !it.is_core() && !(it.same)(&plain, condition));
     fields.map(|it| (it.words)(condition)).filter(|it| !it.is_empty())
@@ -344,6 +373,7 @@ impl Condition {
             layout: None,
             memory_bytes: None,
             fill: None,
+            trace: None,
         }
     }
 }
@@ -384,6 +414,11 @@ fn storage(text: &str) -> Option<Option<Storage>> {
         }
     }
     Some(Some(storage))
+}
+
+/// Which accesses a replay makes.
+fn trace(condition: &Condition) -> Option<(&str, u32)> {
+    condition.trace.as_ref().map(|it| (it.short(), it.file))
 }
 
 /// What is not said of a file that is written means that it was written before.
@@ -442,6 +477,27 @@ mod tests {
         let reads = under(State::Cold, None);
         let writes = Condition { workload: Workload::Overwrite, ..reads.clone() };
         assert!(filter("not synced").selects(&writes) && !filter("not synced").selects(&reads));
+        let of_trace = |digest: &str| Condition {
+            workload: Workload::Replay,
+            trace: Some(Traced {
+                digest: digest.into(),
+                file: 1,
+                accesses: 19_616,
+                bytes: 1,
+                longest_bytes: 1,
+                end_bytes: 1,
+            }),
+            ..Condition::plain(1 << 20)
+        };
+        let (one, other) = (of_trace("0123456789abcdef"), of_trace("0123456789abffff"));
+        assert_eq!(one.label(), "replay of 19,616 accesses as-is");
+        assert!(filter("replay of 19,616 accesses as-is").selects(&one));
+        assert!(!filter("replay").selects(&Condition::plain(1 << 20)) && !filter("random").selects(&one));
+        let differ = differences(Role::Asked, &one, &of_trace("f"));
+        let words: Vec<(&str, &str)> = differ.iter().map(|it| (it.1.as_str(), it.2.as_str())).collect();
+        assert_eq!(words, [("trace 0123456789ab file 1", "trace f file 1")]);
+        assert!(filter(words[0].0).selects(&one) && !filter(words[0].1).selects(&one));
+        assert!(agree(Role::Asked, &one, &other), "so many digits are enough");
         let command = Condition { workload: Workload::Command, ..Condition::plain(1 << 20) };
         assert!(!filter("1 thread").selects(&command) && !filter("written").selects(&command));
         assert!(filter("command as-is").selects(&command));

@@ -43,6 +43,7 @@ pub mod runtime;
 pub mod saved;
 pub mod skip;
 pub mod timeline;
+pub mod trace;
 pub mod unit_cost;
 pub mod units;
 pub mod warning;

@@ -9,6 +9,8 @@ use crate::{Consume, Fill, State};
 pub enum NoCost {
     /// The model is of reading passes.
     Writes,
+    /// It is of blocks of one size.
+    Replay,
     /// Unit costs are of native code.
     Runtime {
         runtime: String,

@@ -126,6 +126,19 @@ pub struct Job {
     /// Before `prepared`, the consume's loop is timed by itself: where runtimes are compared, theirs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub times_its_loop: bool,
+    /// Of workload `replay`: where its accesses are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceOf>,
+}
+
+/// A trace that a worker reads before `prepared`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceOf {
+    pub path: String,
+    /// What is read there must have it.
+    pub digest: String,
+    /// The place of the measured file in its table.
+    pub file: u32,
 }
 
 impl Job {
@@ -151,6 +164,7 @@ impl Job {
             watch: None,
             permit: Permit::default(),
             times_its_loop: false,
+            trace: None,
         }
     }
 }

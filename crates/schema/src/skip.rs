@@ -45,6 +45,8 @@ pub enum Skip {
     EmptyRange { offset_bytes: u64, file_bytes: u64 },
     /// The range is smaller than the fewest blocks that the workload needs.
     NoRoom { block_bytes: u64, blocks: u64, range_bytes: u64 },
+    /// The runtime has no way to make the accesses of a trace.
+    NoReplay { runtime: String },
     /// Every other arm of its condition is left out.
     NothingToCompare,
     /// It failed in a trial, in a way that a second time does not change.
@@ -64,7 +66,7 @@ impl Skip {
             return Some(Skip::EmptyRange { offset_bytes: offset, file_bytes: condition.file_bytes });
         }
         let blocks = match condition.workload {
-            Workload::Command => return None,
+            Workload::Command | Workload::Replay => return None,
             workload if workload.is_ascending() => 1,
             _ => 2,
         };
@@ -120,6 +122,9 @@ impl fmt::Display for Skip {
             Skip::NothingToCompare => {
                 f.write_str("every other arm is left out here, so there is nothing to compare it with")
             }
+            Skip::NoReplay { runtime } => {
+                write!(f, "runtime {runtime} cannot replay a trace; the native methods can")
+            }
             Skip::Untried => f.write_str("the budget was spent before its first pass"),
             Skip::EmptyRange { offset_bytes, file_bytes } if offset_bytes >= file_bytes => {
                 write!(f, "the range begins at or beyond the end of the file, which has {}", Bytes(*file_bytes))
@@ -171,6 +176,7 @@ mod tests {
             },
             Skip::TooLong { blocks: 1 << 31, pass_ns: 800e9, left_ns: 3.2e9, budget: true },
             Skip::Untried,
+            Skip::NoReplay { runtime: "jvm".into() },
             Skip::NothingToCompare,
             Skip::Unavailable("io_uring is not allowed here".into()),
             Skip::Impossible("never cold".into()),

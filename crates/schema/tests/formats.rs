@@ -60,9 +60,14 @@ fn every_example_of_an_observed_command_is_one() {
 }
 
 #[test]
+fn every_example_of_the_first_line_of_a_trace_is_one() {
+    assert_eq!(each::<schema::trace::Header>("json trace"), 1);
+}
+
+#[test]
 fn every_example_of_an_experiment_is_one() {
     let examples = examples("toml experiment");
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         Experiment::parse("example", example).unwrap_or_else(|problem| panic!("{}", problem.at("FORMATS.md")));
     }
@@ -80,6 +85,7 @@ fn every_marked_code_block_is_of_a_known_kind() {
             "json arm",
             "json inspection",
             "json observed",
+            "json trace",
             "toml experiment",
         ]
         .contains(&head);

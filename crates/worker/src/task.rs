@@ -1,11 +1,11 @@
 //! A job that was checked: the file exists and has bytes, the range lies within it, the options are known. And the two
 //! kinds of errors of a worker. No file stays open here.
 
-use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf};
+use std::{fmt, io, os::unix::fs::FileTypeExt, path::PathBuf, sync::Arc};
 
 use schema::{Arm, Descriptor, Workload, protocol::Job, runtime::NATIVE};
 
-use crate::source::{Pattern, Reached};
+use crate::source::{self, Pattern, Reached};
 
 /// More threads than this are refused as a typing mistake.
 const MAX_THREADS: u32 = 4096;
@@ -123,7 +123,9 @@ impl Task {
             }
             () => {}
         }
-        let pattern = Pattern::new(&job);
+        let list =
+            if job.workload == Workload::Replay { source::accesses(&job).map_err(Fault::new)? } else { Arc::new([]) };
+        let pattern = Pattern::new(&job, list);
         let looks_every = if job.workload.writes() { 1 } else { job.consume.looks_every() };
         let reached = pattern.reached(sys::page_bytes(), looks_every);
         let written_bytes = if job.workload.writes() { pattern.bytes() } else { 0 };

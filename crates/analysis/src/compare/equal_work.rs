@@ -239,13 +239,13 @@ impl Both<'_, '_> {
         let (says, own) = (self.baseline.condition, self.baseline.own);
         let median = |count: fn(&Tally) -> u64| self.baseline.median_of(count).unwrap_or(0.0);
         let (bytes, distinct) = (median(|tally| tally.bytes), median(|tally| tally.distinct_bytes));
-        let expected = says.ops as f64 * says.block_bytes as f64;
+        let expected = says.pass_bytes();
         // The last block of a file may be short, and so may every one that a random offset cuts off there.
         if bytes + (says.block_bytes as f64) < 0.99 * expected {
             let (bytes, asked_bytes) = (bytes as u64, expected as u64);
             work.warnings.push(Caution::LessThanAsked { bytes, asked_bytes });
         }
-        if says.workload.is_ascending() {
+        if says.workload.is_ascending() || says.trace.is_some() {
             return;
         }
         let window = self.intended_window(says);

@@ -70,6 +70,9 @@ pub(crate) fn components(costs: &UnitCosts, pass: &ModelledPass) -> Result<Vec<C
     if pass.condition.workload.writes() {
         return Err(NoCost::Writes);
     }
+    if pass.condition.workload == Workload::Replay {
+        return Err(NoCost::Replay);
+    }
     let condition = pass.condition;
     if pass.arm.runtime != "native" {
         return Err(NoCost::Runtime { runtime: pass.arm.runtime.clone() });

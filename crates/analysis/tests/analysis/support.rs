@@ -63,6 +63,7 @@ fn condition(workload: Workload, block: &str, state: State) -> Condition {
         consumed_percent: 100,
         memory_bytes: None,
         fill: None,
+        trace: None,
     }
 }
 

@@ -205,7 +205,7 @@ impl Programs<'_> {
             Workload::Random => "unaligned",
             Workload::Update => "update",
             Workload::Overwrite => "overwrite",
-            Workload::OverwriteRandom | Workload::Append | Workload::Command => return Ok(None),
+            Workload::Replay | Workload::OverwriteRandom | Workload::Append | Workload::Command => return Ok(None),
         };
         // The whole file; where each block waits for the device, as many as the rounds had.
         let given = condition.workload == Workload::Random || condition.durability == Durability::SyncEach;

@@ -16,4 +16,5 @@ pub mod report;
 pub mod reproduce;
 pub mod rerun;
 pub mod run;
+pub mod trace;
 pub mod worker;

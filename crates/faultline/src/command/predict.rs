@@ -20,6 +20,13 @@ use crate::{
 };
 
 pub fn run(args: &PredictArgs) -> Result<Exit> {
+    if !args.workload.has_blocks() {
+        return Err(UsageError(format!(
+            "unit costs are of blocks of one size, and workload {} has none; try --workload scan or random",
+            args.workload
+        ))
+        .into());
+    }
     let store = history::Store::open(None)?;
     let whose = machine::whose(args.machine.as_deref(), &store);
     let record = match &args.run {

@@ -16,13 +16,15 @@ use crate::{
     measure::{self, RunSettings},
     output,
     progress::Line,
+    replay,
     subject::{self, Subject},
 };
 
 pub fn run(args: &RerunArgs) -> Result<Exit> {
     args.output.check()?;
     let (before, origin) = history::Store::open(None)?.find(&args.run)?;
-    let experiment = check(&before, args)?;
+    let mut experiment = check(&before, args)?;
+    let traces = replay::reopen(&mut experiment, &before.id, &args.trace)?;
     if origin != Origin::Own && args.target.is_none() {
         return Err(UsageError(format!(
             "the run {} was not made here, and measured {}; --target names a file to measure instead, or a folder for a \
@@ -59,6 +61,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         observed: watched(&before),
         may_execute: args.run_commands,
         store: store.as_ref(),
+        traces: &traces,
         ..RunSettings::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;

@@ -12,12 +12,14 @@ use crate::{
     measure::{self, RunResult, RunSettings},
     output,
     progress::Line,
+    replay,
     subject::{self, Subject},
     suggestion::{self, Asked},
 };
 
 pub fn run(args: &RunArgs) -> Result<Exit> {
-    let experiment = experiment::load(args)?;
+    let mut experiment = experiment::load(args)?;
+    let traces = replay::open(&mut experiment, args.target.as_deref().unwrap_or(Path::new(".")))?;
     let size = args.size.map(|size| size.0);
     let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
     let Some(target) = &args.target else {
@@ -51,6 +53,7 @@ pub fn run(args: &RunArgs) -> Result<Exit> {
         may_set_up: args.allow_setup,
         timeline: args.timeline,
         store: store.as_ref(),
+        traces: &traces,
         ..RunSettings::new(args.seed, budget, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;

@@ -7,6 +7,7 @@
 mod arms;
 mod reading;
 mod reference;
+mod replay;
 mod talking;
 mod trouble;
 mod workers;

@@ -36,7 +36,7 @@ const SEEDS: [u64; 3] = [7, 0xF000_0000_0000_0007, u64::MAX];
 /// Files of one content, by their sizes.
 pub struct Files {
     folder: tempfile::TempDir,
-    contents: BTreeMap<u64, Vec<u8>>,
+    pub contents: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Files {
@@ -113,7 +113,12 @@ fn jobs(files: &Files) -> Vec<(u64, Job)> {
 ///
 /// # Errors
 /// The worker cannot do this here, or another reason than a refusal for which a pass did not do what was asked.
-fn check(link: &mut Link, sent: &Job, expected: &Tally, before: Option<&Tally>) -> Result<Result<(), String>, String> {
+pub fn check(
+    link: &mut Link,
+    sent: &Job,
+    expected: &Tally,
+    before: Option<&Tally>,
+) -> Result<Result<(), String>, String> {
     if let Err(reason) = refusal(link.prepare(sent)) {
         return Ok(Err(reason));
     }

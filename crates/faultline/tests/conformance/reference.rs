@@ -50,11 +50,16 @@ pub fn spans(job: &Job) -> Vec<(u64, u64)> {
 
 /// The tally of a pass that reads; its queue depth is 1.
 pub fn tally(job: &Job, file: &[u8]) -> Tally {
+    tally_of(&spans(job), job, file)
+}
+
+/// The same of these accesses, whatever the job says of its own.
+pub fn tally_of(spans: &[(u64, u64)], job: &Job, file: &[u8]) -> Tally {
     let page = sys::page_bytes() as usize;
     let mut reached = vec![false; file.len()];
     let mut pages = vec![false; file.len().div_ceil(page)];
     let (mut bytes, mut checksum) = (0, 0u64);
-    for (offset, length) in spans(job) {
+    for &(offset, length) in spans {
         let from = offset as usize;
         let span = from..from + (length * u64::from(job.consumed_percent) / 100) as usize;
         reached[span.clone()].fill(true);

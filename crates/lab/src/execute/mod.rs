@@ -30,6 +30,7 @@ use crate::{
     scenario::{self, Scene},
     target::Target,
     timeline::Sampler,
+    trace::TraceFile,
 };
 
 pub use bench::Bench;
@@ -82,6 +83,8 @@ pub struct Settings<'a> {
     pub may_execute: bool,
     /// One watched execution of every command before the rounds, by these means, in the order to try them.
     pub observed: Option<&'a [Means]>,
+    /// Those that the experiment replays.
+    pub traces: &'a [TraceFile],
     /// Looks at the whole machine a second, beside everything else.
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.

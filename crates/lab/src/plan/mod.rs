@@ -11,10 +11,11 @@ use std::{
 };
 
 use schema::{
-    Condition, Experiment, Fill, Skip, Span, State, Workload,
+    Arm, Condition, Experiment, Fill, Skip, Span, State, Workload,
     condition::Storage,
     experiment::{Compare, Competitor, Throttle},
     record::{Cell, Environment},
+    runtime::RuntimeSpec,
 };
 
 /// The window a pass may touch is at most this, unless the experiment names one. It bounds what has to be filled and
@@ -141,7 +142,8 @@ impl Plan {
                     let does = own_condition.as_ref().unwrap_or(&condition);
                     let own_state = own_condition.as_ref().filter(|it| it.state != condition.state);
                     let cannot = || own_state.and_then(|it| possible(it).err()).map(Skip::Impossible);
-                    let skipped = Skip::for_its_size(does).or(skipped.clone()).or_else(cannot);
+                    let cannot_replay = || no_replay(&competitor.arm, does);
+                    let skipped = Skip::for_its_size(does).or(skipped.clone()).or_else(cannot_replay).or_else(cannot);
                     let cell = |control: bool| Cell {
                         arm: competitor.arm.clone(),
                         condition: index,
@@ -157,7 +159,7 @@ impl Plan {
                 }
                 plan.given.push(match () {
                     () if compare.leaves_size_open() => Given::Nothing,
-                    () if !compare.ops.is_empty() => Given::Ops,
+                    () if !compare.ops.is_empty() || compare.trace.is_some() => Given::Ops,
                     () => Given::Range,
                 });
                 plan.origins.push(origin);
@@ -200,6 +202,12 @@ pub fn union(a: Span, b: Span) -> Span {
     Span { offset, bytes: a.end().max(b.end()) - offset }
 }
 
+/// Why an arm makes no accesses of a trace.
+fn no_replay(arm: &Arm, does: &Condition) -> Option<Skip> {
+    let replays = does.trace.is_none() || RuntimeSpec::named(&arm.runtime).is_ok_and(|it| it.replays);
+    (!replays).then(|| Skip::NoReplay { runtime: arm.runtime.clone() })
+}
+
 /// A baseline has nothing to be compared with where every other arm of its condition is left out. One that was entered
 /// alone is measured for its own numbers.
 pub fn leave_lone_baselines(cells: &mut [Cell]) {
@@ -217,7 +225,16 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
         Some(range) => range.of(file_bytes, compare.block.first().map_or(0, |block| block.0)),
         None => Span { offset: 0, bytes: file_bytes.min(range_bytes_max) },
     };
-    let mut conditions = vec![Condition { range: window, ..Condition::plain(file_bytes) }];
+    let mut conditions = vec![match compare.traced() {
+        // Accesses may lie anywhere, and what read-ahead brings in of the file is part of what they cost.
+        Some(traced) => Condition {
+            block_bytes: traced.longest_bytes,
+            ops: traced.accesses,
+            trace: Some(traced.clone()),
+            ..Condition::plain(file_bytes)
+        },
+        None => Condition { range: window, ..Condition::plain(file_bytes) },
+    }];
     cross(&mut conditions, &compare.workload, |it, workload| it.workload = workload);
     let writes = |it: &Condition| it.workload.writes();
     cross_some(&mut conditions, &compare.durability, writes, |it, durability| it.durability = durability);
@@ -227,7 +244,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     cross(&mut conditions, &compare.threads, |it, threads| it.threads = threads);
     let has_others = |it: &Condition| it.threads > 1;
     cross_some(&mut conditions, &compare.descriptor, has_others, |it, descriptor| it.descriptor = descriptor);
-    let is_anywhere = |it: &Condition| !it.workload.is_ascending();
+    let is_anywhere = |it: &Condition| it.workload.has_blocks() && !it.workload.is_ascending();
     cross_some(&mut conditions, &compare.aligned, is_anywhere, |it, aligned| it.aligned = aligned);
     cross(&mut conditions, &compare.storage, |it, throttle| {
         let storage =
@@ -236,7 +253,7 @@ fn conditions(compare: &Compare, file_bytes: u64, range_bytes_max: u64) -> Vec<C
     });
     cross(&mut conditions, &compare.state, |it, state| it.state = state);
     cross_some(&mut conditions, &compare.fill, |it| it.state.is_filled(), |it, fill| it.fill = Some(fill));
-    cross(&mut conditions, &compare.block, |it, block| it.block_bytes = block.0);
+    cross_some(&mut conditions, &compare.block, |it| it.trace.is_none(), |it, block| it.block_bytes = block.0);
     for condition in &mut conditions {
         if let Some(range) = compare.range.filter(|it| it.blocks.is_some()) {
             condition.range = range.of(file_bytes, condition.block_bytes);

@@ -41,6 +41,7 @@ impl Misses {
         let ops = done.tally.ops.max(1) as f64;
         let reached = match condition.workload {
             Workload::Command => condition.range.bytes as f64,
+            Workload::Replay => done.tally.bytes as f64,
             Workload::Random => ops * pages_of_a_block(condition, reached_of_a_block(arm, condition)),
             _ => in_sequence(condition, done.tally.ops.max(1), reached_of_a_block(arm, condition)),
         };

@@ -35,7 +35,7 @@ pub(crate) struct Answer {
     pub(crate) commands: Vec<(String, String)>,
     /// The rows of the matrix, and what each says in a sentence.
     pub(crate) starts: Vec<Start>,
-    /// The columns: workload, and size of the block.
+    /// The columns: workload, and size of the block; of replays, how many accesses they have.
     pub(crate) columns: Vec<(Workload, u64)>,
     /// Why the file was not measured as it was found, where that was asked.
     pub(crate) now: Option<String>,
@@ -157,7 +157,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     let lines = || findings.map.iter().filter(|it| measured.contains(&it.id.condition_index));
     let mut columns: Vec<(Workload, u64)> = Vec::new();
     for line in lines() {
-        let column = (line.condition.workload, line.condition.block_bytes);
+        let column = column(&line.condition);
         if !columns.contains(&column) {
             columns.push(column);
         }
@@ -171,7 +171,7 @@ pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Answer> {
     let mut starts: Vec<Start> = Vec::new();
     for line in lines() {
         let label = start(&labels, line.id, &line.condition);
-        let column = columns.iter().position(|it| *it == (line.condition.workload, line.condition.block_bytes))?;
+        let column = columns.iter().position(|it| *it == column(&line.condition))?;
         let field = Field {
             condition: line.id.condition_index,
             standing: standing(line, record, findings, &names),
@@ -344,9 +344,9 @@ fn says(columns: &[(Workload, u64)], start: &Start, break_evens: &[&BreakEven], 
     let of_workload = |workload: Workload| {
         let fields = columns.iter().zip(&start.fields).filter(move |((it, _), _)| *it == workload);
         let fields: Vec<(u64, Option<&Field>)> = fields.map(|((_, block), it)| (*block, it.as_ref())).collect();
-        let parts = groups(&fields);
+        let parts = groups(&fields, |of| size_of(workload, of));
         let what = match fields[..] {
-            [(block, _)] => format!("{workload} {}", size(block)),
+            [(block, _)] => work(workload, block),
             _ => noun(workload),
         };
         (!parts.is_empty()).then(|| format!("{what}: {}", parts.join(", ")))
@@ -355,6 +355,28 @@ fn says(columns: &[(Workload, u64)], start: &Start, break_evens: &[&BreakEven], 
     let sizes = columns.iter().filter(|it| it.0 == Workload::Random).count();
     says.extend(overtakes(break_evens, sizes > 1, names));
     says.join("; ")
+}
+
+/// Where the answers to a condition stand.
+fn column(condition: &Condition) -> (Workload, u64) {
+    match condition.workload.has_blocks() {
+        true => (condition.workload, condition.block_bytes),
+        false => (condition.workload, condition.ops),
+    }
+}
+
+/// `random 64 KiB`, `replay of 19,616 accesses`.
+fn work(workload: Workload, of: u64) -> String {
+    let joint = if workload == Workload::Replay { " of " } else { " " };
+    format!("{workload}{joint}{}", size_of(workload, of))
+}
+
+/// What distinguishes columns of one workload.
+fn size_of(workload: Workload, of: u64) -> String {
+    match workload {
+        Workload::Replay => counted(of as usize, "access", "accesses"),
+        _ => size(of),
+    }
 }
 
 /// `64 KiB`, not to be broken.
@@ -371,7 +393,7 @@ fn noun(workload: Workload) -> String {
 }
 
 /// Neighbouring blocks with the same answer are one part. A block that was not measured is in none.
-fn groups(fields: &[(u64, Option<&Field>)]) -> Vec<String> {
+fn groups(fields: &[(u64, Option<&Field>)], size: impl Fn(u64) -> String) -> Vec<String> {
     let is_one = |a: Option<&Field>, b: Option<&Field>| match (a, b) {
         (Some(a), Some(b)) => {
             (a.of_job, a.unconfirmed) == (b.of_job, b.unconfirmed) && is_one_answer(&a.standing, &b.standing)
@@ -466,7 +488,11 @@ impl Words<'_> {
 
     /// Of arms that have settings of their own.
     fn place_of(&self, id: ConditionId, own: &Condition) -> String {
-        format!("{} {}, {}", own.workload, size(own.block_bytes), start(self.labels, id, own))
+        let work = match own.block().as_str() {
+            "" => own.work(),
+            _ => format!("{} {}", own.workload, size(own.block_bytes)),
+        };
+        format!("{work}, {}", start(self.labels, id, own))
     }
 
     /// Each choice with the most that it can lose.
@@ -646,7 +672,7 @@ impl Answer {
         if self.columns.is_empty() || (self.columns.len() < 2 && self.starts.len() < 2) {
             return None;
         }
-        let title = |(workload, block): &(Workload, u64)| format!("{workload} {}", size(*block));
+        let title = |(workload, block): &(Workload, u64)| work(*workload, *block);
         let begins = |at: usize| at > 0 && self.columns[at].0 != self.columns[at - 1].0;
         let column =
             |(at, it): (usize, &(Workload, u64))| Column { begins_group: begins(at), ..Column::left(title(it)) };

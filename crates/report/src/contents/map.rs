@@ -114,7 +114,7 @@ fn row(line: &MapLine, labels: &Labels, findings: &Findings, record: &Record, na
     why.extend(line.explanation.as_ref().map(explanation));
     MapRow {
         condition: line.id.condition_index,
-        workload: line.condition.workload.to_string(),
+        workload: line.condition.work(),
         block: line.condition.block(),
         also: labels.also(line.id.condition_index),
         fastest,

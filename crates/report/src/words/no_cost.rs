@@ -11,6 +11,7 @@ use super::numbers::thousands;
 pub fn no_cost(why: &NoCost) -> String {
     match why {
         NoCost::Writes => "the model does not include writing".into(),
+        NoCost::Replay => "the model does not include the accesses of a trace".into(),
         NoCost::Runtime { runtime } => format!("unit costs are of native code, not of {runtime}"),
         NoCost::Threads => "unit costs are of one thread".into(),
         NoCost::Throttled => "the device is throttled, and was calibrated as it is".into(),

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CELLS_MAX, Variant, one_or_many};
-use crate::{Arm, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload};
+use crate::{
+    Arm, Bytes, Condition, Consume, Descriptor, Durability, Fill, Layout, Span, State, Workload, trace::Traced,
+};
 
 /// Arms × conditions: every list is crossed with every other one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +52,23 @@ pub struct Compare {
     /// In states that live in the page cache: how it was filled.
     #[serde(default = "in_order")]
     pub fill: Vec<Fill>,
+    /// Of workload `replay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceAsked>,
+}
+
+/// The trace of a comparison that replays one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceAsked {
+    /// As it was written: not read yet.
+    Named {
+        path: String,
+        /// The file whose accesses are meant, as the trace has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+    },
+    Read(Traced),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -255,7 +274,7 @@ impl Compare {
     pub(super) fn cells(&self) -> Option<usize> {
         let lists = [
             self.workload.len(),
-            self.block.len().max(self.full_block.len()),
+            self.block.len().max(self.full_block.len()).max(usize::from(self.trace.is_some())),
             self.consume.len(),
             self.state.len(),
             self.threads.len(),
@@ -273,7 +292,15 @@ impl Compare {
     /// The planner chooses how large a pass is. Otherwise the question is of passes of the size that was written down, and of
     /// no other.
     pub fn leaves_size_open(&self) -> bool {
-        self.ops.is_empty() && self.range.is_none()
+        self.ops.is_empty() && self.range.is_none() && self.trace.is_none()
+    }
+
+    /// The accesses that it replays, once the trace was read.
+    pub fn traced(&self) -> Option<&Traced> {
+        match &self.trace {
+            Some(TraceAsked::Read(traced)) => Some(traced),
+            Some(TraceAsked::Named { .. }) | None => None,
+        }
     }
 
     /// The same for one of its arms, which may have a size of its own.
@@ -313,7 +340,7 @@ impl Compare {
         }
         let empty = [
             ("workload", self.workload.is_empty()),
-            ("block", self.block.is_empty()),
+            ("block", self.block.is_empty() && self.trace.is_none()),
             ("state", self.state.is_empty()),
             ("consume", self.consume.is_empty()),
             ("threads", self.threads.is_empty()),
@@ -327,6 +354,7 @@ impl Compare {
         if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
             return Err((key, one_or_many::EMPTY.into()));
         }
+        self.validate_replay()?;
         if self.cells().is_none_or(|cells| cells > CELLS_MAX) {
             return Err((
                 "compare",
@@ -403,6 +431,48 @@ impl Compare {
             ));
         }
         Ok(())
+    }
+
+    /// A replay has its trace, and all that the trace says is said nowhere else.
+    fn validate_replay(&self) -> Result<(), (&'static str, String)> {
+        let own = || self.arms.iter().map(|it| &it.own);
+        let is_named = self.workload.contains(&Workload::Replay);
+        if is_named && self.trace.is_none() || own().any(|it| it.workload == Some(Workload::Replay)) {
+            return Err(("workload", "a replay needs its trace: workload = { replay = \"FILE\" }".into()));
+        }
+        if self.trace.is_none() {
+            return Ok(());
+        }
+        if self.workload != [Workload::Replay] {
+            return Err((
+                "workload",
+                "a replay is compared with no other workload; try a [[compare]] of its own".into(),
+            ));
+        }
+        let says = [
+            ("block", !self.block.is_empty()),
+            ("full_block", !self.full_block.is_empty()),
+            ("threads", self.threads != [1]),
+            ("aligned", self.aligned != [true]),
+            ("range", self.range.is_some()),
+            ("full_range", self.full_range.is_some()),
+            ("ops", !self.ops.is_empty()),
+            ("full_ops", self.full_ops.is_some()),
+        ];
+        let sized = |it: &Override| {
+            it.workload.is_some()
+                || it.block.is_some()
+                || it.range.is_some()
+                || it.aligned.is_some()
+                || it.ops.is_some()
+        };
+        let said = says.into_iter().find(|(_, said)| *said).map(|(key, _)| key);
+        match said.or(own().any(sized).then_some("arms")) {
+            Some(key) => {
+                Err((key, "a replay has the sizes, the places and the one thread of its trace; leave it out".into()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether everything that was written down can change what is measured. Not asked after filters, which leave less.

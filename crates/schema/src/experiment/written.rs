@@ -1,16 +1,16 @@
 //! An experiment's file: read, checked, and every mistake in it found at its line.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
 use super::{
-    Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, Variant,
+    Claim, Compare, Competitor, Experiment, Figure, Override, Range, Study, Throttle, TraceAsked, Variant,
     compare::{in_order, nothing_synced, plain_storage, written_before},
     one_or_many::OneOrMany,
 };
-use crate::{Arm, Bytes, Consume, Descriptor, arm::Options, runtime::NATIVE, units::expected};
+use crate::{Arm, Bytes, Consume, Descriptor, Workload, arm::Options, runtime::NATIVE, units::expected};
 
 /// A problem in an experiment file, at a place people can go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -238,8 +238,8 @@ struct WrittenCompare {
     memory: Option<Spanned<f64>>,
     storage: Option<Spanned<OneOrMany<Throttle>>>,
     arms: Vec<Spanned<String>>,
-    workload: Spanned<OneOrMany<String>>,
-    block: Spanned<OneOrMany<Bytes>>,
+    workload: Spanned<OneOrMany<WrittenWorkload>>,
+    block: Option<Spanned<OneOrMany<Bytes>>>,
     state: Spanned<OneOrMany<String>>,
     consume: Option<Spanned<OneOrMany<String>>>,
     threads: Option<Spanned<OneOrMany<u32>>>,
@@ -255,6 +255,39 @@ struct WrittenCompare {
     fill: Option<Spanned<OneOrMany<String>>>,
 }
 
+/// A word, or the trace that is replayed.
+enum WrittenWorkload {
+    Word(String),
+    Replay(WrittenReplay),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenReplay {
+    replay: String,
+    file: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for WrittenWorkload {
+    /// By hand, because the error of a derived one does not say what is wrong.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<WrittenWorkload, D::Error> {
+        struct WorkloadVisitor;
+        impl<'de> de::Visitor<'de> for WorkloadVisitor {
+            type Value = WrittenWorkload;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("string or table")
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<WrittenWorkload, E> {
+                Ok(WrittenWorkload::Word(word.into()))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<WrittenWorkload, A::Error> {
+                WrittenReplay::deserialize(de::value::MapAccessDeserializer::new(map)).map(WrittenWorkload::Replay)
+            }
+        }
+        deserializer.deserialize_any(WorkloadVisitor)
+    }
+}
+
 type Locate<'a> = &'a dyn Fn(std::ops::Range<usize>, String) -> Problem;
 
 fn words<W: std::str::FromStr<Err = String>>(
@@ -268,6 +301,25 @@ fn words<W: std::str::FromStr<Err = String>>(
         .iter()
         .map(|word| word.parse().map_err(|reason| problem(span.clone(), reason)))
         .collect()
+}
+
+/// The workloads of a comparison, and the trace of the one that replays it.
+fn workloads(
+    written: Spanned<OneOrMany<WrittenWorkload>>,
+    problem: Locate,
+) -> Result<(Vec<Workload>, Option<TraceAsked>), Problem> {
+    let span = written.span();
+    let (mut workloads, mut trace) = (Vec::new(), None);
+    for written in written.into_inner().into_vec() {
+        workloads.push(match written {
+            WrittenWorkload::Word(word) => word.parse().map_err(|reason| problem(span.clone(), reason))?,
+            WrittenWorkload::Replay(WrittenReplay { replay, file }) => {
+                trace = Some(TraceAsked::Named { path: replay, file });
+                Workload::Replay
+            }
+        });
+    }
+    Ok((workloads, trace))
 }
 
 impl WrittenCompare {
@@ -297,7 +349,7 @@ impl WrittenCompare {
         let spans = [
             span("arms", self.arms.first().map(Spanned::span)),
             span("workload", Some(self.workload.span())),
-            span("block", Some(self.block.span())),
+            span("block", self.block.as_ref().map(Spanned::span)),
             span("state", Some(self.state.span())),
             span("consume", self.consume.as_ref().map(Spanned::span)),
             span("threads", self.threads.as_ref().map(Spanned::span)),
@@ -314,14 +366,18 @@ impl WrittenCompare {
             span("full_range", self.full_range.as_ref().map(Spanned::span)),
             span("full_ops", self.full_ops.as_ref().map(Spanned::span)),
         ];
+        let (workload, trace) = workloads(self.workload, problem)?;
+        if self.block.is_none() && trace.is_none() {
+            return Err(problem(workload_span.clone(), "the key \"block\" is missing".into()));
+        }
         let compare = Compare {
             name: self.name,
             variant: self.variant,
             memory: self.memory.as_ref().map(|memory| *memory.get_ref()),
             storage: self.storage.map_or_else(plain_storage, |written| written.into_inner().into_vec()),
             arms,
-            workload: words(self.workload, problem)?,
-            block: self.block.into_inner().into_vec(),
+            workload,
+            block: self.block.map_or_else(Vec::new, |written| written.into_inner().into_vec()),
             consume: self.consume.map_or(Ok(vec![Consume::Sum]), |written| words(written, problem))?,
             state: words(self.state, problem)?,
             threads: self.threads.as_ref().map_or_else(|| vec![1], |written| written.get_ref().0.clone()),
@@ -335,6 +391,7 @@ impl WrittenCompare {
             durability: self.durability.map_or_else(|| Ok(nothing_synced()), |written| words(written, problem))?,
             layout: self.layout.map_or_else(|| Ok(written_before()), |written| words(written, problem))?,
             fill: self.fill.map_or_else(|| Ok(in_order()), |written| words(written, problem))?,
+            trace,
         };
         compare.validate().and_then(|()| compare.has_effect()).map_err(|(what, message)| {
             let written = spans.into_iter().find(|(key, _)| *key == what).and_then(|(_, span)| span);

@@ -5,7 +5,7 @@ use super::{
     native::{ADVICE, SYNC},
 };
 
-pub const GO: RuntimeSpec = RuntimeSpec { name: "go", methods: METHODS };
+pub const GO: RuntimeSpec = RuntimeSpec { name: "go", methods: METHODS, replays: false };
 
 const PROCS: OptionSpec = OptionSpec {
     name: "procs",

@@ -2,7 +2,7 @@
 
 use super::{Can, MethodSpec, OptionSpec, RuntimeSpec, Values, native::ADVICE};
 
-pub const JVM: RuntimeSpec = RuntimeSpec { name: "jvm", methods: METHODS };
+pub const JVM: RuntimeSpec = RuntimeSpec { name: "jvm", replays: false, methods: METHODS };
 
 const JDK: OptionSpec = OptionSpec {
     name: "jdk",

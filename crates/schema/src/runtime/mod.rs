@@ -32,6 +32,8 @@ pub fn names() -> Vec<&'static str> {
 /// What executes methods, and the methods that it has, in the order in which `faultline list methods` prints them.
 pub struct RuntimeSpec {
     pub name: &'static str,
+    /// Its workers make the accesses of a trace.
+    pub replays: bool,
     pub methods: &'static [MethodSpec],
 }
 
@@ -216,6 +218,7 @@ mod tests {
         const PAGES: &[OptionSpec] =
             &[OptionSpec { name: "pages", values: Values::Words(&["small", "huge"]), about: "", can: Can::Both }];
         let runtime = |name, options, can| RuntimeSpec {
+            replays: true,
             name,
             methods: Vec::leak(vec![MethodSpec { options, can, ..MethodSpec::reads("read", "") }]),
         };

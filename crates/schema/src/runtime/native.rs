@@ -2,7 +2,7 @@
 
 use super::{Can, MethodSpec, OptionSpec, RuntimeSpec, Values};
 
-pub const NATIVE: RuntimeSpec = RuntimeSpec { name: "native", methods: METHODS };
+pub const NATIVE: RuntimeSpec = RuntimeSpec { name: "native", replays: true, methods: METHODS };
 
 pub(super) const ADVICE: OptionSpec = OptionSpec {
     name: "advice",

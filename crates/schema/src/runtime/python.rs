@@ -6,7 +6,7 @@ use super::{
     native::{ADVICE, SYNC},
 };
 
-pub const PYTHON: RuntimeSpec = RuntimeSpec { name: "python", methods: METHODS };
+pub const PYTHON: RuntimeSpec = RuntimeSpec { name: "python", methods: METHODS, replays: false };
 
 const VERSION: OptionSpec = OptionSpec {
     name: "python",

@@ -14,8 +14,8 @@ use schema::{
     condition::Storage,
     counted::{Bin, Counted, Histogram},
     experiment::{
-        Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, SizeAsked, Study, Throttle, Unit, Variant,
-        Where,
+        Claim, Compare, Competitor, Expect, Figure, Metric, Override, Range, SizeAsked, Study, Throttle, TraceAsked,
+        Unit, Variant, Where,
     },
     explanation::{ArmCosts, Count, Explanation},
     findings::{
@@ -244,7 +244,7 @@ makes! {
         Arm { runtime, method, options, name }
         Condition {
             workload, consume, block_bytes, state, file_bytes, threads, descriptor, durability, storage, range, aligned, ops,
-            consumed_percent, layout, memory_bytes, fill,
+            consumed_percent, layout, memory_bytes, fill, trace,
         }
         Span { offset, bytes }
         Storage { read_bytes_per_s, read_ops_per_s }
@@ -254,7 +254,7 @@ makes! {
         Study { file_bytes, full_file_bytes, needs, budget_s, fill_then }
         Compare {
             name, variant, arms, workload, block, consume, state, threads, descriptor, aligned, range, ops, full_range,
-            full_ops, full_block, memory, storage, durability, layout, fill,
+            full_ops, full_block, memory, storage, durability, layout, fill, trace,
         }
         Throttle { read_bps, read_iops }
         Competitor { arm, label, own }
@@ -269,9 +269,14 @@ makes! {
         Hello { protocol, runtime, methods, thread, about }
         Job {
             pass, method, options, workload, consume, file, block_bytes, range, ops, aligned, threads, descriptor,
-            consumed_percent, durability, seed, hold, watch, permit, times_its_loop,
+            consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace,
         }
         Permit { execute, write }
+        schema::trace::Header { trace_version, recorder, columns, files, left_out }
+        schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes }
+        schema::protocol::TraceOf { path, digest, file }
+        schema::trace::TracedFile { path, mappings }
+        schema::trace::LeftOut { failed, at_end, unknown_offset, writes, other_files }
         Done { pass, phases, tally, usage, parts, seen, own_reads, observation }
         OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
@@ -502,6 +507,7 @@ makes! {
             JobFailed { pairs, least, invalid },
             JobDecides { blocks, rounds, job_blocks, job },
         }
+        TraceAsked { Named { path, file }, Read(traced) }
         Inconsistent { Amounts { passes, bytes, ops }, Parts { passes }, Bytes { passes, checksums } }
         Reason {
             LostPasses { lost, passes, reason },
@@ -562,6 +568,7 @@ makes! {
         }
         NoCost {
             Writes,
+            Replay,
             Runtime { runtime },
             Threads,
             Throttled,
@@ -669,6 +676,7 @@ makes! {
             Untried,
             Unavailable(reason),
             Impossible(reason),
+            NoReplay { runtime },
             EmptyRange { offset_bytes, file_bytes },
             NothingToCompare,
             NoRoom { block_bytes, blocks, range_bytes },

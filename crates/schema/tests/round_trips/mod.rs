@@ -15,6 +15,7 @@ use schema::{
     plan::PlannedRun,
     protocol::{Reply, Request},
     saved::{History, SavedCell},
+    trace::Header,
     unit_cost::Forecast,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -57,6 +58,7 @@ proptest! {
         is_read_back::<Leftover>(seed)?;
         is_read_back::<Forecast>(seed)?;
         is_read_back::<Inspection>(seed)?;
+        is_read_back::<Header>(seed)?;
     }
 }
 

@@ -3,8 +3,9 @@
 use schema::{
     Arm, Condition,
     leftover::FileIdentity,
-    protocol::{Job, Permit},
+    protocol::{Job, Permit, TraceOf},
     runtime::NATIVE,
+    trace::Traced,
 };
 
 use super::super::Bench;
@@ -43,7 +44,13 @@ impl Bench<'_> {
             times_its_loop: condition.consume.looks_at_all()
                 && !condition.workload.writes()
                 && self.compares_runtimes(),
+            trace: condition.trace.as_ref().and_then(|it| self.trace(it)),
         }
+    }
+
+    /// Among those that the user named. Without it the worker refuses the job.
+    fn trace(&self, traced: &Traced) -> Option<TraceOf> {
+        self.settings.traces.iter().find(|it| it.digest == traced.digest).map(|it| it.job(traced))
     }
 
     /// Whether loops in other languages than that of the native worker are among what is compared.

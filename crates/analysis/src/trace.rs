@@ -1,0 +1,71 @@
+//! What a trace consists of.
+
+use std::collections::BTreeMap;
+
+use schema::trace::{Access, FileSummary, Header, Summary};
+
+/// Of which sizes are told.
+const PAGE_BYTES: u64 = 4096;
+
+/// Counts a trace whose accesses are given in their order.
+pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
+    let files = header.files.iter().enumerate().map(|(index, file)| {
+        let own = || accesses.iter().filter(|it| it.file as usize == index);
+        let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+        let (mut in_order, mut end) = (0, None);
+        for access in own() {
+            *sizes.entry(access.bytes).or_default() += 1;
+            in_order += u64::from(end == Some(access.offset));
+            end = Some(access.offset + access.bytes);
+        }
+        let mut sizes: Vec<(u64, u64)> = sizes.into_iter().collect();
+        sizes.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
+        FileSummary {
+            path: file.path.clone(),
+            mappings: file.mappings,
+            accesses: own().count() as u64,
+            bytes: own().map(|it| it.bytes).sum(),
+            distinct_pages: distinct_pages(own()),
+            page_bytes: PAGE_BYTES,
+            in_order,
+            end_bytes: own().map(|it| it.offset + it.bytes).max().unwrap_or(0),
+            sizes,
+        }
+    });
+    let (digest, recorder) = (digest.to_string(), header.recorder.clone());
+    Summary { digest, recorder, files: files.collect(), left_out: header.left_out }
+}
+
+fn distinct_pages<'a>(accesses: impl Iterator<Item = &'a Access>) -> u64 {
+    let mut pages: Vec<(u64, u64)> =
+        accesses.map(|it| (it.offset / PAGE_BYTES, (it.offset + it.bytes).div_ceil(PAGE_BYTES))).collect();
+    pages.sort_unstable();
+    let (mut counted, mut reached) = (0, 0);
+    for (first, end) in pages {
+        counted += end.saturating_sub(first.max(reached));
+        reached = reached.max(end);
+    }
+    counted
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::trace::{LeftOut, TracedFile};
+
+    use super::*;
+
+    #[test]
+    fn a_trace_is_counted_file_by_file() {
+        let file = |path: &str| TracedFile { path: path.into(), mappings: 0 };
+        let header = Header::new("strace", vec![file("/a"), file("/b")], LeftOut::default());
+        let access = |file, offset, bytes| Access { file, offset, bytes };
+        let all =
+            [access(0, 0, 4096), access(1, 9, 1), access(0, 4096, 4096), access(0, 4000, 200), access(0, 4200, 1)];
+        let summary = summary(&header, "d", &all);
+        let first = &summary.files[0];
+        assert_eq!((first.accesses, first.bytes, first.distinct_pages), (4, 8393, 2));
+        assert_eq!((first.in_order, first.end_bytes), (2, 8192), "other files between two accesses change no order");
+        assert_eq!(first.sizes, [(4096, 2), (1, 1), (200, 1)]);
+        assert_eq!((summary.files[1].distinct_pages, summary.files[1].in_order), (1, 0));
+    }
+}

@@ -1,0 +1,118 @@
+//! The traces that an experiment replays: opened, and what they say put where the experiment names them. Only files that the
+//! user named are opened, and never one that a record names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use lab::trace::TraceFile;
+use schema::{
+    Bytes, Descriptor, Experiment, Workload,
+    experiment::{Compare, TraceAsked},
+};
+
+use crate::exit::UsageError;
+
+/// Has every comparison that reads replay a trace instead of what it says itself; those that then ask the same are one.
+pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
+    let asked = TraceAsked::Named { path: trace.display().to_string(), file: None };
+    let mut all: Vec<Compare> = Vec::new();
+    for compare in std::mem::take(comparisons).into_iter().filter(|it| !it.workload.iter().all(|it| it.writes())) {
+        let mut replayed = Compare {
+            workload: vec![Workload::Replay],
+            trace: Some(asked.clone()),
+            block: Vec::new(),
+            full_block: Vec::new(),
+            threads: vec![1],
+            descriptor: vec![Descriptor::PerThread],
+            aligned: vec![true],
+            range: None,
+            full_range: None,
+            ops: Vec::new(),
+            full_ops: None,
+            ..compare
+        };
+        // What an arm does otherwise than its condition is another size, mostly.
+        replayed.arms.retain(|it| it.own.is_empty() && it.arm.fits(Workload::Replay).is_ok());
+        let asks = |it: &Compare| Compare { arms: Vec::new(), ..it.clone() };
+        match all.iter_mut().find(|it| asks(it) == asks(&replayed)) {
+            Some(known) => {
+                known.arms.extend(replayed.arms.into_iter().filter(|it| !known.arms.contains(it)).collect::<Vec<_>>())
+            }
+            None if replayed.arms.is_empty() => {}
+            None => all.push(replayed),
+        }
+    }
+    *comparisons = all;
+}
+
+/// Opens the traces that an experiment names.
+///
+/// # Errors
+/// One of them is no trace, or it is not known which of its files is meant.
+pub fn open(experiment: &mut Experiment, target: &Path) -> Result<Vec<TraceFile>> {
+    let mut traces = Vec::new();
+    for compare in &mut experiment.comparisons {
+        let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
+        let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
+        let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
+        let traced = trace.of_file(file.as_deref(), target).map_err(usage)?.clone();
+        compare.trace = Some(TraceAsked::Read(traced));
+        traces.push(trace);
+    }
+    Ok(traces)
+}
+
+/// The traces of a saved run, from files that were named. What its record says of them is not used.
+///
+/// # Errors
+/// One of them was not named.
+pub fn reopen(experiment: &mut Experiment, run: &str, files: &[PathBuf]) -> Result<Vec<TraceFile>> {
+    let mut traces = Vec::new();
+    for file in files {
+        traces.push(TraceFile::open(file).map_err(|why| UsageError(format!("{why:#}")))?);
+    }
+    let mut replays = false;
+    for compare in &mut experiment.comparisons {
+        let Some(asked) = &compare.trace else { continue };
+        replays = true;
+        let found = match asked {
+            TraceAsked::Read(of) => traces.iter().find_map(|it| it.again(of)).ok_or_else(|| of.short().to_string()),
+            TraceAsked::Named { path, .. } => Err(format!("{path:?}, whose digest it does not say")),
+        };
+        match found {
+            Ok(traced) => compare.trace = Some(TraceAsked::Read(traced.clone())),
+            Err(which) => {
+                return Err(UsageError(format!(
+                    "the run {run} replays the trace {which}, and a record has no accesses: name the file of that trace with \
+                     --trace"
+                ))
+                .into());
+            }
+        }
+    }
+    match replays || files.is_empty() {
+        true => Ok(traces),
+        false => {
+            Err(UsageError(format!("the run {run} replays no trace, so --trace has no effect; leave it out")).into())
+        }
+    }
+}
+
+/// Whether a file is as large as the one that the traces were recorded of.
+///
+/// # Errors
+/// It is smaller.
+pub fn fits(experiment: &Experiment, file: &str, file_bytes: u64) -> Result<(), UsageError> {
+    let largest = experiment.comparisons.iter().filter_map(Compare::traced).max_by_key(|it| it.end_bytes);
+    match largest.filter(|it| it.end_bytes > file_bytes) {
+        Some(traced) => Err(UsageError(format!(
+            "the trace {} reads up to byte {}, and {file} has {}: it was recorded of a larger file; name that one, or a \
+             folder with --size {}",
+            traced.short(),
+            traced.end_bytes,
+            Bytes(file_bytes).exact(),
+            traced.end_bytes
+        ))),
+        None => Ok(()),
+    }
+}

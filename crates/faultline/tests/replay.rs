@@ -1,0 +1,174 @@
+//! `faultline trace`, and what it makes as the workload of a run.
+
+use std::fs;
+
+use schema::{
+    Record, Skip, Workload,
+    record::{Outcome, Sample},
+};
+
+use crate::support::Sandbox;
+
+const BYTES: usize = 256 << 10;
+
+/// What strace shows of a program that reads a file here and there, and another one.
+fn log(file: &str) -> String {
+    let head = format!("7 openat(AT_FDCWD</>, \"q\", O_RDONLY) = 3<{file}>\n7 read(3<{file}>, \"\"..., 100) = 100\n");
+    let reads = (0..50).map(|at| {
+        let offset = at * 7919 % 60 * 4096;
+        format!("7 pread64(3<{file}>, \"\"..., 4096, {offset}) = 4096\n")
+    });
+    let tail = format!(
+        "7 pread64(3<{file}>, \"\", 4096, {BYTES}) = 0\n7 mmap(NULL, 4096, PROT_READ, MAP_SHARED, 3<{file}>, 0) = 0x7f0\n7 \
+         pread64(4</etc/other>, \"\", 10, 0) = 10\n7 +++ exited with 0 +++\n"
+    );
+    head + &reads.collect::<String>() + &tail
+}
+
+/// A file, and a trace of it alone.
+fn imported(sandbox: &Sandbox) -> (String, String) {
+    let file = sandbox.file("q", BYTES);
+    let (log, trace) = (sandbox.write("log", log(&file)), sandbox.at("q.trace"));
+    let output = sandbox.run(&["trace", "import", &log, "--file", &file, "-o", &trace]).expect(0);
+    output.shows(&[
+        "51 accesses of 1 file",
+        "recorded by strace",
+        "mapped once",
+        "1 read at the end",
+        "1 read of other",
+    ]);
+    (file, trace)
+}
+
+#[test]
+fn a_log_becomes_a_trace_that_is_shown_and_exported_and_imported_again() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    sandbox.run(&["trace", "show", &trace]).expect(0).shows(&[&file, "51 accesses", "4 KiB (50), 100 B (1)"]);
+    let iolog = sandbox.run(&["trace", "export", &trace]).expect(0).stdout;
+    assert!(iolog.starts_with("fio version 3 iolog\n") && iolog.contains(&format!("0 {file} read 0 100\n")), "{iolog}");
+    let (written, again) = (sandbox.write("iolog", &iolog), sandbox.at("again.trace"));
+    sandbox.run(&["trace", "import", &written, "-o", &again]).expect(0).shows(&["51 accesses", "fio iolog"]);
+    assert_eq!(sandbox.run(&["trace", "export", &again]).expect(0).stdout, iolog);
+    // What is there is kept.
+    sandbox.run(&["trace", "import", &written, "-o", &again]).refused(2, &["exists already", "--force"]);
+    sandbox.run(&["trace", "import", &written, "-o", &again, "--force"]).expect(0);
+}
+
+#[test]
+fn what_is_no_log_and_what_is_no_trace_is_refused_with_what_to_try() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let out = sandbox.at("out.trace");
+    sandbox.run(&["trace", "import", &file, "-o", &out]).refused(1, &["strace -f -y"]);
+    sandbox.run(&["trace", "import", "/nowhere/log", "-o", &out]).refused(1, &["/nowhere/log"]);
+    let log = sandbox.write("log", log("/data/q"));
+    sandbox.run(&["trace", "import", &log, "--file", "/data/x", "-o", &out]).refused(1, &["/data/x", "/data/q"]);
+    sandbox.run(&["trace", "import", &log, "-o", "-"]).refused(2, &["-o"]);
+    assert!(fs::metadata(&out).is_err());
+    sandbox.run(&["trace", "show", &file]).refused(1, &["no trace of faultline"]);
+    sandbox.run(&["trace", "show", "/dev/zero"]).refused(1, &["no regular file"]);
+    sandbox.run(&["run", &file, "--trace", &file]).refused(2, &["no trace of faultline"]);
+    sandbox.run(&["run", &file, "--trace", &trace, "--block=4KiB"]).expect(2).says(&["--trace", "--block"]);
+    sandbox
+        .run(&["predict", "--file-size=1GiB", "--block=4KiB", "--workload=replay"])
+        .refused(2, &["blocks of one size", "replay"]);
+}
+
+/// What passes of all arms did, and that it is the same.
+fn tallies(record: &Record) -> Vec<(u64, u64, u64, Option<u64>, String)> {
+    let done = |sample: &Sample| match &sample.outcome {
+        Outcome::Ok { tally, .. } => {
+            let checksum = tally.checksum.clone();
+            Some((tally.ops, tally.bytes, tally.distinct_bytes, tally.distinct_pages, checksum))
+        }
+        _ => None,
+    };
+    let mut all: Vec<_> = record.samples.iter().filter_map(done).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[test]
+fn a_run_replays_a_trace_by_every_method_and_a_rerun_needs_the_trace_again() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = imported(&sandbox);
+    let short = ["--state=cached,mapped", "--method=pread,mmap,jvm/mapped", "--rounds=2", "--budget=44s"];
+    let output = sandbox.run(&[&["run", &file, "--trace", &trace][..], &short].concat());
+    output.sane();
+    assert!(output.stdout.contains("replay of 51 accesses"), "{output:#?}");
+    let record = sandbox.record();
+    let digest = &record.conditions[0].trace.as_ref().unwrap().digest;
+    assert_eq!(digest.len(), 64);
+    assert!(sandbox.run(&["trace", "show", &trace]).expect(0).stdout.contains(digest.as_str()));
+    for condition in &record.conditions {
+        assert_eq!((condition.workload, condition.ops), (Workload::Replay, 51));
+        assert_eq!(condition.trace.as_ref().map(|it| (it.bytes, it.longest_bytes)), Some((100 + 50 * 4096, 4096)));
+    }
+    let distinct: std::collections::BTreeSet<u64> = (0..50).map(|at| at * 7919 % 60).collect();
+    let pages = if distinct.contains(&0) { distinct.len() } else { distinct.len() + 1 } as u64;
+    let all = tallies(&record);
+    assert_eq!(all.len(), 1, "all arms did the same: {all:?}");
+    assert_eq!((all[0].0, all[0].1), (51, 100 + 50 * 4096));
+    if sys::page_bytes() == 4096 {
+        assert_eq!(all[0].3, Some(pages));
+    }
+    let of_java = record.cells.iter().filter(|it| it.arm.runtime == "jvm").map(|it| it.skipped.clone());
+    assert!(of_java.into_iter().all(|it| it == Some(Skip::NoReplay { runtime: "jvm".into() })));
+    let text = fs::read_to_string(sandbox.saved().unwrap()).unwrap();
+    assert!(!text.contains("q.trace"), "a record names the digest, and no file");
+
+    let report = sandbox.run(&["report", "last"]);
+    report.sane();
+    report.shows(&["replay of 51 accesses", "runtime jvm cannot replay a trace"]);
+    sandbox.run(&["rerun", "last"]).refused(2, &[&digest[..12], "--trace"]);
+    let other = sandbox.write("other", log("/data/q"));
+    sandbox.run(&["trace", "import", &other, "-o", &sandbox.at("other.trace")]).expect(0);
+    sandbox.run(&["rerun", "last", "--trace", &sandbox.at("other.trace")]).refused(2, &[&digest[..12], "--trace"]);
+    let again = sandbox.run(&["rerun", "last", "--trace", &trace, "--rounds=1", "--json"]);
+    again.sane();
+    assert_eq!(tallies(&again.document().record), all);
+    let csv = sandbox.run(&["report", "last", "--csv", "-"]);
+    csv.sane();
+    csv.shows(&[digest]);
+}
+
+#[test]
+fn an_experiment_names_its_trace_and_the_file_in_it() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("q", BYTES);
+    let (log, trace) = (sandbox.write("log", log(&file)), sandbox.at("both.trace"));
+    sandbox.run(&["trace", "import", &log, "-o", &trace]).expect(0).shows(&["52 accesses of 2 files"]);
+    let experiment = |workload: &str, more: &str| {
+        sandbox.write(
+            "my.toml",
+            format!(
+                "title = \"Mine\"\n[[compare]]\nworkload = {workload}\nstate = \"cached\"\narms = [\"pread\", \"mmap\"]\n{more}"
+            ),
+        )
+    };
+    let dry = |target: &str, toml: &str| sandbox.run(&["run", target, "-e", toml, "--dry-run"]);
+    // The measured file is one of them.
+    let plain = format!("{{ replay = {trace:?} }}");
+    dry(&file, &experiment(&plain, "")).expect(0).shows(&["replay of 51 accesses"]);
+    let named = format!("{{ replay = {trace:?}, file = \"/etc/other\" }}");
+    dry(&file, &experiment(&named, "")).expect(0).shows(&["replay of 1 access"]);
+    let elsewhere = sandbox.file("elsewhere", BYTES);
+    dry(&elsewhere, &experiment(&plain, "")).refused(2, &["2 files", "--file"]);
+    let absent = format!("{{ replay = {trace:?}, file = \"/nowhere\" }}");
+    dry(&file, &experiment(&absent, "")).refused(2, &["no file /nowhere"]);
+    let smaller = sandbox.file("smaller", 4096);
+    let of_file = format!("{{ replay = {trace:?}, file = {file:?} }}");
+    dry(&smaller, &experiment(&of_file, "")).refused(2, &["larger file", "--size"]);
+    sandbox.run(&["run", &smaller, "-e", &experiment(&of_file, "")]).refused(2, &["larger file"]);
+    let parsed = |workload: &str, more: &str, says: &[&str]| dry(&file, &experiment(workload, more)).refused(2, says);
+    parsed("\"replay\"", "block = \"4 KiB\"\n", &["my.toml:3", "{ replay = \"FILE\" }"]);
+    parsed(&plain, "block = \"4 KiB\"\n", &["block", "of its trace"]);
+    parsed(&plain, "threads = 2\n", &["threads", "of its trace"]);
+    parsed(&plain, "ops = 5\n", &["ops", "of its trace"]);
+    parsed(&format!("[{plain}, \"scan\"]"), "", &["no other workload"]);
+    parsed("{ replay = 3 }", "", &["my.toml:3", "text in quotation marks"]);
+    parsed("{ trace = \"x\" }", "", &["my.toml:3", "trace"]);
+    parsed("\"scan\"", "", &["block", "missing"]);
+}

@@ -1,0 +1,70 @@
+//! A log of fio (`write_iolog`), versions 2 and 3, and back to version 3. Version 3 has a time before each entry.
+
+use std::io::BufRead;
+
+use schema::trace::{Access, Header};
+
+use super::{Found, Lines, Wrong};
+
+pub(super) const RECORDER: &str = "fio iolog";
+
+/// Which version a log of fio is of, by its first line.
+pub(super) fn version(first: &str) -> Option<u32> {
+    let version = first.trim().strip_prefix("fio version ")?.strip_suffix(" iolog")?;
+    version.parse().ok().filter(|it| matches!(it, 2 | 3))
+}
+
+/// Everything after the first line. It is always known as what it is.
+pub(super) fn parse(version: u32, lines: &mut Lines<impl BufRead>, found: &mut Found) -> Result<bool, Wrong> {
+    while let Some(line) = lines.next().map_err(|it| it.wrong)? {
+        let mut words = line.split_ascii_whitespace();
+        let wrong = || Wrong::Iolog { found: line.chars().take(80).collect() };
+        let number = |word: Option<&str>| word.and_then(|it| it.parse::<u64>().ok()).ok_or_else(wrong);
+        if line.trim().is_empty() {
+            continue;
+        }
+        if version == 3 {
+            number(words.next())?;
+        }
+        let (path, action) = (words.next().ok_or_else(wrong)?, words.next().ok_or_else(wrong)?);
+        match action {
+            "read" => {
+                let (offset, bytes) = (number(words.next())?, number(words.next())?);
+                match bytes {
+                    0 => found.left_out.at_end += 1,
+                    _ => found.read(path, offset, bytes)?,
+                }
+            }
+            "write" | "trim" => {
+                number(words.next())?;
+                number(words.next())?;
+                found.left_out.writes += 1;
+            }
+            "add" | "open" | "close" | "wait" | "sync" | "datasync" => {}
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(true)
+}
+
+/// As fio replays it (`read_iolog`), without waiting between accesses.
+///
+/// # Errors
+/// The path of a file that an iolog cannot name: its words are separated by spaces.
+pub fn write(header: &Header, accesses: impl Iterator<Item = Access>) -> Result<String, String> {
+    if let Some(file) =
+        header.files.iter().find(|it| it.path.contains(|it: char| it.is_whitespace() || it.is_control()))
+    {
+        return Err(file.path.clone());
+    }
+    let mut text = String::from("fio version 3 iolog\n");
+    let all = |action: &str| -> String { header.files.iter().map(|it| format!("0 {} {action}\n", it.path)).collect() };
+    text += &all("add");
+    text += &all("open");
+    for Access { file, offset, bytes } in accesses {
+        let path = &header.files[file as usize].path;
+        text += &format!("0 {path} read {offset} {bytes}\n");
+    }
+    text += &all("close");
+    Ok(text)
+}

@@ -1,0 +1,247 @@
+//! Traces: made of what other programs recorded, and opened for a replay. What a log says is not trusted.
+
+mod file;
+mod iolog;
+mod strace;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    io::{BufRead, Read},
+};
+
+use schema::trace::{ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, Refused, TracedFile, Writer};
+
+pub use file::TraceFile;
+pub use iolog::write as iolog;
+
+/// No line of a log is longer.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// A log that was read.
+#[derive(Debug, PartialEq)]
+pub struct Imported {
+    pub header: Header,
+    pub accesses: Vec<Access>,
+}
+
+/// Why a log cannot be imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// From 1; absent where it is of the whole log.
+    pub line: Option<u64>,
+    pub wrong: Wrong,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    Unreadable(String),
+    NotALog,
+    LongLine,
+    /// Of strace without `-y`.
+    NoPath {
+        descriptor: String,
+    },
+    /// A call whose arguments or result are not those that it has.
+    Call {
+        name: String,
+    },
+    Iolog {
+        found: String,
+    },
+    TooMany,
+    TooManyFiles,
+    Access(Refused),
+    /// No file was read; the mappings of files that were made.
+    Empty {
+        mappings: u64,
+    },
+    /// Not this one; some of those that were.
+    NotRead {
+        path: String,
+        others: Vec<String>,
+    },
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        match &self.wrong {
+            Wrong::Unreadable(why) => write!(f, "the log cannot be read: {why}"),
+            Wrong::NotALog => f.write_str(
+                "this is neither the output of strace nor an iolog of fio; try strace -f -y -o LOG -e \
+                 trace=openat,close,lseek,read,pread64,readv,preadv,mmap COMMAND",
+            ),
+            Wrong::LongLine => write!(f, "a line has at most {LINE_BYTES_MAX} bytes; try strace without -s and -v"),
+            Wrong::NoPath { descriptor } => {
+                write!(f, "descriptor {descriptor} has no path beside it; record it again with strace -y")
+            }
+            Wrong::Call { name } => {
+                write!(f, "this is no call of {name} as strace shows it; record it again with strace -f -y -o LOG")
+            }
+            Wrong::Iolog { found } => write!(
+                f,
+                "{found:?} is no entry of an iolog; expected [TIME] FILE ACTION [OFFSET LENGTH], with the time in \
+                 version 3"
+            ),
+            Wrong::TooMany => {
+                write!(f, "a trace has at most {ACCESSES_MAX} accesses; record a shorter time, or name a file (--file)")
+            }
+            Wrong::TooManyFiles => {
+                write!(f, "a trace has at most {FILES_MAX} files; name the one that is meant with --file")
+            }
+            Wrong::Access(refused) => refused.fmt(f),
+            Wrong::Empty { mappings: 0 } => f.write_str(
+                "no read of a file is in the log; record with strace -e \
+                 trace=openat,close,lseek,read,pread64,readv,preadv,mmap",
+            ),
+            Wrong::Empty { mappings } => write!(
+                f,
+                "no read of a file is in the log, and {mappings} mappings of files: what is read through a mapping is no \
+                 system call, and strace does not see it"
+            ),
+            Wrong::NotRead { path, others } => {
+                write!(f, "{path} was not read; files that were: {}", others.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+impl Imported {
+    /// # Errors
+    /// It is larger than a trace may be.
+    pub fn bytes(&self) -> Result<Vec<u8>, Refused> {
+        let mut writer = Writer::new(Vec::new(), &self.header)?;
+        self.accesses.iter().try_for_each(|access| writer.push(*access))?;
+        writer.finish()
+    }
+}
+
+/// The accesses of a log of strace or of fio; of one file, where `only` has its names.
+///
+/// # Errors
+/// The line that is at fault, and what would help.
+pub fn import(log: impl BufRead, only: &[String]) -> Result<Imported, Mistake> {
+    let mut lines = Lines { log, number: 0 };
+    let mut found = Found { only, ..Found::default() };
+    let Some(first) = lines.next()? else { return Err(Mistake { line: None, wrong: Wrong::NotALog }) };
+    let (recorder, parsed) = match iolog::version(&first) {
+        Some(version) => (iolog::RECORDER, iolog::parse(version, &mut lines, &mut found)),
+        None => (strace::RECORDER, strace::parse(first, &mut lines, &mut found)),
+    };
+    let line = Some(lines.number);
+    let is_known =
+        parsed.map_err(|wrong| Mistake { line: line.filter(|_| !matches!(wrong, Wrong::NotALog)), wrong })?;
+    if !is_known {
+        return Err(Mistake { line: None, wrong: Wrong::NotALog });
+    }
+    found.end(recorder).map_err(|wrong| Mistake { line: None, wrong })
+}
+
+/// Lines of limited length, as text; what is no UTF-8 is replaced.
+struct Lines<L> {
+    log: L,
+    number: u64,
+}
+
+impl<L: BufRead> Lines<L> {
+    fn next(&mut self) -> Result<Option<String>, Mistake> {
+        let mut line = Vec::new();
+        self.number += 1;
+        let at = |wrong| Mistake { line: Some(self.number), wrong };
+        let mut limited = (&mut self.log).take(LINE_BYTES_MAX);
+        limited.read_until(b'\n', &mut line).map_err(|error| at(Wrong::Unreadable(error.to_string())))?;
+        match line.last() {
+            None => Ok(None),
+            Some(last) if *last != b'\n' && line.len() as u64 == LINE_BYTES_MAX => Err(at(Wrong::LongLine)),
+            Some(_) => Ok(Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_string())),
+        }
+    }
+}
+
+/// What was found in a log so far.
+#[derive(Default)]
+struct Found<'a> {
+    /// All files where it is empty.
+    only: &'a [String],
+    files: Vec<TracedFile>,
+    by_path: HashMap<String, u32>,
+    accesses: Vec<Access>,
+    left_out: LeftOut,
+    /// Of each file of the table.
+    counts: Vec<u64>,
+}
+
+impl Found<'_> {
+    fn file(&mut self, path: &str) -> Result<u32, Wrong> {
+        if let Some(&known) = self.by_path.get(path) {
+            return Ok(known);
+        }
+        if self.files.len() == FILES_MAX {
+            return Err(Wrong::TooManyFiles);
+        }
+        let index = self.files.len() as u32;
+        self.files.push(TracedFile { path: path.into(), mappings: 0 });
+        self.counts.push(0);
+        self.by_path.insert(path.into(), index);
+        Ok(index)
+    }
+
+    fn is_meant(&self, path: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|it| it == path)
+    }
+
+    fn read(&mut self, path: &str, offset: u64, bytes: u64) -> Result<(), Wrong> {
+        let file = self.file(path)?;
+        self.counts[file as usize] += 1;
+        if !self.is_meant(path) {
+            self.left_out.other_files += 1;
+            return Ok(());
+        }
+        if self.accesses.len() as u64 == ACCESSES_MAX {
+            return Err(Wrong::TooMany);
+        }
+        self.accesses.push(Access { file, offset, bytes });
+        Ok(())
+    }
+
+    fn mapped(&mut self, path: &str) -> Result<(), Wrong> {
+        let file = self.file(path)?;
+        self.files[file as usize].mappings += 1;
+        Ok(())
+    }
+
+    /// The table has the files that were read.
+    fn end(mut self, recorder: &str) -> Result<Imported, Wrong> {
+        if self.accesses.is_empty() {
+            let mappings = self.files.iter().map(|it| it.mappings).sum();
+            let read = self.files.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
+            let others: Vec<String> = read.map(|(file, _)| file.path.clone()).take(5).collect();
+            return Err(match self.only.first() {
+                Some(path) if !others.is_empty() => Wrong::NotRead { path: path.clone(), others },
+                _ => Wrong::Empty { mappings },
+            });
+        }
+        let mut places = vec![None; self.files.len()];
+        let mut files = Vec::new();
+        for access in &mut self.accesses {
+            let old = access.file as usize;
+            access.file = *places[old].get_or_insert_with(|| {
+                files.push(self.files[old].clone());
+                files.len() as u32 - 1
+            });
+        }
+        let imported = Imported {
+            header: Header::new(recorder, files, self.left_out),
+            accesses: std::mem::take(&mut self.accesses),
+        };
+        Ok(imported)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! The output of `strace -f -y`. Offsets are the arguments, or follow from the position of the descriptor: from its opening
+//! on, every read, write and seek is followed.
+//!
+//! A descriptor belongs to a process, and strace names threads. What a thread did not open is the descriptor of that number
+//! and path that another one opened.
+
+use std::{collections::HashMap, io::BufRead};
+
+use super::{Found, Lines, Wrong};
+
+pub(super) const RECORDER: &str = "strace";
+
+/// Where a call reads.
+enum At {
+    Position,
+    /// The argument of that place, counted from the last.
+    Argument(usize),
+}
+
+#[derive(Default)]
+struct Descriptors {
+    /// By thread and number: the path, and the place of the position in `positions`.
+    open: HashMap<(u64, u64), (String, usize)>,
+    positions: Vec<u64>,
+    /// By number and path, the last that was opened.
+    last: HashMap<(u64, String), usize>,
+}
+
+impl Descriptors {
+    fn opened(&mut self, thread: u64, number: u64, path: &str) {
+        let place = self.positions.len();
+        self.positions.push(0);
+        self.open.insert((thread, number), (path.into(), place));
+        self.last.insert((number, path.into()), place);
+    }
+
+    fn position(&mut self, thread: u64, number: u64, path: &str) -> Option<&mut u64> {
+        let own = self.open.get(&(thread, number)).filter(|(known, _)| known == path).map(|(_, place)| *place);
+        let place = match own {
+            Some(place) => place,
+            None => {
+                let inherited = *self.last.get(&(number, path.to_string()))?;
+                self.open.insert((thread, number), (path.into(), inherited));
+                inherited
+            }
+        };
+        self.positions.get_mut(place)
+    }
+}
+
+/// Whether anything in it was a line of strace.
+pub(super) fn parse(first: String, lines: &mut Lines<impl BufRead>, found: &mut Found) -> Result<bool, Wrong> {
+    let mut descriptors = Descriptors::default();
+    let mut unfinished: HashMap<u64, String> = HashMap::new();
+    let (mut is_known, mut next) = (false, Some(first));
+    while let Some(line) = next {
+        let (thread, text) = prefix(&line);
+        if text.starts_with("+++") || text.starts_with("---") {
+            is_known = true;
+        } else if let Some(begun) = text.strip_suffix("<unfinished ...>") {
+            unfinished.insert(thread, begun.trim_end().to_string());
+            is_known = true;
+        } else if let Some((_, rest)) = text.strip_prefix("<... ").and_then(|it| it.split_once(" resumed>")) {
+            is_known = true;
+            if let Some(begun) = unfinished.remove(&thread) {
+                call(thread, &format!("{begun}{rest}"), &mut descriptors, found)?;
+            }
+        } else {
+            is_known |= call(thread, text, &mut descriptors, found)?;
+        }
+        next = lines.next().map_err(|it| it.wrong)?;
+    }
+    Ok(is_known)
+}
+
+/// The thread, 0 where there is no number, and the text behind it and behind a time.
+fn prefix(line: &str) -> (u64, &str) {
+    let mut rest = line.trim_start();
+    let mut thread = 0;
+    if let Some((number, after)) = rest.strip_prefix("[pid").and_then(|it| it.split_once(']')) {
+        (thread, rest) = (number.trim().parse().unwrap_or(0), after.trim_start());
+    } else if let Some((word, after)) = rest.split_once(' ')
+        && let Ok(number) = word.parse()
+    {
+        (thread, rest) = (number, after.trim_start());
+    }
+    match rest.split_once(' ') {
+        Some((time, after)) if !time.is_empty() && time.chars().all(|it| it.is_ascii_digit() || ".:+".contains(it)) => {
+            (thread, after.trim_start())
+        }
+        _ => (thread, rest),
+    }
+}
+
+/// One call, whole. Whether it looks like one.
+fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Found) -> Result<bool, Wrong> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok(false) };
+    let Some((arguments, result)) = rest.rsplit_once(" = ") else { return Ok(false) };
+    let Some(arguments) = arguments.trim_end().strip_suffix(')') else { return Ok(false) };
+    if name.is_empty() || !name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') {
+        return Ok(false);
+    }
+    let wrong = || Wrong::Call { name: name.into() };
+    // The kernel did not answer before the program ended.
+    if result.starts_with('?') {
+        return Ok(true);
+    }
+    let failed = result.starts_with('-');
+    match name {
+        "open" | "openat" | "openat2" | "creat" if failed => {}
+        "open" | "openat" | "openat2" | "creat" => {
+            let (number, path, _) = descriptor(result).ok_or_else(wrong)?;
+            let path = path.ok_or_else(|| Wrong::NoPath { descriptor: number.to_string() })?;
+            descriptors.opened(thread, number, &path);
+        }
+        "close" if !failed => {
+            let (number, ..) = descriptor(arguments).ok_or_else(wrong)?;
+            descriptors.open.remove(&(thread, number));
+        }
+        "mmap" | "mmap2" => {
+            let paths = arguments.match_indices(", ").filter_map(|(at, _)| descriptor(&arguments[at + 2..])?.1);
+            if let Some(path) = paths.last().filter(|path| !failed && is_file(path)) {
+                found.mapped(&path)?;
+            }
+        }
+        "lseek" | "_llseek" | "read" | "readv" | "pread64" | "preadv" | "preadv2" | "write" | "writev" | "pwrite64"
+        | "pwritev" | "pwritev2" => {
+            if failed {
+                // A descriptor that is none has no path.
+                let path = descriptor(arguments).and_then(|it| it.1);
+                found.left_out.failed += u64::from(name.contains("read") && path.is_some_and(|it| is_file(&it)));
+                return Ok(true);
+            }
+            let (number, path, rest) = descriptor(arguments).ok_or_else(wrong)?;
+            let path = path.ok_or_else(|| Wrong::NoPath { descriptor: number.to_string() })?;
+            if !is_file(&path) {
+                return Ok(true);
+            }
+            let end = result.find(|it: char| !it.is_ascii_digit()).unwrap_or(result.len());
+            let given: u64 = result[..end].parse().map_err(|_| wrong())?;
+            let at = match name {
+                "lseek" => {
+                    if descriptors.position(thread, number, &path).is_none() {
+                        descriptors.opened(thread, number, &path);
+                    }
+                    descriptors.position(thread, number, &path).into_iter().for_each(|it| *it = given);
+                    return Ok(true);
+                }
+                "pread64" | "preadv" | "pwrite64" | "pwritev" => At::Argument(0),
+                "preadv2" | "pwritev2" => At::Argument(1),
+                _ => At::Position,
+            };
+            let argument = match at {
+                At::Position => None,
+                At::Argument(place) => {
+                    let offset = rest.rsplit(", ").nth(place).ok_or_else(wrong)?;
+                    // -1: the position, of preadv2 and pwritev2.
+                    if offset == "-1" { None } else { Some(offset.parse::<u64>().map_err(|_| wrong())?) }
+                }
+            };
+            let offset = match argument {
+                Some(offset) => Some(offset),
+                None => descriptors.position(thread, number, &path).map(|position| {
+                    let offset = *position;
+                    *position = offset.saturating_add(given);
+                    offset
+                }),
+            };
+            match (name.contains("write"), offset) {
+                (true, _) => found.left_out.writes += 1,
+                (false, _) if given == 0 => found.left_out.at_end += 1,
+                (false, None) => found.left_out.unknown_offset += 1,
+                (false, Some(offset)) => found.read(&path, offset, given)?,
+            }
+        }
+        _ => {}
+    }
+    Ok(true)
+}
+
+/// `3</data/q.db>` at the start of a text: the number, the path where there is one, and what follows.
+fn descriptor(text: &str) -> Option<(u64, Option<String>, &str)> {
+    let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+    let number = text[..end].parse().ok()?;
+    let Some(rest) = text[end..].strip_prefix('<') else { return Some((number, None, &text[end..])) };
+    // A path may have a > in it, and what follows a descriptor is a comma or the end.
+    let closing = rest.match_indices('>').map(|(at, _)| at).find(|at| {
+        let after = &rest[at + 1..];
+        after.is_empty() || after.starts_with([',', ')', ' '])
+    })?;
+    let path = &rest[..closing];
+    let path = path.strip_suffix("(deleted)").unwrap_or(path);
+    Some((number, Some(unescaped(path)), &rest[closing + 1..]))
+}
+
+/// Octal numbers and letters behind a backslash are the bytes that they stand for.
+fn unescaped(path: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'\\' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = rest.iter().take(3).take_while(|it| (b'0'..=b'7').contains(it)).count();
+        if digits > 0 {
+            let number = rest[..digits].iter().fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0'));
+            bytes.push(number as u8);
+            rest = &rest[digits..];
+        } else if let [letter, after @ ..] = rest {
+            bytes.push(match letter {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                other => *other,
+            });
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Not a pipe, a socket, a device, or a file that the kernel makes up.
+fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !["/dev/", "/proc/", "/sys/"].iter().any(|it| path.starts_with(it))
+}

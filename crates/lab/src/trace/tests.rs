@@ -1,0 +1,179 @@
+use proptest::prelude::*;
+use schema::trace::Reader;
+
+use super::*;
+
+fn of(log: &str) -> Result<Imported, Mistake> {
+    import(log.as_bytes(), &[])
+}
+
+/// File by its place, offset and length.
+fn accesses(imported: &Imported) -> Vec<(u32, u64, u64)> {
+    imported.accesses.iter().map(|it| (it.file, it.offset, it.bytes)).collect()
+}
+
+const STRACE: &str = r#"
+4711  1730000000.100000 openat(AT_FDCWD</home>, "a b.db", O_RDONLY|O_CLOEXEC) = 3</data/a b.db>
+4711  1730000000.100100 read(3</data/a b.db>, "SQLite\0 = \"(...)\"", 100) = 100
+4711  1730000000.100200 lseek(3</data/a b.db>, 4096, SEEK_SET) = 4096
+4711  1730000000.100300 readv(3</data/a b.db>, [{iov_base="x", iov_len=10}, {iov_base="y", iov_len=20}], 2) = 30 <0.000012>
+4711  1730000000.100400 pread64(3</data/a b.db>, "\1\2"..., 4096, 8192) = 4096
+4711  1730000000.100500 preadv(3</data/a b.db>, [{iov_base="x", iov_len=10}], 1, 12288) = 10
+4711  1730000000.100550 preadv2(3</data/a b.db>, [{iov_base="x", iov_len=10}], 1, -1, RWF_NOWAIT) = 10
+4711  1730000000.100600 pread64(3</data/a b.db>, "", 4096, 99999) = 0
+4711  1730000000.100700 read(3</data/a b.db>, 0x7ffe, 10) = -1 EINTR (Interrupted system call)
+4711  1730000000.100800 mmap(NULL, 8192, PROT_READ, MAP_SHARED, 3</data/a b.db>, 0) = 0x7f0000000000
+4711  1730000000.100810 mmap(NULL, 8192, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7f0000001000
+4712  1730000000.100900 read(3</data/a b.db>,  <unfinished ...>
+4711  1730000000.100950 read(0</dev/pts/0>, "y\n", 1024) = 2
+4712  1730000000.101000 <... read resumed>"z"..., 50) = 50
+4712  1730000000.101050 read(5</etc/r\303\251sum\303\251>, "z", 50) = 7
+4712  1730000000.101100 openat(AT_FDCWD</home>, "nope", O_RDONLY) = -1 ENOENT (No such file or directory)
+4712  1730000000.101200 write(1</tmp/out>, "z", 1) = 1
+4712  1730000000.101300 openat(AT_FDCWD</home>, "r", O_RDONLY) = 6</etc/r\303\251sum\303\251>
+4712  1730000000.101400 read(6</etc/r\303\251sum\303\251>, "z", 50) = 7
+4711  1730000000.101500 --- SIGCHLD {si_signo=SIGCHLD} ---
+4711  1730000000.101550 close(-1)          = -1 EBADF (Bad file descriptor)
+4711  1730000000.101560 read(99, 0x7ffe, 10) = -1 EBADF (Bad file descriptor)
+4711  1730000000.101600 close(3</data/a b.db>)  = 0
+4711  1730000000.101700 +++ exited with 0 +++
+"#;
+
+#[test]
+fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
+    let log = STRACE.trim_start();
+    let imported = of(log).unwrap();
+    let expected =
+        [(0, 0, 100), (0, 4096, 30), (0, 8192, 4096), (0, 12_288, 10), (0, 4126, 10), (0, 4136, 50), (1, 0, 7)];
+    assert_eq!(accesses(&imported), expected);
+    let paths: Vec<(&str, u64)> = imported.header.files.iter().map(|it| (it.path.as_str(), it.mappings)).collect();
+    assert_eq!(paths, [("/data/a b.db", 1), ("/etc/résumé", 0)]);
+    let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, writes: 1, other_files: 0 };
+    assert_eq!(imported.header.left_out, left_out);
+
+    let one = import(log.as_bytes(), &["/etc/résumé".into()]).unwrap();
+    assert_eq!(accesses(&one), [(0, 0, 7)]);
+    assert_eq!(one.header.left_out.other_files, 6);
+    // Without the number of a thread, and with other times.
+    for (from, to) in [("4711  1730000000.", "     0."), ("4711  1730000000.", "10:20:30.")] {
+        let plain: String =
+            log.lines().filter(|it| it.starts_with("4711")).map(|it| it.replace(from, to) + "\n").collect();
+        assert_eq!(accesses(&of(&plain).unwrap()), expected[..5], "{plain}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
+    let says = |log: &str, words: &[&str]| {
+        let mistake = of(log).unwrap_err().to_string();
+        assert!(words.iter().all(|it| mistake.contains(it)), "{mistake}");
+    };
+    says("", &["neither the output of strace", "strace -f -y"]);
+    says("<html>\n", &["neither"]);
+    says("1 close(3</a>) = 0\n1 read(3, \"\", 10) = 10\n", &["line 2", "strace -y"]);
+    says("1 pread64(3</a>, \"\", 10, x) = 10\n", &["line 1", "pread64"]);
+    says("1 read(3</a>, \"\", 10) = 99999999999999999999999\n", &["line 1", "read"]);
+    says("1 close(3</a>) = 0\n", &["no read of a file", "trace=openat"]);
+    says("1 mmap(NULL, 1, PROT_READ, MAP_SHARED, 3</a>, 0) = 0x7f\n", &["1 mappings", "no system call"]);
+    says("fio version 3 iolog\n0 /a open\n/a read 0 10\n", &["line 3", "[TIME] FILE ACTION"]);
+    says("fio version 2 iolog\n/a read 0\n", &["line 2"]);
+    says("fio version 2 iolog\n/a jump 0 1\n", &["line 2", "/a jump 0 1"]);
+    says(&format!("fio version 2 iolog\n{}", "x".repeat(LINE_BYTES_MAX as usize + 1)), &["line 2", "at most"]);
+    let other = import("fio version 2 iolog\n/a read 0 1\n".as_bytes(), &["/b".into()]).unwrap_err();
+    assert!(other.to_string().contains("/b was not read; files that were: /a"), "{other}");
+}
+
+#[test]
+fn both_versions_of_an_iolog_are_read_and_writes_are_counted() {
+    let entries = [
+        "/d/x add",
+        "/d/x open",
+        "/d/x read 0 4096",
+        "/d/y write 0 512",
+        "/d/x wait 300 0",
+        "/d/y read 512 100",
+        "/d/x sync 0 0",
+        "/d/x close",
+    ];
+    let log = |version: u32, before: &str| -> String {
+        let lines = entries.iter().map(|it| format!("{before}{it}\n"));
+        std::iter::once(format!("fio version {version} iolog\n")).chain(lines).collect()
+    };
+    let second = of(&log(2, "")).unwrap();
+    assert_eq!(accesses(&second), [(0, 0, 4096), (1, 512, 100)]);
+    assert_eq!((second.header.left_out.writes, second.header.recorder.as_str()), (1, "fio iolog"));
+    assert_eq!(of(&log(3, "1250 ")), Ok(second));
+}
+
+#[test]
+fn an_iolog_names_no_path_with_a_space() {
+    let header = Header::new("strace", vec![TracedFile { path: "/a b".into(), mappings: 0 }], LeftOut::default());
+    assert_eq!(iolog(&header, std::iter::empty()), Err("/a b".into()));
+}
+
+proptest! {
+    #[test]
+    fn what_is_exported_as_an_iolog_is_imported_again(
+        parts in prop::collection::vec((0..2u32, 0..1u64 << 40, 1..100_000u64), 1..60),
+    ) {
+        let mut text = String::from("fio version 2 iolog\n");
+        parts.iter().for_each(|(file, offset, bytes)| text += &format!("/f{file} read {offset} {bytes}\n"));
+        let imported = of(&text).unwrap();
+        let exported = iolog(&imported.header, imported.accesses.iter().copied()).unwrap();
+        prop_assert_eq!(&of(&exported).unwrap(), &imported);
+        // And as a trace.
+        let bytes = imported.bytes().unwrap();
+        let mut reader = Reader::new(&bytes[..]).unwrap();
+        for access in &imported.accesses {
+            prop_assert_eq!(reader.next_access().unwrap(), Some(*access));
+        }
+        prop_assert_eq!(reader.next_access(), Ok(None));
+    }
+
+    #[test]
+    fn positional_reads_of_strace_come_back_whatever_the_data_looks_like(
+        parts in prop::collection::vec((1..100_000u64, 0..1u64 << 40, "[ -~]{0,30}"), 1..40),
+    ) {
+        let line = |(bytes, offset, data): &(u64, u64, String)| {
+            format!("77 pread64(9</d/f>, \"{}\"..., {bytes}, {offset}) = {bytes}\n", data.replace(['"', '\\'], "."))
+        };
+        let imported = of(&parts.iter().map(line).collect::<String>()).unwrap();
+        let expected: Vec<(u32, u64, u64)> = parts.iter().map(|(bytes, offset, _)| (0, *offset, *bytes)).collect();
+        prop_assert_eq!(accesses(&imported), expected);
+    }
+
+    #[test]
+    fn no_log_makes_the_import_fail_otherwise_than_by_a_sentence(
+        start in prop_oneof![Just("fio version 3 iolog\n"), Just("fio version 2 iolog\n"), Just("")],
+        lines in prop::collection::vec(
+            prop_oneof![
+                "[ -~]{0,60}",
+                "([0-9]{1,3} )?(read|lseek|openat|mmap|preadv2|write|close)\\([0-9]{0,3}<?/?[a-z>]{0,4}>?(, [-0-9a-z]{0,22}){0,4}\\) = -?[0-9]{0,22}",
+                "[0-9]{1,3} /[a-z]{1,3} (read|write|open|wait) [0-9]{1,22} [0-9]{1,22}",
+            ],
+            0..12,
+        ),
+    ) {
+        match of(&format!("{start}{}", lines.join("\n"))) {
+            Ok(imported) => drop(imported.bytes()),
+            Err(mistake) => prop_assert!(!mistake.to_string().is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_log_or_a_sentence(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        drop(import(&bytes[..], &[]));
+    }
+
+    #[test]
+    fn a_log_of_strace_with_bytes_changed_is_a_log_or_a_sentence(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut log = STRACE.as_bytes().to_vec();
+        for (at, byte) in changes {
+            let at = at.index(log.len());
+            log[at] = byte;
+        }
+        drop(import(&log[..], &[]));
+    }
+}

@@ -1,0 +1,167 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn header(files: usize) -> Header {
+    let file = |at: usize| TracedFile { path: format!("/data/{at}"), mappings: at as u64 };
+    Header::new("strace", (0..files).map(file).collect(), LeftOut { at_end: 3, ..LeftOut::default() })
+}
+
+fn written(header: &Header, accesses: &[Access]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), header).unwrap();
+    for access in accesses {
+        writer.push(*access).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Everything that a trace says, with its digest.
+fn read(bytes: &[u8]) -> Result<(Header, Vec<Access>, String), Refused> {
+    let mut reader = Reader::new(bytes)?;
+    let mut accesses = Vec::new();
+    while let Some(access) = reader.next_access()? {
+        accesses.push(access);
+        // What random bytes may say is not what a test waits for.
+        if accesses.len() > 300_000 {
+            return Err(Refused::TooMany);
+        }
+    }
+    Ok((reader.header().clone(), accesses, reader.digest()?))
+}
+
+const FILES: usize = 3;
+
+/// Scans, strides in either direction, and single accesses anywhere, of several files.
+fn accesses() -> impl Strategy<Value = Vec<Access>> {
+    let part = (0..FILES as u32, 0..1u64 << 40, 1..100_000u64, -50_000i64..50_000, 1..40u64);
+    let extreme = prop_oneof![
+        Just(Access { file: 0, offset: i64::MAX as u64 - 1, bytes: 1 }),
+        Just(Access { file: 1, offset: 0, bytes: ACCESS_BYTES_MAX }),
+        Just(Access { file: 2, offset: i64::MAX as u64 - ACCESS_BYTES_MAX, bytes: ACCESS_BYTES_MAX }),
+    ];
+    let run = part.prop_map(|(file, offset, bytes, gap, count)| {
+        let at = |index: u64| (offset as i64 + (bytes as i64 + gap) * index as i64).unsigned_abs();
+        (0..count).map(|index| Access { file, offset: at(index), bytes }).collect::<Vec<Access>>()
+    });
+    prop::collection::vec(prop_oneof![9 => run, 1 => extreme.prop_map(|it| vec![it])], 0..40).prop_map(|it| it.concat())
+}
+
+proptest! {
+    #[test]
+    fn every_trace_comes_back_as_it_was_written(accesses in accesses()) {
+        let header = header(FILES);
+        let bytes = written(&header, &accesses);
+        let (found, back, digest) = read(&bytes).unwrap();
+        prop_assert_eq!((found, back), (header, accesses));
+        prop_assert_eq!(digest.len(), 64);
+    }
+
+    #[test]
+    fn a_trace_that_is_changed_or_cut_is_read_or_refused(
+        accesses in accesses(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = written(&header(FILES), &accesses);
+        let whole = bytes.clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+            prop_assert!(read(&bytes).is_err(), "a part of a trace is no trace");
+        }
+        match read(&bytes) {
+            Ok((header, back, _)) => {
+                prop_assert!(back.iter().all(|it| it.is_possible() && (it.file as usize) < header.files.len()));
+            }
+            Err(_) => prop_assert!(bytes != whole),
+        }
+    }
+
+    #[test]
+    fn any_bytes_after_a_header_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        let mut trace = serde_json::to_vec(&header(1)).unwrap();
+        trace.push(b'\n');
+        trace.extend(bytes);
+        drop(read(&trace));
+    }
+
+    #[test]
+    fn a_number_is_read_back_and_no_bytes_make_a_number_too_large(number in any::<u64>(), any in prop::collection::vec(any::<u8>(), 0..12)) {
+        let mut column = Vec::new();
+        columns::put(&mut column, number);
+        prop_assert_eq!(columns::take(&mut &column[..]), Some(number));
+        prop_assert_eq!(columns::unfolded(columns::folded(number as i64)), number as i64);
+        let mut rest = &any[..];
+        let taken = columns::take(&mut rest);
+        prop_assert!(rest.len() <= any.len() && (taken.is_some() || any.len() < 10 || any[9] > 1));
+    }
+}
+
+#[test]
+fn a_scan_is_one_record_and_many_blocks_are_read_back() {
+    let scan: Vec<Access> = (0..100_000).map(|at| Access { file: 0, offset: at * 4096, bytes: 4096 }).collect();
+    let bytes = written(&header(1), &scan);
+    assert!(bytes.len() < 300, "{} bytes", bytes.len());
+    assert_eq!(read(&bytes).unwrap().1, scan);
+    // No two alike, so that each is a run of its own.
+    let single = |at: u64| Access { file: 0, offset: (at * at * 7919) % (1 << 30), bytes: 1 + at % 5 };
+    let singles: Vec<Access> = (0..3 * columns::RUNS_MAX as u64).map(single).collect();
+    assert_eq!(read(&written(&header(1), &singles)).unwrap().1, singles);
+}
+
+#[test]
+fn the_digest_is_that_of_the_bytes() {
+    let one = written(&header(1), &[Access { file: 0, offset: 0, bytes: 1 }]);
+    let other = written(&header(1), &[Access { file: 0, offset: 0, bytes: 2 }]);
+    assert_eq!(read(&one).unwrap().2, read(&one).unwrap().2);
+    assert_ne!(read(&one).unwrap().2, read(&other).unwrap().2);
+    // Known before anything was asked for.
+    assert_eq!(Reader::new(&one[..]).unwrap().digest(), Ok(read(&one).unwrap().2));
+}
+
+#[test]
+fn what_no_reader_takes_is_not_written() {
+    let refused = |access: Access| Writer::new(Vec::new(), &header(1)).unwrap().push(access).is_err();
+    assert!(refused(Access { file: 1, offset: 0, bytes: 1 }), "there is no such file");
+    assert!(refused(Access { file: 0, offset: 0, bytes: 0 }));
+    assert!(refused(Access { file: 0, offset: 0, bytes: ACCESS_BYTES_MAX + 1 }));
+    assert!(refused(Access { file: 0, offset: u64::MAX, bytes: 1 }));
+    assert!(refused(Access { file: 0, offset: i64::MAX as u64, bytes: 1 }));
+    assert!(Writer::new(Vec::new(), &header(0)).is_err(), "accesses are of a file");
+}
+
+#[test]
+fn more_accesses_than_a_trace_may_have_are_refused_before_they_are_made() {
+    let mut trace = serde_json::to_vec(&header(1)).unwrap();
+    trace.push(b'\n');
+    // One run of 2^63 accesses of a byte.
+    let mut block = vec![1];
+    for number in [0, i64::MAX as u64, 0, 1, 0] {
+        let mut column = Vec::new();
+        columns::put(&mut column, number);
+        columns::put(&mut block, column.len() as u64);
+        block.append(&mut column);
+    }
+    trace.append(&mut block);
+    assert_eq!(read(&trace).unwrap_err(), Refused::TooMany);
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_called_so_and_a_later_version_by_its_number() {
+    assert_eq!(read(b"").unwrap_err(), Refused::NotATrace);
+    assert_eq!(read(b"{\"schema_version\":1}\n").unwrap_err(), Refused::NotATrace);
+    let changed = |change: fn(&mut Header)| {
+        let mut header = header(1);
+        change(&mut header);
+        let mut line = serde_json::to_vec(&header).unwrap();
+        line.extend(b"\n\0");
+        read(&line).unwrap_err()
+    };
+    assert_eq!(changed(|it| it.trace_version = 2), Refused::Version { found: 2 });
+    assert_eq!(changed(|it| it.columns.push("wait".into())), Refused::Column { name: "wait".into() });
+    assert!(matches!(changed(|it| drop(it.columns.pop())), Refused::Header { .. }));
+    assert!(matches!(changed(|it| it.files.clear()), Refused::Header { .. }));
+}
