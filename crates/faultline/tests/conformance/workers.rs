@@ -1,6 +1,7 @@
 //! The workers that can be started here: the part of the suite that differs between runtimes.
 
 use std::{
+    collections::BTreeSet,
     path::Path,
     process::Command,
     sync::{OnceLock, atomic::AtomicBool},
@@ -10,6 +11,7 @@ use lab::{
     link::{Link, Trouble},
     runtime::{go, jvm, python},
 };
+use planted::Effort;
 use schema::{
     Arm,
     protocol::Hello,
@@ -94,7 +96,8 @@ fn with_each_jdk(runtime: &'static RuntimeSpec) -> Found {
     Ok(fitting.into_iter().map(worker).collect())
 }
 
-/// One of each version, and those with numpy: the loops are other code with it.
+/// The one that a run takes, the oldest and the newest, and one with numpy, where the loops are other code; in a long test
+/// (`Effort`) one of each version.
 fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
     let mut fitting: Vec<python::Interpreter> = Vec::new();
     for it in python::find(None).into_iter().chain(python::all()).filter(|it| it.fits().is_ok()) {
@@ -104,6 +107,13 @@ fn with_each_python(runtime: &'static RuntimeSpec) -> Found {
     }
     if fitting.is_empty() {
         return Err(python::find(None).err().unwrap_or_default());
+    }
+    if !Effort::is_asked() {
+        let numbers = || fitting.iter().map(|it| it.number);
+        let ends = [numbers().min(), numbers().max()].map(|end| fitting.iter().position(|it| Some(it.number) == end));
+        let with_numpy = fitting.iter().position(|it| it.numpy.is_some());
+        let kept: BTreeSet<usize> = [Some(0), ends[0], ends[1], with_numpy].into_iter().flatten().collect();
+        fitting = kept.into_iter().map(|at| fitting[at].clone()).collect();
     }
     let worker = |(at, python): (usize, python::Interpreter)| Worker {
         runtime,
