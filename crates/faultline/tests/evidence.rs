@@ -72,9 +72,14 @@ fn a_counted_run_leaves_no_mount_and_nothing_to_clean() {
     assert_eq!(record.counted.len(), to_be_counted(&record), "{:?}", record.limits);
 }
 
-/// Every cell once, and no control.
+/// Every cell once that has a pass which kept its state, and no control.
 fn to_be_counted(record: &schema::Record) -> usize {
-    record.cells.iter().filter(|it| !it.control && it.skipped.is_none()).count()
+    (0..record.cells.len()).filter(|&it| !record.cells[it].control && is_measured(record, it)).count()
+}
+
+/// The kernel may take pages away in all passes of a cell.
+fn is_measured(record: &schema::Record, cell: usize) -> bool {
+    record.samples.iter().any(|it| it.cell == cell && matches!(it.outcome, schema::record::Outcome::Ok { .. }))
 }
 
 #[test]
@@ -164,8 +169,10 @@ fn passes_in_go_which_move_between_threads_are_not_counted_and_the_record_says_s
     let record = sandbox.run_short(&file, &[methods, "--counted", "--allow-setup", "--json"]).document().record;
     let of_go = |it: &&schema::counted::Counted| record.cells[it.cell].arm.runtime == "go";
     assert_eq!(record.counted.iter().filter(of_go).count(), 0);
+    let is_go = |cell: usize| record.cells[cell].arm.runtime == "go" && !record.cells[cell].control;
+    let has_one = (0..record.cells.len()).any(|it| is_go(it) && is_measured(&record, it));
     let said = record.limits.iter().filter(|it| it.contains("no pass of an arm of runtime go was counted")).count();
-    assert_eq!(said, 1, "{:?}", record.limits);
+    assert_eq!(said, usize::from(has_one), "{:?}", record.limits);
 }
 
 #[test]
