@@ -35,9 +35,8 @@ fn assert_steady(record: &Record, sample: &Sample) {
     let name = &record.cells[sample.cell].arm.name;
     assert_eq!(failure(sample), None, "{name}: {sample:?}");
     let [before, after] = [&sample.resident_before, &sample.resident_after].map(|it| it.value().unwrap().pages as f64);
-    // While a pass waits for a disk that others use, a JVM's own memory may grow by some hundred pages.
-    let most_apart = if name.starts_with("jvm") { 0.1 } else { 0.03 };
-    assert!((after / before - 1.0).abs() < most_apart, "{name}: from {before} to {after} pages: {sample:?}");
+    // A pass may take seconds on a slow disk, in which a JVM's own memory, or what else the group holds, changes.
+    assert!((after / before - 1.0).abs() < 0.1, "{name}: from {before} to {after} pages: {sample:?}");
     let absent = 1.0 - (before + after) / 2.0 * sys::page_bytes() as f64 / FILE_BYTES as f64;
     assert!((0.3..0.6).contains(&absent), "{name}: {absent} of the file is not in the page cache");
     // Major faults are counted one by one. A call that misses is counted when it waits, and on a busy machine the device may
