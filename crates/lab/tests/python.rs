@@ -1,5 +1,7 @@
 //! What only the worker in Python does. That it does what every worker must stands in `faultline/tests/conformance`.
 
+mod requests;
+
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -11,12 +13,11 @@ use lab::{
     link::{Link, Trouble},
     runtime::python,
 };
-use planted::{Effort, Random, mutated};
 use schema::{
     Arm, Span, Workload,
-    protocol::{Done, Hello, Hold, Job, Reply, Request},
+    protocol::{Done, Hello, Hold, Job},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 const LIMIT: Duration = Duration::from_secs(60);
@@ -177,55 +178,13 @@ fn a_worker_that_was_not_given_its_sources_executes_no_file_that_has_their_numbe
     assert!(!canary.exists());
 }
 
-/// Requests that one worker has to answer.
-const AT_ONCE: usize = 500;
-
-/// A permit is the controller's to give, and these have none.
 #[test]
 fn any_request_to_a_worker_in_python_is_answered_and_nothing_is_written_without_a_permit() {
     let Some(python) = interpreter() else { return };
     let folder = folder();
     let file = file_of(folder.path(), 4096);
-    let before = std::fs::read(&file).unwrap();
     let write = |name: &str| Job { workload: Workload::Overwrite, ..job(name, &file, 4096) };
     let jobs = [job("mmap+view", &file, 4096), job("preadv", &file, 4096), write("pwrite"), write("mmap-store")];
-    let mut corpus: Vec<Value> =
-        jobs.into_iter().map(|it| serde_json::to_value(Request::Prepare(Box::new(it))).unwrap()).collect();
-    corpus.push(json!({ "hello": { "protocol": 1 } }));
-    let request = |seed: u64| {
-        let mut request = mutated(&corpus, &mut Random(seed));
-        // How many blocks there is time for is the controller's to say too.
-        if let Some(job) = request.pointer_mut("/prepare").and_then(|it| it.as_object_mut()) {
-            job.insert("permit".into(), json!({}));
-            job.entry("ops").and_modify(|ops| *ops = ops.as_u64().map_or(ops.clone(), |it| it.min(10_000).into()));
-        }
-        request.to_string()
-    };
-    let (mut ready, mut refused, mut failed) = (0, 0, Vec::new());
-    let mut seeds = Effort::of(300).seeds().peekable();
-    while let Some(&first) = seeds.peek() {
-        let requests: Vec<String> = seeds.by_ref().take(AT_ONCE).map(request).collect();
-        let input = folder.path().join("requests");
-        std::fs::write(&input, requests.join("\n") + "\n").unwrap();
-        let worker = python::worker_of(&python, &arm("preadv")).unwrap();
-        let input = std::fs::File::open(&input).unwrap();
-        let output = sys::process::output_of(worker, input.into(), Duration::from_secs(120)).unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        let replies: Vec<&str> = said.lines().collect();
-        for (request, reply) in requests.iter().zip(&replies) {
-            match serde_json::from_str(reply) {
-                Ok(Reply::Prepared { .. }) => ready += 1,
-                Ok(_) => refused += 1,
-                Err(error) => failed.push(format!("seed {first} and later: {error}: {reply} to {request}")),
-            }
-        }
-        let ended = requests.iter().take_while(|it| !it.contains("\"bye\"")).count();
-        if replies.len() < ended {
-            let last_words = String::from_utf8_lossy(&output.stderr).into_owned();
-            failed.push(format!("ended by {}: {last_words}", requests[replies.len()]));
-        }
-    }
-    println!("requests in Python: {} inputs, {ready} prepared, {refused} refused", ready + refused + failed.len());
-    assert!(failed.is_empty() && ready > 0 && refused > 0, "{failed:#?}");
-    assert_eq!(std::fs::read(&file).unwrap(), before);
+    let worker = || python::worker_of(&python, &arm("preadv")).unwrap();
+    requests::are_answered("Python", worker, &jobs, &file, None);
 }

@@ -26,7 +26,7 @@ pub(crate) fn are_answered(name: &str, worker: impl Fn() -> Command, jobs: &[Job
         request.to_string()
     };
     let (mut ready, mut refused, mut ended, mut failed) = (0, 0, 0, Vec::new());
-    let mut seeds = Effort::of(100).seeds().peekable();
+    let mut seeds = Effort::of(300).seeds().peekable();
     while let Some(&first) = seeds.peek() {
         let requests: Vec<String> = seeds.by_ref().take(AT_ONCE).map(request).collect();
         let (replies, last_words) = said(worker(), &file.with_extension("requests"), &requests);
@@ -46,7 +46,7 @@ pub(crate) fn are_answered(name: &str, worker: impl Fn() -> Command, jobs: &[Job
     }
     let inputs = ready + refused + ended + failed.len();
     println!("requests in {name}: {inputs} inputs, {ready} prepared, {refused} refused, {ended} ended the worker");
-    assert!(failed.is_empty(), "{failed:#?}");
+    assert!(failed.is_empty() && ready > 0 && refused > 0, "{failed:#?}");
     assert_eq!(std::fs::read(file).unwrap(), before);
 }
 
