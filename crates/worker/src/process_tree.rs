@@ -10,12 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::Pid;
+use rustix::{
+    process::Pid,
+    time::{ClockId, clock_gettime},
+};
 use schema::record::Reading;
 use sys::process::{Stat, number_after, pids, stat};
 
 const FIRST_LOOK: Duration = Duration::from_millis(2);
-/// Between two looks: at least this, and so many times what a look takes.
+/// Between two looks: at least this, and so many times what a look takes of a processor. The time that a look waits for one
+/// on a busy machine costs the command nothing.
 const PAUSE: Duration = Duration::from_millis(8);
 const REST: u32 = 40;
 
@@ -75,10 +79,10 @@ impl ProcessTree {
 
     /// Looks, if it is time.
     pub(crate) fn look(&mut self) {
-        let began = Instant::now();
-        if began < self.next {
+        if Instant::now() < self.next {
             return;
         }
+        let used = processor_time();
         let mut sum = MemoryUse::default();
         let mut working = 0;
         for (pid, stat) in members(self.head) {
@@ -99,7 +103,7 @@ impl ProcessTree {
             };
             self.at_work.add(working);
         }
-        self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
+        self.next = Instant::now() + PAUSE.max(processor_time().saturating_sub(used) * REST);
     }
 
     pub(crate) fn readings(&self) -> BTreeMap<String, Reading<f64>> {
@@ -116,6 +120,12 @@ impl ProcessTree {
         let peaks = PEAKS.iter().zip(peaks).map(|(name, value)| (name.to_string(), seen(value)));
         peaks.chain([(AT_ONCE.to_string(), threads)]).collect()
     }
+}
+
+/// Of this thread.
+fn processor_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
 }
 
 /// A process and all its descendants. Process ids ascend, so a child has a higher one than its parent, except after they
