@@ -88,17 +88,21 @@ pub fn across_markdown(across: &Across) -> String {
         }
     }
     for gate in &across.gates {
-        let passed = match () {
-            () if gate.is_breached() => "Breached",
-            () if gate.judged_nothing() => "Not judged",
-            () => "Kept",
-        };
-        let _ = write!(out, "\n**{passed}: `--fail-if`** {}\n\n", escape(&gate_checked(gate)));
+        let _ = write!(out, "\n**{}: `--fail-if`** {}\n\n", gate_outcome(gate), escape(&gate_checked(gate)));
         for line in gate_breaches(gate).iter().chain(&gate_not_judged(gate)) {
             let _ = writeln!(out, "* {}", escape(line));
         }
     }
     number::plain(&out)
+}
+
+/// What came of a gate.
+pub(crate) fn gate_outcome(gate: &Gate) -> &'static str {
+    match () {
+        () if gate.is_breached() => "Breached",
+        () if gate.judged_nothing() => "Not judged",
+        () => "Kept",
+    }
 }
 
 /// What a gate looked at: `"native/mmap slower 10%": 6 cells checked; furthest: …`.

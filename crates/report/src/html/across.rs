@@ -1,7 +1,10 @@
 //! Runs beside each other, as a page: what differs about the machines first, then every shared cell.
 
 use maud::{Markup, html};
-use schema::across::{Across, RunComparison};
+use schema::{
+    across::{Across, RunComparison},
+    gate::Gate,
+};
 
 use super::{
     chart::speedup::{ForestRow, forest_plot},
@@ -10,7 +13,10 @@ use super::{
     part, shown,
 };
 use crate::{
-    across::{SAME_PLACE, answered, changed, counted, heading, sizes, table},
+    across::{
+        SAME_PLACE, answered, changed, counted, gate_breaches, gate_checked, gate_not_judged, gate_outcome, heading,
+        sizes, table,
+    },
     layout::number,
     words::{fact, fact_says, not_comparable},
 };
@@ -22,6 +28,7 @@ pub fn across_html(across: &Across) -> String {
         @for (versus, figure) in across.versus.iter().zip(&drawn) {
             section { (one(versus)) @if let Some(figure) = figure { (shown("Speedup", figure)) } @else { p.missing { "The runs have no measured cell in common." } } }
         }
+        @for gate in &across.gates { section { (judged(gate)) } }
     };
     let first = across.versus.first().map_or("", |it| it.first.as_str());
     let footer = html! { "All numbers are computed from the records of the runs." };
@@ -45,6 +52,15 @@ fn one(versus: &RunComparison) -> Markup {
         p { (described(&answered(versus))) }
         ul { @for changed in changed(versus) { li { (described(&changed)) } } }
         @if versus.cells.is_empty() { (part::table(&table(versus))) }
+    }
+}
+
+fn judged(gate: &Gate) -> Markup {
+    let lines = gate_breaches(gate).into_iter().chain(gate_not_judged(gate));
+    html! {
+        h2 { (gate_outcome(gate)) ": " code { "--fail-if" } }
+        p { (described(&gate_checked(gate))) }
+        ul { @for line in lines { li { (described(&line)) } } }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several runs in one report: beside each other, and over time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect_file;
 use report::Style;
@@ -9,6 +9,7 @@ use schema::{
     across::{Across, Differs, Fact, RunComparison, SharedAnswer, SharedCell},
     experiment::{Range, SizeAsked},
     findings::{Estimate, Verdict},
+    gate::{Basis, Breach, BreachCause, Gate},
     machine::Origin,
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
 };
@@ -251,6 +252,42 @@ fn passes_of_very_different_sizes_are_named_wherever_runs_stand_beside_each_othe
         let text = crate::squeezed(&text);
         assert!(text.contains("Passes of very different sizes: "), "{text}");
         assert!(text.contains("4,711 blocks in a range of 1 GiB"), "{text}");
+    }
+}
+
+#[test]
+fn a_page_of_several_runs_has_what_a_pull_request_says_of_each_limit() {
+    let mut across = beside(&run());
+    let cell = &across.versus[0].cells[0];
+    let breach = Breach {
+        id: cell.second_id,
+        run: "second".into(),
+        arm: cell.arm.name.clone(),
+        condition: cell.condition.clone(),
+        label: "scan 64 KiB <cold>".into(),
+        cause: BreachCause::Beyond {
+            speedup: of(0.8, 0.01),
+            basis: Basis::AgainstBaseline { first_runs: 1, second_runs: 1 },
+        },
+    };
+    let gate = |breaches: Vec<Breach>| Gate {
+        threshold: "slower 10%".into(),
+        checked: 3,
+        absolute: 0,
+        unsure: 0,
+        largest: None,
+        breaches,
+        not_judged: Vec::new(),
+        partial: BTreeMap::new(),
+    };
+    across.gates = vec![gate(vec![breach]), gate(Vec::new())];
+    let page = report::across_html(&across);
+    for (gate, outcome) in across.gates.iter().zip(["Breached", "Kept"]) {
+        assert!(page.contains(&format!("<h2>{outcome}: ")), "{page}");
+        for line in std::iter::once(report::gate_checked(gate)).chain(report::gate_breaches(gate)) {
+            let escaped = line.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+            assert!(page.contains(&escaped), "{escaped} is not in {page}");
+        }
     }
 }
 
