@@ -146,7 +146,15 @@ impl Labels {
 
     /// What distinguishes it from the others besides workload, block and state: `4 threads`. Empty if those suffice.
     pub fn also(&self, at: usize) -> String {
-        self.labels.get(at).map(|it| it.further().cloned().collect::<Vec<String>>().join(", ")).unwrap_or_default()
+        self.also_of_all(&[at])
+    }
+
+    /// As `also`, as far as it is true of all of these conditions.
+    pub fn also_of_all(&self, of: &[usize]) -> String {
+        let has = |at: &usize, word: &String| self.labels.get(*at).is_some_and(|it| it.further().any(|it| it == word));
+        let first = of.first().and_then(|&at| self.labels.get(at));
+        let words = first.into_iter().flat_map(Label::further).filter(|word| of.iter().all(|at| has(at, word)));
+        words.cloned().collect::<Vec<String>>().join(", ")
     }
 }
 
@@ -161,6 +169,17 @@ mod tests {
         let larger = Condition { block_bytes: 4096, ..touch.clone() };
         let labels = Labels::new(&[(&touch, Vec::new()), (&larger, Vec::new())]);
         assert_eq!((labels.also(0), labels.also(1)), ("touch".to_string(), "touch".to_string()));
+    }
+
+    #[test]
+    fn of_several_conditions_only_that_is_said_which_all_of_them_have() {
+        let of = |threads, ops| Condition { threads, ops, ..Condition::plain(1 << 20) };
+        let conditions = [of(2, 10), of(2, 20), of(4, 10)];
+        let items: Vec<(&Condition, Vec<String>)> = conditions.iter().map(|it| (it, Vec::new())).collect();
+        let labels = Labels::new(&items);
+        let (alone, both) = (labels.also(0), labels.also_of_all(&[0, 1]));
+        assert!(alone.contains(&both) && alone.len() > both.len() && !both.is_empty(), "{alone:?} {both:?}");
+        assert_eq!(labels.also_of_all(&[0, 1, 2]), "");
     }
 
     #[test]
