@@ -10,6 +10,8 @@ use clap_complete::Shell;
 use report::{EXPORTS, Export};
 use schema::{Arm, Bytes, Consume, Fill, State, Workload, builtin, runtime};
 
+use crate::runtime::RuntimeArgs;
+
 /// mmap or read? Measures both on your machine, explains the difference by what was counted, checks published claims.
 #[derive(Parser)]
 #[command(version, propagate_version = true, max_term_width = 100, after_help = format!("Exit codes: {EXIT_CODES}"))]
@@ -74,19 +76,6 @@ impl Command {
             _ => None,
         }
     }
-}
-
-#[derive(Args)]
-pub struct RuntimeArgs {
-    /// The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest suitable one]
-    #[arg(long, value_name = "PATH")]
-    pub java: Option<PathBuf>,
-    /// The Go for arms of runtime go: its folder or its bin/go [default: the newest suitable one]
-    #[arg(long, value_name = "PATH")]
-    pub go: Option<PathBuf>,
-    /// The Python for arms of runtime python: its program or the folder of an environment [default: the first suitable one]
-    #[arg(long, value_name = "PATH")]
-    pub python: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -16,14 +16,15 @@ mod measure;
 mod output;
 mod progress;
 mod replay;
+mod runtime;
 mod stderr;
 mod subject;
 mod suggestion;
 
 use clap::Parser;
-use cli::{Cli, Command, RuntimeArgs};
+use cli::{Cli, Command};
 use exit::UsageError;
-use lab::runtime::{go, jvm, python};
+use runtime::RuntimeArgs;
 
 fn main() -> std::process::ExitCode {
     sys::process::survive_file_size_limit();
@@ -32,8 +33,8 @@ fn main() -> std::process::ExitCode {
         return command::worker::run();
     }
     let cli = Cli::parse();
-    if let Err(error) = cli.command.runtimes().map_or(Ok(()), prefer) {
-        return exit::code(Err(error.into()));
+    if let Err(reason) = cli.command.runtimes().map_or(Ok(()), RuntimeArgs::prefer) {
+        return exit::code(Err(UsageError(reason).into()));
     }
     let result = match cli.command {
         Command::Run(args) => command::run::run(&args),
@@ -55,21 +56,4 @@ fn main() -> std::process::ExitCode {
         Command::Man(args) => command::man::run(&args),
     };
     exit::code(result)
-}
-
-/// Has these used, also by commands that may need none of them: what was named is there, or nothing begins.
-fn prefer(named: &RuntimeArgs) -> Result<(), UsageError> {
-    if let Some(java) = &named.java {
-        jvm::prefer(java.clone());
-        jvm::find(None).map_err(|reason| UsageError(format!("--java: {reason}")))?;
-    }
-    if let Some(python) = &named.python {
-        python::prefer(python.clone());
-        python::find(None).map_err(|reason| UsageError(format!("--python: {reason}")))?;
-    }
-    if let Some(go) = &named.go {
-        go::prefer(go.clone());
-        go::find().map_err(|reason| UsageError(format!("--go: {reason}")))?;
-    }
-    Ok(())
 }

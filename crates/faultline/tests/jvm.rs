@@ -3,41 +3,15 @@
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt};
 
 use lab::runtime::jvm;
-use schema::findings::{CellFinding, Document, Status};
+use schema::findings::Status;
 
-use crate::support::{Output, Running, Sandbox, failure, short};
+use crate::{
+    runtimes::{Unfit, is_here, listed, measured, refused, run, status, unavailable},
+    support::{Running, Sandbox, failure},
+};
 
 pub fn has_jdk(version: Option<u32>) -> bool {
-    let found = jvm::find(version);
-    if let Err(reason) = &found {
-        println!("skipped: {reason}");
-    }
-    found.is_ok()
-}
-
-/// A short run over all three states, as a document.
-fn run(methods: &str, more: &[&str]) -> (Document, Output) {
-    run_with(methods, more, "")
-}
-
-/// The same, with a Java that the environment names.
-fn run_with(methods: &str, more: &[&str], java: &str) -> (Document, Output) {
-    let sandbox = Sandbox::new();
-    let file = sandbox.file("file", 2 << 20);
-    let methods = format!("--method={methods}");
-    let mut args = vec!["--json", "--rounds=1", "--budget=60s", &methods];
-    args.extend(more);
-    let mut command = sandbox.command(&short(&file, &args));
-    command.env("FAULTLINE_JAVA", java);
-    let output = Running::new(command).end();
-    output.sane();
-    (output.document(), output)
-}
-
-#[track_caller]
-fn status(document: &Document, arm: &str) -> (Status, String) {
-    let cell = document.findings.cells.iter().find(|it| it.arm.name == arm).expect("a cell of that arm");
-    (cell.status, report::words::reasons(&cell.reasons).unwrap_or_default())
+    is_here(jvm::find(version))
 }
 
 #[test]
@@ -46,23 +20,11 @@ fn native_arms_and_those_in_java_stand_in_one_comparison_from_the_same_states() 
         return;
     }
     let (document, _) = run("mmap,jvm/mapped,jvm/channel-direct", &["--state=cold,cached,mapped"]);
-    assert_eq!(document.findings.comparisons.len(), 6);
-    // A busy machine may take a page away, which is seen and makes a pass invalid; nothing else goes wrong.
-    for cell in &document.findings.cells {
-        let lost = report::words::reasons(&cell.reasons).unwrap_or_default();
-        let disturbed = cell.status == Status::Invalid && lost.contains("page cache");
-        assert!(cell.status == Status::Ok || disturbed, "{} {lost}", cell.arm);
-    }
-    let good = |it: &&CellFinding| it.arm.runtime == "jvm" && it.status == Status::Ok;
-    assert!(document.findings.cells.iter().filter(good).count() >= 3, "{:?}", document.findings.cells);
-    // What it was, and what it did.
+    let readings = ["collections", "compile_ns", "first_pass_ns_per_op", "loop_bytes_per_s", "minor_faults"];
+    measured(&document, "jvm", 6, &readings);
+    // What it was.
     let [(name, about)] = &document.record.runtimes.iter().collect::<Vec<_>>()[..] else { panic!("one JVM") };
     assert!(name.starts_with("jvm ") && about["flags"].contains("-XX:+UseSerialGC"), "{name} {about:?}");
-    let of_java = |cell: usize| document.record.cells[cell].arm.runtime == "jvm";
-    let sample = document.record.samples.iter().find(|it| of_java(it.cell)).unwrap();
-    for name in ["collections", "compile_ns", "first_pass_ns_per_op", "loop_bytes_per_s", "minor_faults"] {
-        assert!(sample.readings.contains_key(name), "{name} is not in {:?}", sample.readings);
-    }
     // The loops of both stand beside each other.
     let arms: Vec<&str> = document.findings.runtimes.iter().map(|it| it.arm.as_str()).collect();
     assert_eq!(arms, ["jvm/channel-direct", "jvm/mapped", "native/mmap"]);
@@ -112,13 +74,7 @@ fn two_jdks_are_arms_of_one_experiment() {
 
 #[test]
 fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
-    for (java, words) in unfit(&Sandbox::new()) {
-        let (document, output) = run_with("read,mmap,jvm/mapped", &[], &java);
-        assert_eq!(output.code(), Some(4), "an arm that was asked for is unavailable");
-        assert_eq!(status(&document, "native/read").0, Status::Ok);
-        let (skipped, reason) = status(&document, "jvm/mapped");
-        assert!(skipped == Status::Skipped && reason.contains(words), "{reason}");
-    }
+    unavailable("FAULTLINE_JAVA", "jvm/mapped", &unfit(&Sandbox::new()));
     // A version that nobody has.
     let (document, output) = run("read,jvm/mapped+jdk=99", &[]);
     assert_eq!(output.code(), Some(4));
@@ -126,7 +82,7 @@ fn without_a_fitting_java_its_arms_are_unavailable_and_everything_else_runs() {
 }
 
 /// Folders in which no JDK is that could be used, and what is said of each.
-fn unfit(sandbox: &Sandbox) -> [(String, &'static str); 3] {
+fn unfit(sandbox: &Sandbox) -> [Unfit; 3] {
     let old = jdk(sandbox, "old", "11.0.2", &[("java", ""), ("javac", "")]);
     let jre = jdk(sandbox, "jre", "21.0.1", &[("java", "")]);
     [
@@ -139,40 +95,17 @@ fn unfit(sandbox: &Sandbox) -> [(String, &'static str); 3] {
 #[test]
 fn a_java_that_cannot_be_used_is_a_usage_error_wherever_it_may_be_named() {
     let sandbox = Sandbox::new();
-    let (file, folder) = (sandbox.file("file", 1 << 20), sandbox.folder("here"));
     let mut unfit = unfit(&sandbox).to_vec();
     unfit.push(("/no/such/jdk".into(), "/no/such/jdk (--java) is not a Java installation"));
-    let commands: [&[&str]; 7] = [
-        &["run", &file, "--method=read,mmap"],
-        &["run", &file, "--dry-run"],
-        &["list", "states"],
-        &["list", "methods"],
-        &["doctor", &folder],
-        &["reproduce"],
-        &["rerun", "last"],
-    ];
-    for command in commands {
-        for (java, words) in &unfit {
-            sandbox.run(&[command, &["--java", java]].concat()).refused(2, &["--java", words]);
-        }
-    }
-    assert_eq!(sandbox.saved(), None);
+    refused("--java", &unfit);
 }
 
 #[test]
 fn the_lists_say_which_java_is_used_or_what_to_install() {
     let sandbox = Sandbox::new();
     let jre = jdk(&sandbox, "jre", "21.0.1", &[("java", "")]);
-    let with_jre = |args: &[&str]| {
-        let mut command = sandbox.command(args);
-        command.env("FAULTLINE_JAVA", &jre);
-        Running::new(command).end()
-    };
-    let listed = with_jre(&["list", "methods"]).expect(0);
-    listed.shows(&["jvm/mapped", "jvm/reader-lines", "not available here: Java 21.0.1 has no compiler"]);
-    let folder = sandbox.folder("here");
-    let examined = with_jre(&["doctor", &folder]);
-    examined.shows(&["--  runtime jvm", "install a JDK, not only a JRE"]);
+    let methods = ["jvm/mapped", "jvm/reader-lines", "not available here: Java 21.0.1 has no compiler"];
+    listed("FAULTLINE_JAVA", &jre, &methods, &["--  runtime jvm", "install a JDK, not only a JRE"]);
 }
 
 /// A worker that is started as Java and is this script instead.

@@ -40,6 +40,7 @@ mod predict;
 mod python;
 mod reloaded;
 mod replay;
+mod runtimes;
 mod scene;
 mod sentences;
 mod strangers;

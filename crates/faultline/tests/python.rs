@@ -3,34 +3,15 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use lab::runtime::python;
-use schema::findings::{CellFinding, Document, Status};
+use schema::findings::Status;
 
-use crate::support::{Output, Running, Sandbox, failure, short};
+use crate::{
+    runtimes::{Unfit, is_here, listed, measured, refused, run, status, unavailable},
+    support::{Running, Sandbox, failure, short},
+};
 
 fn has_python(version: Option<u32>) -> bool {
-    let found = python::find(version);
-    if let Err(reason) = &found {
-        println!("skipped: {reason}");
-    }
-    found.is_ok()
-}
-
-/// A short run over all three states, as a document.
-fn run(methods: &str, more: &[&str]) -> (Document, Output) {
-    let sandbox = Sandbox::new();
-    let file = sandbox.file("file", 2 << 20);
-    let methods = format!("--method={methods}");
-    let mut args = vec!["--json", "--rounds=1", "--budget=60s", &methods];
-    args.extend(more);
-    let output = Running::new(sandbox.command(&short(&file, &args))).end();
-    output.sane();
-    (output.document(), output)
-}
-
-#[track_caller]
-fn status(document: &Document, arm: &str) -> (Status, String) {
-    let cell = document.findings.cells.iter().find(|it| it.arm.name == arm).expect("a cell of that arm");
-    (cell.status, report::words::reasons(&cell.reasons).unwrap_or_default())
+    is_here(python::find(version))
 }
 
 #[test]
@@ -40,25 +21,12 @@ fn native_arms_and_those_in_python_stand_in_one_comparison_from_the_same_states(
     }
     let methods = "read,python/read,python/preadv,python/mmap+view";
     let (document, _) = run(methods, &["--state=cold,cached,mapped", "--consume=touch"]);
-    assert_eq!(document.findings.comparisons.len(), 9);
-    // A busy machine may take a page away, which is seen and makes a pass invalid; nothing else goes wrong.
-    for cell in &document.findings.cells {
-        let lost = report::words::reasons(&cell.reasons).unwrap_or_default();
-        let disturbed = cell.status == Status::Invalid && lost.contains("page cache");
-        assert!(cell.status == Status::Ok || disturbed, "{} {lost}", cell.arm);
-    }
-    let good = |it: &&CellFinding| it.arm.runtime == "python" && it.status == Status::Ok;
-    assert!(document.findings.cells.iter().filter(good).count() >= 5, "{:?}", document.findings.cells);
+    measured(&document, "python", 9, &["collections", "collection_ns", "first_pass_ns_per_op", "minor_faults"]);
     // One name in two runtimes is two methods.
     assert!(["native/read", "python/read"].iter().all(|it| status(&document, it).0 != Status::Skipped));
-    // What it was, and what it did.
+    // What it was.
     let [(name, about)] = &document.record.runtimes.iter().collect::<Vec<_>>()[..] else { panic!("one Python") };
     assert!(name.starts_with("python 3.") && about["flags"].contains("-I"), "{name} {about:?}");
-    let of_python = |cell: usize| document.record.cells[cell].arm.runtime == "python";
-    let sample = document.record.samples.iter().find(|it| of_python(it.cell)).unwrap();
-    for name in ["collections", "collection_ns", "first_pass_ns_per_op", "minor_faults"] {
-        assert!(sample.readings.contains_key(name), "{name} is not in {:?}", sample.readings);
-    }
 }
 
 #[test]
@@ -110,7 +78,7 @@ fn script(sandbox: &Sandbox, name: &str, version: [u32; 3], kind: &str, then: &s
 }
 
 /// Programs that are no Python that could be used, and what is said of each.
-fn unfit(sandbox: &Sandbox) -> Vec<(String, &'static str)> {
+fn unfit(sandbox: &Sandbox) -> Vec<Unfit> {
     let old = script(sandbox, "old", [3, 8, 18], "cpython", "");
     let other = script(sandbox, "other", [3, 10, 13], "pypy", "");
     let mute = sandbox.write("mute", "#!/bin/sh\nexit 3\n");
@@ -130,19 +98,7 @@ fn unfit(sandbox: &Sandbox) -> Vec<(String, &'static str)> {
 #[test]
 fn without_a_fitting_python_its_arms_are_unavailable_and_everything_else_runs() {
     let sandbox = Sandbox::new();
-    let file = sandbox.file("file", 2 << 20);
-    for (python, words) in unfit(&sandbox) {
-        let args = ["--json", "--rounds=1", "--budget=60s", "--method=read,mmap,python/preadv", "--state=as-is"];
-        let mut command = sandbox.command(&short(&file, &args));
-        command.env("FAULTLINE_PYTHON", &python);
-        let output = Running::new(command).end();
-        output.sane();
-        let document = output.document();
-        assert_eq!(output.code(), Some(4), "an arm that was asked for is unavailable");
-        assert_eq!(status(&document, "native/read").0, Status::Ok);
-        let (skipped, reason) = status(&document, "python/preadv");
-        assert!(skipped == Status::Skipped && reason.contains(words), "{reason}");
-    }
+    unavailable("FAULTLINE_PYTHON", "python/preadv", &unfit(&sandbox));
     // A version that nobody has.
     let (document, output) = run("read,python/preadv+python=399", &["--state=as-is"]);
     assert_eq!(output.code(), Some(4));
@@ -153,41 +109,17 @@ fn without_a_fitting_python_its_arms_are_unavailable_and_everything_else_runs() 
 #[test]
 fn a_python_that_cannot_be_used_is_a_usage_error_wherever_it_may_be_named() {
     let sandbox = Sandbox::new();
-    let (file, folder) = (sandbox.file("file", 1 << 20), sandbox.folder("here"));
-    let commands: [&[&str]; 7] = [
-        &["run", &file, "--method=read,mmap"],
-        &["run", &file, "--dry-run"],
-        &["list", "states"],
-        &["list", "methods"],
-        &["doctor", &folder],
-        &["reproduce"],
-        &["rerun", "last"],
-    ];
-    let unfit = unfit(&sandbox);
-    for command in commands {
-        for (python, words) in &unfit {
-            sandbox.run(&[command, &["--python", python]].concat()).refused(2, &["--python", words]);
-        }
-    }
-    assert_eq!(sandbox.saved(), None);
+    refused("--python", &unfit(&sandbox));
 }
 
 #[test]
 fn the_lists_say_which_python_is_used_or_what_to_install() {
     let sandbox = Sandbox::new();
-    let with = |python: &str, args: &[&str]| {
-        let mut command = sandbox.command(args);
-        command.env("FAULTLINE_PYTHON", python);
-        Running::new(command).end()
-    };
     let (old, _) = unfit(&sandbox).swap_remove(0);
-    let listed = with(&old, &["list", "methods"]).expect(0);
-    listed.shows(&["python/preadv", "python/lines", "not available here: Python 3.8.18 is too old"]);
-    let folder = sandbox.folder("here");
-    with(&old, &["doctor", &folder]).shows(&["--  runtime python", "install Python 3.9 or later"]);
+    let methods = ["python/preadv", "python/lines", "not available here: Python 3.8.18 is too old"];
+    listed("FAULTLINE_PYTHON", &old, &methods, &["--  runtime python", "install Python 3.9 or later"]);
     let fits = script(&sandbox, "fits", [3, 13, 0], "cpython", "");
-    let listed = with(&fits, &["list", "methods"]).expect(0);
-    listed.shows(&["Python 3.13.0", "without numpy"]);
+    listed("FAULTLINE_PYTHON", &fits, &["Python 3.13.0", "without numpy"], &["runtime python"]);
 }
 
 /// What becomes of passes whose worker is this script instead of Python.

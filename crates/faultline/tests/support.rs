@@ -135,12 +135,11 @@ impl Sandbox {
         let mut command = Command::new(env!("CARGO_BIN_EXE_faultline"));
         command.args(args).current_dir(self.path()).env("FAULTLINE_DATA_DIR", self.data());
         command.env_remove("FAULTLINE_WORKER").env("COLUMNS", "120").stdin(Stdio::null());
+        for (_, choice) in lab::runtime::choices() {
+            command.env_remove(choice.variable);
+        }
         // Compiled once for all tests of a build.
-        command
-            .env_remove("FAULTLINE_JAVA")
-            .env_remove("FAULTLINE_PYTHON")
-            .env_remove("FAULTLINE_GO")
-            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }

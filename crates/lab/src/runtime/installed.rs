@@ -1,9 +1,39 @@
-//! Where installations lie side by side of which one is chosen, and which of them may be started without having been named.
+//! Installations that lie side by side: which one the user named, where others lie, and which of them may be started without having
+//! been named.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
+
+/// How the user names the installation that a runtime is to use.
+pub struct Choice {
+    /// Of the command line, without `--`.
+    pub option: &'static str,
+    /// Of the environment; the option goes before it.
+    pub variable: &'static str,
+    /// What the help says of the option.
+    pub help: &'static str,
+    typed: OnceLock<PathBuf>,
+}
+
+impl Choice {
+    pub(super) const fn new(option: &'static str, variable: &'static str, help: &'static str) -> Choice {
+        Choice { option, variable, help, typed: OnceLock::new() }
+    }
+
+    pub(super) fn set(&self, path: PathBuf) {
+        let _ = self.typed.set(path);
+    }
+
+    /// What was named, and by what.
+    pub(super) fn named(&self) -> Option<(PathBuf, String)> {
+        let typed = self.typed.get().map(|path| (path.clone(), format!("--{}", self.option)));
+        let set = || env::var_os(self.variable).filter(|it| !it.is_empty());
+        typed.or_else(|| Some((set()?.into(), self.variable.to_string())))
+    }
+}
 
 /// Where to look.
 pub(super) struct Where {

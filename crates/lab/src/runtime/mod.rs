@@ -1,8 +1,11 @@
 //! What executes methods. A runtime starts a worker that implements the protocol, and does nothing else.
 
-use std::{process::Command, time::Duration};
+use std::{path::PathBuf, process::Command, time::Duration};
 
-use schema::{Arm, runtime::RuntimeSpec};
+use schema::{
+    Arm,
+    runtime::{Options, RuntimeSpec},
+};
 use sys::guard::{self, Guard};
 
 mod compiled;
@@ -13,6 +16,7 @@ mod native;
 pub mod python;
 
 pub use compiled::{Old, remove};
+pub use installed::Choice;
 
 /// A way of executing methods.
 pub trait Runtime: Sync {
@@ -24,6 +28,11 @@ pub trait Runtime: Sync {
     /// # Errors
     /// What is missing, and what to install.
     fn described(&self) -> Result<String, String>;
+
+    /// How the user names what executes it, where a machine may have several.
+    fn choice(&self) -> Option<&'static Choice> {
+        None
+    }
 
     /// Arms with options that may be missing on a machine that has their method; `doctor` tries them too.
     fn also_tried(&self) -> &'static [&'static str] {
@@ -77,6 +86,21 @@ pub fn find(name: &str) -> Result<&'static dyn Runtime, String> {
         .copied()
         .find(|it| it.spec().name == name)
         .ok_or_else(|| format!("this version has no runtime {name:?}"))
+}
+
+/// Every choice that the user has.
+pub fn choices() -> impl Iterator<Item = (&'static dyn Runtime, &'static Choice)> {
+    RUNTIMES.iter().filter_map(|&it| Some((it, it.choice()?)))
+}
+
+/// Has a runtime use what the user typed, for arms that name no version. To be said once, before anything is looked for.
+///
+/// # Errors
+/// It is not there, or will not do: also where no arm needs it.
+pub fn prefer(runtime: &dyn Runtime, choice: &Choice, typed: PathBuf) -> Result<(), String> {
+    choice.set(typed);
+    let spec = runtime.spec();
+    runtime.present(&Arm::new(spec.name, spec.methods[0].name, &Options::new())?)
 }
 
 /// Everything in the cache of compiled workers that this version does not use.

@@ -8,14 +8,14 @@ use schema::{
 };
 
 use super::{
-    Runtime,
+    Choice, Runtime,
     compiled::{self, Kind},
 };
 
 mod build;
 mod toolchain;
 
-pub use toolchain::{FLOOR, Toolchain, all, find, prefer};
+pub use toolchain::{FLOOR, Toolchain, all, find};
 
 pub struct Go;
 
@@ -29,6 +29,10 @@ impl Runtime for Go {
 
     fn described(&self) -> Result<String, String> {
         find().map(|go| format!("Go {} in {}", go.version, go.home.display()))
+    }
+
+    fn choice(&self) -> Option<&'static Choice> {
+        Some(&toolchain::CHOICE)
     }
 
     fn also_tried(&self) -> &'static [&'static str] {

@@ -1,28 +1,22 @@
 //! Which Go: the one that was named, else the newest that fits of GOROOT, PATH and the usual folders.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
-    sync::OnceLock,
 };
 
-use super::super::installed::{self, Where, home_of};
+use super::super::installed::{self, Choice, Where, home_of};
 
-/// Names the Go to use instead of the newest one found; `--go` goes before it.
-const GO_VARIABLE: &str = "FAULTLINE_GO";
+pub(super) static CHOICE: Choice = Choice::new(
+    "go",
+    "FAULTLINE_GO",
+    "The Go for arms of runtime go: its folder or its bin/go [default: the newest suitable one]",
+);
 /// The oldest Go the worker is written for.
 pub const FLOOR: (u32, u32) = (1, 22);
 
 const USUAL: &[&str] = &["/usr/local", "/usr/lib", "/usr/lib64", "/opt"];
 const USUAL_AT_HOME: &[&str] = &["sdk", ".local/share/mise/installs/go", ".goenv/versions"];
-
-/// What the user typed, if anything.
-static PREFERRED: OnceLock<PathBuf> = OnceLock::new();
-
-/// Has this Go used. Said once, before anything is looked for.
-pub fn prefer(go: PathBuf) {
-    let _ = PREFERRED.set(go);
-}
 
 /// An installed Go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,11 +68,7 @@ fn newest(found: Vec<Toolchain>) -> Result<Toolchain, String> {
 
 /// What `--go` or the environment names.
 fn preferred() -> Result<Option<Toolchain>, String> {
-    let (named, by) = match (PREFERRED.get().cloned(), env::var_os(GO_VARIABLE).filter(|it| !it.is_empty())) {
-        (Some(path), _) => (path, "--go"),
-        (None, Some(path)) => (PathBuf::from(path), GO_VARIABLE),
-        (None, None) => return Ok(None),
-    };
+    let Some((named, by)) = CHOICE.named() else { return Ok(None) };
     let home = home_of(&named).unwrap_or(named.clone());
     look(&home).map(Some).ok_or_else(|| {
         format!(

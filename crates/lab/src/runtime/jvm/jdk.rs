@@ -1,15 +1,17 @@
 //! Which Java: the one that was named, else the newest that fits of JAVA_HOME, PATH and the usual folders.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
-    sync::OnceLock,
 };
 
-use super::super::installed::{self, Where, home_of};
+use super::super::installed::{self, Choice, Where, home_of};
 
-/// Names the JDK to use instead of the newest one found; `--java` goes before it.
-const JAVA_VARIABLE: &str = "FAULTLINE_JAVA";
+pub(super) static CHOICE: Choice = Choice::new(
+    "java",
+    "FAULTLINE_JAVA",
+    "The JDK for arms of runtime jvm: its folder or its bin/java [default: the newest suitable one]",
+);
 /// The oldest JDK the worker is written for.
 pub const FLOOR: u32 = 17;
 
@@ -17,14 +19,6 @@ pub const FLOOR: u32 = 17;
 const USUAL: &[&str] = &["/usr/lib/jvm", "/usr/lib64/jvm", "/usr/java", "/opt/java", "/opt", "/usr/local"];
 /// The same, below the user's home.
 const USUAL_AT_HOME: &[&str] = &[".sdkman/candidates/java", ".jdks", ".local/share/mise/installs/java"];
-
-/// What the user typed, if anything.
-static PREFERRED: OnceLock<PathBuf> = OnceLock::new();
-
-/// Has this Java used for arms that name no version. Said once, before anything is looked for.
-pub fn prefer(java: PathBuf) {
-    let _ = PREFERRED.set(java);
-}
 
 /// An installed Java.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,11 +101,7 @@ fn of_version(version: u32, found: Vec<Jdk>) -> Result<Jdk, String> {
 
 /// What `--java` or the environment names.
 fn preferred() -> Result<Option<Jdk>, String> {
-    let (named, by) = match (PREFERRED.get().cloned(), env::var_os(JAVA_VARIABLE).filter(|it| !it.is_empty())) {
-        (Some(path), _) => (path, "--java"),
-        (None, Some(path)) => (PathBuf::from(path), JAVA_VARIABLE),
-        (None, None) => return Ok(None),
-    };
+    let Some((named, by)) = CHOICE.named() else { return Ok(None) };
     let home = home_of(&named).unwrap_or(named.clone());
     look(&home).map(Some).ok_or_else(|| {
         format!(

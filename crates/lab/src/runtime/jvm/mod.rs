@@ -10,14 +10,14 @@ use schema::{
 };
 
 use super::{
-    Runtime,
+    Choice, Runtime,
     compiled::{self, Kind},
 };
 
 mod classes;
 mod jdk;
 
-pub use jdk::{FLOOR, Jdk, all, find, prefer};
+pub use jdk::{FLOOR, Jdk, all, find};
 
 pub struct Jvm;
 
@@ -56,6 +56,10 @@ impl Runtime for Jvm {
 
     fn described(&self) -> Result<String, String> {
         jdk::described()
+    }
+
+    fn choice(&self) -> Option<&'static Choice> {
+        Some(&jdk::CHOICE)
     }
 
     fn worker(&self, arm: &Arm) -> Result<Command, String> {

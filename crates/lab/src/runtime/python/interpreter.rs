@@ -8,14 +8,19 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Output,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use serde_json::Value;
 
-/// Names the Python to use instead of the first one found; `--python` goes before it.
-const PYTHON_VARIABLE: &str = "FAULTLINE_PYTHON";
+use super::super::Choice;
+
+pub(super) static CHOICE: Choice = Choice::new(
+    "python",
+    "FAULTLINE_PYTHON",
+    "The Python for arms of runtime python: its program or the folder of an environment [default: the first suitable one]",
+);
 /// The oldest Python the worker is written for.
 pub const FLOOR: u32 = 309;
 /// What an answer may take, where it usually takes a twentieth of a second.
@@ -50,14 +55,6 @@ print(json.dumps({
     'numpy': numpy,
 }))
 ";
-
-/// What the user typed, if anything.
-static PREFERRED: OnceLock<PathBuf> = OnceLock::new();
-
-/// Has this Python used for arms that name no version. Said once, before anything is looked for.
-pub fn prefer(python: PathBuf) {
-    let _ = PREFERRED.set(python);
-}
 
 /// An installed Python, by what it said of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,11 +162,7 @@ fn of_version(version: u32, found: Vec<Interpreter>) -> Result<Interpreter, Stri
 
 /// What `--python` or the environment names. It is used whoever may change it.
 fn preferred() -> Result<Option<Interpreter>, String> {
-    let (named, by) = match (PREFERRED.get().cloned(), env::var_os(PYTHON_VARIABLE).filter(|it| !it.is_empty())) {
-        (Some(path), _) => (path, "--python"),
-        (None, Some(path)) => (PathBuf::from(path), PYTHON_VARIABLE),
-        (None, None) => return Ok(None),
-    };
+    let Some((named, by)) = CHOICE.named() else { return Ok(None) };
     let program = program_of(&named);
     ask(&program).map(Some).map_err(|why| {
         format!(

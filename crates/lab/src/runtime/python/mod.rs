@@ -9,12 +9,12 @@ use schema::{
     runtime::{PYTHON, RuntimeSpec},
 };
 
-use super::Runtime;
+use super::{Choice, Runtime};
 
 mod interpreter;
 mod sources;
 
-pub use interpreter::{FLOOR, Interpreter, all, find, prefer};
+pub use interpreter::{FLOOR, Interpreter, all, find};
 
 pub struct Python;
 
@@ -29,6 +29,10 @@ impl Runtime for Python {
 
     fn described(&self) -> Result<String, String> {
         interpreter::described()
+    }
+
+    fn choice(&self) -> Option<&'static Choice> {
+        Some(&interpreter::CHOICE)
     }
 
     fn also_tried(&self) -> &'static [&'static str] {
