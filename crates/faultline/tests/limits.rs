@@ -79,6 +79,8 @@ fn more_threads_than_there_is_room_for_fail_the_pass_with_the_reason() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     let mut command = sandbox.command(&short(&file, &["--method=read", "--block=4KiB", "--threads=256", "--json"]));
+    // A thread for which there is no memory needs some to say so.
+    command.env("RUST_BACKTRACE", "1");
     limit(&mut command, Resource::As, 192 << 20);
     let output = Running::new(command).end();
     output.sane();

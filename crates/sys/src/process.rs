@@ -1,7 +1,8 @@
 //! Other processes, through /proc; and how a child is tied to its parent.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write},
     os::unix::process::CommandExt,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
@@ -472,6 +473,18 @@ pub fn give(command: &mut Command, file: std::os::fd::OwnedFd) {
     unsafe {
         command.pre_exec(move || Ok(rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?));
     }
+}
+
+/// Has a panic end this process with its message, also one of a thread that others wait for.
+///
+/// The hook of the standard library holds a lock while it makes a backtrace, and the message about memory that could not be had
+/// takes the same lock: a thread that could not be started for lack of memory waited for itself where RUST_BACKTRACE is set.
+pub fn end_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        let _ = writeln!(io::stderr(), "{panic}");
+        // SAFETY: ends the process and touches no memory. Other threads may hold what exit handlers need.
+        unsafe { libc::_exit(101) }
+    }));
 }
 
 /// A file that may not grow further (`ulimit -f`) is an error of the write, not the end of this process: a test file
