@@ -174,8 +174,8 @@ impl Place {
             .collect();
         let compiled = compiled.into_iter().map(|(runtime, takes)| {
             format!(
-                "The worker of runtime {runtime} is compiled before its first pass, which takes about {} s of the budget; \
-                 later runs use the same one.",
+                "The worker of runtime {runtime} is compiled first, which takes about {} s beside the budget; later runs \
+                 use the same one.",
                 takes.as_secs()
             )
         });

@@ -105,7 +105,7 @@ fn a_dry_run_says_that_the_worker_is_compiled_first_and_makes_nothing() {
         command.env("XDG_CACHE_HOME", &cache);
         Running::new(command).end().expect(0)
     };
-    dry("--method=read,go/mmap").shows(&["The worker of runtime go is compiled before its first pass"]);
+    dry("--method=read,go/mmap").shows(&["The worker of runtime go is compiled first"]);
     assert!(!dry("--method=read,mmap").stdout.contains("is compiled"));
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
 }

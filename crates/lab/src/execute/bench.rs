@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use schema::{
@@ -14,7 +14,7 @@ use schema::{
 use sys::guard::Guard;
 
 use super::{Hooks, Settings, clock::Clock, filled::Filled};
-use crate::{cgroups::Cgroups, target::Target};
+use crate::{cgroups::Cgroups, runtime, target::Target};
 
 /// Lines of a command that one answer waits for, with its time limit each: preparation, command and cleanup, by one means of
 /// watching and by another.
@@ -111,6 +111,23 @@ impl Bench<'_> {
     /// What is done next.
     pub(super) fn show(&self, what: String, hooks: &mut Hooks) {
         (hooks.progress)(&self.clock.progress(what), &self.record);
+    }
+
+    /// Compiles workers that are not there yet. The budget is for measuring, so this is not of it. Why one cannot be compiled is
+    /// said where its first pass would begin.
+    pub(super) fn compile(&mut self, hooks: &mut Hooks) {
+        let began = Instant::now();
+        let mut arms: Vec<Arm> =
+            self.record.cells.iter().filter(|it| it.skipped.is_none()).map(|it| it.arm.clone()).collect();
+        arms.sort_by(|a, b| a.runtime.cmp(&b.runtime));
+        arms.dedup_by(|a, b| a.runtime == b.runtime);
+        for arm in arms.iter().take_while(|_| !self.is_interrupted()) {
+            if let Some(runtime) = runtime::find(&arm.runtime).ok().filter(|it| it.compiles(arm).is_some()) {
+                self.show(format!("compiling the worker of runtime {}", arm.runtime), hooks);
+                let _ = runtime.worker(arm);
+            }
+        }
+        self.clock.add(began.elapsed());
     }
 
     /// How long to wait for an answer of an arm's worker. That of a command ends the command at its time limit; one that no

@@ -27,6 +27,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
+    /// Time that was spent on something else than this run's measuring is not of the budget.
+    pub(super) fn add(&mut self, spent: Duration) {
+        self.budget += spent;
+    }
+
     /// A stage's part of the time that is left after what is `reserved`, by what the conditions need that are measured, each
     /// with its stage; at least half of what it would have had if all stages before had kept to theirs.
     pub(super) fn time_for(&self, stage: Stage, needs: &[(Stage, f64)], reserved: Duration) -> Duration {
@@ -80,6 +85,15 @@ mod tests {
 
     fn clock(budget_s: u64, binds: bool) -> Clock {
         Clock { started: Instant::now(), budget: Duration::from_secs(budget_s), binds }
+    }
+
+    #[test]
+    fn what_was_spent_on_something_else_is_left_of_the_budget() {
+        let mut clock = clock(10, true);
+        let before = clock.end();
+        clock.add(Duration::from_secs(5));
+        assert_eq!(clock.end() - before, Duration::from_secs(5));
+        assert!(clock.left() > Duration::from_secs(10).mul_f64(OVERTIME), "of a budget that has just begun");
     }
 
     #[test]

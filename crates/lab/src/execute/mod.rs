@@ -136,6 +136,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
     bench.record.conditions = plan.conditions;
     bench.record.origins = plan.origins;
     bench.record.cells = plan.cells;
+    bench.compile(hooks);
     let scene = Scene { target, interrupted: hooks.interrupted, may_set_up: settings.may_set_up };
     bench.record.scenarios = scenario::observe(experiment, &scene);
     if let Some(by) = settings.observed {
