@@ -36,7 +36,11 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
         let asks = |it: &Compare| Compare { arms: Vec::new(), ..it.clone() };
         match all.iter_mut().find(|it| asks(it) == asks(&replayed)) {
             Some(known) => {
-                known.arms.extend(replayed.arms.into_iter().filter(|it| !known.arms.contains(it)).collect::<Vec<_>>())
+                for arm in replayed.arms {
+                    if !known.arms.iter().any(|it| it.does_as(&arm)) {
+                        known.arms.push(arm);
+                    }
+                }
             }
             None if replayed.arms.is_empty() => {}
             None => all.push(replayed),
@@ -114,5 +118,34 @@ pub fn fits(experiment: &Experiment, file: &str, file_bytes: u64) -> Result<(), 
             traced.end_bytes
         ))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_that_two_comparisons_call_otherwise_is_replayed_once() {
+        let text = r#"
+            title = "Two names"
+            [arms]
+            small-reads = { method = "pread" }
+            [[compare]]
+            arms = ["small-reads", "mmap"]
+            workload = "random"
+            block = "4 KiB"
+            state = "cached"
+            [[compare]]
+            arms = ["pread", "mmap"]
+            workload = "random"
+            block = "64 KiB"
+            state = "cached"
+        "#;
+        let mut comparisons = Experiment::parse("two", text).unwrap().comparisons;
+        instead(&mut comparisons, Path::new("q.trace"));
+        let names: Vec<Vec<String>> =
+            comparisons.iter().map(|it| it.arms.iter().map(|it| it.arm.name.clone()).collect()).collect();
+        assert_eq!(names, [["native/pread", "native/mmap"]]);
     }
 }

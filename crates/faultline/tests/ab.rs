@@ -120,6 +120,9 @@ fn a_command_that_leaves_processes_behind_is_refused_and_they_are_named_and_ende
     // On a busy machine the process may still be `setsid`, or the shell, when it is found.
     unavailable("setsid sleep 3119 & true", &[], &["left processes behind"]);
     assert!(!anybody_runs("3119"));
+    // One that keeps the pipe of its output full is no reason to wait either.
+    unavailable("setsid yes 3126 & true", &[], &["left processes behind"]);
+    assert!(!anybody_runs("3126"));
 }
 
 #[test]

@@ -159,27 +159,31 @@ impl CleanupJournal {
         &self.folder
     }
 
+    /// What keeps `remove` from deleting; nothing where it would delete.
+    pub fn kept(&self, found: &Found) -> Option<Removal> {
+        let ready = match ready(found) {
+            Ok(ready) => ready,
+            Err(removal) => return Some(removal),
+        };
+        let in_use = ready.leftover.kind == LeftoverKind::Cgroup && sys::cgroup::is_in_use(&ready.path);
+        look(&ready.path, ready.leftover).err().or_else(|| in_use.then(|| still_in(&ready.path)))
+    }
+
     /// Deletes what a stale entry is about, and then the entry.
     ///
     /// # Errors
     /// When the system refuses to delete; what should not be deleted is `Removal::Refused`.
     pub fn remove(&self, found: &Found) -> Result<Removal> {
-        let Some(leftover) = &found.leftover else {
-            return Ok(Removal::Refused(format!("{} cannot be read", found.entry.display())));
+        let ready = match ready(found) {
+            Ok(ready) => ready,
+            Err(removal) => return Ok(removal),
         };
-        // Checked again: the owner may have changed between listing and removing. What is locked here stays so meanwhile.
-        let file = match File::options().read(true).write(true).open(&found.entry) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::WasGone),
-            Err(error) => return Ok(Removal::Refused(format!("{}: {error}", found.entry.display()))),
-            Ok(file) => file,
-        };
-        if owner(&file, leftover) != Owner::Gone || leftover.locked && !matches!(lock::take(&file), Ok(true)) {
-            return Ok(Removal::Refused("its process may still be running".into()));
-        }
-        let path = path_of(leftover);
-        let removal = match leftover.kind {
-            LeftoverKind::File => remove_file(&path, leftover)?,
-            LeftoverKind::Cgroup => remove_cgroup(&path, leftover)?,
+        let removal = match look(&ready.path, ready.leftover) {
+            Ok((folder, stat)) => match ready.leftover.kind {
+                LeftoverKind::File => remove_file(&ready.path, &folder, &stat)?,
+                LeftoverKind::Cgroup => remove_cgroup(&ready.path)?,
+            },
+            Err(removal) => removal,
         };
         if !matches!(removal, Removal::Refused(_)) {
             forget(&found.entry)?;
@@ -265,9 +269,36 @@ fn found(entry: PathBuf) -> io::Result<Option<Found>> {
     }))
 }
 
+/// An entry whose process is gone.
+struct Ready<'a> {
+    leftover: &'a Leftover,
+    path: PathBuf,
+    /// Locked, where its process had locked it.
+    _entry: File,
+}
+
+/// Checked again: the owner may have changed since it was listed. What is locked here stays so meanwhile.
+fn ready(found: &Found) -> Result<Ready<'_>, Removal> {
+    let Some(leftover) = &found.leftover else {
+        return Err(Removal::Refused(format!("{} cannot be read", found.entry.display())));
+    };
+    let entry = File::options().read(true).write(true).open(&found.entry).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Removal::WasGone,
+        _ => Removal::Refused(format!("{}: {error}", found.entry.display())),
+    })?;
+    if owner(&entry, leftover) != Owner::Gone || leftover.locked && !matches!(lock::take(&entry), Ok(true)) {
+        return Err(Removal::Refused("its process may still be running".into()));
+    }
+    Ok(Ready { leftover, path: path_of(leftover), _entry: entry })
+}
+
 /// What both kinds have in common: the thing itself and the folder it lies in, when it is where and what the entry says.
 fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
     let refused = |reason: String| Err(Removal::Refused(format!("{}: {reason}", path.display())));
+    // No group outlives its boot; a group with its name now belongs to another process.
+    if leftover.kind == LeftoverKind::Cgroup && leftover.owner.boot_id != process::this().boot_id {
+        return Err(Removal::WasGone);
+    }
     let name = path.file_name().unwrap_or_default();
     if !is_ours(leftover.kind, name) {
         return refused(format!("it is not named {}", pattern(leftover.kind)));
@@ -301,14 +332,13 @@ fn look(path: &Path, leftover: &Leftover) -> Result<(Folder, Stat), Removal> {
             return refused(format!("another {} has its name now", noun(leftover.kind)));
         }
     }
+    if leftover.kind == LeftoverKind::Cgroup && !sys::cgroup::is_group(path) {
+        return refused("it is not in a cgroup file system".into());
+    }
     Ok((folder, stat))
 }
 
-fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
-    let (folder, stat) = match look(path, leftover) {
-        Ok(found) => found,
-        Err(removal) => return Ok(removal),
-    };
+fn remove_file(path: &Path, folder: &Folder, stat: &Stat) -> Result<Removal> {
     match folder.unlink(path.file_name().unwrap_or_default(), (stat.st_dev, stat.st_ino)) {
         Ok(true) => Ok(Removal::Deleted { bytes: stat.st_blocks as u64 * 512 }),
         Ok(false) => Ok(Removal::WasGone),
@@ -316,21 +346,14 @@ fn remove_file(path: &Path, leftover: &Leftover) -> Result<Removal> {
     }
 }
 
+fn still_in(group: &Path) -> Removal {
+    Removal::Refused(format!("{}: processes or groups are still in it", group.display()))
+}
+
 /// Never anything but rmdir(2), and never of what is inside: a group with processes or groups in it refuses, and stays.
-fn remove_cgroup(path: &Path, leftover: &Leftover) -> Result<Removal> {
-    // No group outlives its boot; a group with its name now belongs to another process.
-    if leftover.owner.boot_id != process::this().boot_id {
-        return Ok(Removal::WasGone);
-    }
-    if let Err(removal) = look(path, leftover) {
-        return Ok(removal);
-    }
-    let refused = |reason: &str| Ok(Removal::Refused(format!("{}: {reason}", path.display())));
-    if !sys::cgroup::is_group(path) {
-        return refused("it is not in a cgroup file system");
-    }
+fn remove_cgroup(path: &Path) -> Result<Removal> {
     match sys::cgroup::remove(path) {
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => refused("processes are still in it"),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(still_in(path)),
         other => {
             other.with_context(|| format!("{} cannot be removed", path.display()))?;
             Ok(Removal::Deleted { bytes: 0 })

@@ -159,7 +159,7 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
         );
         let legend = format!(
             "one character: {}; empty, up to a third, up to two thirds, less than all, all",
-            Bytes(stretch_bytes(view, stretches.len()))
+            stretch_size(view.bytes, residency.pages, stretches.len())
         );
         page.item(0, LABEL, "", Paint::Plain, &legend);
     }
@@ -180,8 +180,11 @@ fn numbers(page: &mut Page, view: &FileView, residency: &Residency) {
     }
 }
 
-fn stretch_bytes(view: &FileView, stretches: usize) -> u64 {
-    view.bytes.div_ceil(stretches.max(1) as u64)
+/// Stretches are whole pages, so they are equal only where the number of pages is a multiple of theirs.
+fn stretch_size(bytes: u64, pages: u64, stretches: usize) -> String {
+    let stretches = stretches.max(1) as u64;
+    let about = if pages.is_multiple_of(stretches) { "" } else { "about " };
+    format!("{about}{}", Bytes(bytes.div_ceil(stretches)))
 }
 
 /// A share as one character; nothing and all are exact.

@@ -38,7 +38,7 @@ pub fn plan(plan: &PlannedRun, style: Style) -> String {
     );
     page.labelled(0, "Writes:", Paint::Quiet, &writes(plan));
     let cells = plan.conditions.iter().map(|condition| measured(condition).count()).sum();
-    let conditions = plan.conditions.len();
+    let conditions = plan.conditions.iter().filter(|condition| measured(condition).next().is_some()).count();
     let duration = match (plan.expected_s, plan.rounds) {
         (Some(seconds), _) => format!("about {}", glued(number::seconds(seconds))),
         (None, rounds) => {

@@ -926,6 +926,15 @@ fn plan_of(title: &str) -> PlannedRun {
 }
 
 #[test]
+fn a_plan_counts_the_conditions_under_which_something_is_measured() {
+    let mut plan = plan_of("Survey");
+    let skip = plan.conditions[0].cells.iter().find_map(|it| it.skipped.clone()).unwrap();
+    plan.conditions[0].cells.iter_mut().for_each(|it| it.skipped = Some(skip.clone()));
+    let text = report::plan(&plan, Style { width: 200, ..Style::default() });
+    assert!(text.contains("for 4 cells under 1 condition (seed 7)"), "{text}");
+}
+
+#[test]
 fn two_equal_conditions_of_a_plan_are_called_after_their_comparisons() {
     let mut plan = plan_of("Twice");
     let twice = plan.conditions[0].clone();

@@ -297,6 +297,20 @@ pub struct Files {
     pub first: Vec<String>,
 }
 
+impl Files {
+    /// No record keeps more names, and no more of the files in them.
+    pub const NAMES_KEPT: usize = 20;
+
+    /// Whether the names are all that were given. Where there are folders the count of files has theirs in it too, so
+    /// that a list of the full length may have been a longer one.
+    pub fn has_all_names(&self) -> bool {
+        match self.folders {
+            0 => self.count <= self.named.len() as u64,
+            _ => self.named.len() < Files::NAMES_KEPT,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedPath {
     pub path: String,

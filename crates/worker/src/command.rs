@@ -11,7 +11,7 @@ use std::{
     cell::Cell,
     collections::BTreeMap,
     io::{self, Read},
-    os::unix::process::ExitStatusExt,
+    os::{fd::AsFd, unix::process::ExitStatusExt},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -20,6 +20,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    pipe::fcntl_getpipe_size,
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal},
 };
 use schema::{
@@ -223,6 +224,11 @@ impl Execution {
         let mut output = Fnv::new();
         let mut words = Vec::new();
         let mut open = [true, true];
+        // Each pipe may hold so much when the command ends; who is left behind may write more without an end.
+        let mut rest = Vec::new();
+        for pipe in [stdout.as_fd(), stderr.as_fd()] {
+            rest.push(fcntl_getpipe_size(pipe).map_err(at("the size of a pipe"))?);
+        }
         let mut chunk = vec![0; 64 << 10];
         let began = Instant::now();
         let mut ended = None;
@@ -264,15 +270,19 @@ impl Execution {
             if ended.is_none() {
                 tree.look();
             }
+            let mut may_read = |pipe: usize, read: usize| {
+                rest[pipe] -= if ended.is_some() { read.min(rest[pipe]) } else { 0 };
+                read > 0 && rest[pipe] > 0
+            };
             if ready.contains(&0) {
                 let read = stdout.read(&mut chunk).map_err(at("reading its output"))?;
                 output.add(&chunk[..read]);
-                open[0] = read > 0;
+                open[0] = may_read(0, read);
             }
             if ready.contains(&1) {
                 let read = stderr.read(&mut chunk).map_err(at("reading its errors"))?;
                 words.extend_from_slice(&chunk[..read.min(TAIL_BYTES.saturating_sub(words.len()))]);
-                open[1] = read > 0;
+                open[1] = may_read(1, read);
             }
             if let Some((when, status)) = ended
                 && (ready.is_empty() || open == [false, false])

@@ -37,14 +37,15 @@ pub fn run(args: &CleanArgs) -> Result<Exit> {
     for found in stale {
         let path = found.leftover.as_ref().map_or_else(|| found.entry.display().to_string(), |it| it.path.clone());
         let path = report::visible(&path);
-        if args.dry_run {
-            say(format!("would remove {path}"))?;
-            continue;
-        }
-        match journal.remove(&found) {
-            Ok(Removal::Deleted { bytes }) => say(format!("removed {path} ({})", schema::Bytes(bytes)))?,
-            Ok(Removal::WasGone) => say(format!("{path} is gone already"))?,
-            Ok(Removal::Refused(reason)) => say(format!("{path} stays: {}", report::visible(&reason)))?,
+        let removed = match args.dry_run {
+            true => Ok(journal.kept(&found)),
+            false => journal.remove(&found).map(Some),
+        };
+        match removed {
+            Ok(None) => say(format!("would remove {path}"))?,
+            Ok(Some(Removal::Deleted { bytes })) => say(format!("removed {path} ({})", schema::Bytes(bytes)))?,
+            Ok(Some(Removal::WasGone)) => say(format!("{path} is gone already"))?,
+            Ok(Some(Removal::Refused(reason))) => say(format!("{path} stays: {}", report::visible(&reason)))?,
             Err(error) => {
                 failed += 1;
                 say(format!("cannot remove {path}: {}", report::visible(&format!("{error:#}"))))?;

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use schema::{
     Condition, Experiment, Fill, Record, Skip, builtin,
     machine::{MadeOn, Origin, Whose},
+    record::Ending,
     unit_cost::{CalibrationPoint, ForecastRemark},
 };
 
@@ -122,12 +123,22 @@ fn calibrate(args: &PredictArgs) -> Result<Record> {
     let how =
         RunSettings { store: store.as_ref(), ..RunSettings::new(1, lab::calibrate::BUDGET_MIN, &interrupted, &line) };
     let record = measure::measure(&experiment, &subject, &how)?.record;
-    if record.partial.is_some() {
-        return Err(
-            Stopped("interrupted before the unit costs of this machine were known; nothing is predicted").into()
-        );
+    calibrated(record)
+}
+
+/// # Errors
+/// It was stopped, or its file changed. One whose budget was spent has the unit costs that it has.
+fn calibrated(record: Record) -> Result<Record> {
+    match (record.ending, &record.partial) {
+        (Some(Ending::Interrupted), _) => {
+            Err(Stopped("interrupted before the unit costs of this machine were known; nothing is predicted").into())
+        }
+        (Some(Ending::TargetChanged), why) => bail!(
+            "the unit costs of this machine are not known: {}; nothing is predicted",
+            why.as_deref().unwrap_or("the test file was changed meanwhile")
+        ),
+        (Some(Ending::BudgetSpent) | None, _) => Ok(record),
     }
-    Ok(record)
 }
 
 /// Larger than last-level caches, and written in seconds.
@@ -201,6 +212,19 @@ mod tests {
         let Reading::Value(calibration) = &mut changed.calibration else { panic!("it is calibrated") };
         change(&mut calibration.points);
         changed
+    }
+
+    #[test]
+    fn only_a_calibration_that_the_user_stopped_is_an_interruption() {
+        let ended = |ending| {
+            let mut record = planted::Planting::default().plant().record;
+            (record.ending, record.partial) = (Some(ending), Some("a reason".into()));
+            calibrated(record)
+        };
+        assert!(ended(Ending::Interrupted).unwrap_err().is::<Stopped>());
+        let changed = ended(Ending::TargetChanged).unwrap_err();
+        assert!(!changed.is::<Stopped>() && changed.to_string().contains("a reason"), "{changed:#}");
+        assert!(ended(Ending::BudgetSpent).is_ok());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! `faultline reproduce`: published studies, as published and corrected.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use anyhow::{Result, anyhow};
 use lab::fixture;
@@ -95,14 +98,7 @@ fn plan(study: &Experiment, args: &ReproduceArgs) -> Result<Exit> {
 fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Exit>> {
     let interrupted = measure::interrupt_flag()?;
     let store = output::store(&args.output);
-    let mut outcomes = Vec::new();
-    for study in studies {
-        if !outcomes.is_empty() {
-            if interrupted.load(Ordering::Relaxed) {
-                break;
-            }
-            output::print("\n")?;
-        }
+    one_by_one(studies, &interrupted, |study| {
         let line = Line::new(args.output.quiet);
         let (size, keep_cache) = (Some(file_bytes(study, args.full)), subject::keeps_cache(study));
         let subject = Subject::open(&args.dir, size, args.seed, keep_cache, &interrupted, &line)?;
@@ -117,7 +113,26 @@ fn reproduce(studies: &[Experiment], args: &ReproduceArgs) -> Result<Vec<Exit>> 
         };
         let measured = measure::measure(study, &subject, &how)?;
         output::emit(&measured.record, &measured.findings, measured.saved.as_deref(), &args.output, args.details)?;
-        outcomes.push(measured.outcome());
+        Ok(measured.outcome())
+    })
+}
+
+/// How each study ended; the last is an interruption where studies that follow are not made.
+fn one_by_one(
+    studies: &[Experiment],
+    interrupted: &AtomicBool,
+    mut make: impl FnMut(&Experiment) -> Result<Exit>,
+) -> Result<Vec<Exit>> {
+    let mut outcomes = Vec::new();
+    for study in studies {
+        if !outcomes.is_empty() {
+            if interrupted.load(Ordering::Relaxed) {
+                outcomes.push(Exit::Interrupted);
+                break;
+            }
+            output::print("\n")?;
+        }
+        outcomes.push(make(study)?);
     }
     Ok(outcomes)
 }
@@ -141,4 +156,22 @@ fn budget(study: &Experiment, args: &ReproduceArgs) -> (Duration, bool) {
 fn together(outcomes: &[Exit]) -> Exit {
     let first = [Exit::Interrupted, Exit::EveryPassFailed, Exit::Answered];
     first.into_iter().find(|it| outcomes.contains(it)).unwrap_or(Exit::NothingDecided)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn studies_that_an_interruption_leaves_out_are_no_answer() {
+        let studies: Vec<Experiment> = experiment::built_in(builtin::STUDIES).take(3).collect();
+        let (interrupted, mut made) = (AtomicBool::new(false), 0);
+        let outcomes = one_by_one(&studies, &interrupted, |_| {
+            made += 1;
+            interrupted.store(made == 2, Ordering::Relaxed);
+            Ok(Exit::Answered)
+        });
+        assert_eq!(outcomes.unwrap(), [Exit::Answered, Exit::Answered, Exit::Interrupted]);
+        assert_eq!(together(&[Exit::Answered, Exit::Interrupted]), Exit::Interrupted);
+    }
 }

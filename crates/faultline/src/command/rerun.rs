@@ -93,11 +93,10 @@ fn named(before: &Record, args: &RerunArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf
     let paths: Vec<PathBuf> = match (&args.target, &before.target.files) {
         (Some(target), _) => vec![target.clone()],
         (None, None) => vec![before.target.path.clone().into()],
-        (None, Some(files)) if files.folders == 0 && files.count > files.named.len() as u64 => {
+        (None, Some(files)) if !files.has_all_names() => {
             return Err(UsageError(format!(
-                "the run {} had {} files named, and its record keeps the first {}; run `faultline ab` with them again",
+                "the run {} had more named than the first {} that its record keeps; run `faultline ab` with them again",
                 before.id,
-                files.count,
                 files.named.len()
             ))
             .into());
@@ -195,7 +194,32 @@ fn budget(before: &Record) -> Result<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use schema::record::{Files, NamedPath};
+
     use super::*;
+
+    fn parsed() -> RerunArgs {
+        let parsed = <crate::cli::Cli as clap::Parser>::try_parse_from(["faultline", "rerun", "last"]).unwrap();
+        let crate::cli::Command::Rerun(args) = parsed.command else { panic!("it is a rerun") };
+        *args
+    }
+
+    #[test]
+    fn names_that_the_record_may_not_have_kept_are_not_left_out_in_silence() {
+        let path = |at: usize, folder| NamedPath { path: format!("/d/{at}"), folder };
+        let files = |folders, names: usize| {
+            let named = (0..names).map(|at| path(at, folders > 0 && at == 0)).collect();
+            Files { named, count: names as u64 + folders, folders, first: Vec::new() }
+        };
+        let mut before = planted::Planting::default().plant().record;
+        let mut all_named = |of: Files| {
+            before.target.files = Some(of);
+            named(&before, &parsed()).is_ok()
+        };
+        assert!(all_named(files(0, 20)) && all_named(files(1, 19)));
+        assert!(!all_named(files(1, 20)), "there may have been more");
+        assert!(!all_named(Files { count: 21, ..files(0, 20) }));
+    }
 
     #[test]
     fn a_test_file_is_made_in_the_folder_where_it_was() {
@@ -204,8 +228,7 @@ mod tests {
         before.target.made_here = true;
         before.target.bytes = 4096;
         before.target.path = folder.path().join("file").display().to_string();
-        let parsed = <crate::cli::Cli as clap::Parser>::try_parse_from(["faultline", "rerun", "last"]).unwrap();
-        let crate::cli::Command::Rerun(args) = parsed.command else { panic!("it is a rerun") };
+        let args = parsed();
         assert_eq!(target(&before, &args).unwrap(), (folder.path().to_path_buf(), Some(4096)));
         drop(folder);
         assert!(target(&before, &args).is_err(), "the folder is gone");

@@ -50,8 +50,16 @@ impl Scene {
     }
 
     fn clean(&self) -> Vec<Removal> {
-        let stale = self.journal.stale().unwrap();
-        stale.iter().map(|found| self.journal.remove(found).unwrap()).collect()
+        let remove = |found: &history::Found| {
+            let (kept, removal) = (self.journal.kept(found), self.journal.remove(found).unwrap());
+            // What would be done was said before.
+            match &removal {
+                Removal::Deleted { .. } => assert_eq!(kept, None),
+                other => assert_eq!(kept.as_ref(), Some(other)),
+            }
+            removal
+        };
+        self.journal.stale().unwrap().iter().map(remove).collect()
     }
 
     fn refusal(&self) -> String {

@@ -29,8 +29,7 @@ use crate::link::Trouble;
 
 /// More are a mistake: setting their state before every execution would take longer than most commands.
 const FILES_MAX: usize = 250_000;
-/// Names that the record keeps, and that sentences list.
-const NAMES_KEPT: usize = 20;
+/// Names that sentences list.
 const NAMES_SHOWN: usize = 3;
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(4);
@@ -127,11 +126,11 @@ impl Named {
         }
         let named = |paths: &[PathBuf], folder| -> Vec<NamedPath> {
             let full = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone()).display().to_string();
-            paths.iter().take(NAMES_KEPT).map(|it| NamedPath { path: full(it), folder }).collect()
+            paths.iter().take(Files::NAMES_KEPT).map(|it| NamedPath { path: full(it), folder }).collect()
         };
         let mut paths = named(files, false);
         paths.extend(named(folders, true));
-        paths.truncate(NAMES_KEPT);
+        paths.truncate(Files::NAMES_KEPT);
         let notes = gathering.notes();
         let found = Reading::unavailable("residency was not checked");
         let Gathering { files, folders, classes, .. } = gathering;
@@ -180,7 +179,7 @@ impl Named {
             named: self.paths.clone(),
             count: self.files.len() as u64,
             folders: self.folders.len() as u64,
-            first: self.files.iter().take(NAMES_KEPT).map(|it| it.path.display().to_string()).collect(),
+            first: self.files.iter().take(Files::NAMES_KEPT).map(|it| it.path.display().to_string()).collect(),
         })
     }
 

@@ -36,15 +36,16 @@ impl Descriptors {
 
     fn position(&mut self, thread: u64, number: u64, path: &str) -> Option<&mut u64> {
         let own = self.open.get(&(thread, number)).filter(|(known, _)| known == path).map(|(_, place)| *place);
-        let place = match own {
-            Some(place) => place,
-            None => {
-                let inherited = *self.last.get(&(number, path.to_string()))?;
-                self.open.insert((thread, number), (path.into(), inherited));
-                inherited
-            }
-        };
+        // What is inherited is looked up each time: the thread that opened it may have opened it again.
+        let place = own.or_else(|| self.last.get(&(number, path.to_string())).copied())?;
         self.positions.get_mut(place)
+    }
+
+    fn seek(&mut self, thread: u64, number: u64, path: &str, to: u64) {
+        if self.position(thread, number, path).is_none() {
+            self.opened(thread, number, path);
+        }
+        self.position(thread, number, path).into_iter().for_each(|it| *it = to);
     }
 }
 
@@ -140,10 +141,14 @@ fn call(thread: u64, text: &str, descriptors: &mut Descriptors, found: &mut Foun
             let given: u64 = result[..end].parse().map_err(|_| wrong())?;
             let at = match name {
                 "lseek" => {
-                    if descriptors.position(thread, number, &path).is_none() {
-                        descriptors.opened(thread, number, &path);
-                    }
-                    descriptors.position(thread, number, &path).into_iter().for_each(|it| *it = given);
+                    descriptors.seek(thread, number, &path, given);
+                    return Ok(true);
+                }
+                // Of 32 bits: the new position is in brackets, and the result is 0 (llseek(2)).
+                "_llseek" => {
+                    let to =
+                        rest.rsplit(", ").nth(1).and_then(|it| it.strip_prefix('[')?.strip_suffix(']')?.parse().ok());
+                    descriptors.seek(thread, number, &path, to.ok_or_else(wrong)?);
                     return Ok(true);
                 }
                 "pread64" | "preadv" | "pwrite64" | "pwritev" => At::Argument(0),

@@ -63,6 +63,27 @@ fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
 }
 
 #[test]
+fn a_seek_of_32_bits_sets_the_position() {
+    let log = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+               1 _llseek(3</d/a>, 8192, [8192], SEEK_SET) = 0\n\
+               1 read(3</d/a>, \"x\", 10) = 10\n";
+    let imported = of(log).unwrap();
+    assert_eq!((accesses(&imported), imported.header.left_out), (vec![(0, 8192, 10)], LeftOut::default()));
+    assert!(of("1 _llseek(3</d/a>, 8192, 0x7ffe, SEEK_SET) = 0\n").is_err());
+}
+
+#[test]
+fn a_descriptor_that_another_thread_opened_again_begins_at_its_new_position() {
+    let log = "1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+               2 read(3</d/a>, \"x\", 10) = 10\n\
+               1 close(3</d/a>) = 0\n\
+               1 openat(AT_FDCWD, \"a\", O_RDONLY) = 3</d/a>\n\
+               2 read(3</d/a>, \"x\", 10) = 10\n\
+               1 read(3</d/a>, \"x\", 10) = 10\n";
+    assert_eq!(accesses(&of(log).unwrap()), [(0, 0, 10), (0, 0, 10), (0, 10, 10)]);
+}
+
+#[test]
 fn what_is_wrong_with_a_log_is_said_with_its_line_and_with_what_to_try() {
     let says = |log: &str, words: &[&str]| {
         let mistake = of(log).unwrap_err().to_string();

@@ -138,7 +138,7 @@ impl Competitor {
 
     /// Whether it does what another one does, whatever the two are called. An older record lacks options that were added
     /// later.
-    pub(super) fn does_as(&self, other: &Competitor) -> bool {
+    pub fn does_as(&self, other: &Competitor) -> bool {
         let does = |it: &Competitor| {
             let Arm { runtime, method, options, .. } = it.arm.resolved().ok()?;
             Some((runtime, method, options, it.own.clone()))

@@ -128,6 +128,13 @@ pub fn is_group(path: &Path) -> bool {
     path.is_dir() && rustix::fs::statfs(path).is_ok_and(|it| MAGIC.contains(&(it.f_type as u64)))
 }
 
+/// Whether processes or groups are in a group: rmdir(2) refuses it then. What cannot be looked at is taken to be in none.
+pub fn is_in_use(path: &Path) -> bool {
+    let processes = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    let groups = fs::read_dir(path).into_iter().flatten().flatten();
+    !processes.is_empty() || groups.into_iter().any(|it| it.file_type().is_ok_and(|kind| kind.is_dir()))
+}
+
 /// Removes one empty group, and waits a moment for processes that are on their way out of it.
 ///
 /// # Errors
