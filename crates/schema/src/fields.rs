@@ -1,6 +1,8 @@
 //! The fields of a condition, in one table: what each is called, how it is shown and read back, and what it decides.
 //! Labels, the columns of the CSV, filters (`--cell`, `--fail-if`) and the pairing of cells across runs follow from it.
 
+use std::collections::BTreeSet;
+
 use crate::{
     Bytes, Condition, Descriptor, Durability, Fill, Layout, Span, Workload,
     condition::{Storage, whole},
@@ -284,6 +286,20 @@ pub fn core(condition: &Condition) -> String {
     fields.filter(|it| (it.of)(condition)).map(|it| (it.words)(condition)).collect::<Vec<String>>().join(" ")
 }
 
+/// What each of some conditions asks that not all of them ask: `64 KiB, fill sequential`. Nothing where two would read the same.
+pub fn apart(conditions: &[&Condition]) -> Option<Vec<String>> {
+    let differs =
+        |field: &&Field| field.role == Role::Asked && conditions.windows(2).any(|pair| !(field.same)(pair[0], pair[1]));
+    let differing: Vec<&Field> = FIELDS.iter().filter(differs).collect();
+    let words = |it: &&Condition| -> String {
+        let had = differing.iter().filter(|field| (field.of)(it)).map(|field| (field.words)(it));
+        had.filter(|it| !it.is_empty()).collect::<Vec<String>>().join(", ")
+    };
+    let apart: Vec<String> = conditions.iter().map(words).collect();
+    let distinct: BTreeSet<&String> = apart.iter().filter(|it| !it.is_empty()).collect();
+    (distinct.len() == conditions.len()).then_some(apart)
+}
+
 /// What a question has that few questions have: fields that are not as in `Condition::plain`.
 pub(crate) fn unusual(condition: &Condition) -> impl Iterator<Item = String> {
     // A replay has a trace as every other one has; several are told apart by it where they stand beside each other.
@@ -448,6 +464,25 @@ mod tests {
         let (filter, rest) = Filter::parse(&words);
         assert!(rest.is_empty(), "{rest:?}");
         filter
+    }
+
+    #[test]
+    fn conditions_are_told_apart_by_what_they_differ_in_or_not_at_all() {
+        let of = |block_bytes, fill| Condition {
+            block_bytes,
+            state: State::Cached,
+            fill: Some(fill),
+            ..Condition::plain(1 << 20)
+        };
+        let [small, large, written] =
+            [of(4096, Fill::Sequential), of(65_536, Fill::Sequential), of(4096, Fill::Random)];
+        let apart = |all: &[&Condition]| apart(all);
+        assert_eq!(apart(&[&small, &large]).unwrap(), ["4 KiB", "64 KiB"]);
+        let both = ["4 KiB, fill sequential", "64 KiB, fill sequential", "4 KiB, fill random"];
+        assert_eq!(apart(&[&small, &large, &written]).unwrap(), both);
+        // Of sizes that the planner chose, and of one condition alone, nothing is said.
+        let longer = Condition { ops: 7, ..small.clone() };
+        assert_eq!((apart(&[&small, &longer]), apart(&[&small])), (None, None));
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Question<'_> {
 }
 
 fn labels(of: &[&ClaimOutcome]) -> Vec<String> {
-    of.iter().map(|it| it.label.clone()).collect()
+    of.iter().map(|it| it.brief.clone()).collect()
 }
 
 /// Each reason once, with the labels of its conditions; without labels where there is one, and it is that of all.
@@ -134,7 +134,7 @@ fn each_once(
     to_reason: fn(Vec<String>, Box<Reason>) -> Reason,
 ) -> Vec<Reason> {
     let mut reasons: Vec<(Reason, Vec<String>)> = Vec::new();
-    for (why, label) in of.iter().filter_map(|it| Some((why(it)?, it.label.clone()))) {
+    for (why, label) in of.iter().filter_map(|it| Some((why(it)?, it.brief.clone()))) {
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, labels)) => labels.push(label),
             None => reasons.push((why, vec![label])),

@@ -22,7 +22,7 @@ use crate::measured::Run;
 pub use outlook::outlook;
 
 use conclusion::middle_folio_pages;
-use question::{ClaimOutcome, Question};
+use question::{AskedCondition, ClaimOutcome, Question};
 
 const DECIDED: [ClaimVerdict; 3] = [ClaimVerdict::Holds, ClaimVerdict::Reversed, ClaimVerdict::NoDifference];
 
@@ -93,8 +93,11 @@ fn answer(run: &Run, claim: &Claim) -> ClaimAnswer {
         return ClaimAnswer::new(ClaimVerdict::NotTestableHere, question.never_asked(run));
     }
     let deciding = deciding(asked.iter().map(|it| it.variant));
-    let outcomes: Vec<ClaimOutcome> =
+    let mut outcomes: Vec<ClaimOutcome> =
         asked.iter().map(|it| question.outcome(run, it, it.variant == deciding)).collect();
+    let decisive: Vec<&AskedCondition> = asked.iter().filter(|it| it.variant == deciding).collect();
+    let briefs = question::brief(run, &decisive);
+    outcomes.iter_mut().filter(|it| it.decides).zip(briefs).for_each(|(it, brief)| it.brief = brief);
     let measured = outcomes.iter().filter_map(|it| {
         Some(ClaimMeasured {
             id: it.id,

@@ -70,6 +70,8 @@ pub(super) struct ClaimOutcome<'a> {
     pub(super) against_cell: Option<usize>,
     pub(super) condition: &'a Condition,
     pub(super) label: String,
+    /// What of it distinguishes it from the others that the claim is decided by.
+    pub(super) brief: String,
     pub(super) variant: Option<Variant>,
     pub(super) decides: bool,
     /// What the arms are called in sentences.
@@ -212,6 +214,7 @@ impl<'a> Question<'a> {
             against_cell: there.map(|it| it.arm.id.cell),
             condition: here.arm.condition,
             label: label(run, asked),
+            brief: String::new(),
             variant: asked.variant,
             decides,
             arm: run.name(here.arm.arm()),
@@ -486,7 +489,21 @@ fn cell_of<'a, 'r>(run: &'r Run<'a>, condition: usize, origin: Option<&Compare>,
 fn label(run: &Run, asked: &AskedCondition) -> String {
     let variant = |condition: usize| run.origin(condition).and_then(|it| it.variant);
     let label = Labels::of_some(run.record, |it| variant(it) == asked.variant).label(asked.here.condition);
-    let Some(there) = asked.there else { return label };
+    label + &against(run, asked)
+}
+
+/// As short as the conditions of a list can be called in a sentence about it.
+pub(super) fn brief(run: &Run, asked: &[&AskedCondition]) -> Vec<String> {
+    let conditions: Vec<&Condition> = asked.iter().map(|it| it.here.arm.condition).collect();
+    match fields::apart(&conditions) {
+        Some(apart) => apart.into_iter().zip(asked).map(|(words, asked)| words + &against(run, asked)).collect(),
+        None => asked.iter().map(|asked| label(run, asked)).collect(),
+    }
+}
+
+/// Of two conditions, what the second has otherwise; nothing of one.
+fn against(run: &Run, asked: &AskedCondition) -> String {
+    let Some(there) = asked.there else { return String::new() };
     let differ = |role, is_told: &dyn Fn(&str) -> bool| -> Vec<String> {
         let differ = fields::differences(role, asked.here.arm.condition, there.arm.condition);
         let told = differ.into_iter().filter(|(field, ..)| is_told(field.name)).map(|(.., theirs)| theirs);
@@ -499,7 +516,7 @@ fn label(run: &Run, asked: &AskedCondition) -> String {
     if words.is_empty() {
         words = differ(Role::Size, &|_| true);
     }
-    format!("{label} against {}", words.join(", "))
+    format!(" against {}", words.join(", "))
 }
 
 /// The names of the fields in which two conditions are of unlike sizes as they were written down. What the planner chooses

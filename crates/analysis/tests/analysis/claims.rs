@@ -418,7 +418,7 @@ fn conditions_that_agree_are_one_answer_and_those_that_disagree_are_mixed() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.3, 0.0), (0.5, 0.0)]),
         expect![[r#"
-            it mixed: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 16 KiB cached), reversed in 1 (scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.50x to 2.00x
+            it mixed: holds in 3 (1 KiB, 4 KiB, 16 KiB), reversed in 1 (64 KiB); mmap faster than read: published 2.00x, here 0.50x to 2.00x
               scan 1 KiB cached: 2.00 holds (decides)
               scan 4 KiB cached: 1.50 holds (decides)
               scan 16 KiB cached: 1.30 holds (decides)
@@ -428,7 +428,7 @@ fn conditions_that_agree_are_one_answer_and_those_that_disagree_are_mixed() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), (1.0, 0.0), (3.0, 0.0)]),
         expect![[r#"
-            it mixed: holds in 3 (scan 1 KiB cached, scan 4 KiB cached, scan 64 KiB cached), no difference in 1 (scan 16 KiB cached); mmap faster than read: published 2.00x, here 1.00x to 3.00x
+            it mixed: holds in 3 (1 KiB, 4 KiB, 64 KiB), no difference in 1 (16 KiB); mmap faster than read: published 2.00x, here 1.00x to 3.00x
               scan 1 KiB cached: 2.00 holds (decides)
               scan 4 KiB cached: 1.50 holds (decides)
               scan 16 KiB cached: 1.00 no difference (decides)
@@ -443,7 +443,7 @@ fn half_of_the_conditions_decide_for_the_open_ones_and_fewer_do_not() {
     check(
         &sizes([(2.0, 0.0), (1.5, 0.0), open, open]),
         expect![[r#"
-            it holds: holds in 2 (scan 1 KiB cached, scan 4 KiB cached), undecided in 2 (scan 16 KiB cached, scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.96x to 2.00x; the effect is 0.8 to 1.0 times as large; the interval crosses the margin of 5 %
+            it holds: holds in 2 (1 KiB, 4 KiB), undecided in 2 (16 KiB, 64 KiB); mmap faster than read: published 2.00x, here 0.96x to 2.00x; the effect is 0.8 to 1.0 times as large; the interval crosses the margin of 5 %
               scan 1 KiB cached: 2.00 holds (decides)
               scan 4 KiB cached: 1.50 holds (decides)
               scan 16 KiB cached: 0.96 undecided (decides)
@@ -453,12 +453,12 @@ fn half_of_the_conditions_decide_for_the_open_ones_and_fewer_do_not() {
     check(
         &sizes([(2.0, 0.0), open, open, open]),
         expect![[r#"
-        it undecided: holds in 1 (scan 1 KiB cached), undecided in 3 (scan 4 KiB cached, scan 16 KiB cached, scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.96x to 2.00x; the interval crosses the margin of 5 %
-          scan 1 KiB cached: 2.00 holds (decides)
-          scan 4 KiB cached: 0.96 undecided (decides)
-          scan 16 KiB cached: 0.96 undecided (decides)
-          scan 64 KiB cached: 0.96 undecided (decides)
-    "#]],
+            it undecided: holds in 1 (1 KiB), undecided in 3 (4 KiB, 16 KiB, 64 KiB); mmap faster than read: published 2.00x, here 0.96x to 2.00x; the interval crosses the margin of 5 %
+              scan 1 KiB cached: 2.00 holds (decides)
+              scan 4 KiB cached: 0.96 undecided (decides)
+              scan 16 KiB cached: 0.96 undecided (decides)
+              scan 64 KiB cached: 0.96 undecided (decides)
+        "#]],
     );
     check(
         &sizes([open; 4]),
@@ -482,7 +482,7 @@ fn conditions_that_could_not_be_run_are_named_and_decide_nothing() {
     check(
         &lab,
         expect![[r#"
-            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (scan 1 KiB cached, scan 4 KiB cached): reads cannot be throttled: the disk is unknown
+            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 2 (1 KiB, 4 KiB): reads cannot be throttled: the disk is unknown
               scan 16 KiB cached: 2.00 holds (decides)
               scan 64 KiB cached: 2.00 holds (decides)
         "#]],
@@ -521,10 +521,10 @@ fn conditions_that_were_left_out_for_different_reasons_each_have_their_own() {
     check(
         &lab,
         expect![[r#"
-        it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 1 (scan 1 KiB cached): no limit can be set; not testable here in 1 (scan 4 KiB cached): no key
-          scan 16 KiB cached: 2.00 holds (decides)
-          scan 64 KiB cached: 2.00 holds (decides)
-    "#]],
+            it holds: holds in both conditions; mmap faster than read: published 2.00x, here 2.00x; the effect is as large as published; not testable here in 1 (1 KiB): no limit can be set; not testable here in 1 (4 KiB): no key
+              scan 16 KiB cached: 2.00 holds (decides)
+              scan 64 KiB cached: 2.00 holds (decides)
+        "#]],
     );
     lab.record.samples.clear();
     for cell in 4..8 {
@@ -533,8 +533,8 @@ fn conditions_that_were_left_out_for_different_reasons_each_have_their_own() {
     check(
         &lab,
         expect![[r#"
-        it not testable here: not testable here in 1 (scan 1 KiB cached): no limit can be set; not testable here in 3 (scan 4 KiB cached, scan 16 KiB cached, scan 64 KiB cached): no key
-    "#]],
+            it not testable here: not testable here in 1 (1 KiB): no limit can be set; not testable here in 3 (4 KiB, 16 KiB, 64 KiB): no key
+        "#]],
     );
 }
 
@@ -545,12 +545,12 @@ fn conditions_that_are_open_for_different_reasons_each_have_their_own() {
     check(
         &lab,
         expect![[r#"
-        it holds: holds in 2 (scan 1 KiB cached, scan 4 KiB cached), undecided in 2 (scan 16 KiB cached, scan 64 KiB cached); mmap faster than read: published 2.00x, here 0.95x to 2.00x; the effect is as large as published; in 1 (scan 16 KiB cached): the interval crosses the margin of 5 %; in 1 (scan 64 KiB cached): only 3 rounds; at least 5 are needed to decide anything
-          scan 1 KiB cached: 2.00 holds (decides)
-          scan 4 KiB cached: 2.00 holds (decides)
-          scan 16 KiB cached: 0.95 undecided (decides)
-          scan 64 KiB cached: 2.00 undecided (decides)
-    "#]],
+            it holds: holds in 2 (1 KiB, 4 KiB), undecided in 2 (16 KiB, 64 KiB); mmap faster than read: published 2.00x, here 0.95x to 2.00x; the effect is as large as published; in 1 (16 KiB): the interval crosses the margin of 5 %; in 1 (64 KiB): only 3 rounds; at least 5 are needed to decide anything
+              scan 1 KiB cached: 2.00 holds (decides)
+              scan 4 KiB cached: 2.00 holds (decides)
+              scan 16 KiB cached: 0.95 undecided (decides)
+              scan 64 KiB cached: 2.00 undecided (decides)
+        "#]],
     );
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// So many conditions are named in a sentence.
-const NAMED: usize = 4;
+const NAMED: usize = 6;
 
 pub(super) fn conclusion(of: &Conclusion) -> String {
     match of {
