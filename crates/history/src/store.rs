@@ -14,6 +14,7 @@ use schema::{
     Bytes, Record, SCHEMA_VERSION,
     loaded::{Holder, Versions, is_id},
     machine::{Machine, Origin},
+    record::{Outcome, Sample},
     units::nearest,
 };
 
@@ -285,7 +286,14 @@ fn goes_on(earlier: &Record, later: &Record) -> bool {
     fn which(it: &Record) -> (&str, u64, &str, Option<&Machine>) {
         (&it.started, it.seed, &it.environment.host, it.environment.machine.as_ref())
     }
-    which(earlier) == which(later) && later.samples.starts_with(&earlier.samples)
+    // A pass that counted may be found invalid later, when its fill is looked at again.
+    fn is_same(earlier: &Sample, later: &Sample) -> bool {
+        let invalidated = matches!((&earlier.outcome, &later.outcome), (Outcome::Ok { .. }, Outcome::Invalid { .. }));
+        earlier == later || invalidated && Sample { outcome: earlier.outcome.clone(), ..later.clone() } == *earlier
+    }
+    which(earlier) == which(later)
+        && earlier.samples.len() <= later.samples.len()
+        && earlier.samples.iter().zip(&later.samples).all(|(earlier, later)| is_same(earlier, later))
 }
 
 fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>> {

@@ -45,11 +45,7 @@ impl Sampler {
             let mut before = look(&disk).map(|look| (begun.elapsed(), look));
             while !stopped.load(Ordering::Relaxed) {
                 std::thread::park_timeout(pause);
-                let now = look(&disk).map(|look| (begun.elapsed(), look));
-                if let (Some(before), Some(now)) = (&before, &now) {
-                    moments.extend(between(before, now));
-                }
-                before = now;
+                moments.extend(look(&disk).and_then(|look| next(&mut before, (begun.elapsed(), look))));
             }
             moments
         })?;
@@ -83,6 +79,18 @@ fn parse(stat: &str, memory: &str, disk_bytes: Result<[u64; 2], String>) -> Opti
         cached_bytes: bytes("Cached:")?,
         dirty_bytes: bytes("Dirty:")?,
     })
+}
+
+/// What happened since the last look that became a moment. A look at which no tick has passed becomes none, and what
+/// happened until then belongs to the next.
+fn next(before: &mut Option<(Duration, MachineCounters)>, now: (Duration, MachineCounters)) -> Option<Moment> {
+    let Some(last) = before else {
+        *before = Some(now);
+        return None;
+    };
+    let moment = between(last, &now)?;
+    *before = Some(now);
+    Some(moment)
 }
 
 /// `None` when no tick passed.
@@ -142,6 +150,20 @@ mod tests {
         let blind = MachineCounters { disk_bytes: Err("no device".into()), ..now };
         let moment = between(&(second, before), &(3 * second, blind)).unwrap();
         assert_eq!(moment.read_bytes_per_s, Reading::unavailable("no device"));
+    }
+
+    #[test]
+    fn what_happens_while_no_tick_passes_belongs_to_the_next_moment() {
+        let look = |ms, ticks: u64, bytes| {
+            let stat = format!("cpu {ticks} 0 0 0 0 0 0 0\nctxt 1\n");
+            (Duration::from_millis(ms), parse(&stat, MEMORY, Ok([bytes, 0])).unwrap())
+        };
+        let mut before = None;
+        let seen = [look(1000, 5, 0), look(1010, 5, 40_000_000), look(1020, 7, 40_000_000)];
+        let moments: Vec<Moment> = seen.into_iter().filter_map(|it| next(&mut before, it)).collect();
+        let [moment] = &moments[..] else { panic!("{moments:?}") };
+        let read = moment.read_bytes_per_s.value().unwrap();
+        assert!((read / 2e9 - 1.0).abs() < 1e-9, "{read}");
     }
 
     #[test]

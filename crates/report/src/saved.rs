@@ -135,7 +135,12 @@ fn cells(page: &mut Page, cells: &[SavedCell]) {
     }
     let mut series: Vec<Vec<&SavedCell>> = Vec::new();
     for cell in cells {
-        match series.iter_mut().find(|it| it[0].continues(cell)) {
+        // A run of an early version may be of any machine of its name, and joins no two of them.
+        let joins = |it: &Vec<&SavedCell>| {
+            let on = cell.on.made_on();
+            it[0].continues(cell) && it.iter().all(|known| known.on.made_on().may_be(&on))
+        };
+        match series.iter_mut().find(|it| joins(it)) {
             Some(same) => same.push(cell),
             None => series.push(vec![cell]),
         }

@@ -20,7 +20,7 @@ use schema::{
     machine::{MadeOn, Origin},
     plan::{PlannedCell, PlannedCondition, PlannedRun},
     reason::{Reason, Unseen},
-    record::{Outcome, Reading, RoundsEnd},
+    record::{Files, NamedPath, Outcome, Reading, RoundsEnd},
     warning::Warning,
 };
 use serde_json::Value;
@@ -767,6 +767,28 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
     }
     assert!(!quoted && row.is_empty() && field.is_empty());
     rows
+}
+
+#[test]
+fn long_command_lines_that_differ_in_the_middle_are_two_arms_in_the_csv() {
+    let mut run = run();
+    for (at, word) in ["mmap", "read"].into_iter().enumerate() {
+        run.record.cells[at].arm.name = format!("command/{}{word}{}", "x".repeat(800), "y".repeat(800));
+    }
+    let rows = parse_csv(&report::csv(&run.record));
+    let column = rows[0].iter().position(|it| it == "arm").unwrap();
+    let arms: BTreeSet<&String> = rows[1..].iter().map(|row| &row[column]).collect();
+    assert!(run.record.cells[..2].iter().all(|it| arms.contains(&it.arm.name)), "{arms:?}");
+}
+
+#[test]
+fn a_run_of_several_files_is_not_said_to_be_of_the_first() {
+    let mut run = run();
+    let named = ["/data/a.log", "/data/b.log"].map(|it| NamedPath { path: it.into(), folder: false }).to_vec();
+    run.record.target.files = Some(Files { named, count: 2, folders: 0, first: Vec::new() });
+    assert_eq!(run.record.target.described(), "2 files of /data/a.log, /data/b.log");
+    let markdown = report::markdown(&run.record, &run.findings);
+    assert!(markdown.contains("2 files of /data/a.log, /data/b.log, 1 GiB"), "{markdown}");
 }
 
 #[test]

@@ -74,10 +74,12 @@ impl Arm {
         self.runtime == COMMAND && self.method == COMMAND
     }
 
-    /// The options of a command, whose name is what it is called and not what it does; of others there are none beyond
-    /// the name.
+    /// What a command executes, whose name is what it is called and not what it does; of others there is nothing beyond the
+    /// name. How long it may take, and whether its output is compared, make no other command of it.
     pub fn command(&self) -> Options {
-        if self.is_command() { self.options.clone() } else { Options::new() }
+        const BESIDE: [&str; 2] = ["timeout_s", "output"];
+        let executed = self.options.iter().filter(|(key, _)| self.is_command() && !BESIDE.contains(&key.as_str()));
+        executed.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// Whether its method is for a workload.

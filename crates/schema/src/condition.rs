@@ -270,6 +270,12 @@ pub(crate) fn whole() -> u32 {
 }
 
 impl Condition {
+    /// The memory in state `limited` as a part of the range, in thousandths.
+    pub(crate) fn memory_share(&self) -> Option<u64> {
+        let share = self.memory_bytes? as f64 / self.range.bytes.max(1) as f64;
+        Some((share * 1000.0).round() as u64)
+    }
+
     /// It is of commands: there is no block, no consume and no thread that faultline could say anything about.
     pub fn is_of_commands(&self) -> bool {
         self.workload.kind() == WorkloadKind::Command

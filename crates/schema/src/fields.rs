@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::{
     Bytes, Condition, Descriptor, Durability, Fill, Layout, Span, Workload,
     condition::{Storage, whole},
+    experiment::Range,
     trace::Traced,
 };
 
@@ -45,6 +46,8 @@ const CORE: [&str; 3] = ["workload", "block", "state"];
 /// What stands between the value that an arm has and that of its condition, and for a value that one of them lacks.
 pub(crate) const INSTEAD: &str = " instead of ";
 pub(crate) const NONE: &str = "none";
+
+const MEMORY: &str = "memory";
 
 /// The table, in the order of the CSV.
 pub const FIELDS: &[Field] = &[
@@ -209,7 +212,7 @@ pub const FIELDS: &[Field] = &[
         columns: &[("layout", |it| optional(it.layout))],
     },
     Field {
-        name: "memory",
+        name: MEMORY,
         role: Role::Subject,
         of: |it| it.memory_bytes.is_some(),
         same: |a, b| a.memory_bytes == b.memory_bytes,
@@ -278,6 +281,16 @@ pub fn agree(role: Role, a: &Condition, b: &Condition) -> bool {
 pub fn differences(role: Role, a: &Condition, b: &Condition) -> Vec<(&'static Field, String, String)> {
     let differ = FIELDS.iter().filter(|it| it.role == role && ((it.of)(a) || (it.of)(b)) && !(it.same)(a, b));
     differ.map(|it| (it, (it.words)(a), (it.words)(b))).collect()
+}
+
+/// In which fields two conditions that ask the same are about something else, with the words of both. Where the experiment
+/// leaves the range open, it and the memory that follows from it are the planner's, so the share of it is compared.
+pub fn other_subject(a: &Condition, b: &Condition, range: Option<Range>) -> Vec<(&'static Field, String, String)> {
+    let mut differ = differences(Role::Subject, a, b);
+    if range.is_none() && a.memory_share().is_some_and(|it| b.memory_share() == Some(it)) {
+        differ.retain(|(field, ..)| field.name != MEMORY);
+    }
+    differ
 }
 
 /// `scan 4 KiB cached`

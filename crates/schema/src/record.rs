@@ -281,7 +281,11 @@ impl Target {
 
     /// What was measured, as lists of runs show it: a path, or `a test file in /var/tmp`.
     pub fn described(&self) -> String {
-        self.folder_of_test_file().map_or_else(|| self.path.clone(), |folder| format!("a test file in {folder}"))
+        match (&self.files, self.folder_of_test_file()) {
+            (Some(files), _) => files.described(),
+            (None, Some(folder)) => format!("a test file in {folder}"),
+            (None, None) => self.path.clone(),
+        }
     }
 }
 
@@ -300,6 +304,13 @@ pub struct Files {
 impl Files {
     /// No record keeps more names, and no more of the files in them.
     pub const NAMES_KEPT: usize = 20;
+
+    /// `10000 files of /data/tree, /data/big.log`
+    pub fn described(&self) -> String {
+        let names: Vec<&str> = self.named.iter().map(|it| it.path.as_str()).collect();
+        let more = if self.has_all_names() { "" } else { ", …" };
+        format!("{} file{} of {}{more}", self.count, if self.count == 1 { "" } else { "s" }, names.join(", "))
+    }
 
     /// Whether the names are all that were given. Where there are folders the count of files has theirs in it too, so
     /// that a list of the full length may have been a longer one.

@@ -149,8 +149,9 @@ pub struct Series<'a> {
 
 impl PartialEq for Series<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let agree =
-            |a: &Condition, b: &Condition| fields::agree(Role::Asked, a, b) && fields::agree(Role::Subject, a, b);
+        let agree = |a: &Condition, b: &Condition| {
+            fields::agree(Role::Asked, a, b) && fields::other_subject(a, b, self.asked.range).is_empty()
+        };
         (self.arm, &self.command, self.target, self.comparison, self.asked)
             == (other.arm, &other.command, other.target, other.comparison, other.asked)
             && agree(self.under, other.under)

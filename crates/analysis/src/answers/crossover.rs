@@ -44,8 +44,9 @@ impl Axis {
     /// A condition without what differs along the axis, or follows from it.
     fn rest(self, condition: &Condition, asked: &Question) -> Condition {
         let mut rest = condition.clone();
-        // A scan's range is what it reads, and the planner's is what fits.
+        // A scan's range is what it reads, and the planner's is what fits; the memory in state limited is a share of it.
         rest.range = Span { offset: 0, bytes: 0 };
+        rest.memory_bytes = None;
         match self {
             Axis::Block => {
                 rest.block_bytes = 0;

@@ -32,9 +32,7 @@ const SHOWN: [u64; 3] = [100, 10_000, 1_000_000];
 /// Of each question about cold random reads the arm that is expected to overtake the baseline first, if one does.
 pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell]) -> Vec<BreakEven> {
     let costs = Costs { run, basis: Basis::new(run, known, own) };
-    // A range that was written down is the question; the file is not.
-    let is_of_file = |index: usize| run.origin(index).is_none_or(|it| it.range.is_none());
-    let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(index));
+    let asked = |index: usize| run.baseline(index).filter(|it| is_asked(it.own) && is_of_file(run, index));
     // Several numbers of reads are points of one answer, and several comparisons with one baseline have its arms.
     let mut questions: Vec<Vec<(usize, &Cell)>> = Vec::new();
     for (index, baseline) in (0..run.record.conditions.len()).filter_map(|it| Some((it, asked(it)?))) {
@@ -55,6 +53,11 @@ pub(crate) fn all(run: &Run, known: &Known, own: &[PredictedCell]) -> Vec<BreakE
         each.min_by(|a, b| a.reads.median.total_cmp(&b.reads.median))
     };
     questions.into_iter().filter_map(answer).collect()
+}
+
+/// A range that was written down is the question; the file is not.
+fn is_of_file(run: &Run, condition: usize) -> bool {
+    run.origin(condition).is_none_or(|it| it.range.is_none())
 }
 
 fn is_asked(condition: &Condition) -> bool {
@@ -120,7 +123,7 @@ fn break_even(costs: &Costs, baseline: &Cell, arm: &Cell) -> Option<BreakEven> {
 /// The numbers of reads that both arms were measured with, each beside what is expected from the others.
 fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMeasured> {
     let both = baseline.0.iter().filter_map(|of_baseline| {
-        let of_arm = arm.0.iter().find(|it| it.reads == of_baseline.reads)?;
+        let of_arm = arm.0.iter().find(|it| it.made == of_baseline.made)?;
         let without = |seen: &MeasuredPoints, point: &MeasuredPoint| {
             point.expected_s * seen.without(point.reads).factor(point.reads)
         };
@@ -132,7 +135,9 @@ fn measured(baseline: &MeasuredPoints, arm: &MeasuredPoints) -> Vec<BreakEvenMea
             expected: without(baseline, of_baseline) / without(arm, of_arm),
         })
     });
-    both.collect()
+    let mut both: Vec<BreakEvenMeasured> = both.collect();
+    both.dedup_by_key(|it| it.reads);
+    both
 }
 
 /// What passes are expected to take, from unit costs.
@@ -159,20 +164,25 @@ impl Costs<'_> {
     /// The passes of an arm, of the rounds and at the size of the job, by the number of their reads.
     fn seen(&self, of: &Cell) -> MeasuredPoints {
         let record = self.run.record;
-        let is_same = |cell: &&Cell| cell.arm() == of.arm() && !cell.entry.control && is_alike(cell.own, of.own);
+        let is_same = |cell: &&Cell| {
+            let is_of_file = is_of_file(self.run, cell.entry.condition);
+            cell.arm() == of.arm() && !cell.entry.control && is_of_file && is_alike(cell.own, of.own)
+        };
         let cells: Vec<&Cell> = self.run.cells.iter().filter(is_same).collect();
         let by_round = |it: &Cell| it.passes.iter().rev().map(|it| (it.round, it.ns)).collect::<BTreeMap<u32, f64>>();
-        let rounds = cells.iter().map(|it| (it.own.clone(), by_round(it)));
-        let jobs = record.confirmations.iter().flat_map(|job| {
+        let rounds = cells.iter().map(|it| (Made::InRounds(it.entry.condition), it.own.clone(), by_round(it)));
+        let jobs = record.confirmations.iter().enumerate().flat_map(|(nth_job, job)| {
             let sides = [job.baseline_cell, job.arm_cell].into_iter().enumerate();
             let of_arm = sides.filter(|(_, cell)| cells.iter().any(|it| it.id.cell == *cell));
-            of_arm.map(|(side, _)| {
+            of_arm.map(move |(side, _)| {
                 let condition = Condition { range: job.range, ops: job.ops, ..of.own.clone() };
-                (condition, (0..).zip(&job.pairs).map(|(nth, pair)| (nth, pair[side])).collect())
+                let each_ns = (0..).zip(&job.pairs).map(|(nth, pair)| (nth, pair[side])).collect();
+                (Made::InJob(nth_job), condition, each_ns)
             })
         });
-        let point = |(condition, each_ns): (Condition, BTreeMap<u32, f64>)| {
+        let point = |(made, condition, each_ns): (Made, Condition, BTreeMap<u32, f64>)| {
             Some(MeasuredPoint {
+                made,
                 reads: condition.ops as f64,
                 measured_s: stats::median_of_positive(each_ns.values().copied())?.median / 1e9,
                 expected_s: self.seconds(of, &condition).filter(|it| *it > 0.0)?,
@@ -180,8 +190,9 @@ impl Costs<'_> {
             })
         };
         let mut points: Vec<MeasuredPoint> = rounds.chain(jobs).filter_map(point).collect();
-        points.sort_by(|a, b| a.reads.total_cmp(&b.reads));
-        points.dedup_by_key(|it| it.reads);
+        // Of two comparisons with as many reads the arm's own comes first.
+        let is_other = |it: &MeasuredPoint| it.made != Made::InRounds(of.entry.condition);
+        points.sort_by(|a, b| a.reads.total_cmp(&b.reads).then(is_other(a).cmp(&is_other(b))));
         MeasuredPoints(points)
     }
 }
@@ -189,8 +200,18 @@ impl Costs<'_> {
 /// What an arm took, from few reads to many.
 struct MeasuredPoints(Vec<MeasuredPoint>);
 
+/// Passes that were made beside each other, and so are compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Made {
+    /// Of a condition.
+    InRounds(usize),
+    /// One of the confirmations.
+    InJob(usize),
+}
+
 #[derive(Clone)]
 struct MeasuredPoint {
+    made: Made,
     reads: f64,
     /// By round, or by pair.
     each_ns: BTreeMap<u32, f64>,
@@ -202,14 +223,19 @@ impl MeasuredPoints {
     /// By how much unit costs are off for so many reads: by what they are off for the passes that were measured, on a line
     /// between them, log on log.
     fn factor(&self, reads: f64) -> f64 {
-        let off = |it: &MeasuredPoint| (it.measured_s / it.expected_s).ln();
-        let above = self.0.partition_point(|it| it.reads <= reads);
-        let log = match (above.checked_sub(1).map(|at| &self.0[at]), self.0.get(above)) {
-            (Some(low), Some(high)) => {
-                let share = (reads / low.reads).ln() / (high.reads / low.reads).ln();
-                off(low) + share * (off(high) - off(low))
-            }
-            (Some(only), None) | (None, Some(only)) => off(only),
+        // Of several points with as many reads, their mean.
+        let off: Vec<(f64, f64)> = self
+            .0
+            .chunk_by(|a, b| a.reads == b.reads)
+            .map(|equal| {
+                let sum: f64 = equal.iter().map(|it| (it.measured_s / it.expected_s).ln()).sum();
+                (equal[0].reads, sum / equal.len() as f64)
+            })
+            .collect();
+        let above = off.partition_point(|it| it.0 <= reads);
+        let log = match (above.checked_sub(1).map(|at| &off[at]), off.get(above)) {
+            (Some((fewer, low)), Some((more, high))) => low + (reads / fewer).ln() / (more / fewer).ln() * (high - low),
+            (Some((_, only)), None) | (None, Some((_, only))) => *only,
             (None, None) => 0.0,
         };
         log.exp()

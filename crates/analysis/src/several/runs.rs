@@ -121,7 +121,7 @@ fn asks_the_same((a, of_a): Side, (b, of_b): Side) -> bool {
 fn likeness((a, of_a): Side, (b, of_b): Side) -> u32 {
     let name = |compare: Option<&Compare>| compare.and_then(|it| it.name.clone());
     let alike = [
-        fields::agree(Role::Subject, a.does(), b.does()),
+        fields::other_subject(a.does(), b.does(), of_a.and_then(|it| it.range)).is_empty(),
         name(of_a) == name(of_b),
         fields::agree(Role::Size, a.does(), b.does()),
     ];
@@ -197,7 +197,8 @@ fn shared(a: &CellFinding, b: &CellFinding, first_run: &Record) -> Option<Shared
 /// Why what two cells of one question say is about two things.
 fn other_subject(first: (&Record, &CellFinding), second: (&Record, &CellFinding)) -> Vec<NotComparable> {
     let ((_, a), (_, b)) = (first, second);
-    let differ = fields::differences(Role::Subject, a.does(), b.does()).into_iter().map(|(field, first, second)| {
+    let range = compare_of(first.0, a).and_then(|it| it.range);
+    let differ = fields::other_subject(a.does(), b.does(), range).into_iter().map(|(field, first, second)| {
         let field = field.name.to_string();
         NotComparable::Subject { field, first, second }
     });

@@ -5,6 +5,7 @@ use schema::{
     experiment::SizeAsked,
     findings::{CellFinding, Status},
     machine::Origin,
+    record::Files,
     saved::{SavedCell, SavedMachine, Series},
 };
 
@@ -13,7 +14,7 @@ use schema::{
 pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
     let cells: Vec<CellFinding> = crate::analyze(record).cells.into_iter().filter(|it| !it.control).collect();
     let labels = Labels::of(record);
-    let target = record.target.folder_of_test_file().unwrap_or(&record.target.path);
+    let target = &target(record);
     // Cells that are alike are numbered as they were entered: one that was not measured keeps its number, or the next one
     // would go on with its series.
     let series: Vec<Series> = cells.iter().map(|it| of_cell(record, target, it)).collect();
@@ -40,6 +41,19 @@ pub fn saved_cells(record: &Record) -> Vec<SavedCell> {
         })
     });
     numbered.collect()
+}
+
+/// What was measured. Of several files the names in an order of their own, since any order means the same files.
+fn target(record: &Record) -> String {
+    let target = &record.target;
+    match &target.files {
+        Some(files) => {
+            let mut named = files.named.clone();
+            named.sort_by(|a, b| a.path.cmp(&b.path));
+            Files { named, ..files.clone() }.described()
+        }
+        None => target.folder_of_test_file().unwrap_or(&target.path).to_string(),
+    }
 }
 
 fn of_cell<'a>(record: &'a Record, target: &'a str, cell: &'a CellFinding) -> Series<'a> {

@@ -321,6 +321,17 @@ fn a_crossover_lies_between_points_of_one_size_of_pass_alone() {
 }
 
 #[test]
+fn memory_that_grows_with_the_range_leaves_a_curve_one() {
+    let mut lab = curve(&[2.0, 1.5, 0.5], &[]);
+    for (at, it) in lab.record.conditions.iter_mut().enumerate() {
+        (it.state, it.range.bytes) = (State::Limited, (1 << 20) << at);
+        it.memory_bytes = Some(it.range.bytes / 2);
+    }
+    let points: Vec<usize> = lab.analyze().crossovers.iter().map(|it| it.points.len()).collect();
+    assert_eq!(points, [3]);
+}
+
+#[test]
 fn a_point_of_a_curve_that_the_job_does_not_confirm_is_marked() {
     let unconfirmed = |lab: Lab| {
         let crossovers = lab.analyze().crossovers;

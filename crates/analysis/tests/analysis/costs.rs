@@ -688,6 +688,45 @@ fn what_was_measured_beside_a_break_even_is_the_speedup_of_passes_of_the_same_ro
 }
 
 #[test]
+fn what_was_measured_beside_a_break_even_is_of_one_comparison_where_two_have_its_baseline() {
+    let mut lab = cold_lab(&[100, 100], 1.0);
+    lab.record.cells[1].arm = "mmap+random".parse().unwrap();
+    // The device was slower while the second comparison was made.
+    for it in lab.record.samples.iter_mut().filter(|it| it.cell == 2) {
+        let schema::record::Outcome::Ok { phases, .. } = &mut it.outcome else { unreachable!() };
+        phases.work_ns *= 2;
+    }
+    let findings = lab.analyze();
+    let [it] = &findings.costs.unwrap().break_evens[..] else { panic!("one question") };
+    let own = findings.comparisons.iter().find(|own| own.id.cell == it.id.cell).unwrap();
+    let [measured] = &it.measured[..] else { panic!("{:?}", it.measured) };
+    assert!((measured.speedup / own.speedup.unwrap().median - 1.0).abs() < 1e-9, "{measured:?} {own:?}");
+}
+
+#[test]
+fn passes_over_a_range_that_was_written_down_are_none_of_the_whole_file() {
+    let break_even = |ranges: [&str; 2]| {
+        let mut lab = cold_lab(&[100, 3000], 1.5);
+        let text: String = ranges
+            .iter()
+            .map(|range| {
+                format!(
+                    "[[compare]]\narms = [\"pread\", \"mmap\"]\nworkload = \"random\"\nblock = \"4 KiB\"\nstate = \
+                     \"cold\"\n{range}\n"
+                )
+            })
+            .collect();
+        let text = format!("title = \"t\"\n{text}");
+        lab.record.experiment = schema::Experiment::parse("t", &text).unwrap();
+        lab.record.origins = vec![0, 1];
+        let [it] = lab.analyze().costs.unwrap().break_evens.try_into().expect("one question");
+        it.measured.iter().map(|it| it.reads).collect::<Vec<u64>>()
+    };
+    assert_eq!(break_even(["", ""]), [100, 3000]);
+    assert_eq!(break_even(["", "range = { bytes = \"16 MiB\" }"]), [100]);
+}
+
+#[test]
 fn the_requests_of_others_at_the_disk_are_not_those_of_a_pass() {
     let requests = |of_others: f64| {
         let mut lab = cold_lab(&[100], 1.0);

@@ -3,8 +3,9 @@
 use schema::{
     Condition, Labels, Reading, Record, State, Workload,
     across::{Fact, FactSays, NotComparable, RunComparison},
+    arm::Setting,
     command::Spec,
-    record::Outcome,
+    record::{Files, NamedPath, Outcome},
 };
 
 use crate::support::{Lab, scan};
@@ -144,6 +145,62 @@ fn another_command_under_the_same_name_is_another_series() {
     let [one, same, other] =
         ["grep x f", "grep x f", "grep y f"].map(|it| analysis::saved_cells(&command(it)).remove(0));
     assert!(one.continues(&same) && !one.continues(&other));
+}
+
+#[test]
+fn a_command_with_another_time_limit_is_the_same_command() {
+    let (first, mut second) = (command("grep x f"), command("grep x f"));
+    second.id = "second".into();
+    for (key, setting) in [("timeout_s", Setting::Number(120)), ("output", Setting::Word("ignored".into()))] {
+        second.cells[0].arm.options.insert(key.into(), setting);
+    }
+    assert_eq!(across(&first, &second).not_comparable, []);
+    assert!(analysis::saved_cells(&first)[0].continues(&analysis::saved_cells(&second)[0]));
+}
+
+#[test]
+fn other_files_beside_the_first_are_another_series_and_another_order_is_not() {
+    let of = |names: [&str; 2]| {
+        let mut record = command("scan");
+        let named = names.map(|it| NamedPath { path: it.into(), folder: false }).to_vec();
+        record.target.files = Some(Files { named, count: 2, folders: 0, first: Vec::new() });
+        analysis::saved_cells(&record).remove(0)
+    };
+    let one = of(["/a", "/b"]);
+    assert!(one.continues(&of(["/b", "/a"])) && !one.continues(&of(["/a", "/c"])));
+}
+
+/// One comparison in state limited; the range is so many MiB.
+fn limited(id: &str, mib: u64, memory: &str) -> Record {
+    let text = format!(
+        "title = \"x\"\n[[compare]]\narms = [\"pread\", \"mmap\"]\nworkload = \"random\"\nblock = \"4 KiB\"\n\
+         state = \"limited\"\n{memory}\n"
+    );
+    let mut lab = Lab::of_experiment(&text);
+    lab.record.id = id.into();
+    let share = lab.record.experiment.comparisons[0].memory.unwrap_or(0.5);
+    for it in &mut lab.record.conditions {
+        it.range.bytes = mib << 20;
+        it.memory_bytes = Some((it.range.bytes as f64 * share) as u64);
+    }
+    for cell in 0..lab.record.cells.len() {
+        lab.measure(cell, 10, 1_000.0, |_, _| {});
+    }
+    lab.record
+}
+
+#[test]
+fn the_memory_that_follows_from_a_range_of_the_planners_is_no_other_subject() {
+    let written = "range = { bytes = \"32 MiB\" }";
+    let is_same = |first: &Record, second: &Record| {
+        let continues = analysis::saved_cells(first)[0].continues(&analysis::saved_cells(second)[0]);
+        let comparable = across(first, second).not_comparable.is_empty();
+        assert_eq!(continues, comparable);
+        comparable
+    };
+    assert!(is_same(&limited("first", 64, ""), &limited("second", 63, "")));
+    assert!(!is_same(&limited("first", 64, ""), &limited("second", 64, "memory = 0.25")), "another share");
+    assert!(!is_same(&limited("first", 32, written), &limited("second", 31, written)), "the range was written down");
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::{
 
 use history::{Imported, Store};
 use schema::{
-    Condition, Experiment, Reading, Record, SCHEMA_VERSION, Span,
+    Condition, Experiment, Fill, Reading, Record, SCHEMA_VERSION, Span,
     machine::Origin,
-    record::{Environment, Outcome, Sample, Target},
+    protocol::{Phases, Tally},
+    record::{Environment, Invalid, Outcome, Sample, Target},
 };
 use tempfile::TempDir;
 
@@ -435,6 +436,35 @@ fn of_two_states_of_an_imported_run_the_longer_is_kept_and_another_run_of_its_id
     assert!(error_of(import(&after(id, 4, "two"))).contains("another run with the id"));
     assert_eq!(store.load(id).unwrap().samples.len(), 3);
     assert_eq!(names(store.imported_folder()).len(), 1);
+}
+
+#[test]
+fn a_pass_that_was_found_invalid_later_makes_no_other_run() {
+    let folder = TempDir::new().unwrap();
+    let store = store(folder.path());
+    let id = "20261120T225104Z-3f9a";
+    let import = |record: &Record| store.import(&file_of(folder.path(), record));
+    let counted = |passes| {
+        let mut record = after(id, passes, "one");
+        let phases = Phases { open_ns: None, work_ns: 7, close_ns: None };
+        let tally = Tally {
+            ops: 1,
+            bytes: 1,
+            distinct_bytes: 1,
+            distinct_pages: None,
+            checksum: "0".into(),
+            threads: 1,
+            queue_depth: 1,
+        };
+        record.samples[1].outcome = Outcome::Ok { phases, tally };
+        record
+    };
+    assert_eq!(import(&counted(2)).unwrap(), Imported::New(id.into()));
+    let mut later = counted(3);
+    later.samples[1].outcome = Outcome::Invalid { reason: Invalid::FoliosChanged { fill: Fill::Random, share: 0.5 } };
+    assert_eq!(import(&later).unwrap(), Imported::Longer(id.into()));
+    later.samples[0].round += 1;
+    assert!(error_of(import(&later)).contains("another run with the id"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use schema::{
     Bytes, Record,
-    record::{CacheKind, CpuCache, Environment, Reading},
+    record::{CacheKind, CpuCache, Environment, Files, Reading},
 };
 
 use crate::layout::number;
@@ -41,7 +41,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(&'static str, String)> {
             "target",
             format!(
                 "{}, {}{}{}",
-                target.path,
+                target.files.as_ref().map_or_else(|| target.path.clone(), Files::described),
                 Bytes(target.bytes),
                 if target.allocated_bytes < target.bytes {
                     format!(", only {} of it allocated", measured(target.allocated_bytes))

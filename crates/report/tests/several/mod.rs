@@ -216,6 +216,22 @@ fn another_command_under_the_same_name_is_another_series_that_says_its_line() {
 }
 
 #[test]
+fn a_run_of_an_early_version_joins_no_two_machines() {
+    let mut history = over_time("lab");
+    let early = history.cells[0].clone();
+    let on = |key: &str| {
+        let mut cell = early.clone();
+        (cell.on.key, cell.on.hardware) = (Some(key.into()), Some("a".into()));
+        cell
+    };
+    for cells in [[early.clone(), on("a"), on("b")], [on("a"), early.clone(), on("b")]] {
+        history.cells = cells.to_vec();
+        let text = report::history(&history, true, "/runs", styled(200));
+        assert_eq!(text.matches("native/mmap · ").count(), 2, "{text}");
+    }
+}
+
+#[test]
 fn series_whose_passes_were_asked_to_be_of_other_sizes_have_other_headings() {
     let range = Range { offset: Bytes(0), bytes: None, share: None, blocks: None };
     let ranges = [

@@ -77,6 +77,8 @@ pub struct Question<'a> {
     pub variant: Option<Variant>,
     pub range: Option<Range>,
     pub ops: &'a [u64],
+    /// As a share of the range.
+    pub memory: Option<f64>,
 }
 
 pub(super) fn nothing_synced() -> Vec<Durability> {
@@ -317,7 +319,8 @@ impl Compare {
     /// What two comparisons must have in common to ask one question about several blocks, sizes of a job or fills: an
     /// experiment may split it, where some have fewer arms. Beside that, their conditions say what they ask.
     pub fn question(&self) -> Question<'_> {
-        Question { name: self.name.as_deref(), variant: self.variant, range: self.range, ops: &self.ops }
+        let (name, ops) = (self.name.as_deref(), &self.ops[..]);
+        Question { name, variant: self.variant, range: self.range, ops, memory: self.memory }
     }
 
     /// What it is called beside others, the most telling first.

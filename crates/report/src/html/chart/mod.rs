@@ -64,7 +64,8 @@ impl<'a> View<'a> {
             let compare = origin.and_then(|it| record.experiment.comparisons.get(it));
             // Several numbers of blocks are several questions.
             let ops = if compare.is_some_and(|it| it.ops.len() > 1) { it.ops } else { plain.ops };
-            (Condition { block_bytes: 0, range: plain.range, ops, ..it.clone() }, origin)
+            // The memory in state limited is a share of the range.
+            (Condition { block_bytes: 0, range: plain.range, memory_bytes: None, ops, ..it.clone() }, origin)
         };
         let groups: Vec<FigureKey> = record.conditions.iter().enumerate().map(group).collect();
         let words = |(condition, origin): &'_ FigureKey| {
@@ -82,7 +83,7 @@ impl<'a> View<'a> {
         View { findings, labels: Labels::of(record), groups, names: Names::of(record), looks }
     }
 
-    /// The cells by figure. Figures differ in everything but the block and how much of the file is touched.
+    /// The cells by figure. Figures differ in everything but the block and how much of the file, and of memory, is used.
     fn groups(&self) -> Vec<(String, Vec<Named<'a>>)> {
         let mut of: Vec<&FigureKey> = Vec::new();
         let mut groups: Vec<(String, Vec<Named<'a>>)> = Vec::new();
