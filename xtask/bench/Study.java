@@ -129,8 +129,11 @@ public class Study {
 
     long fromMapping(MappedByteBuffer map) {
         if (consume.equals("lines")) {
+            // By index, as the study: a relative get() stores a position with each byte.
             long lines = 0;
-            for (int i = 0; i < block; i++) if (map.get() == '\n') lines++;
+            int start = map.position();
+            for (int i = 0; i < block; i++) if (map.get(start + i) == '\n') lines++;
+            map.position(start + block);
             return lines;
         }
         if (method.equals("get")) {
