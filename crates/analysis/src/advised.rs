@@ -1,11 +1,11 @@
 //! What the advice of a process's mappings may cost, from what was seen and counted without a trace: which file to ask about
 //! first. Nothing here says why pages came in.
 
-use std::cmp::Reverse;
-
 use schema::{
     Reading,
-    inspection::{AdviceCost, MappedFile, ProcessView, Unlooked, Watched},
+    inspection::{
+        AdviceCost, FileMeanwhile, MappedFile, MissCost, Pattern, Places, ProcessView, Shape, Unlooked, Watched,
+    },
 };
 
 /// Of less than this nothing is asked: it is less than one window of read-ahead on many disks, and every library has such
@@ -15,13 +15,29 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// Where calls returned at most this share of what came from the device, the device was read by faults.
 const BY_CALLS: f64 = 0.05;
 
-/// The files by what their advice may cost, those with a cost that was counted first; and what a major fault brought in on
-/// average.
-pub fn advised(mut view: ProcessView) -> ProcessView {
+/// Of fewer places nothing is said.
+const PLACES: u64 = 16;
+/// So large a part of the places is short where a file is touched at places that lie apart.
+const APART: f64 = 0.9;
+
+/// The files by what their advice may cost: those whose places lie apart first, then those with a cost that was counted; and
+/// what a major fault brought in on average. `miss` says what a miss of a file takes.
+pub fn advised(mut view: ProcessView, miss: impl Fn(&MappedFile) -> Reading<MissCost>) -> ProcessView {
     for file in &mut view.files {
         file.cost = cost(file, view.page_bytes);
+        if bytes(file).is_some() {
+            file.pattern = pattern(file, view.page_bytes);
+            file.miss = Some(miss(file));
+        }
     }
-    view.files.sort_by_key(rank);
+    // By time where that is known of all of them: files may lie on different devices. Bytes and times are not held against
+    // each other.
+    let all_known = view.files.iter().filter(|it| bytes(it).is_some()).all(|it| device_ns(it).is_some());
+    let size = |file: &MappedFile| {
+        let size = if all_known { device_ns(file) } else { bytes(file).map(|it| it as f64) };
+        size.unwrap_or(0.0)
+    };
+    view.files.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))).then(b.bytes.cmp(&a.bytes)));
     if let Some(watched) = &mut view.watched {
         watched.device_bytes_per_major_fault = per_major_fault(watched, &view.files, view.page_bytes);
     }
@@ -46,23 +62,59 @@ fn cost(file: &MappedFile, page_bytes: u64) -> Option<AdviceCost> {
     Some(match &file.residency {
         Reading::Value(it) => {
             let bytes = it.pages.saturating_sub(it.resident).saturating_mul(page_bytes);
-            // The last page may be a part of one.
-            AdviceCost::NotCached { bytes: bytes.min(file.file_bytes.value().copied().unwrap_or(0)) }
+            // The last page may be a part of one; and what is not cached may lie where nothing is mapped.
+            let most = file.file_bytes.value().copied().unwrap_or(0).min(file.unadvised_bytes.unwrap_or(0));
+            AdviceCost::NotCached { bytes: bytes.min(most) }
         }
         Reading::Unavailable { .. } => AdviceCost::NotMapped { bytes: file.bytes.saturating_sub(file.resident_bytes) },
     })
 }
 
+/// What came in for nothing, or may; `None` where nothing does.
+fn bytes(file: &MappedFile) -> Option<u64> {
+    match file.cost? {
+        AdviceCost::Counted { unmapped_bytes } => Some(unmapped_bytes),
+        AdviceCost::NotCached { bytes } | AdviceCost::NotMapped { bytes } => Some(bytes).filter(|it| *it > 0),
+        AdviceCost::CountedNothing | AdviceCost::AdviceUnknown => None,
+    }
+}
+
+/// What the device takes for these bytes in windows of read-ahead, beyond one page of each.
+fn device_ns(file: &MappedFile) -> Option<f64> {
+    let miss = file.miss.as_ref()?.value()?;
+    Some(bytes(file)? as f64 / miss.window_bytes.max(1) as f64 * (miss.window_ns - miss.page_ns).max(0.0))
+}
+
 /// The smallest comes first.
-fn rank(file: &MappedFile) -> (u8, Reverse<u64>, Reverse<u64>) {
-    let (class, bytes) = match file.cost {
-        Some(AdviceCost::Counted { unmapped_bytes }) => (0, unmapped_bytes),
-        Some(AdviceCost::NotCached { bytes } | AdviceCost::NotMapped { bytes }) => (1, bytes),
-        Some(AdviceCost::CountedNothing) => (2, 0),
-        Some(AdviceCost::AdviceUnknown) => (3, 0),
-        None => (4, 0),
+fn rank(file: &MappedFile) -> (bool, u8) {
+    let class = match file.cost {
+        Some(AdviceCost::Counted { .. }) => 0,
+        Some(AdviceCost::NotCached { .. } | AdviceCost::NotMapped { .. }) => 1,
+        Some(AdviceCost::CountedNothing) => 2,
+        Some(AdviceCost::AdviceUnknown) => 3,
+        None => 4,
     };
-    (class, Reverse(bytes), Reverse(file.bytes))
+    (file.pattern.is_none_or(|it| it.shape != Shape::Apart), class)
+}
+
+/// What came meanwhile decides; where that is too little, all that is mapped.
+fn pattern(file: &MappedFile, page_bytes: u64) -> Option<Pattern> {
+    let meanwhile = file.meanwhile.as_ref().and_then(|it: &FileMeanwhile| it.new_places.as_ref()?.value());
+    let since_it_began = file.places.as_ref().and_then(Reading::value);
+    let of = |places: Option<&Places>, meanwhile: bool| {
+        let places = places?;
+        let bytes = places.pages.saturating_mul(page_bytes);
+        Some(Pattern { shape: shape(places)?, places: places.places, bytes, meanwhile })
+    };
+    of(meanwhile, true).or_else(|| of(since_it_began, false))
+}
+
+fn shape(of: &Places) -> Option<Shape> {
+    if of.places >= PLACES {
+        return (of.short as f64 >= APART * of.places as f64).then_some(Shape::Apart);
+    }
+    // As much as would be so many places, and more.
+    (of.pages > PLACES * of.fault_pages).then_some(Shape::Together)
 }
 
 /// Absent where it is more than the largest window of read-ahead, which is what one fault can bring in: then io_uring, AIO,
@@ -79,7 +131,7 @@ fn per_major_fault(watched: &Watched, files: &[MappedFile], page_bytes: u64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schema::inspection::{FileMeanwhile, MappingAdvice, Residency, WatchedReads};
+    use schema::inspection::{MappingAdvice, Residency, WatchedReads};
 
     fn file(name: &str) -> MappedFile {
         let zero = || Reading::Value(0);
@@ -106,16 +158,25 @@ mod tests {
             folio_orders: Reading::unavailable(Unlooked::Stranger),
             pages_per_fault: Reading::unavailable(Unlooked::Stranger),
             read_ahead_bytes: Reading::unavailable(Unlooked::Stranger),
+            disk: None,
+            places: None,
             meanwhile: None,
             cost: None,
+            pattern: None,
+            miss: None,
         }
     }
 
     fn counted(name: &str, unmapped: u64) -> MappedFile {
         let unmapped_more_bytes = Reading::Value(unmapped);
         let (cached_more_bytes, mapped_more_bytes) = (Reading::Value(unmapped as i64), Reading::Value(0));
-        let meanwhile = Some(FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes });
+        let meanwhile =
+            Some(FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes, new_places: None });
         MappedFile { meanwhile, ..file(name) }
+    }
+
+    fn advised(view: ProcessView) -> ProcessView {
+        super::advised(view, |_| Reading::unavailable("no run"))
     }
 
     fn view(files: Vec<MappedFile>) -> ProcessView {
@@ -150,6 +211,75 @@ mod tests {
         assert_eq!(without.files[0].cost, None);
     }
 
+    fn places(places: u64, short: u64, pages: u64) -> Places {
+        Places { pages, places, short, fault_pages: 16 }
+    }
+
+    #[test]
+    fn a_pattern_is_what_many_places_show_and_nothing_is_said_of_few() {
+        let of = |it: Places| shape(&it);
+        assert_eq!(of(places(16, 15, 256)), Some(Shape::Apart));
+        assert_eq!(of(places(16, 14, 256)), None, "several are long");
+        assert_eq!(of(places(15, 15, 240)), None, "too few");
+        assert_eq!(of(places(3, 0, 257)), Some(Shape::Together));
+        assert_eq!(of(places(3, 0, 256)), None, "too little");
+        assert_eq!(of(places(0, 0, 0)), None);
+    }
+
+    #[test]
+    fn what_came_meanwhile_decides_before_what_was_there() {
+        let (apart, together, little) = (places(20, 20, 320), places(2, 0, 5000), places(2, 2, 32));
+        let of = |all: Places, new: Option<Places>| {
+            let mut it = counted("file", 4096);
+            it.places = Some(Reading::Value(all));
+            it.meanwhile.as_mut().unwrap().new_places = new.map(Reading::Value);
+            let seen = advised(view(vec![it]));
+            seen.files[0].pattern.map(|it| (it.shape, it.meanwhile))
+        };
+        assert_eq!(of(apart, Some(together)), Some((Shape::Together, true)));
+        assert_eq!(of(together, Some(apart)), Some((Shape::Apart, true)));
+        assert_eq!(of(together, Some(little)), Some((Shape::Together, false)));
+        assert_eq!(of(apart, None), Some((Shape::Apart, false)));
+        assert_eq!(of(little, None), None);
+    }
+
+    #[test]
+    fn a_file_whose_places_lie_apart_comes_before_one_with_a_larger_cost() {
+        let apart = |it: MappedFile| MappedFile { places: Some(Reading::Value(places(20, 20, 320))), ..it };
+        let files = vec![counted("much", 4 << 20), apart(file("apart")), apart(counted("both", 4096)), file("maybe")];
+        let advice = Some(vec![MappingAdvice::Random]);
+        let random = MappedFile { unadvised_bytes: Some(0), advice, ..apart(file("random")) };
+        let idle = apart(counted("idle", 0));
+        assert_eq!(order([files, vec![random, idle]].concat()), ["both", "apart", "much", "maybe", "idle", "random"]);
+    }
+
+    #[test]
+    fn files_of_several_devices_are_in_order_of_device_time_and_of_bytes_where_one_has_no_unit_costs() {
+        let on = |disk: &str, name: &str, unmapped| MappedFile { disk: Some(disk.into()), ..counted(name, unmapped) };
+        let files = vec![on("fast", "more", 8 << 20), on("slow", "less", 4 << 20)];
+        let miss = |slow: Option<f64>| {
+            move |it: &MappedFile| {
+                let window_ns = if it.disk.as_deref() == Some("slow") { slow } else { Some(2e6) };
+                let of = |window_ns| MissCost { run: "r".into(), window_bytes: 1 << 20, window_ns, page_ns: 1e5 };
+                window_ns.map_or_else(|| Reading::unavailable("no run"), |it| Reading::Value(of(it)))
+            }
+        };
+        let order = |slow: Option<f64>| {
+            let seen = super::advised(view(files.clone()), miss(slow));
+            seen.files.into_iter().map(|it| it.name).collect::<Vec<String>>()
+        };
+        assert_eq!(order(Some(9e6)), ["less", "more"]);
+        assert_eq!(order(Some(2e6)), ["more", "less"]);
+        assert_eq!(order(None), ["more", "less"]);
+    }
+
+    #[test]
+    fn no_more_may_be_missed_than_is_mapped_without_advice() {
+        let part = MappedFile { unadvised_bytes: Some(2 << 20), ..file("part") };
+        let costs: Vec<_> = advised(view(vec![part])).files.iter().map(|it| it.cost).collect();
+        assert_eq!(costs, [Some(AdviceCost::NotCached { bytes: 2 << 20 })]);
+    }
+
     #[test]
     fn without_counts_the_file_with_the_most_pages_that_may_be_missed_is_first() {
         let Reading::Value(half) = file("half").residency else { unreachable!() };
@@ -167,7 +297,12 @@ mod tests {
         let Reading::Value(half) = file("half").residency else { unreachable!() };
         for (file_bytes, pages) in [((100 << 20) + 1, 25_601), (4097, 2), (8 << 20, 2048)] {
             let residency = Reading::Value(Residency { pages, resident: 0, ..half.clone() });
-            let nothing = MappedFile { file_bytes: Reading::Value(file_bytes), residency, ..file("nothing") };
+            let nothing = MappedFile {
+                file_bytes: Reading::Value(file_bytes),
+                unadvised_bytes: Some(file_bytes.next_multiple_of(4096).max(LEAST_BYTES)),
+                residency,
+                ..file("nothing")
+            };
             let costs: Vec<_> = advised(view(vec![nothing])).files.iter().map(|it| it.cost).collect();
             assert_eq!(costs, [Some(AdviceCost::NotCached { bytes: file_bytes })]);
         }

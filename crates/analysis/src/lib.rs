@@ -37,7 +37,7 @@ pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
 pub use claims::outlook;
 pub use commands::share::Spent;
-pub use cost::{ForecastQuestion, faults_on, fit, fit_fills, forecast};
+pub use cost::{ForecastQuestion, faults_on, fit, fit_fills, forecast, miss_cost};
 pub use several::{
     gate::{Analyzed, gate},
     ledger::Claims,

@@ -1,11 +1,22 @@
 //! `faultline inspect`: files and processes, one's own and strangers'.
 
-use std::{fs, fs::File};
+use std::{
+    fs,
+    fs::File,
+    io::Read,
+    os::fd::AsRawFd,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
-use schema::inspection::{AdviceCost, Inspection, MappedFile, MappingAdvice, ProcessView, WatchEnd};
+use lab::runtime::{go, python};
+use schema::inspection::{
+    AdviceCost, Inspection, MappedFile, MappedRuntime, MappingAdvice, ProcessView, Shape, WatchEnd,
+};
 
 use crate::{
     predict::keep,
+    runtimes::is_here,
     support::{Output, Running, Sandbox, is_root},
 };
 
@@ -177,8 +188,8 @@ fn the_file_without_advice_comes_first_with_what_came_in_and_ctrl_c_shows_what_w
     let me = std::process::id().to_string();
     let mut running = sandbox.start(&["inspect", &me, "--for=1h", "--json"]);
     watches(&mut running, &paths[0]);
-    // Far apart, so that no two of them share what is read around one.
-    for page in (0..4096).step_by(512) {
+    // Far apart, so that no two of them share what is mapped around one.
+    for page in (0..4096).step_by(128) {
         mapped.iter().for_each(|it| it.touch(page));
     }
     running.signal(libc::SIGINT);
@@ -192,6 +203,14 @@ fn the_file_without_advice_comes_first_with_what_came_in_and_ctrl_c_shows_what_w
     assert_eq!((without.advice.as_deref(), without.unadvised_bytes), (Some(&[][..]), Some(16 << 20)));
     assert_eq!((random.advice.as_deref(), random.unadvised_bytes), (Some(&[MappingAdvice::Random][..]), Some(0)));
     assert_eq!(random.cost, None);
+    assert_eq!((&random.places, random.pattern, &random.miss), (&None, None, &None), "it has advice");
+    let places = without.meanwhile.clone().unwrap().new_places.expect("its advice is a question");
+    let places = *places.value().expect("the page table of a process of one's own can be read");
+    assert!(places.pages >= 32 && places.places >= 1 && places.places <= places.pages, "{places:?}");
+    match without.pattern {
+        Some(pattern) => assert_eq!((pattern.shape, pattern.meanwhile, pattern.places), (Shape::Apart, true, 32)),
+        None => println!("skipped: {places:?} and {:?} show no pattern", without.cost),
+    }
     let [more, more_random] = [without, random].map(|it| it.meanwhile.clone().unwrap().unmapped_more_bytes);
     let (Some(more), Some(more_random)) = (more.value(), more_random.value()) else {
         return println!("skipped: {more:?}, {more_random:?}");
@@ -214,8 +233,8 @@ fn is_in_memory(path: &str) -> bool {
 #[test]
 fn a_process_that_ends_while_it_is_watched_is_shown_all_the_same() {
     let sandbox = Sandbox::new();
-    let mut command = std::process::Command::new("cat");
-    let Ok(mut child) = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn() else {
+    let mut command = Command::new("cat");
+    let Ok(mut child) = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn() else {
         return println!("skipped: there is no cat");
     };
     let program = fs::read_link(format!("/proc/{}/exe", child.id())).unwrap();
@@ -243,8 +262,146 @@ fn somebody_elses_process_is_an_error_in_words() {
 fn what_is_not_there_is_named() {
     let sandbox = Sandbox::new();
     sandbox.run(&["inspect", "/no/such/file"]).refused(1, &["/no/such/file", "No such file"]);
-    sandbox.run(&["inspect", "4194305"]).refused(1, &["there is no process 4194305"]);
+    for number in ["4194305", "0", "4294967296", "99999999999999999999999999"] {
+        sandbox.run(&["inspect", number]).refused(1, &[&format!("there is no process {number}")]);
+    }
+    sandbox.run(&["inspect", ""]).expect(2);
     sandbox.run(&["inspect", "/"]).refused(1, &["not a regular file"]);
+}
+
+/// While it waits for input.
+fn runtimes_of(mut command: Command) -> Option<Vec<MappedRuntime>> {
+    let sandbox = Sandbox::new();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let path = format!("/proc/{}/stat", child.id());
+    // It maps its code before it waits.
+    sys::process::within(Duration::from_secs(60), || sys::process::stat(&path).is_some_and(|it| it.state == 'S'));
+    let output = sandbox.run(&["inspect", &child.id().to_string(), "--json"]).expect(0);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    Some(process(&output).runtimes)
+}
+
+#[test]
+fn the_runtime_of_a_process_is_named_and_another_program_has_none() {
+    let Some(none) = runtimes_of(Command::new("cat")) else { return println!("skipped: there is no cat") };
+    assert_eq!(none, []);
+    let found = python::find(None);
+    if let Ok(python) = &found {
+        let mut command = Command::new(&python.program);
+        command.args(["-I", "-c", "import sys; sys.stdin.read()"]);
+        let expected = if python.kind == "cpython" { vec![MappedRuntime::Cpython] } else { Vec::new() };
+        assert_eq!(runtimes_of(command), Some(expected), "{python:?}");
+    }
+    is_here(found);
+    let found = go::find();
+    if let Ok(go) = &found {
+        match runtimes_of(Command::new(go.home.join("bin/gofmt"))) {
+            Some(runtimes) => assert_eq!(runtimes, [MappedRuntime::Go]),
+            None => println!("skipped: this Go has no gofmt"),
+        }
+    }
+    is_here(found);
+}
+
+#[test]
+fn a_process_may_look_at_itself() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&[]);
+    let program = command.get_program().to_os_string();
+    command = {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" inspect $$ --for=100ms --json"]).arg(program);
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell
+    };
+    let running = Running::new(command);
+    let pid = running.pid();
+    let view = process(&running.end().expect(0));
+    assert_eq!((view.pid, view.runtimes), (pid, Vec::new()));
+    assert!(view.watched.is_some());
+}
+
+/// A process with so many mappings of one file, which does nothing until it is dropped.
+struct Crowded(libc::pid_t);
+
+impl Crowded {
+    fn new(file: &File, mappings: usize) -> Crowded {
+        file.set_len((mappings as u64) * sys::page_bytes()).unwrap();
+        let (mut ready, tells) = std::io::pipe().unwrap();
+        let page = sys::page_bytes() as usize;
+        let (descriptor, tells) = (file.as_raw_fd(), tells);
+        // SAFETY: between fork and _exit the child makes system calls alone, which are async-signal-safe, and changes only a
+        // mapping of its own.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: as above.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                let (flags, none) = (libc::MAP_SHARED, std::ptr::null_mut());
+                let at = libc::mmap(none, mappings * page, libc::PROT_READ, flags, descriptor, 0);
+                let mut done = at != libc::MAP_FAILED;
+                let mut page_number = 1;
+                while done && page_number < mappings {
+                    done = libc::mprotect(at.byte_add(page_number * page), page, libc::PROT_NONE) == 0;
+                    page_number += 2;
+                }
+                libc::write(tells.as_raw_fd(), (&raw const done).cast(), 1);
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+        assert!(pid > 0);
+        drop(tells);
+        let child = Crowded(pid);
+        let mut done = [0];
+        ready.read_exact(&mut done).unwrap();
+        assert_eq!(done, [1], "it has its mappings");
+        child
+    }
+}
+
+impl Drop for Crowded {
+    fn drop(&mut self) {
+        // SAFETY: neither touches memory; the child was not waited for, so the number is still its own.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_process_with_very_many_mappings_is_a_bounded_answer() {
+    let most = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default().trim().parse().unwrap_or(65_530);
+    let mappings = usize::min(65_000, most / 10 * 9) & !1;
+    let sandbox = Sandbox::new();
+    let path = sandbox.at("file");
+    let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    let crowded = Crowded::new(&file, mappings);
+    let output = sandbox.run(&["inspect", &crowded.0.to_string()]).expect(0);
+    assert!(output.stdout.lines().count() < 200, "{}", output.stdout.lines().count());
+    let view = process(&sandbox.run(&["inspect", &crowded.0.to_string(), "--for=100ms", "--json"]).expect(0));
+    let of_file = view.files.iter().find(|it| it.name == path).unwrap();
+    assert_eq!((of_file.mappings, of_file.bytes), (mappings as u64, mappings as u64 * sys::page_bytes()));
+    assert!(view.mappings.len() >= mappings);
+}
+
+#[test]
+fn a_name_with_control_characters_moves_no_cursor() {
+    let sandbox = Sandbox::new();
+    let name = "a\u{1b}[2J\r\nb\u{202e}";
+    let file = sandbox.file(name, 4 << 20);
+    let _mapped = Mapped::new(&file, None);
+    let me = std::process::id().to_string();
+    let text = sandbox.run(&["inspect", &me]).expect(0).stdout;
+    assert!(text.chars().all(|it| it == '\n' || !it.is_control() && it != '\u{202e}'), "{text:?}");
+    let view = process(&sandbox.run(&["inspect", &me, "--json"]).expect(0));
+    // The kernel writes a line feed as four characters.
+    let shown = file.replace('\n', "\\012");
+    let seen = view.files.iter().find(|it| it.name == shown).expect("it is mapped");
+    assert_eq!(seen.file_bytes.value(), Some(&(4 << 20)), "{seen:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use schema::{
     record::Cell,
 };
 
-use crate::{ab::anybody_runs, support::Sandbox};
+use crate::{ab::anybody_runs, runtimes::is_here, support::Sandbox};
 
 const BOTH: [Means; 2] = [Means::Ptrace, Means::Tracepoints];
 
@@ -479,4 +479,29 @@ fn a_command_that_writes_to_the_named_file_is_found_out_before_the_first_round()
             .any(|it| it.skipped.as_ref().is_some_and(|it| it.to_string().contains("the run ends here")))
     );
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 4098, "it ran more than once");
+}
+
+#[test]
+fn the_runtime_of_a_command_is_named_whatever_started_it() {
+    use lab::runtime::{go, python};
+    use schema::mapped_runtime::MappedRuntime;
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("file", 4096);
+    let check = |line: &str, expected: &[MappedRuntime]| {
+        for seen in observe(&script(line), &file) {
+            assert_eq!(seen.runtimes, expected, "{line}");
+        }
+    };
+    check(&format!("cat {file}"), &[]);
+    let python = python::find(None);
+    if let Some(python) = python.as_ref().ok().filter(|it| it.kind == "cpython") {
+        let program = python.program.display();
+        check(&format!("cat {file} | {program} -I -c 'import sys; sys.stdin.read()'"), &[MappedRuntime::Cpython]);
+    }
+    is_here(python);
+    let go = go::find();
+    if let Ok(go) = &go {
+        check(&format!("{}/bin/go version; cat {file}", go.home.display()), &[MappedRuntime::Go]);
+    }
+    is_here(go);
 }

@@ -20,7 +20,7 @@ use crate::{
         table::{Cell, Column, Table},
         words::plural,
     },
-    words::inspection as words,
+    words::{inspection as words, runtime},
 };
 
 /// The inspection for a terminal or a pipe.
@@ -210,14 +210,22 @@ fn process(page: &mut Page, view: &ProcessView) {
         return;
     }
     page.item(0, LABEL, "First", Paint::Heading, &words::first(view));
+    if let Some(places) = words::places(view) {
+        page.item(0, LABEL, "Places", Paint::Heading, &places);
+    }
+    match words::cost(view) {
+        Some(Ok(cost)) => page.item(0, LABEL, "Cost", Paint::Heading, &cost),
+        Some(Err(why)) => page.item(0, LABEL, "Cost", Paint::Unsure, &why),
+        None => {}
+    }
     if let Some(watched) = &view.watched {
         page.item(0, LABEL, "Watched", Paint::Heading, &words::watched(watched));
     }
     if let Some(threads) = view.watched.as_ref().and_then(words::threads) {
         page.item(0, LABEL, "Threads", Paint::Heading, &threads);
     }
-    for runtime in &view.runtimes {
-        page.item(0, LABEL, "Runtime", Paint::Heading, words::runtime(*runtime));
+    for it in &view.runtimes {
+        page.item(0, LABEL, "Runtime", Paint::Heading, &format!("{}: {}", runtime::name(*it), runtime::fault(*it)));
     }
     let sum = |of: fn(&MappingView) -> u64| Bytes(view.mappings.iter().map(of).fold(0, u64::saturating_add));
     let files = Bytes(of_files_bytes(view));
@@ -237,10 +245,19 @@ fn process(page: &mut Page, view: &ProcessView) {
     }
     if !view.files.is_empty() {
         page.blank();
-        cut(page, files_table(view), FILES);
+        let shown: Vec<&MappedFile> = view.files.iter().filter(|it| words::is_listed(it)).collect();
+        if !shown.is_empty() {
+            cut(page, files_table(view, &shown), FILES);
+        }
+        if let Some(others) = words::not_listed(&view.files) {
+            page.paragraph(0, Paint::Quiet, &others);
+        }
+        for (columns, why) in absent(&shown[..shown.len().min(FILES)]) {
+            page.paragraph(0, Paint::Quiet, &format!("– in {}: {why}", columns.join(", ")));
+        }
     }
     page.blank();
-    cut(page, table(&view.mappings), MAPPINGS);
+    cut(page, table(view), MAPPINGS);
 }
 
 /// Resident pages of files, as the table of files counts them: without copies of the process's own, and without memory that
@@ -261,18 +278,19 @@ fn cut(page: &mut Page, mut table: Table, most: usize) {
     }
 }
 
-/// The files in the order in which they are to be asked about.
-fn files_table(view: &ProcessView) -> Table {
+/// The files in the order in which they are to be asked about; each library would be a row without an answer.
+fn files_table(view: &ProcessView, files: &[&MappedFile]) -> Table {
     // What was counted comes first.
     let counted: &[&str] = if view.watched.is_some() { &["cached more", "mapped more", "not mapped"] } else { &[] };
     let mut columns = vec![Column { at_most: 44, ..Column::left("file") }, Column::left("advice")];
     columns.push(Column::right("size"));
     columns.extend(counted.iter().copied().map(Column::right));
     columns.push(Column { begins_group: true, ..Column::right("resident") });
-    columns.extend(["cached", "folios", "pages/fault"].map(Column::right));
+    columns.push(Column::right(if view.watched.is_some() { "new places" } else { "places" }));
+    columns.extend(FROM_THE_FILE.map(Column::right));
     let bytes = |it: u64| Cell::plain(Bytes(it).to_string());
     let read = |it: Option<u64>| it.map_or_else(Cell::absent, bytes);
-    let row = |file: &MappedFile| {
+    let row = |file: &&MappedFile| {
         let cached = file.residency.value().map(|it| it.resident.saturating_mul(view.page_bytes));
         let folios = file.folio_orders.value().and_then(|it| it.iter().max_by_key(|it| it.pages));
         let fault = file.pages_per_fault.value().map(|it| Cell::plain(number::count(it.round())));
@@ -285,13 +303,39 @@ fn files_table(view: &ProcessView) -> Table {
             row.push(read(meanwhile.and_then(|it| it.unmapped_more_bytes.value()).copied()));
         }
         row.push(bytes(file.resident_bytes));
+        let places = match view.watched.is_some() {
+            true => file.meanwhile.as_ref().and_then(|it| it.new_places.as_ref()),
+            false => file.places.as_ref(),
+        };
+        let places = places.and_then(Reading::value);
+        row.push(places.map_or_else(Cell::absent, |it| Cell::plain(number::count(it.places as f64))));
         row.push(read(cached));
         row.push(read(folios.map(|it| it.folio_bytes(view.page_bytes))));
         row.push(fault.unwrap_or_else(Cell::absent));
         row
     };
-    Table { rows: view.files.iter().map(row).collect(), columns }
+    Table { rows: files.iter().map(row).collect(), columns }
 }
+
+/// Why columns of the table of files have no value in some row, each reason once.
+fn absent(files: &[&MappedFile]) -> Vec<(Vec<&'static str>, String)> {
+    let mut reasons: Vec<(Vec<&'static str>, &Unlooked)> = Vec::new();
+    for file in files {
+        let why = [file.residency.why(), file.folio_orders.why(), file.pages_per_fault.why()];
+        for (column, why) in FROM_THE_FILE.into_iter().zip(why) {
+            let Some(why) = why else { continue };
+            match reasons.iter_mut().find(|it| it.1 == why) {
+                Some((columns, _)) if columns.contains(&column) => {}
+                Some((columns, _)) => columns.push(column),
+                None => reasons.push((vec![column], why)),
+            }
+        }
+    }
+    reasons.into_iter().map(|(columns, why)| (columns, words::unlooked(why))).collect()
+}
+
+/// Columns that come of the file itself, which may not be known.
+const FROM_THE_FILE: [&str; 3] = ["cached", "folios", "pages per fault"];
 
 fn signed(bytes: i64) -> String {
     format!("{}{}", if bytes < 0 { "-" } else { "" }, Bytes(bytes.unsigned_abs()))
@@ -311,43 +355,75 @@ fn advice_of(file: &MappedFile) -> Cell {
     let partly = if unadvised_bytes > 0 && !advice.is_empty() { "none, " } else { "" };
     let kind = match &file.residency {
         Reading::Unavailable { unavailable: Unlooked::Memory } => "; memory",
-        _ if file.is_code => "; code",
         _ => "",
     };
     Cell::plain(format!("{partly}{words}{kind}"))
 }
 
+/// What is mapped, as far as rows tell it apart.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Thing<'a> {
+    File(&'a str),
+    /// All files together about which nothing is asked, whatever is mapped of them.
+    Unlisted,
+    Memory(&'a str),
+}
+
 /// Mappings of one thing with one protection are one row: a library is five mappings, and an arena a hundred.
-fn table(mappings: &[MappingView]) -> Table {
-    type Kind<'a> = (bool, &'a str, &'a str, bool, Option<&'a [MappingAdvice]>);
+fn table(view: &ProcessView) -> Table {
+    type Kind<'a> = (Thing<'a>, Option<(&'a str, bool)>, Option<&'a [MappingAdvice]>);
+    let unlisted = view.files.iter().filter(|it| !words::is_listed(it));
+    let unlisted: BTreeSet<(&str, u64)> = unlisted.map(|it| (it.device.as_str(), it.inode)).collect();
+    // The kernel maps `[vdso]` and the like into every process.
+    let is_kernels = |it: &&MappingView| !it.is_file && it.name.starts_with("[v");
     let mut rows: BTreeMap<Kind, Vec<&MappingView>> = BTreeMap::new();
-    for it in mappings {
-        let (name, protection) = (it.name.as_str(), it.protection.as_str());
-        rows.entry((!it.is_file, name, protection, it.shared, it.advice.as_deref())).or_default().push(it);
+    for it in view.mappings.iter().filter(|it| !is_kernels(it)) {
+        let access = Some((it.protection.as_str(), it.shared));
+        let (thing, access) = match it.is_file {
+            true if unlisted.contains(&(it.device.as_str(), it.inode)) => (Thing::Unlisted, None),
+            true => (Thing::File(&it.name), access),
+            false => (Thing::Memory(&it.name), access),
+        };
+        rows.entry((thing, access, it.advice.as_deref())).or_default().push(it);
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
     let resident = |of: &[&MappingView]| of.iter().fold(0u64, |sum, it| sum.saturating_add(it.resident_bytes));
     // Files first, the largest part of memory at the top.
-    rows.sort_by_key(|((anonymous, ..), of)| (*anonymous, std::cmp::Reverse(resident(of))));
+    rows.sort_by_key(|((thing, ..), of)| (matches!(thing, Thing::Memory(_)), std::cmp::Reverse(resident(of))));
     let mut columns =
         vec![Column { at_most: 44, ..Column::left("mapped") }, Column::left("access"), Column::left("advice")];
     columns.push(Column::right("mappings"));
-    columns.extend(["size", "resident", "dirty", "locked", "huge"].map(Column::right));
-    let rows = rows.into_iter().map(|((_, name, protection, shared, advice), of)| {
+    columns.extend(["size", "resident"].map(Column::right));
+    // Nothing at all is said above.
+    type Sum = (&'static str, fn(&MappingView) -> u64);
+    let mut few: Vec<Sum> =
+        vec![("dirty", |it| it.dirty_bytes), ("locked", |it| it.locked_bytes), ("huge", |it| it.huge_bytes)];
+    few.retain(|(_, of)| view.mappings.iter().any(|it| of(it) > 0));
+    columns.extend(few.iter().map(|(title, _)| Column::right(*title)));
+    let rows = rows.into_iter().map(|((thing, access, advice), of)| {
         let sum = |number: fn(&MappingView) -> u64| {
             Cell::plain(Bytes(of.iter().fold(0, |sum, it| sum.saturating_add(number(it)))).to_string())
         };
-        vec![
-            Cell::plain(if name.is_empty() { "anonymous" } else { name }),
-            Cell::plain(format!("{protection} {}", if shared { "shared" } else { "private" })),
+        let mut row = vec![
+            Cell::plain(match thing {
+                Thing::File(name) => name,
+                Thing::Unlisted => "code and small files",
+                Thing::Memory("") => "anonymous",
+                Thing::Memory(name) => name,
+            }),
+            access.map_or_else(
+                || Cell::plain("various"),
+                |(protection, shared)| {
+                    Cell::plain(format!("{protection} {}", if shared { "shared" } else { "private" }))
+                },
+            ),
             advice.map_or_else(Cell::absent, |it| Cell::plain(named(it))),
             Cell::plain(number::count(of.len() as f64)),
             sum(|it| it.bytes),
             sum(|it| it.resident_bytes),
-            sum(|it| it.dirty_bytes),
-            sum(|it| it.locked_bytes),
-            sum(|it| it.huge_bytes),
-        ]
+        ];
+        row.extend(few.iter().map(|(_, of)| sum(*of)));
+        row
     });
     Table { rows: rows.collect(), columns }
 }
@@ -358,7 +434,8 @@ mod tests {
     use expect_test::expect;
     use schema::{
         inspection::{
-            AdviceCost, FileMeanwhile, MappedRuntime, ThreadFaults, WatchEnd, Watched, WatchedReads, WithoutMemory,
+            AdviceCost, FileMeanwhile, MappedRuntime, MissCost, Pattern, Places, Shape, ThreadFaults, WatchEnd,
+            Watched, WatchedReads, WithoutMemory,
         },
         record::FolioOrder,
     };
@@ -497,9 +574,23 @@ mod tests {
             folio_orders: Reading::Value(vec![FolioOrder { order: 4, pages: 5_130 }]),
             pages_per_fault: Reading::Value(16.0),
             read_ahead_bytes: Reading::Value(8 << 20),
+            disk: Some("sda".into()),
+            places: cost.is_some().then_some(Reading::Value(PLACES)),
             meanwhile: None,
             cost,
+            pattern: None,
+            miss: None,
         }
+    }
+
+    const PLACES: Places = Places { pages: 512, places: 20, short: 15, fault_pages: 16 };
+
+    /// As `analysis` leaves a file whose advice is a question.
+    fn asked(file: MappedFile, shape: Option<Shape>) -> MappedFile {
+        let pattern =
+            shape.map(|shape| Pattern { shape, places: 1_234, bytes: 2 << 20, meanwhile: file.meanwhile.is_some() });
+        let miss = MissCost { run: "a1".into(), window_bytes: 8 << 20, window_ns: 4_100_000.0, page_ns: 100_000.0 };
+        MappedFile { pattern, miss: Some(Reading::Value(miss)), ..file }
     }
 
     fn watched() -> Watched {
@@ -528,11 +619,12 @@ mod tests {
                 cached_more_bytes: Reading::Value(cached),
                 mapped_more_bytes: Reading::Value(mapped),
                 unmapped_more_bytes: Reading::Value(u64::try_from(cached - mapped).unwrap()),
+                new_places: Some(Reading::Value(PLACES)),
             })
         };
         let none = mapped("/data/none", Some(AdviceCost::Counted { unmapped_bytes: 19 << 20 }));
         let files = vec![
-            MappedFile { meanwhile: meanwhile(20 << 20, 1 << 20), ..none },
+            asked(MappedFile { meanwhile: meanwhile(20 << 20, 1 << 20), ..none }, Some(Shape::Apart)),
             MappedFile { meanwhile: meanwhile(-4096, -4096), ..mapped("/data/random", None) },
         ];
         let runtimes = vec![MappedRuntime::Jvm];
@@ -540,7 +632,11 @@ mod tests {
             Process     7 (job)
             First       /data/none is mapped without advice (40 MiB): while it was watched 20 MiB of it came
                         into the page cache and the process mapped 1 MiB, so 19 MiB came in that it has not
-                        mapped. What brought them in was not traced; if its places are random, try MADV_RANDOM
+                        mapped. What brought them in was not traced
+            Places      what the process mapped of it meanwhile lies apart, 2 MiB in 1,234 places, as random
+                        accesses leave it: try MADV_RANDOM. Their order was not seen, nor which code maps it
+            Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit
+                        costs of run a1; what came in and was not mapped is about 9.50 ms of device time
             Watched     5 s: 40 major faults, 1 minor fault; 20 MiB from the device, 512 KiB for each major
                         fault
             Runtime     JVM: a thread that takes a page fault in Java code cannot reach a safepoint until the
@@ -548,12 +644,13 @@ mod tests {
             Mapped      0 B in 0 mappings; 0 B resident, of it 0 B of files; 0 B dirty, 0 B locked, 0 B in huge
                         pages, 0 B swapped
 
-                                          cached  mapped     not
-            file          advice    size    more    more  mapped  resident     cached  folios  pages/fault
-            /data/none    none    40 MiB  20 MiB   1 MiB  19 MiB     2 MiB  20.04 MiB  64 KiB           16
-            /data/random  random  40 MiB  -4 KiB  -4 KiB     0 B     2 MiB  20.04 MiB  64 KiB           16
+                                                                                                       pages
+                                          cached  mapped     not               new                       per
+            file          advice    size    more    more  mapped  resident  places     cached  folios  fault
+            /data/none    none    40 MiB  20 MiB   1 MiB  19 MiB     2 MiB      20  20.04 MiB  64 KiB     16
+            /data/random  random  40 MiB  -4 KiB  -4 KiB     0 B     2 MiB      20  20.04 MiB  64 KiB     16
 
-            mapped  access  advice  mappings  size  resident  dirty  locked  huge
+            mapped  access  advice  mappings  size  resident
         "#]]
         .assert_eq(&of_process(ProcessView { files, runtimes, watched: Some(watched()), ..seen_process() }));
     }
@@ -566,25 +663,98 @@ mod tests {
             pages_per_fault: Reading::unavailable(Unlooked::Stranger),
             ..mapped("/data/strange", Some(AdviceCost::NotMapped { bytes: 38 << 20 }))
         };
-        let files = vec![mapped("/data/none", Some(AdviceCost::NotCached { bytes: 20 << 20 })), unknown];
+        let none = asked(mapped("/data/none", Some(AdviceCost::NotCached { bytes: 20 << 20 })), None);
+        let files = vec![none, unknown];
         expect![[r#"
             Process     7 (job)
-            First       /data/none is mapped without advice (40 MiB), and 20 MiB of the file are not in the page
+            First       /data/none is mapped without advice (40 MiB), and 20 MiB of that are not in the page
                         cache. A question, and no verdict: read-ahead may bring in pages that nobody asked for,
                         up to 8 MiB at a miss; `faultline inspect 7 --for 5s` counts. Another file without
                         advice follows below
+            Places      not known whether its accesses are random: what is mapped of it, 2 MiB in 20 places, 15
+                        of them short, is what either leaves; if they are, try MADV_RANDOM
+            Cost        a miss takes the device 4.10 ms with 8 MiB of read-ahead and 100 µs without, by the unit
+                        costs of run a1
             Mapped      0 B in 0 mappings; 0 B resident, of it 0 B of files; 0 B dirty, 0 B locked, 0 B in huge
                         pages, 0 B swapped
 
-            file           advice    size  resident     cached  folios  pages/fault
-            /data/none     none    40 MiB     2 MiB  20.04 MiB  64 KiB           16
-            /data/strange  none    40 MiB     2 MiB          –       –            –
+                                                                                pages
+                                                                                  per
+            file           advice    size  resident  places     cached  folios  fault
+            /data/none     none    40 MiB     2 MiB      20  20.04 MiB  64 KiB     16
+            /data/strange  none    40 MiB     2 MiB      20          –       –      –
+            – in cached, folios, pages per fault: the kernel reports the residency of a file only to its owner
+            and to those who may write it
 
-            mapped  access  advice  mappings  size  resident  dirty  locked  huge
+            mapped  access  advice  mappings  size  resident
         "#]]
         .assert_eq(&of_process(ProcessView { files, ..seen_process() }));
         let nothing = of_process(seen_process());
         assert!(nothing.contains("no question") && !nothing.contains("verdict"), "{nothing}");
+    }
+
+    #[test]
+    fn the_pattern_is_called_by_what_was_seen_and_an_unknown_one_is_no_pattern() {
+        let of = |file: MappedFile| words::places(&ProcessView { files: vec![file], ..seen_process() });
+        let none = || mapped("/data/none", Some(AdviceCost::NotCached { bytes: 20 << 20 }));
+        let said = |shape| of(asked(none(), shape)).unwrap();
+        assert!(said(Some(Shape::Apart)).contains("1,234 places"), "{}", said(Some(Shape::Apart)));
+        assert!(said(Some(Shape::Apart)).contains("try MADV_RANDOM. Their order was not seen"));
+        assert!(!said(Some(Shape::Together)).contains("MADV_RANDOM"), "{}", said(Some(Shape::Together)));
+        assert!(said(None).starts_with("not known whether its accesses are random: what is mapped"), "{}", said(None));
+        let large = Reading::unavailable(Unlooked::TooLargeMapping { pages: 1 << 30, most: 1 << 22 });
+        let unlooked = of(asked(MappedFile { places: Some(large), ..none() }, None)).unwrap();
+        assert!(unlooked.contains("1,073,741,824 pages") && unlooked.contains("not known"), "{unlooked}");
+        assert_eq!(of(none()), None, "nothing is asked");
+    }
+
+    #[test]
+    fn a_cost_without_unit_costs_is_in_bytes_and_says_why() {
+        let file = mapped("/data/none", Some(AdviceCost::NotCached { bytes: 20 << 20 }));
+        let miss = Some(Reading::unavailable("no saved run"));
+        let view = ProcessView { files: vec![MappedFile { miss, ..file }], ..seen_process() };
+        assert_eq!(words::cost(&view), Some(Err("in bytes alone: no saved run".into())));
+    }
+
+    #[test]
+    fn a_reason_for_what_is_not_known_stands_once_beneath_the_table() {
+        let file = |name: &str| {
+            let folio_orders = Reading::unavailable(Unlooked::NoFolios { error: "Permission denied".into() });
+            MappedFile { folio_orders, ..mapped(name, None) }
+        };
+        let strange = MappedFile {
+            residency: Reading::unavailable(Unlooked::Stranger),
+            pages_per_fault: Reading::unavailable(Unlooked::Stranger),
+            ..file("/data/c")
+        };
+        let files = [file("/data/a"), file("/data/b"), strange];
+        let found = absent(&files.each_ref());
+        assert_eq!(
+            found.iter().map(|it| it.0.clone()).collect::<Vec<_>>(),
+            [vec!["folios"], vec!["cached", "pages per fault"]]
+        );
+        let text = of_process(ProcessView { files: files.into(), ..seen_process() });
+        assert_eq!(text.matches("– in folios: folio sizes need root").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn names_with_control_characters_are_shown_escaped() {
+        let name = "/data/\u{1b}[2Ja\nb\u{202e}c";
+        let file = asked(mapped(name, Some(AdviceCost::NotCached { bytes: 1 << 20 })), Some(Shape::Apart));
+        let view = ProcessView {
+            command: "\u{1b}]0;x\u{7}".into(),
+            files: vec![file],
+            mappings: vec![mapping(name, 4096)],
+            ..seen_process()
+        };
+        for width in [40, 80, 120] {
+            let text =
+                super::inspection(&Inspection::Process(Box::new(view.clone())), Style { width, ..Style::default() });
+            let is_plain = |it: char| it == '\n' || !it.is_control() && it != '\u{202e}';
+            assert!(text.chars().all(is_plain), "{text:?}");
+        }
+        let text = inspection_json(&Inspection::Process(Box::new(view)));
+        assert!(!text.contains('\u{1b}'), "{text}");
     }
 
     #[test]
@@ -674,6 +844,37 @@ mod tests {
     }
 
     #[test]
+    fn code_and_small_files_are_one_row_and_one_sentence_however_many_there_are() {
+        let library = |at: u64| {
+            let name = format!("/lib/{at}");
+            let file = MappedFile { is_code: true, inode: at, ..mapped(&name, None) };
+            let parts = [("r--", 4096), ("r-x", 8192)].map(|(protection, resident)| MappingView {
+                inode: at,
+                protection: protection.into(),
+                ..mapping(&name, resident)
+            });
+            (file, parts)
+        };
+        let (mut files, parts): (Vec<_>, Vec<_>) = (10..30).map(library).unzip();
+        files.push(mapped("/data/a", Some(AdviceCost::CountedNothing)));
+        files.push(MappedFile { inode: 40, ..mapped("/data/random", None) });
+        let unadvised =
+            |name: &str| MappedFile { advice: Some(Vec::new()), unadvised_bytes: Some(4096), ..mapped(name, None) };
+        files.push(MappedFile { inode: 41, bytes: 4096, resident_bytes: 0, ..unadvised("/etc/small") });
+        let mappings = parts.into_iter().flatten().chain([mapping("/data/a", 1 << 20), mapping("", 4096)]).collect();
+        let text = of_process(ProcessView { files, mappings, ..seen_process() });
+        let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+        assert!(words.contains("code and small files various none 40 80 MiB 240 KiB"), "{text}");
+        assert!(
+            words.contains(
+                "21 files of code, or small ones without advice, are not listed: 800.00 MiB, 40 MiB resident"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("/data/random") && !text.contains("/lib/") && !text.contains("/etc/"), "{text}");
+    }
+
+    #[test]
     fn memory_and_copies_of_the_process_are_not_of_files() {
         let of_file = mapped("/data/a", None);
         let memory =
@@ -705,10 +906,10 @@ mod tests {
             /lib/b     r-- private  none           1  2 MiB     8 KiB
             anonymous  r-- private  none           1  2 MiB     1 MiB
 
-            mapped     dirty  locked  huge
-            /lib/a       0 B   8 KiB   0 B
-            /lib/b       0 B   4 KiB   0 B
-            anonymous    0 B   4 KiB   0 B
+            mapped     locked
+            /lib/a      8 KiB
+            /lib/b      4 KiB
+            anonymous   4 KiB
         "#]]
         .assert_eq(&text(&Inspection::Process(Box::new(view))));
     }

@@ -9,6 +9,8 @@ use crate::{
     unit_cost::FaultCost,
 };
 
+pub use crate::mapped_runtime::MappedRuntime;
+
 /// What `faultline inspect --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,7 +104,8 @@ pub struct ProcessView {
     /// What was counted during `--for`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
-    /// Those that are mapped without advice and may cost something because of it come first, the largest cost at the top.
+    /// Those that are mapped without advice and may cost something because of it come first: of them, those whose places lie
+    /// apart; of those, the largest cost.
     pub files: Vec<MappedFile>,
     pub mappings: Vec<MappingView>,
 }
@@ -117,15 +120,6 @@ pub enum WithoutMemory {
     Zombie,
     /// It is about to end.
     Ending,
-}
-
-/// A runtime for which a page fault means more than a thread that waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MappedRuntime {
-    Jvm,
-    Cpython,
-    Node,
 }
 
 /// What was given to madvise(2) for a mapping, as far as the kernel shows it.
@@ -210,12 +204,76 @@ pub struct MappedFile {
     pub pages_per_fault: Reading<f64, Unlooked>,
     /// The largest window of read-ahead of its file system.
     pub read_ahead_bytes: Reading<u64, Unlooked>,
+    /// The whole disk that it lies on: `vda`; absent where there is no single one, or where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// Where the process has pages of it in its page table, of its mappings without advice; nothing is asked of code, of
+    /// memory, and of what has advice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<Reading<Places, Unlooked>>,
     /// With `--for`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<FileMeanwhile>,
     /// Where its advice is a question, or not known; nothing is asked of code, of memory, of less than 1 MiB, or of what has advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<AdviceCost>,
+    /// What the places say of the order of its accesses; absent where they say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// What a miss takes, by the unit costs of a saved run; where its advice is a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub miss: Option<Reading<MissCost>>,
+}
+
+/// Pages of a file in the page table of a process, as runs of pages that follow each other. The order in which they came is
+/// not seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Places {
+    pub pages: u64,
+    pub places: u64,
+    /// Of them, those with no more pages than one fault maps.
+    pub short: u64,
+    /// So many: those that the kernel maps around a fault, or those of a folio where they are more.
+    pub fault_pages: u64,
+}
+
+impl Value for Places {}
+
+/// Whether the places at which a file was touched lie apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pattern {
+    pub shape: Shape,
+    pub places: u64,
+    pub bytes: u64,
+    /// Of what came while the process was watched; otherwise of all that it has mapped since its beginning.
+    pub meanwhile: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// Many places, nearly all of them no larger than what one fault maps.
+    Apart,
+    /// Much, in few places.
+    Together,
+}
+
+/// What the device takes for a miss, one at a time, by the unit costs of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MissCost {
+    pub run: String,
+    /// What read-ahead brings in at most.
+    pub window_bytes: u64,
+    /// With all of that.
+    pub window_ns: f64,
+    /// Of one page, as with MADV_RANDOM.
+    pub page_ns: f64,
+}
+
+impl Value for MissCost {
+    fn is_finite(&self) -> bool {
+        self.window_ns.is_finite() && self.page_ns.is_finite()
+    }
 }
 
 /// How a file was before and after.
@@ -227,6 +285,9 @@ pub struct FileMeanwhile {
     pub mapped_more_bytes: Reading<i64, Unlooked>,
     /// How many more are in the page cache and not mapped by the process, at least.
     pub unmapped_more_bytes: Reading<u64, Unlooked>,
+    /// The places of pages that were not mapped before; asked of what `places` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_places: Option<Reading<Places, Unlooked>>,
 }
 
 /// What a file that is mapped without advice may cost.
@@ -237,7 +298,7 @@ pub enum AdviceCost {
     Counted { unmapped_bytes: u64 },
     /// It was watched, and no more came in than the process mapped.
     CountedNothing,
-    /// So many bytes of the file are not in the page cache: each of their pages may be a miss.
+    /// So many bytes are mapped without advice and not in the page cache, at most: each of their pages may be a miss.
     NotCached { bytes: u64 },
     /// What is in the page cache is not known; so many bytes are not in the page table of the process.
     NotMapped { bytes: u64 },
@@ -263,6 +324,10 @@ pub enum Unlooked {
     NotAmongLargest { files: u64 },
     /// It has more pages in the page cache than are looked at.
     TooManyPages { pages: u64, most: u64 },
+    /// It has more pages mapped without advice than page tables are looked at.
+    TooLargeMapping { pages: u64, most: u64 },
+    /// Folio sizes are shown to root alone; what the kernel said.
+    NoFolios { error: String },
     /// A fault was tried at some places of it only.
     NoPlaceCached,
     /// It was mapped while the process was watched.

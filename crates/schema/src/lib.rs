@@ -28,6 +28,7 @@ pub mod leftover;
 pub mod line;
 pub mod loaded;
 pub mod machine;
+pub mod mapped_runtime;
 pub mod names;
 pub mod no_cost;
 pub mod noise;

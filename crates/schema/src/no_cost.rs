@@ -50,6 +50,15 @@ pub enum NoCost {
         /// It is nowhere but in memory.
         in_memory: bool,
     },
+    /// The same of a disk.
+    NoRunOfDisk {
+        looked_at: u64,
+        disk: String,
+    },
+    /// A file lies on no single disk.
+    NoDisk,
+    /// How far is read ahead of a file is not known.
+    NoWindow,
     NoUnitCosts {
         run: String,
     },

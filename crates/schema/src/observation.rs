@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     counted::Bin,
+    mapped_runtime::MappedRuntime,
     reading::{Reading, Value},
 };
 
@@ -73,6 +74,9 @@ pub struct Observation {
     /// Rings that were set up (io_uring, Linux AIO): what was read through them cannot be assigned to files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rings: u64,
+    /// Runtimes that its programs execute, as far as they can be told; none in records of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runtimes: Vec<MappedRuntime>,
     /// Why this is less than the truth, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<String>,

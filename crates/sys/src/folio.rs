@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, fs::File, io, os::unix::fs::FileExt};
 
 use crate::{cache::ReadOnlyMapping, page_bytes};
 
-const PRESENT: u64 = 1 << 63;
+pub(crate) const PRESENT: u64 = 1 << 63;
+/// A page of a file, or of shared memory, and no copy of the process's own.
+pub(crate) const OF_FILE: u64 = 1 << 61;
 const FRAME: u64 = (1 << 55) - 1;
 const COMPOUND_TAIL: u64 = 1 << 16;
 

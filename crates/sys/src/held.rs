@@ -5,16 +5,24 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{self, Read},
+    ops::Range,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::{ffi::OsStrExt, fs::MetadataExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileExt, MetadataExt},
+        },
     },
     path::Path,
 };
 
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 
-use crate::process::{self, Io, ProcessMapping, Stat};
+use crate::{
+    folio::{OF_FILE, PRESENT},
+    page_bytes,
+    process::{self, Io, ProcessMapping, Stat},
+};
 
 pub struct Held {
     folder: OwnedFd,
@@ -86,6 +94,54 @@ impl Held {
             Some(process::parse_mappings(&text)).filter(|it| !it.is_empty())
         });
         Ok(of_others.unwrap_or_default())
+    }
+
+    /// The inode of the program that it executes.
+    ///
+    /// # Errors
+    /// As `text`; a thread of the kernel has none.
+    pub fn program(&self) -> io::Result<u64> {
+        let program = openat(&self.folder, "exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(File::from(program).metadata()?.ino())
+    }
+
+    /// What mappings of a file have in the page table, as pages of the file, one run after the other in the order of the
+    /// mappings; copies of the process's own are left out. Frame numbers, which only root is shown, are not needed
+    /// (Documentation/admin-guide/mm/pagemap.rst).
+    ///
+    /// # Errors
+    /// As `text`.
+    pub fn present(&self, mappings: &[&ProcessMapping]) -> io::Result<Vec<Range<u64>>> {
+        const ENTRY: u64 = 8;
+        const AT_ONCE: u64 = 8192;
+        let pagemap = File::from(openat(&self.folder, "pagemap", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+        let page = page_bytes();
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        let mut entries = vec![0; (AT_ONCE * ENTRY) as usize];
+        for mapping in mappings {
+            let Some([start, end]) = range(mapping).map(|it| it.map(|at| at / page)) else { continue };
+            let (mut at, mut run) = (start, None::<Range<u64>>);
+            while at < end {
+                let wanted = ((end - at).min(AT_ONCE) * ENTRY) as usize;
+                // Nothing more comes of a process that has ended.
+                let read = pagemap.read_at(&mut entries[..wanted], at.saturating_mul(ENTRY))? / ENTRY as usize;
+                if read == 0 {
+                    break;
+                }
+                for entry in entries[..read * ENTRY as usize].chunks_exact(ENTRY as usize) {
+                    let entry = u64::from_ne_bytes(entry.try_into().expect("eight bytes"));
+                    let of_file = (mapping.offset / page).saturating_add(at - start);
+                    match run.as_mut() {
+                        _ if entry & (PRESENT | OF_FILE) != PRESENT | OF_FILE => runs.extend(run.take()),
+                        Some(run) => run.end += 1,
+                        None => run = Some(of_file..of_file + 1),
+                    }
+                    at += 1;
+                }
+            }
+            runs.extend(run);
+        }
+        Ok(runs)
     }
 
     /// Those that live; one that ends meanwhile is left out.
@@ -177,9 +233,15 @@ pub(crate) fn own_number(status: &str) -> Option<u32> {
 
 /// The name of a mapping below map_files: without the zeros that smaps puts in front of low addresses.
 pub(crate) fn link(mapping: &ProcessMapping) -> Option<String> {
+    let [start, end] = range(mapping)?;
+    Some(format!("map_files/{start:x}-{end:x}"))
+}
+
+/// Where it begins and ends in the memory of the process.
+fn range(mapping: &ProcessMapping) -> Option<[u64; 2]> {
     let (start, end) = mapping.addresses.split_once('-')?;
     let [start, end] = [start, end].map(|it| u64::from_str_radix(it, 16).ok());
-    Some(format!("map_files/{:x}-{:x}", start?, end?))
+    Some([start?, end?])
 }
 
 /// What a file may be called that stands so in smaps: the kernel writes a line feed as `\012` and escapes no backslash
@@ -279,6 +341,54 @@ mod tests {
                 assert!(matches!(me().open_mapped(&by_name), Err(NotOpened::Gone)), "{name:?}");
             });
         }
+    }
+
+    #[test]
+    fn pages_are_present_where_they_were_touched_and_copies_are_none_of_the_file() {
+        let page = page_bytes() as usize;
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, &vec![1; 512 * page]).unwrap();
+        let map = |sharing, pages: usize, first: usize| {
+            let protection = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
+            // SAFETY: a mapping of its own, at an address that the kernel chooses, and unmapped below.
+            unsafe {
+                rustix::mm::mmap(std::ptr::null_mut(), pages * page, protection, sharing, &file, (first * page) as u64)
+            }
+            .unwrap()
+            .cast::<u8>()
+        };
+        let (first, pages) = (128, 256);
+        let [shared, private] =
+            [rustix::mm::MapFlags::SHARED, rustix::mm::MapFlags::PRIVATE].map(|it| map(it, pages, first));
+        let seen = |at: *mut u8| {
+            let address = format!("{:x}-", at as usize);
+            let mappings = me().mappings().unwrap();
+            let mapping = mappings.iter().find(|it| it.addresses.starts_with(&address)).unwrap();
+            me().present(&[mapping]).unwrap()
+        };
+        assert_eq!(seen(shared), []);
+        // SAFETY: both places lie within their mappings, and the file is as long.
+        unsafe {
+            std::hint::black_box(shared.add(100 * page).read_volatile());
+            private.add(100 * page).write_volatile(2);
+        }
+        let (touched, copied) = (seen(shared), seen(private));
+        // SAFETY: made above, and nothing refers to them.
+        unsafe {
+            for at in [shared, private] {
+                rustix::mm::munmap(at.cast(), pages * page).unwrap();
+            }
+        }
+        let place = (first + 100) as u64;
+        let within = |it: &Range<u64>| it.start >= first as u64 && it.end <= (first + pages) as u64;
+        assert!(touched.iter().any(|it| it.contains(&place)) && touched.iter().all(within), "{touched:?}");
+        assert!(!copied.iter().any(|it| it.contains(&place)), "{copied:?}");
+    }
+
+    #[test]
+    fn the_program_of_a_process_is_the_file_that_it_executes() {
+        let program = std::fs::metadata(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(me().program().unwrap(), program.ino());
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod cache;
 pub mod cgroup;
 pub mod damon;
 pub mod device;
+pub mod elf;
 pub mod folder;
 pub mod folio;
 pub mod follow;

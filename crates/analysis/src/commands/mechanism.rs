@@ -237,6 +237,7 @@ mod tests {
             files: Vec::new(),
             files_left_out: 0,
             rings: 0,
+            runtimes: Vec::new(),
             incomplete: Vec::new(),
             remarks: Vec::new(),
         }

@@ -10,6 +10,7 @@ mod device;
 mod fills;
 mod fit;
 mod forecast;
+mod miss;
 mod model;
 mod predict;
 mod threads;
@@ -22,6 +23,7 @@ use fills::Known;
 pub use fills::{faults_on, fit_fills};
 pub use fit::fit;
 pub use forecast::{ForecastQuestion, forecast};
+pub use miss::miss_cost;
 
 /// All that follows from the record's calibration, if it has one; and the comparisons with their cost breakdowns in
 /// words.

@@ -69,6 +69,7 @@ fn observe(lab: &mut Lab, seen: [(u64, Access); 2]) {
                 files: Vec::new(),
                 files_left_out: 0,
                 rings: 0,
+                runtimes: Vec::new(),
                 incomplete: Vec::new(),
                 remarks: Vec::new(),
             }),

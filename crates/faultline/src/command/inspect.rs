@@ -1,12 +1,12 @@
 //! `faultline inspect`: where the pages of a file are, or what a process has mapped and what that may cost it. It reads; it
 //! changes nothing.
 
-use std::sync::atomic::AtomicBool;
+use std::{cell::RefCell, sync::atomic::AtomicBool};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schema::{
     Reading, Record,
-    inspection::{FaultView, FileView, Inspection, ProcessView, WatchEnd},
+    inspection::{FaultView, FileView, Inspection, MappedFile, MissCost, ProcessView, WatchEnd},
     machine::{MadeOn, Origin, Whose},
     no_cost::NoCost,
 };
@@ -36,9 +36,13 @@ fn is_interrupted(view: &ProcessView) -> bool {
 
 /// A file of that name comes before a process of that number; `./4711` is always the file.
 fn look(args: &InspectArgs) -> Result<Inspection> {
-    let pid = args.what.to_str().and_then(|it| it.parse::<u32>().ok()).filter(|_| !args.what.exists());
-    match pid {
-        Some(pid) => process(pid, args),
+    let is_number = |it: &&str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    match args.what.to_str().filter(is_number).filter(|_| !args.what.exists()) {
+        Some(number) => match number.parse() {
+            Ok(pid) => process(pid, args),
+            // No number of a process is so large.
+            Err(_) => bail!("there is no process {number}"),
+        },
         None if args.watch.is_some() => {
             Err(UsageError(format!("--for watches a process, and {} is none", args.what.display())).into())
         }
@@ -61,7 +65,66 @@ fn process(pid: u32, args: &InspectArgs) -> Result<Inspection> {
         line.show(&what, share);
     })?;
     line.done();
-    Ok(Inspection::Process(Box::new(analysis::advised(view))))
+    Ok(Inspection::Process(Box::new(with_costs(view))))
+}
+
+/// The files in the order of what their advice may cost, by the unit costs of saved runs of this machine.
+fn with_costs(view: ProcessView) -> ProcessView {
+    let unread = |error: &anyhow::Error| Reading::unavailable(format!("saved runs cannot be read: {error:#}"));
+    let store = match history::Store::open(None) {
+        Ok(store) => store,
+        Err(error) => return analysis::advised(view, |_| unread(&error)),
+    };
+    let here = machine::here(&store);
+    let whose = Whose::Here(MadeOn::new(&here, Origin::Own));
+    let records = match machine::newest(&store, &whose) {
+        Ok(records) => records,
+        Err(error) => return analysis::advised(view, |_| unread(&error)),
+    };
+    let runs = RefCell::new(Runs { records, known: Vec::new(), looked_at: 0 });
+    let miss = |file: &MappedFile| runs.borrow_mut().miss_cost(file, &here.kernel);
+    analysis::advised(view, |file| miss(file).map_err(|why| report::words::no_cost(&why)).into())
+}
+
+/// Saved runs, loaded when they are asked for.
+struct Runs<I> {
+    records: I,
+    /// With unit costs of this kernel.
+    known: Vec<Record>,
+    looked_at: u64,
+}
+
+impl<I: Iterator<Item = Record>> Runs<I> {
+    /// By the newest run that calibrated the disk of the file.
+    fn miss_cost(&mut self, file: &MappedFile, kernel: &str) -> Result<MissCost, NoCost> {
+        let disk = file.disk.as_ref().ok_or(NoCost::NoDisk)?;
+        let window = *file.read_ahead_bytes.value().ok_or(NoCost::NoWindow)?;
+        let is_of_disk = |it: &Record| it.target.device.value().is_some_and(|it| it.name == *disk);
+        let mut at = 0;
+        let mut reason = None;
+        loop {
+            match self.known.get(at) {
+                Some(record) if is_of_disk(record) => match analysis::miss_cost(record, window) {
+                    Ok(found) => return Ok(found),
+                    // Of the newest: what older ones lack says less.
+                    Err(why) => reason = reason.or(Some(why)),
+                },
+                Some(_) => {}
+                None => match self.records.next() {
+                    None => break,
+                    Some(record) => {
+                        self.looked_at += 1;
+                        if record.environment.kernel == kernel && record.calibration.value().is_some() {
+                            self.known.push(record);
+                        }
+                        continue;
+                    }
+                },
+            }
+            at += 1;
+        }
+        Err(reason.unwrap_or(NoCost::NoRunOfDisk { looked_at: self.looked_at, disk: disk.clone() }))
+    }
 }
 
 /// What the file's folios mean for mappings, by the newest saved run of this machine that calibrated such folios.
@@ -114,9 +177,71 @@ fn by_runs(view: &FileView, kernel: &str, records: impl Iterator<Item = Record>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schema::inspection::Unlooked;
 
     /// A measured run with unit costs.
     const MEASURED: &str = include_str!("../../../analysis/tests/records/crossover.json");
+
+    fn on(disk: Option<&str>, window: u64) -> MappedFile {
+        let stranger = || Unlooked::Stranger;
+        MappedFile {
+            name: "/data/file".into(),
+            device: "8:1".into(),
+            inode: 1,
+            is_code: false,
+            mappings: 1,
+            bytes: 1 << 30,
+            unadvised_bytes: Some(1 << 30),
+            advice: Some(Vec::new()),
+            resident_bytes: 0,
+            file_bytes: Reading::Value(1 << 30),
+            residency: Reading::unavailable(stranger()),
+            folio_orders: Reading::unavailable(stranger()),
+            pages_per_fault: Reading::unavailable(stranger()),
+            read_ahead_bytes: Reading::Value(window),
+            disk: disk.map(str::to_string),
+            places: None,
+            meanwhile: None,
+            cost: None,
+            pattern: None,
+            miss: None,
+        }
+    }
+
+    #[test]
+    fn what_a_miss_takes_is_taken_from_the_newest_run_on_that_disk_and_kernel_and_loaded_once() {
+        let measured: Record = serde_json::from_str(MEASURED).unwrap();
+        let kernel = measured.environment.kernel.clone();
+        let disk = measured.target.device.value().unwrap().name.clone();
+        let of = |id: &str, disk: &str, kernel: &str| {
+            let mut record = measured.clone();
+            (record.id, record.environment.kernel) = (id.into(), kernel.into());
+            let Reading::Value(device) = &mut record.target.device else { unreachable!() };
+            device.name = disk.into();
+            record
+        };
+        let records = [
+            of("old kernel", &disk, "1.0"),
+            of("newest", &disk, &kernel),
+            of("older", &disk, &kernel),
+            of("other", "sdz", &kernel),
+        ];
+        let mut runs = Runs { records: records.into_iter(), known: Vec::new(), looked_at: 0 };
+        let mut run = |file: MappedFile| runs.miss_cost(&file, &kernel).map(|it| it.run);
+        assert_eq!(run(on(Some(&disk), 128 << 10)), Ok("newest".into()));
+        assert_eq!(run(on(Some("sdz"), 128 << 10)), Ok("other".into()));
+        assert_eq!(run(on(Some(&disk), 128 << 10)), Ok("newest".into()));
+        let none = NoCost::NoRunOfDisk { looked_at: 4, disk: "sdy".into() };
+        assert_eq!(run(on(Some("sdy"), 128 << 10)), Err(none));
+        assert_eq!(run(on(None, 128 << 10)), Err(NoCost::NoDisk));
+        let unknown = MappedFile { read_ahead_bytes: Reading::unavailable(Unlooked::Gone), ..on(Some(&disk), 0) };
+        assert_eq!(run(unknown), Err(NoCost::NoWindow));
+        let costs = |window| analysis::miss_cost(&measured, window).unwrap();
+        let (small, large) = (costs(128 << 10), costs(1 << 20));
+        assert!(large.window_ns >= small.window_ns && small.window_ns >= small.page_ns && small.page_ns > 0.0);
+        assert_eq!(small.page_ns, large.page_ns);
+        assert_eq!(costs(0).window_ns, small.page_ns, "without read-ahead a miss is a page");
+    }
 
     #[test]
     fn unit_costs_of_files_on_a_device_say_nothing_about_a_file_in_memory_and_the_other_way_round() {

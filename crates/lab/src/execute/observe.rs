@@ -96,6 +96,7 @@ mod tests {
             files: files.iter().map(file).collect(),
             files_left_out: 0,
             rings,
+            runtimes: Vec::new(),
             incomplete: Vec::new(),
             remarks: Vec::new(),
         };

@@ -3,13 +3,13 @@
 use schema::{
     Bytes, Reading,
     inspection::{
-        AdviceCost, FileMeanwhile, MappedFile, MappedRuntime, MappingAdvice, ProcessView, Unlooked, WatchEnd, Watched,
-        WithoutMemory,
+        AdviceCost, FileMeanwhile, MappedFile, MappingAdvice, MissCost, Pattern, ProcessView, Shape, Unlooked,
+        WatchEnd, Watched, WithoutMemory,
     },
 };
 
 use super::numbers::{count, list, size, thousands};
-use crate::layout::number;
+use crate::{layout::number, shell::short};
 
 pub(crate) fn unlooked(why: &Unlooked) -> String {
     match why {
@@ -33,6 +33,12 @@ pub(crate) fn unlooked(why: &Unlooked) -> String {
             count(*pages, "page", "pages"),
             thousands(*most)
         ),
+        Unlooked::TooLargeMapping { pages, most } => format!(
+            "{} of it are mapped without advice, and page tables are looked at of no more than {}",
+            count(*pages, "page", "pages"),
+            thousands(*most)
+        ),
+        Unlooked::NoFolios { error } => format!("folio sizes need root and /proc/kpageflags: {error}"),
         Unlooked::NoPlaceCached => "none of the places that were looked at is in the page cache".into(),
         Unlooked::MappedMeanwhile => "it was mapped while the process was watched".into(),
         Unlooked::UnmappedMeanwhile => "a mapping of it went while the process was watched".into(),
@@ -47,21 +53,6 @@ pub(crate) fn without_memory(why: WithoutMemory) -> &'static str {
         WithoutMemory::Kernel => "nothing: it is a thread of the kernel and has no memory of its own",
         WithoutMemory::Zombie => "nothing: it has ended, and its parent has not asked how yet",
         WithoutMemory::Ending => "nothing: it is about to end, or has not begun",
-    }
-}
-
-/// What a page fault means to a runtime, beside the thread that waits.
-pub(crate) fn runtime(of: MappedRuntime) -> &'static str {
-    match of {
-        MappedRuntime::Jvm => {
-            "JVM: a thread that takes a page fault in Java code cannot reach a safepoint until the page is in memory; an \
-             operation that needs one stops all other Java threads meanwhile"
-        }
-        MappedRuntime::Cpython => {
-            "CPython: Python code that touches a mapping holds the GIL during the page fault; no other thread executes \
-             Python code meanwhile"
-        }
-        MappedRuntime::Node => "Node: a page fault on the main thread stops its event loop until the page is in memory",
     }
 }
 
@@ -90,8 +81,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
             let [came, more] = moved(file.meanwhile.as_ref());
             format!(
                 "{} is mapped without advice ({mapped}): while it was watched {came} of it came into the page cache and \
-                 the process mapped {more}, so {} came in that it has not mapped. What brought them in was not traced; \
-                 if its places are random, try MADV_RANDOM",
+                 the process mapped {more}, so {} came in that it has not mapped. What brought them in was not traced",
                 file.name,
                 Bytes(*unmapped_bytes)
             )
@@ -105,7 +95,7 @@ pub(crate) fn first(view: &ProcessView) -> String {
             format!("{} is mapped without advice ({mapped}); all of it is in the page cache now", file.name)
         }
         AdviceCost::NotCached { bytes } => format!(
-            "{} is mapped without advice ({mapped}), and {} of the file are not in the page cache. {}",
+            "{} is mapped without advice ({mapped}), and {} of that are not in the page cache. {}",
             file.name,
             Bytes(*bytes),
             question(view, file)
@@ -131,6 +121,89 @@ pub(crate) fn first(view: &ProcessView) -> String {
         1 => format!("{says}. Another file without advice follows below"),
         others => format!("{says}. {} more files without advice follow below", thousands(others as u64)),
     }
+}
+
+/// Whether it is a row: files of code, and small ones without advice, would be many without an answer.
+pub(crate) fn is_listed(file: &MappedFile) -> bool {
+    let has_advice = file.advice.as_ref().is_none_or(|it| !it.is_empty());
+    let is_memory = file.residency.why() == Some(&Unlooked::Memory);
+    !file.is_code && (file.cost.is_some() || has_advice || is_memory)
+}
+
+/// How many are no rows.
+pub(crate) fn not_listed(files: &[MappedFile]) -> Option<String> {
+    let of: Vec<&MappedFile> = files.iter().filter(|it| !is_listed(it)).collect();
+    let sum = |bytes: fn(&MappedFile) -> u64| Bytes(of.iter().fold(0, |sum, it| sum.saturating_add(bytes(it))));
+    let (ones, are, each) = if of.len() == 1 { ("a small one", "is", "it") } else { ("small ones", "are", "each") };
+    (!of.is_empty()).then(|| {
+        format!(
+            "{} of code, or {ones} without advice, {are} not listed: {}, {} resident; --json has {each}",
+            count(of.len() as u64, "file", "files"),
+            sum(|it| it.bytes),
+            sum(|it| it.resident_bytes)
+        )
+    })
+}
+
+/// What the places of the file to ask about first say of its accesses.
+pub(crate) fn places(view: &ProcessView) -> Option<String> {
+    let file = view.files.first().filter(|it| it.miss.is_some())?;
+    let verb = |meanwhile: bool| if meanwhile { "mapped of it meanwhile" } else { "has mapped of it so far" };
+    Some(match &file.pattern {
+        Some(Pattern { shape: Shape::Apart, places, bytes, meanwhile }) => format!(
+            "what the process {} lies apart, {} in {} places, as random accesses leave it: try MADV_RANDOM. Their order \
+             was not seen, nor which code maps it",
+            verb(*meanwhile),
+            Bytes(*bytes),
+            thousands(*places)
+        ),
+        Some(Pattern { shape: Shape::Together, places, bytes, meanwhile }) => format!(
+            "what the process {} lies together, {} in {}, as a scan leaves it: read-ahead may be what it needs",
+            verb(*meanwhile),
+            Bytes(*bytes),
+            count(*places, "place", "places")
+        ),
+        None => format!(
+            "not known whether its accesses are random: {}; if they are, try MADV_RANDOM",
+            why_no_pattern(view, file)
+        ),
+    })
+}
+
+fn why_no_pattern(view: &ProcessView, file: &MappedFile) -> String {
+    match &file.places {
+        None => "its page table was not looked at".into(),
+        Some(Reading::Unavailable { unavailable }) => unlooked(unavailable),
+        Some(Reading::Value(it)) if it.pages == 0 => "nothing of it is mapped yet".into(),
+        Some(Reading::Value(it)) => format!(
+            "what is mapped of it, {} in {}, {} of them short, is what either leaves",
+            Bytes(it.pages.saturating_mul(view.page_bytes)),
+            count(it.places, "place", "places"),
+            thousands(it.short)
+        ),
+    }
+}
+
+/// What a miss of that file takes; or why that is not known.
+pub(crate) fn cost(view: &ProcessView) -> Option<Result<String, String>> {
+    let file = view.files.first()?;
+    let MissCost { run, window_bytes, window_ns, page_ns } = match file.miss.as_ref()? {
+        Reading::Value(it) => it,
+        Reading::Unavailable { unavailable } => return Some(Err(format!("in bytes alone: {unavailable}"))),
+    };
+    let [window, page] = [*window_ns, *page_ns].map(number::duration_glued);
+    let counted = match file.cost {
+        Some(AdviceCost::Counted { unmapped_bytes }) => {
+            let ns = unmapped_bytes as f64 / (*window_bytes).max(1) as f64 * (window_ns - page_ns).max(0.0);
+            format!("; what came in and was not mapped is about {} of device time", number::duration_glued(ns))
+        }
+        _ => String::new(),
+    };
+    Some(Ok(format!(
+        "a miss takes the device {window} with {} of read-ahead and {page} without, by the unit costs of run {}{counted}",
+        Bytes(*window_bytes),
+        short(run)
+    )))
 }
 
 /// It is one: nothing was counted.

@@ -14,6 +14,7 @@ mod metric;
 mod no_cost;
 pub(crate) mod numbers;
 mod reason;
+pub(crate) mod runtime;
 mod safepoints;
 mod unseen;
 mod warning;

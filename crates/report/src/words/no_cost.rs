@@ -34,6 +34,13 @@ pub fn no_cost(why: &NoCost) -> String {
             Bytes(*largest)
         ),
         NoCost::NoRun { looked_at, in_memory } => no_run(*looked_at, *in_memory),
+        NoCost::NoRunOfDisk { looked_at, disk } => no_run_of(
+            *looked_at,
+            &format!(" and of disk {disk}"),
+            "; `faultline run FOLDER -e calibrate` measures them, FOLDER being on that disk",
+        ),
+        NoCost::NoDisk => "it lies on no single disk".into(),
+        NoCost::NoWindow => "how far its file system reads ahead is not known".into(),
         NoCost::NoUnitCosts { run } => format!("run {run} has no unit costs"),
         NoCost::NoFaults { run } => format!("the unit costs of run {run} have no faults"),
     }
@@ -44,6 +51,11 @@ fn no_run(looked_at: u64, in_memory: bool) -> String {
         true => (" and of a file in memory, as this one is", "FOLDER"),
         false => (" and of a file on a device, as this one is", "."),
     };
+    let beside = if in_memory { " in a folder beside it" } else { "" };
+    no_run_of(looked_at, of, &format!("; `faultline run {folder} -e calibrate`{beside} measures them"))
+}
+
+fn no_run_of(looked_at: u64, of: &str, advice: &str) -> String {
     let looked = match looked_at {
         0 => "no saved run of this machine has unit costs".to_string(),
         1 => format!("the one saved run of this machine has no unit costs of this kernel{of}"),
@@ -52,8 +64,7 @@ fn no_run(looked_at: u64, in_memory: bool) -> String {
             thousands(looked_at)
         ),
     };
-    let beside = if in_memory { " in a folder beside it" } else { "" };
-    format!("{looked}; `faultline run {folder} -e calibrate`{beside} measures them")
+    format!("{looked}{advice}")
 }
 
 fn calibrate(what: &str, fill: &str) -> String {

@@ -154,6 +154,7 @@ fn observed(named: Access) -> Observation {
         files: Vec::new(),
         files_left_out: 0,
         rings: 0,
+        runtimes: Vec::new(),
         incomplete: Vec::new(),
         remarks: Vec::new(),
     }
@@ -221,6 +222,28 @@ fn the_verdict_comes_first_then_what_else_differs_then_how_they_read_then_the_sh
             places.iter().map(|it| text.find(it).unwrap_or_else(|| panic!("{it}: {text}"))).collect();
         assert!(places.is_sorted(), "{places:?} {text}");
     }
+}
+
+#[test]
+fn what_a_fault_means_to_a_runtime_is_said_where_a_command_maps_a_named_file() {
+    use schema::mapped_runtime::MappedRuntime;
+    let of = |runtimes: [&[MappedRuntime]; 2]| {
+        let mut run = commands(LINES, [None, None]);
+        for (it, runtimes) in run.record.observations.iter_mut().zip(runtimes) {
+            let Reading::Value(seen) = &mut it.seen else { unreachable!() };
+            seen.runtimes = runtimes.into();
+        }
+        check_widths(&run);
+        squeezed(&first(&run, 100))
+    };
+    use MappedRuntime::{Cpython, Go};
+    // A maps the file, B reads it.
+    let both = of([&[Cpython, Go], &[Go]]);
+    assert!(both.contains("Runtime A: CPython; Python code that touches a mapping holds the GIL"), "{both}");
+    assert!(both.contains("A and B: Go; a goroutine that takes a page fault keeps its P"), "{both}");
+    let reads = of([&[], &[Cpython]]);
+    assert!(reads.contains("Runtime B: CPython Reading takes"), "{reads}");
+    assert!(!of([&[], &[]]).contains("Runtime"));
 }
 
 #[test]

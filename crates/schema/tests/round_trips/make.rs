@@ -28,8 +28,8 @@ use schema::{
     gate::{Basis, Breach, BreachCause, Change, Gate, NotJudged, NotJudgedCause, Presence},
     inspection::{
         AdviceCost, FaultView, FileMeanwhile, FileView, Inspection, MappedFile, MappedRuntime, MappingAdvice,
-        MappingView, OtherFile, ProcessView, Residency, ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads,
-        WithoutMemory,
+        MappingView, MissCost, OtherFile, Pattern, Places, ProcessView, Residency, Shape, ThreadFaults, Unlooked,
+        WatchEnd, Watched, WatchedReads, WithoutMemory,
     },
     leftover::{FileIdentity, Leftover, LeftoverKind, LeftoverOwner},
     line::{LineAnswer, LineSays, Promising},
@@ -287,7 +287,8 @@ makes! {
         Watch { by, named }
         Observed { arm, seen }
         schema::observation::Observation {
-            by, processes, threads, readers_at_once, named_opened, named, files, files_left_out, rings, incomplete, remarks,
+            by, processes, threads, readers_at_once, named_opened, named, files, files_left_out, rings, runtimes,
+            incomplete, remarks,
         }
         FileAccess { path, named, access }
         Access { opens, opens_for_writing, opens_direct, calls, mappings, hints }
@@ -457,9 +458,12 @@ makes! {
         ThreadFaults { tid, name, minor_faults, major_faults }
         MappedFile {
             name, device, inode, is_code, mappings, bytes, unadvised_bytes, advice, resident_bytes, file_bytes, residency,
-            folio_orders, pages_per_fault, read_ahead_bytes, meanwhile, cost,
+            folio_orders, pages_per_fault, read_ahead_bytes, disk, places, meanwhile, cost, pattern, miss,
         }
-        FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes }
+        FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes, new_places }
+        Places { pages, places, short, fault_pages }
+        Pattern { shape, places, bytes, meanwhile }
+        MissCost { run, window_bytes, window_ns, page_ns }
         MappingView {
             name, is_file, device, inode, addresses, offset, bytes, protection, shared, advice, resident_bytes,
             referenced_bytes, anonymous_bytes, dirty_bytes, locked_bytes, huge_bytes, file_huge_bytes, swapped_bytes,
@@ -581,6 +585,9 @@ makes! {
             PagesPerFault { pages },
             RequestSize { bytes, largest },
             NoRun { looked_at, in_memory },
+            NoRunOfDisk { looked_at, disk },
+            NoDisk,
+            NoWindow,
             NoUnitCosts { run },
             NoFaults { run },
         }
@@ -744,7 +751,8 @@ makes! {
         LeftoverKind { File, Cgroup }
         Inspection { File(view), Process(view) }
         WithoutMemory { Kernel, Zombie, Ending }
-        MappedRuntime { Jvm, Cpython, Node }
+        MappedRuntime { Jvm, Cpython, Go, Node }
+        Shape { Apart, Together }
         MappingAdvice { Random, Sequential, Hugepage, Nohugepage, Dontdump }
         WatchEnd { Interrupted, ProcessEnded }
         AdviceCost { Counted { unmapped_bytes }, CountedNothing, NotCached { bytes }, NotMapped { bytes }, AdviceUnknown }
@@ -756,6 +764,8 @@ makes! {
             Stranger,
             NotAmongLargest { files },
             TooManyPages { pages, most },
+            TooLargeMapping { pages, most },
+            NoFolios { error },
             NoPlaceCached,
             MappedMeanwhile,
             UnmappedMeanwhile,

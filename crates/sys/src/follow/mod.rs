@@ -15,7 +15,7 @@ use std::{
     fs, io,
     io::{Read, Write},
     os::unix::{
-        fs::MetadataExt,
+        fs::{FileExt, MetadataExt},
         process::{CommandExt, ExitStatusExt},
     },
     process::{Command, ExitStatus},
@@ -58,6 +58,8 @@ pub enum Event {
     Executed {
         thread: i32,
         path: String,
+        /// By what its file says of itself.
+        is_go: bool,
         runs_as_other: bool,
         files: Vec<(i32, Opened)>,
     },
@@ -457,9 +459,10 @@ impl Follower<'_> {
         }
         let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());
         let runs_as_other = fs::metadata(format!("/proc/{thread}/exe")).is_ok_and(|it| it.mode() & 0o6000 != 0);
+        let is_go = is_go(thread).unwrap_or(false);
         let files = Opened::all(thread);
         let path = path.unwrap_or_default();
-        self.listener.receive(Event::Executed { thread, path, runs_as_other, files });
+        self.listener.receive(Event::Executed { thread, path, is_go, runs_as_other, files });
     }
 
     fn forget(&mut self, thread: i32) {
@@ -477,6 +480,17 @@ impl Follower<'_> {
 fn process_of(thread: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     number_after(&status, "Tgid:")?.try_into().ok()
+}
+
+/// Of the program that it has just begun to execute, which is a regular file.
+fn is_go(thread: i32) -> io::Result<bool> {
+    let program = fs::File::open(format!("/proc/{thread}/exe"))?;
+    crate::elf::is_go(|at, bytes| {
+        let mut read = vec![0; bytes];
+        let length = program.read_at(&mut read, at)?;
+        read.truncate(length);
+        Ok(read)
+    })
 }
 
 /// Whether two threads have one table of descriptors (kcmp(2), KCMP_FILES); unknown where the kernel has no kcmp.

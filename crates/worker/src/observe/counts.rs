@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use schema::observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation};
+use schema::{
+    mapped_runtime::MappedRuntime,
+    observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation},
+};
 
 use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
 
@@ -12,6 +15,8 @@ pub(super) struct Counts {
     /// Threads that have read or mapped a named file and have not ended.
     readers: HashSet<i32>,
     readers_at_once: u64,
+    /// Of files that were mapped as code.
+    runtimes: BTreeSet<MappedRuntime>,
 }
 
 /// What was seen of the program as a whole.
@@ -20,13 +25,21 @@ pub(super) struct Program {
     pub processes: BTreeSet<i32>,
     pub threads: u64,
     pub rings: u64,
+    /// Of the programs that were executed.
+    pub runtimes: BTreeSet<MappedRuntime>,
     pub incomplete: BTreeSet<String>,
     pub remarks: BTreeSet<String>,
 }
 
 impl Counts {
     pub(super) fn new(named: impl IntoIterator<Item = Identity>) -> Counts {
-        Counts { named: named.into_iter().collect(), files: Vec::new(), readers: HashSet::new(), readers_at_once: 0 }
+        Counts {
+            named: named.into_iter().collect(),
+            files: Vec::new(),
+            readers: HashSet::new(),
+            readers_at_once: 0,
+            runtimes: BTreeSet::new(),
+        }
     }
 
     /// The result.
@@ -52,6 +65,7 @@ impl Counts {
             files: touched,
             files_left_out,
             rings: program.rings,
+            runtimes: program.runtimes.union(&self.runtimes).copied().collect(),
             incomplete: program.incomplete.into_iter().collect(),
             remarks: program.remarks.into_iter().collect(),
         }
@@ -76,7 +90,10 @@ impl Sink for Counts {
                 Some(sequential) => file.access.count_call(name, asked_bytes, bytes, sequential),
                 None => file.access.count_unplaced(name, asked_bytes, bytes),
             },
-            Via::Mapping(kind) => file.access.count_mapping(&mapping_count(kind, 1, bytes)),
+            Via::Mapping(kind) => {
+                self.runtimes.extend(MappedRuntime::of_code(&file.path).filter(|_| kind.executable));
+                file.access.count_mapping(&mapping_count(kind, 1, bytes));
+            }
             Via::Growth(kind) => file.access.count_mapping(&mapping_count(kind, 0, bytes)),
         }
     }

@@ -3,6 +3,7 @@
 
 use schema::{
     Span,
+    mapped_runtime::MappedRuntime,
     observation::{Means, Observation},
 };
 use sys::follow::{Called, Does, Event, Listener, Opened};
@@ -30,7 +31,11 @@ impl<S: Sink> Listener for Model<S> {
             Event::Began { thread, process, parent, shares_files } => {
                 self.begin(thread, process, parent, shares_files);
             }
-            Event::Executed { thread, path, runs_as_other, files } => self.execute(thread, path, runs_as_other, files),
+            Event::Executed { thread, path, is_go, runs_as_other, files } => {
+                let by_head = is_go.then_some(MappedRuntime::Go);
+                self.program.runtimes.extend(MappedRuntime::of_code(&path).or(by_head));
+                self.execute(thread, path, runs_as_other, files);
+            }
             Event::Called(called) => self.call(&called),
             Event::Ended { thread } => self.end(thread),
             Event::Foreign { .. } => self.miss("a program of another architecture ran, whose calls cannot be decoded"),

@@ -1,6 +1,7 @@
 //! Looking at where the pages of a file are, or at what a process has mapped. Changes nothing: no page is read in,
-//! evicted, or marked as used.
+//! evicted, or marked as used, but the first ones of the program that a process executes.
 
+mod places;
 mod process;
 
 use std::{

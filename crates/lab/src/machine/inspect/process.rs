@@ -1,10 +1,11 @@
 //! Looking at what a process has mapped, and at what happens to it meanwhile. Nothing is traced, and of a mapped file nothing
-//! is read: the counters are those that the kernel keeps anyway.
+//! is read, but the head of the program where it is in memory: the counters are those that the kernel keeps anyway.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     io,
+    os::unix::fs::FileExt,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -13,17 +14,22 @@ use anyhow::{Context, Result, anyhow};
 use schema::{
     Reading,
     inspection::{
-        FileMeanwhile, MappedFile, MappedRuntime, MappingAdvice, MappingView, ProcessView, Residency, ThreadFaults,
-        Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory,
+        FileMeanwhile, MappedFile, MappedRuntime, MappingAdvice, MappingView, Places, ProcessView, Residency,
+        ThreadFaults, Unlooked, WatchEnd, Watched, WatchedReads, WithoutMemory,
     },
 };
 use sys::{
+    cache::Way,
+    device::Disk,
     held::{self, Held, NotOpened},
     mount::{self, FileSystem},
     process::{Io, ProcessMapping, Stat},
 };
 
-use super::{Untold, folio_orders, page_cache, pages_per_fault};
+use super::{
+    Untold, folio_orders, is_told, page_cache, pages_per_fault,
+    places::{self, Runs},
+};
 
 /// So many files are opened to look at their pages, those with the largest mappings; each is a descriptor.
 const LOOKED_AT: u64 = 256;
@@ -36,6 +42,10 @@ fn looked_at() -> usize {
 
 /// Of so many pages of all files together the folios are looked at, each by a call.
 const FOLIO_PAGES: u64 = 1 << 18;
+/// Of so many pages of all files together the page table is looked at, each by a number of eight bytes.
+const TABLE_PAGES: u64 = 1 << 22;
+/// Of files whose folios are small, a fault maps so much around its place (`fault_around_bytes`, unless it was changed).
+const FAULT_AROUND: u64 = 64 << 10;
 /// How long nothing is asked while a process is watched; Ctrl-C waits no longer.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -90,37 +100,36 @@ pub fn process(
     let mounts = held.text("mountinfo").map(String::into_bytes).unwrap_or_default();
     let mut files = Files { held: &held, mounts, most: looked_at(), seen: BTreeMap::new() };
     files.look_at(&mappings);
+    view.runtimes = files.runtimes(&mappings);
     let Some(wait) = wait else {
-        view.files = files.views(&mappings, None);
-        put(&mut view, mappings);
+        view.files = files.views(&mappings, &files.touched(&mappings), None);
+        view.mappings = mappings.into_iter().map(mapping_view).collect();
         return Ok(view);
     };
     // What a wait begins with is read last and what it ends with first, so that both are close to its ends.
     let cached: BTreeMap<Key, Reading<u64, Unlooked>> =
         files.seen.iter().map(|(key, it)| (*key, it.cached().map(|it| it.resident * sys::page_bytes()))).collect();
     let before = held.mappings().unwrap_or(mappings);
+    let touched_before = files.touched(&before);
     let (watched, last) = watch(&held, wait, interrupted, &mut progress)?;
     let after = held.mappings().ok().filter(|it| !it.is_empty() && last == Last::Lives);
+    let touched = after.as_deref().map(|it| files.touched(it));
     let of = after.as_deref().unwrap_or(&before);
     files.look_at(of);
-    let meanwhile = Meanwhile { cached, before: by_file(&before), after: after.is_some() };
-    view.files = files.views(of, Some(&meanwhile));
+    let touched = touched.as_ref().unwrap_or(&touched_before);
+    let meanwhile = Meanwhile { cached, touched: &touched_before, before: by_file(&before), after: after.is_some() };
+    view.files = files.views(of, touched, Some(&meanwhile));
     view.watched = Some(Watched {
         new_mappings: addresses(of).difference(&addresses(&before)).count() as u64,
         gone_mappings: addresses(&before).difference(&addresses(of)).count() as u64,
         ..watched
     });
-    put(&mut view, after.unwrap_or(before));
+    view.mappings = after.unwrap_or(before).into_iter().map(mapping_view).collect();
     Ok(view)
 }
 
 fn addresses(of: &[ProcessMapping]) -> BTreeSet<(&str, Key)> {
     of.iter().map(|it| (it.addresses.as_str(), key(it))).collect()
-}
-
-fn put(view: &mut ProcessView, mappings: Vec<ProcessMapping>) {
-    view.runtimes = mappings.iter().filter_map(runtime).collect::<BTreeSet<MappedRuntime>>().into_iter().collect();
-    view.mappings = mappings.into_iter().map(mapping_view).collect();
 }
 
 /// Device and inode: what a file has one of, whatever it is called.
@@ -179,19 +188,9 @@ fn is_code(of: &ProcessMapping) -> bool {
     of.permissions.as_bytes().get(2) == Some(&b'x')
 }
 
-/// Whose code a mapping is, by the name that the runtime's makers give it.
+/// Whose code a mapping is, by its name.
 fn runtime(of: &ProcessMapping) -> Option<MappedRuntime> {
-    let name = of.name.strip_suffix(" (deleted)").unwrap_or(&of.name);
-    let name = name.rsplit('/').next().filter(|_| is_file(of) && is_code(of))?;
-    // `python3.11`, `libpython3.11.so.1.0`; a build without the GIL has a `t` behind its version (PEP 703).
-    let python = name.strip_prefix("libpython").and_then(|it| it.split_once(".so")).map(|it| it.0);
-    let python = python.or_else(|| name.strip_prefix("python"));
-    let is_version = |it: &str| it.chars().all(|it| it.is_ascii_digit() || it == '.');
-    match name {
-        "libjvm.so" => Some(MappedRuntime::Jvm),
-        "node" | "nodejs" => Some(MappedRuntime::Node),
-        _ => python.filter(|it| is_version(it)).map(|_| MappedRuntime::Cpython),
-    }
+    MappedRuntime::of_code(&of.name).filter(|_| is_file(of) && is_code(of))
 }
 
 fn mapping_view(it: ProcessMapping) -> MappingView {
@@ -238,13 +237,16 @@ impl Seen {
         }
     }
 
+    fn disk(&self) -> Option<Disk> {
+        self.file_system.as_ref().and_then(|it| Disk::of(&it.device).ok())
+    }
+
     fn read_ahead_bytes(&self) -> Reading<u64, Unlooked> {
         let bytes = match (&self.opened, &self.file_system) {
             (Err(why), _) => Err(why.clone()),
             (_, None) => Err(Unlooked::Gone),
             (_, Some(file_system)) => {
-                let disk = sys::device::Disk::of(&file_system.device).ok();
-                sys::read_ahead::bytes(file_system, disk.as_ref()).map_err(|error| refused(&error))
+                sys::read_ahead::bytes(file_system, self.disk().as_ref()).map_err(|error| refused(&error))
             }
         };
         bytes.map_or_else(Reading::unavailable, Reading::Value)
@@ -264,9 +266,13 @@ struct Files<'a> {
     seen: BTreeMap<Key, Seen>,
 }
 
+/// What of each file is in the page table.
+type Touched = BTreeMap<Key, Result<Runs, Unlooked>>;
+
 /// What a wait began with.
 struct Meanwhile<'a> {
     cached: BTreeMap<Key, Reading<u64, Unlooked>>,
+    touched: &'a Touched,
     before: BTreeMap<Key, Vec<&'a ProcessMapping>>,
     /// Whether there are mappings after it: the process may have ended.
     after: bool,
@@ -309,8 +315,81 @@ impl Files<'_> {
         Ok((file, bytes))
     }
 
+    /// Whose code is mapped: by its name, and where that says nothing by the head of the program.
+    fn runtimes(&self, mappings: &[ProcessMapping]) -> Vec<MappedRuntime> {
+        let named: BTreeSet<MappedRuntime> = mappings.iter().filter_map(runtime).collect();
+        let go = (named.is_empty() && self.is_of_go(mappings)).then_some(MappedRuntime::Go);
+        named.into_iter().chain(go).collect()
+    }
+
+    /// Nothing is read in: what is neither known to be in the page cache nor in the page table is not read.
+    fn is_of_go(&self, mappings: &[ProcessMapping]) -> bool {
+        let Ok(program) = self.held.program() else { return false };
+        let of: Vec<&ProcessMapping> = mappings.iter().filter(|it| is_file(it) && it.inode == program).collect();
+        let Some(code) = of.iter().find(|it| is_code(it)) else { return false };
+        let opened = match self.seen.get(&key(code)).map(|it| &it.opened) {
+            Some(Ok((file, _))) => file.try_clone().ok(),
+            Some(Err(_)) => None,
+            None => self.open(code, mount::of_device(&self.mounts, code.device).as_ref()).ok().map(|it| it.0),
+        };
+        let Some(file) = opened else { return false };
+        let present = places::merged(self.held.present(&of).unwrap_or_default());
+        let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| match it {
+            Way::Cachestat => it.shows(&file),
+            _ => is_told(&file),
+        });
+        let page = sys::page_bytes();
+        let is_in_memory = |first: u64, last: u64| {
+            let is_mapped = present.iter().any(|it| it.start <= first && last < it.end);
+            let pages = last - first + 1;
+            is_mapped
+                || way
+                    .is_some_and(|it| it.resident_pages(&file, first * page, pages * page).is_ok_and(|it| it == pages))
+        };
+        let read = |at: u64, bytes: usize| {
+            let end = at.saturating_add(bytes as u64).min(file.metadata()?.len());
+            if end <= at {
+                return Ok(Vec::new());
+            }
+            if !is_in_memory(at / page, (end - 1) / page) {
+                return Err(io::Error::other("not in memory"));
+            }
+            let mut read = vec![0; (end - at) as usize];
+            file.read_exact_at(&mut read, at)?;
+            Ok(read)
+        };
+        sys::elf::is_go(read).unwrap_or(false)
+    }
+
+    /// What mappings without advice have in the page table, of files whose advice may be a question.
+    fn touched(&self, mappings: &[ProcessMapping]) -> Touched {
+        let mut left = TABLE_PAGES;
+        let is_memory = |key: &Key| {
+            self.seen.get(key).is_some_and(|it| it.opened.as_ref().is_err_and(|it| *it == Unlooked::Memory))
+        };
+        let mut all = Touched::new();
+        for (key, of) in by_file(mappings) {
+            let unadvised: Vec<&ProcessMapping> = of.iter().copied().filter(|it| is_unadvised(it)).collect();
+            if unadvised.is_empty() || of.iter().any(|it| is_code(it)) || is_memory(&key) {
+                continue;
+            }
+            let pages = unadvised.iter().fold(0u64, |sum, it| sum.saturating_add(it.bytes)) / sys::page_bytes();
+            all.insert(
+                key,
+                match pages <= left {
+                    true => {
+                        left -= pages;
+                        self.held.present(&unadvised).map(places::merged).map_err(|error| refused(&error))
+                    }
+                    false => Err(Unlooked::TooLargeMapping { pages, most: left }),
+                },
+            );
+        }
+        all
+    }
+
     /// All files that are mapped, or were before, with the largest mappings first.
-    fn views(&self, mappings: &[ProcessMapping], meanwhile: Option<&Meanwhile>) -> Vec<MappedFile> {
+    fn views(&self, mappings: &[ProcessMapping], touched: &Touched, meanwhile: Option<&Meanwhile>) -> Vec<MappedFile> {
         let of = by_file(mappings);
         let mut names: BTreeMap<Key, &str> = BTreeMap::new();
         for (key, of_one) in meanwhile.iter().flat_map(|it| &it.before).chain(&of) {
@@ -324,7 +403,7 @@ impl Files<'_> {
             .map(|key| {
                 let mappings = of.get(key).map_or(&[][..], Vec::as_slice);
                 let name = names.get(key).copied().unwrap_or_default();
-                self.view(key, name, mappings, &mut folio_pages, meanwhile)
+                self.view(key, name, mappings, touched.get(key), &mut folio_pages, meanwhile)
             })
             .collect()
     }
@@ -334,6 +413,7 @@ impl Files<'_> {
         key: &Key,
         name: &str,
         mappings: &[&ProcessMapping],
+        touched: Option<&Result<Runs, Unlooked>>,
         folio_pages: &mut u64,
         meanwhile: Option<&Meanwhile>,
     ) -> MappedFile {
@@ -344,6 +424,10 @@ impl Files<'_> {
         let seen = self.seen.get(key).unwrap_or(&unseen);
         let residency = seen.cached();
         let opened = seen.opened.as_ref().map_err(Unlooked::clone);
+        let pages_per_fault = known(fault(&opened, &residency));
+        // What is resident now may lie in smaller folios than what was mapped.
+        let least = (FAULT_AROUND / sys::page_bytes()).max(1);
+        let fault_pages = pages_per_fault.value().map_or(least, |it| least.max(it.ceil() as u64));
         MappedFile {
             name: name.into(),
             device: format!("{}:{}", key.0[0], key.0[1]),
@@ -356,11 +440,19 @@ impl Files<'_> {
             resident_bytes: sum(&of_file_bytes),
             file_bytes: opened.clone().map_or_else(Reading::unavailable, |(_, bytes)| Reading::Value(*bytes)),
             folio_orders: known(folios(&opened, &residency, folio_pages)),
-            pages_per_fault: known(fault(&opened, &residency)),
+            pages_per_fault,
             read_ahead_bytes: seen.read_ahead_bytes(),
-            meanwhile: meanwhile.map(|it| it.of_file(key, mappings, &residency)),
+            disk: seen.disk().map(|it| it.name),
+            places: touched
+                .map(|it| known(it.as_ref().map(|it| places::all(it, fault_pages)).map_err(Unlooked::clone))),
+            meanwhile: meanwhile.map(|it| FileMeanwhile {
+                new_places: touched.map(|now| it.new_places(key, now, fault_pages)),
+                ..it.of_file(key, mappings, &residency)
+            }),
             residency,
             cost: None,
+            pattern: None,
+            miss: None,
         }
     }
 }
@@ -382,7 +474,7 @@ fn folios(
     if pages > *pages_left {
         return Err(Unlooked::TooManyPages { pages, most: *pages_left });
     }
-    let orders = folio_orders(file, *bytes).map_err(|error| refused(&error))?;
+    let orders = folio_orders(file, *bytes).map_err(|error| Unlooked::NoFolios { error: error.to_string() })?;
     *pages_left -= pages;
     Ok(orders)
 }
@@ -435,7 +527,18 @@ impl Meanwhile<'_> {
                 Reading::Value(u64::try_from(cached.saturating_sub((*mapped).max(0))).unwrap_or(0))
             }
         };
-        FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes }
+        FileMeanwhile { cached_more_bytes, mapped_more_bytes, unmapped_more_bytes, new_places: None }
+    }
+
+    /// Where the process has pages now that it did not have before.
+    fn new_places(&self, key: &Key, now: &Result<Runs, Unlooked>, fault_pages: u64) -> Reading<Places, Unlooked> {
+        let before = match self.touched.get(key) {
+            _ if !self.after => return Reading::unavailable(Unlooked::UnmappedMeanwhile),
+            Some(Ok(before)) => before,
+            Some(Err(why)) => return Reading::unavailable(why.clone()),
+            None => return Reading::unavailable(Unlooked::MappedMeanwhile),
+        };
+        known(now.as_ref().map(|now| places::new(now, before, fault_pages)).map_err(Unlooked::clone))
     }
 }
 
@@ -685,7 +788,9 @@ mod tests {
         let unmapped = |before: &[ProcessMapping], after: Option<&[ProcessMapping]>, cached: u64| {
             let key: Key = ([0, 0], 7);
             let first = [(key, Reading::Value(page))].into();
-            let meanwhile = Meanwhile { cached: first, before: by_file(before), after: after.is_some() };
+            let touched = Touched::new();
+            let meanwhile =
+                Meanwhile { cached: first, touched: &touched, before: by_file(before), after: after.is_some() };
             let now: Vec<&ProcessMapping> = after.unwrap_or(before).iter().collect();
             meanwhile.of_file(&key, &now, &residency(cached)).unmapped_more_bytes
         };
@@ -710,19 +815,13 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_is_known_by_the_name_of_its_code() {
-        let of = |name: &str, permissions: &str| {
-            let (name, permissions) = (name.into(), permissions.into());
+    fn only_what_is_mapped_as_code_is_the_code_of_a_runtime() {
+        let of = |permissions: &str| {
+            let (name, permissions) = ("/data/python3".into(), permissions.into());
             runtime(&ProcessMapping { name, permissions, inode: 1, ..ProcessMapping::default() })
         };
-        let (jvm, python, node) = (Some(MappedRuntime::Jvm), Some(MappedRuntime::Cpython), Some(MappedRuntime::Node));
-        assert_eq!(of("/usr/lib/jvm/lib/server/libjvm.so", "r-xp"), jvm);
-        assert_eq!([of("/usr/bin/python3.11", "r-xp"), of("/l/libpython3.12.so.1.0 (deleted)", "r-xp")], [python; 2]);
-        assert_eq!(of("/usr/bin/node", "r-xp"), node);
-        for other in ["/usr/bin/python3.13t", "/l/libpython3.13t.so.1.0", "/data/node.db", "/usr/bin/pythonista"] {
-            assert_eq!(of(other, "r-xp"), None, "{other}");
-        }
-        assert_eq!(of("/data/python3", "r--s"), None);
+        assert_eq!([of("r-xp"), of("r--s")], [Some(MappedRuntime::Cpython), None]);
+        assert_eq!(look(me()).unwrap().runtimes, [], "it is a program of Rust's");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! How commands reach their files, in words: by what calls, mappings and advice, and in what two of them differ.
 
+use std::collections::BTreeMap;
+
 use schema::{
     Names, Reading, Record,
+    mapped_runtime::MappedRuntime,
     observation::{
         Access, AccessDifference, Calls, Likeness, MappingCount, MechanismComparison, MechanismFinding, Observation,
         UnknownLikeness,
@@ -11,9 +14,9 @@ use schema::{
 use crate::{
     layout::{
         number,
-        words::{counted, word},
+        words::{counted, list, word},
     },
-    words::numbers,
+    words::{numbers, runtime},
 };
 
 fn observation<'a>(record: &'a Record, arm: &str) -> Option<&'a Reading<Observation>> {
@@ -26,6 +29,23 @@ pub(crate) fn is_idle(arm: &str, all: &[MechanismFinding], record: &Record) -> b
     let is_whole = |seen: &Observation| seen.rings == 0 && seen.incomplete.is_empty();
     access.is_some_and(|it| it.calls.is_empty() && it.mappings.is_empty())
         && observation(record, arm).and_then(Reading::value).is_some_and(is_whole)
+}
+
+/// Runtimes that arms execute, each with those arms, and whether one of them maps a named file.
+pub(crate) fn runtimes<'a>(
+    all: &'a [MechanismFinding],
+    record: &Record,
+) -> BTreeMap<MappedRuntime, (Vec<&'a str>, bool)> {
+    let mut found: BTreeMap<MappedRuntime, (Vec<&str>, bool)> = BTreeMap::new();
+    for it in all {
+        let seen = observation(record, &it.arm).and_then(Reading::value);
+        for runtime in seen.map_or(&[][..], |it| &it.runtimes) {
+            let (arms, maps) = found.entry(*runtime).or_default();
+            arms.push(&it.arm);
+            *maps |= it.access.as_ref().is_some_and(|it| !it.mappings.is_empty());
+        }
+    }
+    found
 }
 
 /// Everything about one arm, on a line; or why that is not known.
@@ -149,6 +169,10 @@ fn describe(access: &Access, seen: &Observation) -> String {
         counted(seen.threads as usize, "thread", "threads"),
         seen.by.word()
     ));
+    if !seen.runtimes.is_empty() {
+        let names: Vec<&str> = seen.runtimes.iter().map(|it| runtime::name(*it)).collect();
+        parts.push(format!("executes code of {}", list(&names)));
+    }
     let more = seen.incomplete.iter().map(|it| format!("incomplete: {it}")).chain(seen.remarks.iter().cloned());
     parts.into_iter().chain(more).collect::<Vec<_>>().join(" · ")
 }
@@ -275,13 +299,14 @@ mod tests {
             files: Vec::new(),
             files_left_out: 0,
             rings: 1,
+            runtimes: vec![MappedRuntime::Cpython, MappedRuntime::Go],
             incomplete: Vec::new(),
             remarks: Vec::new(),
         };
         assert_eq!(
             number::plain(&describe(&named, &seen)),
             "reads 8 MiB: 64 × read of 128 KiB, sequential · maps nothing · sets up a ring (io_uring or AIO), whose reads \
-cannot be assigned to a file · 1 process, 3 threads; by ptrace"
+cannot be assigned to a file · 1 process, 3 threads; by ptrace · executes code of CPython and Go"
         );
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod time;
 use schema::{
     Condition, Findings, Labels, Names, Record, Skip,
     findings::{CommandFinding, CommandTime, Comparison, Confounder, ConfounderKind, MapLine, Verdict},
+    mapped_runtime::MappedRuntime,
 };
 
 use super::{
@@ -18,7 +19,7 @@ use crate::{
         number,
         words::{list, were},
     },
-    words::{explanation, numbers, why_open},
+    words::{explanation, numbers, runtime, why_open},
 };
 
 /// Whether the run is one of commands.
@@ -36,6 +37,7 @@ pub(crate) fn answer(record: &Record, findings: &Findings) -> Answer {
             ("Not measured", it.not_measured()),
             ("Also differ in", it.confounders()),
             ("Why", it.mechanisms().into_iter().chain(it.counts()).collect()),
+            ("Runtime", it.runtimes()),
             ("Reading takes", it.share()),
         ],
         trust: answer::trust(findings),
@@ -238,6 +240,16 @@ impl Commands<'_> {
     fn mechanisms(&self) -> Vec<String> {
         let all = &self.findings.mechanisms;
         all.iter().filter_map(|it| mechanism::brief_versus(it, all, self.record, &self.names)).collect()
+    }
+
+    /// Whose code they execute; and what a page fault means there, where one of them maps a named file.
+    fn runtimes(&self) -> Vec<String> {
+        let says = |(of, (arms, maps)): (MappedRuntime, (Vec<&str>, bool))| {
+            let arms: Vec<&str> = arms.into_iter().map(|it| self.names.short(it)).collect();
+            let fault = if maps { format!("; {}", runtime::fault(of)) } else { String::new() };
+            format!("{}: {}{fault}", list(&arms), runtime::name(of))
+        };
+        mechanism::runtimes(&self.findings.mechanisms, self.record).into_iter().map(says).collect()
     }
 
     /// What was counted of an execution, from each start where one is the faster.

@@ -32,7 +32,13 @@ impl<S: Sink> TestModel<S> {
     fn to(sink: S) -> TestModel<S> {
         let mut model = Model::new(sink);
         model.receive(Event::Began { thread: 10, process: 10, parent: None, shares_files: false });
-        model.receive(Event::Executed { thread: 10, path: "/bin/p".into(), runs_as_other: false, files: Vec::new() });
+        model.receive(Event::Executed {
+            thread: 10,
+            path: "/bin/p".into(),
+            is_go: false,
+            runs_as_other: false,
+            files: Vec::new(),
+        });
         TestModel(model)
     }
 
@@ -112,12 +118,38 @@ fn threads_share_a_table_and_children_have_their_own() {
 }
 
 #[test]
+fn a_runtime_is_told_by_the_program_or_by_the_code_that_it_maps() {
+    use schema::mapped_runtime::MappedRuntime::{Cpython, Go, Jvm};
+    let mut model = TestModel::new();
+    let execute = |path: &str, is_go| Event::Executed {
+        thread: 10,
+        path: path.into(),
+        is_go,
+        runs_as_other: false,
+        files: Vec::new(),
+    };
+    model.0.receive(execute("/usr/bin/grep", false));
+    model.call_with(10, "openat", &[], 3, Some(Opened { path: "/j/libjvm.so".into(), ..a_file(9) }));
+    let map = |protection: i32| [0, 4096, protection as u64, libc::MAP_PRIVATE as u64, 3, 0];
+    model.call(10, "mmap", &map(libc::PROT_READ), 0x1000);
+    model.0.receive(execute("/usr/bin/python3.12", false));
+    model.call_with(10, "openat", &[], 3, Some(Opened { path: "/j/libjvm.so".into(), ..a_file(9) }));
+    let mut with_code = TestModel::new();
+    with_code.0.receive(execute("/opt/tool", true));
+    with_code.call_with(10, "openat", &[], 3, Some(Opened { path: "/j/libjvm.so".into(), ..a_file(9) }));
+    with_code.call(10, "mmap", &map(libc::PROT_READ | libc::PROT_EXEC), 0x1000);
+    let runtimes = |it: TestModel<Counts>| it.0.finish(Means::Ptrace).runtimes;
+    assert_eq!(runtimes(model), [Cpython], "the library was not mapped as code");
+    assert_eq!(runtimes(with_code), [Jvm, Go]);
+}
+
+#[test]
 fn a_descriptor_that_comes_with_the_program_keeps_its_place() {
     let mut model = TestModel::new();
     model.open(10, 3, 7);
     model.call(10, "read", &[3, 0, 100], 100);
     let files = vec![(3, Opened { position: 100, ..a_file(7) })];
-    model.0.receive(Event::Executed { thread: 10, path: "/bin/q".into(), runs_as_other: false, files });
+    model.0.receive(Event::Executed { thread: 10, path: "/bin/q".into(), is_go: false, runs_as_other: false, files });
     model.call(10, "read", &[3, 0, 100], 100);
     assert_eq!(model.named().calls["read"].sequential, 2);
 }
@@ -354,6 +386,7 @@ fn any_calls(random: &mut Random) -> usize {
             3 => model.0.receive(Event::Executed {
                 thread,
                 path: String::new(),
+                is_go: odd,
                 runs_as_other: odd,
                 files: vec![(result as i32, a_file(7))],
             }),
