@@ -1,19 +1,28 @@
 //! What a trace consists of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use schema::trace::{Access, FileSummary, Header, Summary};
+use schema::trace::{Access, FileSummary, Header, Summary, Via};
 
 /// Of which sizes are told.
 const PAGE_BYTES: u64 = 4096;
 
 /// Counts a trace whose accesses are given in their order.
 pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
-    let files = header.files.iter().enumerate().map(|(index, file)| {
-        let own = || accesses.iter().filter(|it| it.file as usize == index);
+    let mut places: Vec<Vec<usize>> = vec![Vec::new(); header.files.len()];
+    for (place, access) in accesses.iter().enumerate() {
+        if let Some(own) = places.get_mut(access.file as usize) {
+            own.push(place);
+        }
+    }
+    let files = header.files.iter().zip(&places).map(|(file, own)| {
+        let own = || own.iter().map(|&place| &accesses[place]);
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-        let (mut in_order, mut end) = (0, None);
+        let (mut in_order, mut end, mut touched) = (0, None, 0);
+        let mut threads = BTreeSet::new();
         for access in own() {
+            threads.insert(access.thread);
+            touched += u64::from(access.via == Via::Mapping);
             *sizes.entry(access.bytes).or_default() += 1;
             in_order += u64::from(end == Some(access.offset));
             end = Some(access.offset + access.bytes);
@@ -21,9 +30,10 @@ pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
         let mut sizes: Vec<(u64, u64)> = sizes.into_iter().collect();
         sizes.sort_by_key(|&(bytes, count)| (std::cmp::Reverse(count), bytes));
         FileSummary {
-            path: file.path.clone(),
-            mappings: file.mappings,
+            file: file.clone(),
             accesses: own().count() as u64,
+            touched,
+            threads: threads.len() as u64,
             bytes: own().map(|it| it.bytes).sum(),
             distinct_pages: distinct_pages(own()),
             page_bytes: PAGE_BYTES,
@@ -32,8 +42,14 @@ pub fn summary(header: &Header, digest: &str, accesses: &[Access]) -> Summary {
             sizes,
         }
     });
-    let (digest, recorder) = (digest.to_string(), header.recorder.clone());
-    Summary { digest, recorder, files: files.collect(), left_out: header.left_out }
+    Summary {
+        digest: digest.to_string(),
+        recorder: header.recorder.clone(),
+        coverage: header.coverage,
+        run: header.run.clone(),
+        files: files.collect(),
+        left_out: header.left_out,
+    }
 }
 
 fn distinct_pages<'a>(accesses: impl Iterator<Item = &'a Access>) -> u64 {
@@ -56,14 +72,15 @@ mod tests {
 
     #[test]
     fn a_trace_is_counted_file_by_file() {
-        let file = |path: &str| TracedFile { path: path.into(), mappings: 0 };
+        let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
         let header = Header::new("strace", vec![file("/a"), file("/b")], LeftOut::default());
-        let access = |file, offset, bytes| Access { file, offset, bytes };
-        let all =
-            [access(0, 0, 4096), access(1, 9, 1), access(0, 4096, 4096), access(0, 4000, 200), access(0, 4200, 1)];
+        let access = Access::call;
+        let touch = Access { thread: 1, via: Via::Mapping, ..access(0, 4200, 1) };
+        let all = [access(0, 0, 4096), access(1, 9, 1), access(0, 4096, 4096), access(0, 4000, 200), touch];
         let summary = summary(&header, "d", &all);
         let first = &summary.files[0];
         assert_eq!((first.accesses, first.bytes, first.distinct_pages), (4, 8393, 2));
+        assert_eq!((first.touched, first.threads), (1, 2));
         assert_eq!((first.in_order, first.end_bytes), (2, 8192), "other files between two accesses change no order");
         assert_eq!(first.sizes, [(4096, 2), (1, 1), (200, 1)]);
         assert_eq!((summary.files[1].distinct_pages, summary.files[1].in_order), (1, 0));

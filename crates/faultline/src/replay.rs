@@ -10,7 +10,7 @@ use schema::{
     experiment::{Compare, TraceAsked},
 };
 
-use crate::exit::UsageError;
+use crate::{exit::UsageError, output};
 
 /// Has every comparison that reads replay a trace instead of what it says itself; those that then ask the same are one.
 pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
@@ -49,6 +49,13 @@ pub fn instead(comparisons: &mut Vec<Compare>, trace: &Path) {
     *comparisons = all;
 }
 
+/// A replay of a part is not what the program does.
+fn warn_of_gaps(trace: &TraceFile) {
+    if trace.header.coverage < 1.0 {
+        output::warn(&report::partial_trace(trace.header.coverage));
+    }
+}
+
 /// Opens the traces that an experiment names.
 ///
 /// # Errors
@@ -59,6 +66,7 @@ pub fn open(experiment: &mut Experiment, target: &Path) -> Result<Vec<TraceFile>
         let Some(TraceAsked::Named { path, file }) = &compare.trace else { continue };
         let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
         let trace = TraceFile::open(Path::new(path)).map_err(usage)?;
+        warn_of_gaps(&trace);
         let traced = trace.of_file(file.as_deref(), target).map_err(usage)?.clone();
         compare.trace = Some(TraceAsked::Read(traced));
         traces.push(trace);
@@ -73,7 +81,9 @@ pub fn open(experiment: &mut Experiment, target: &Path) -> Result<Vec<TraceFile>
 pub fn reopen(experiment: &mut Experiment, run: &str, files: &[PathBuf]) -> Result<Vec<TraceFile>> {
     let mut traces = Vec::new();
     for file in files {
-        traces.push(TraceFile::open(file).map_err(|why| UsageError(format!("{why:#}")))?);
+        let trace = TraceFile::open(file).map_err(|why| UsageError(format!("{why:#}")))?;
+        warn_of_gaps(&trace);
+        traces.push(trace);
     }
     let mut replays = false;
     for compare in &mut experiment.comparisons {

@@ -100,7 +100,7 @@ fn execute(asked: &Asked, watch: Option<Watch>) -> Result<Done, String> {
 }
 
 fn watch(by: Means, named: &str) -> Watch {
-    Watch { by: vec![by], named: vec![named.into()] }
+    Watch { by: vec![by], named: vec![named.into()], trace: None }
 }
 
 /// What is seen by each of the means that there are here.
@@ -201,7 +201,7 @@ fn processes_with_numbers_of_their_own_are_left_to_ptrace() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("file", 1 << 20);
     let line = format!("unshare --user --map-root-user --pid --fork {} read {file} 4096 50", reader());
-    let watch = Watch { by: vec![Means::Tracepoints, Means::Ptrace], named: vec![file.clone()] };
+    let watch = Watch { by: vec![Means::Tracepoints, Means::Ptrace], named: vec![file.clone()], trace: None };
     match execute(&words(&line), Some(watch)) {
         Ok(done) => {
             let seen = *done.observation.expect("an observation");

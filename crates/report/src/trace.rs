@@ -2,11 +2,11 @@
 
 use schema::{
     Bytes,
-    trace::{FileSummary, LeftOut, Summary},
+    trace::{Exact, FileSummary, LeftOut, RecordedRun, Summary, TracedFile},
 };
 
 use crate::layout::{
-    number::{bytes, count, percent},
+    number::{bytes, count, duration, percent},
     text::visible,
     words::counted,
 };
@@ -18,14 +18,18 @@ const SIZES: usize = 4;
 pub fn trace(summary: &Summary) -> String {
     let accesses: u64 = summary.files.iter().map(|it| it.accesses).sum();
     let files = summary.files.len();
-    let mut text = format!(
-        "{} access{} of {files} file{}, recorded by {}\ndigest {}\n",
-        count(accesses as f64),
-        if accesses == 1 { "" } else { "es" },
-        if files == 1 { "" } else { "s" },
+    let mut text = String::new();
+    if summary.coverage < 1.0 {
+        text.push_str(&format!("{}\n", partial_trace(summary.coverage)));
+    }
+    text.push_str(&format!(
+        "{} of {}, recorded by {}\ndigest {}\n",
+        counted(accesses as usize, "access", "accesses"),
+        counted(files, "file", "files"),
         visible(&summary.recorder),
         visible(&summary.digest)
-    );
+    ));
+    summary.run.iter().for_each(|it| text.push_str(&run(it)));
     summary.files.iter().for_each(|it| text.push_str(&file(it)));
     let left_out = left_out(&summary.left_out);
     if !left_out.is_empty() {
@@ -34,7 +38,65 @@ pub fn trace(summary: &Summary) -> String {
     text
 }
 
-fn file(file: &FileSummary) -> String {
+/// What a trace lacks, for whoever is about to use it.
+pub fn partial_trace(share: f64) -> String {
+    format!("incomplete: the trace has {} of the accesses that it was to have", percent(share))
+}
+
+fn run(run: &RecordedRun) -> String {
+    let words: Vec<String> = run.command.iter().map(|it| visible(it)).collect();
+    let mut text = format!(
+        "{}\n  {} under the recorder, {}, {} copied or touched\n",
+        words.join(" "),
+        duration(run.wall_ns as f64),
+        counted(run.threads as usize, "thread", "threads"),
+        bytes(run.bytes as f64)
+    );
+    run.notes.iter().for_each(|it| text.push_str(&format!("  note: {}\n", visible(it))));
+    text
+}
+
+fn file(summary: &FileSummary) -> String {
+    let FileSummary { file, accesses, .. } = summary;
+    let mut text = format!("\n{}\n", visible(&file.path));
+    if let Some(whole) = file.bytes {
+        let resident = file.resident_before.map(|it| format!(", {} of it in the page cache before", percent(it)));
+        text.push_str(&format!("  {}{}\n", Bytes(whole).exact(), resident.unwrap_or_default()));
+    }
+    if *accesses > 0 {
+        text.push_str(&sums(summary));
+    }
+    text.push_str(&mapped(file));
+    let hints = file.counts.iter().flat_map(|it| &it.hints);
+    let hints: Vec<String> = hints.map(|(hint, number)| format!("{} {}", visible(hint), times(*number))).collect();
+    if !hints.is_empty() {
+        text.push_str(&format!("  advised: {}\n", hints.join(", ")));
+    }
+    text
+}
+
+/// How it was mapped, and what is known of the pages that were touched.
+fn mapped(file: &TracedFile) -> String {
+    if file.mappings == 0 {
+        return String::new();
+    }
+    let populated: u64 =
+        file.counts.iter().flat_map(|it| &it.mappings).filter(|it| it.populate).map(|it| it.count).sum();
+    let populated = if populated > 0 { format!(", {populated} of them with MAP_POPULATE") } else { String::new() };
+    let known = match (file.exact, &file.inexact) {
+        (Exact::Order, _) => {
+            "the pages that were touched are among the accesses, in the order of their first touches".into()
+        }
+        (Exact::Set, _) => "the pages that were touched are among the accesses, in no order".into(),
+        (Exact::None, None) => "what was read through a mapping is not among the accesses".into(),
+        (Exact::None, Some(why)) => {
+            format!("the pages that were touched are not known, or not all of them: {}", visible(&why.to_string()))
+        }
+    };
+    format!("  mapped {}{populated}: {known}\n", times(file.mappings))
+}
+
+fn sums(file: &FileSummary) -> String {
     let named = file.sizes.iter().take(SIZES);
     let mut sizes: Vec<String> =
         named.map(|&(size, times)| format!("{} ({})", Bytes(size).exact(), count(times as f64))).collect();
@@ -42,26 +104,26 @@ fn file(file: &FileSummary) -> String {
         sizes.push(counted(file.sizes.len() - SIZES, "other", "others"));
     }
     let share = file.in_order as f64 / file.accesses.max(1) as f64;
-    let mut text = format!(
-        "\n{}\n  {} accesses of {} together\n  {} distinct pages of {} ({}); the last byte that was read ends at {}\n  {} \
-         begin where the one before ended\n  sizes: {}\n",
-        visible(&file.path),
-        count(file.accesses as f64),
+    let touched = match file.touched {
+        0 => String::new(),
+        touched => format!(", {} of them touches of pages in a mapping", count(touched as f64)),
+    };
+    let threads = match file.threads {
+        0 | 1 => String::new(),
+        threads => format!(", by {threads} threads"),
+    };
+    format!(
+        "  {} of {} together{touched}{threads}\n  {} of {} ({}); the last byte that was read ends \
+         at {}\n  {} begin where the one before ended\n  sizes: {}\n",
+        counted(file.accesses as usize, "access", "accesses"),
         bytes(file.bytes as f64),
-        count(file.distinct_pages as f64),
+        counted(file.distinct_pages as usize, "distinct page", "distinct pages"),
         Bytes(file.page_bytes).exact(),
         bytes((file.distinct_pages * file.page_bytes) as f64),
         Bytes(file.end_bytes).exact(),
         percent(share),
         sizes.join(", ")
-    );
-    if file.mappings > 0 {
-        text.push_str(&format!(
-            "  mapped {}: what was read through a mapping is not among the accesses\n",
-            times(file.mappings)
-        ));
-    }
-    text
+    )
 }
 
 fn times(number: u64) -> String {
@@ -70,7 +132,7 @@ fn times(number: u64) -> String {
 
 /// What the recorder saw beside the accesses.
 fn left_out(left_out: &LeftOut) -> Vec<String> {
-    let LeftOut { failed, at_end, unknown_offset, writes, other_files } = *left_out;
+    let LeftOut { failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings } = *left_out;
     let parts = [
         (failed, "that failed"),
         (at_end, "at the end of a file"),
@@ -81,6 +143,12 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     let mut said: Vec<String> = reads
         .map(|(number, what)| format!("{} read{} {what}", count(number as f64), if number == 1 { "" } else { "s" }))
         .collect();
+    if beyond_limit > 0 {
+        said.push(format!("{} accesses beyond what a trace holds", count(beyond_limit as f64)));
+    }
+    if small_mappings > 0 {
+        said.push(format!("touches in {} of less than 1 MiB", counted(small_mappings as usize, "mapping", "mappings")));
+    }
     if writes > 0 {
         said.push(format!("{} write{}", count(writes as f64), if writes == 1 { "" } else { "s" }));
     }
@@ -89,14 +157,20 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use schema::{
+        observation::{Access, MappingCount},
+        trace::Inexact,
+    };
+
     use super::*;
 
     #[test]
     fn a_trace_is_told_with_what_is_missing_in_it() {
         let file = FileSummary {
-            path: "/data/q\u{1b}[2J.db".into(),
-            mappings: 1,
+            file: TracedFile { path: "/data/q\u{1b}[2J.db".into(), mappings: 1, ..TracedFile::default() },
             accesses: 19_616,
+            touched: 0,
+            threads: 1,
             bytes: 80_347_136,
             distinct_pages: 543,
             page_bytes: 4096,
@@ -105,7 +179,14 @@ mod tests {
             sizes: vec![(4096, 19_600), (100, 10), (16, 4), (24, 1), (7, 1)],
         };
         let left_out = LeftOut { at_end: 1, unknown_offset: 2, writes: 3, ..LeftOut::default() };
-        let summary = Summary { digest: "3fa9c1e2".into(), recorder: "strace".into(), files: vec![file], left_out };
+        let summary = Summary {
+            digest: "3fa9c1e2".into(),
+            recorder: "strace".into(),
+            coverage: 1.0,
+            run: None,
+            files: vec![file],
+            left_out,
+        };
         expect_test::expect![[r#"
             19,616 accesses of 1 file, recorded by strace
             digest 3fa9c1e2
@@ -118,6 +199,77 @@ mod tests {
               mapped once: what was read through a mapping is not among the accesses
 
             not among them: 1 read at the end of a file, 2 reads at the position of a descriptor whose opening was not recorded, 3 writes
+        "#]].assert_eq(&trace(&summary));
+    }
+
+    #[test]
+    fn a_recorded_trace_says_first_what_it_lacks_and_for_each_file_what_is_known_of_its_pages() {
+        let counts = Access {
+            opens: 1,
+            mappings: vec![MappingCount { populate: true, count: 1, bytes: 1 << 20, ..MappingCount::default() }],
+            hints: [("madvise(MADV_WILLNEED)".into(), 2)].into(),
+            ..Access::default()
+        };
+        let mapped = |path: &str, exact, inexact| TracedFile {
+            path: path.into(),
+            mappings: 2,
+            bytes: Some(1 << 20),
+            identity: None,
+            resident_before: Some(0.25),
+            exact,
+            inexact,
+            counts: Some(counts.clone()),
+        };
+        let of = |file, accesses| FileSummary {
+            file,
+            accesses,
+            touched: accesses,
+            threads: 2,
+            bytes: accesses * 4096,
+            distinct_pages: accesses,
+            page_bytes: 4096,
+            in_order: 0,
+            end_bytes: 1 << 20,
+            sizes: vec![(4096, accesses)],
+        };
+        let not_all = Inexact::BudgetOver { budget_ms: 30_000 };
+        let summary = Summary {
+            digest: "3fa9c1e2".into(),
+            recorder: "ptrace".into(),
+            coverage: 0.431,
+            run: Some(RecordedRun {
+                command: vec!["sqlite3".into(), "t.db".into(), "select\u{1b} 1".into()],
+                wall_ns: 1_234_000_000,
+                threads: 2,
+                bytes: 4096 * 500,
+                notes: vec!["it ended with status 3".into()],
+            }),
+            files: vec![of(mapped("/a", Exact::Order, None), 500), of(mapped("/b", Exact::None, Some(not_all)), 0)],
+            left_out: LeftOut { beyond_limit: 700, small_mappings: 1, ..LeftOut::default() },
+        };
+        expect_test::expect![[r#"
+            incomplete: the trace has 43 % of the accesses that it was to have
+            500 accesses of 2 files, recorded by ptrace
+            digest 3fa9c1e2
+            sqlite3 t.db select\u{1b} 1
+              1.23 s under the recorder, 2 threads, 1.95 MiB copied or touched
+              note: it ended with status 3
+
+            /a
+              1 MiB, 25 % of it in the page cache before
+              500 accesses of 1.95 MiB together, 500 of them touches of pages in a mapping, by 2 threads
+              500 distinct pages of 4 KiB (1.95 MiB); the last byte that was read ends at 1 MiB
+              0.0 % begin where the one before ended
+              sizes: 4 KiB (500)
+              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are among the accesses, in the order of their first touches
+              advised: madvise(MADV_WILLNEED) 2 times
+
+            /b
+              1 MiB, 25 % of it in the page cache before
+              mapped 2 times, 1 of them with MAP_POPULATE: the pages that were touched are not known, or not all of them: the time for it was over after 30 s; a longer --exact-budget may reach the end
+              advised: madvise(MADV_WILLNEED) 2 times
+
+            not among them: 700 accesses beyond what a trace holds, touches in 1 mapping of less than 1 MiB
         "#]].assert_eq(&trace(&summary));
     }
 }

@@ -43,6 +43,36 @@ pub struct Watch {
     pub by: Vec<Means>,
     /// Paths of the named files.
     pub named: Vec<String>,
+    /// Where the accesses themselves go, beside the counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceTo>,
+}
+
+/// A trace that a worker is to write: of the named files, or of all where none is named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceTo {
+    /// A file that is there, and is overwritten: a descriptor of the controller's.
+    pub path: String,
+    /// With the pages that are touched through mappings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<ExactTo>,
+}
+
+/// How pages are to be seen one by one: every touch of a cold file is a page fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExactTo {
+    /// As long as that takes at most.
+    pub budget_ms: u64,
+    pub files: Vec<Coldness>,
+}
+
+/// Whether a named file has no page in the page cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coldness {
+    pub path: String,
+    /// Absent of one that was seen to have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
 }
 
 /// One arm's observed execution, or the reason why there is none.

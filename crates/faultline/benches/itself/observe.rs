@@ -76,7 +76,7 @@ fn one(tool: &Path, target: &Target, line: &str, by: Option<Means>) -> Result<Du
         timeout_s: 30,
         compared: false,
     };
-    let watch = by.map(|by| Watch { by: vec![by], named: vec![target.path.clone()] });
+    let watch = by.map(|by| Watch { by: vec![by], named: vec![target.path.clone()], trace: None });
     let whole = Span { offset: 0, bytes: target.bytes };
     let job = Job { consume: Consume::Touch, watch, ..Job::new(&spec.arm(), &target.path, whole) };
     let said = |trouble: Trouble| anyhow::anyhow!("{line}: {trouble:?}");

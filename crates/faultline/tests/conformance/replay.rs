@@ -59,12 +59,12 @@ impl Traces {
     }
 
     fn write(&self, name: &str, accesses: &[(u64, u64)]) -> TraceOf {
-        let file = |path: &str| TracedFile { path: path.into(), mappings: 0 };
+        let file = |path: &str| TracedFile { path: path.into(), ..TracedFile::default() };
         let header = Header::new("test", vec![file("/other"), file("/measured")], LeftOut::default());
         let mut writer = Writer::new(Vec::new(), &header).unwrap();
         for &(offset, bytes) in accesses {
-            writer.push(Access { file: 1, offset, bytes }).unwrap();
-            writer.push(Access { file: 0, offset: offset + 1, bytes: bytes + 1 }).unwrap();
+            writer.push(Access::call(1, offset, bytes)).unwrap();
+            writer.push(Access::call(0, offset + 1, bytes + 1)).unwrap();
         }
         let bytes = writer.finish().unwrap();
         let digest = Reader::new(&bytes[..]).unwrap().digest().unwrap();

@@ -33,7 +33,7 @@ pub(crate) fn observe(
     guard: Option<&Guard>,
 ) -> Result<Result<Observed, Skip>, Trouble> {
     let named = target.named.as_ref().map_or_else(|| vec![target.path.clone()], Named::files);
-    job.watch = Some(Watch { by: by.to_vec(), named });
+    job.watch = Some(Watch { by: by.to_vec(), named, trace: None });
     let mut prepared = false;
     let worker = runtime::guarded_worker(arm, guard).map_err(Trouble::Unavailable);
     let seen = match worker.and_then(|it| watched(it, arm, &job, limit, interrupted, &mut prepared)) {

@@ -26,7 +26,7 @@ impl TraceFile {
         let metadata = std::fs::metadata(path).with_context(|| format!("cannot open the trace {shown}"))?;
         // Opening a pipe would wait for its writer.
         if !metadata.is_file() {
-            bail!("{shown} is no regular file; a trace is one, as `faultline trace import` makes it");
+            bail!("{shown} is no regular file; a trace is one, as `faultline trace record` makes it");
         }
         let file = File::open(path).with_context(|| format!("cannot open the trace {shown}"))?;
         let mut reader = Reader::new(BufReader::new(&file)).with_context(|| shown.to_string())?;
@@ -84,6 +84,14 @@ impl TraceFile {
     pub fn job(&self, traced: &Traced) -> TraceOf {
         let path = sys::folder::path_of(&self.file).display().to_string();
         TraceOf { path, digest: self.digest.clone(), file: traced.file }
+    }
+
+    /// All of it, to be saved.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        std::fs::read(sys::folder::path_of(&self.file)).context("cannot read the trace")
     }
 
     /// Every access, in order.

@@ -61,7 +61,7 @@ pub fn write(header: &Header, accesses: impl Iterator<Item = Access>) -> Result<
     let all = |action: &str| -> String { header.files.iter().map(|it| format!("0 {} {action}\n", it.path)).collect() };
     text += &all("add");
     text += &all("open");
-    for Access { file, offset, bytes } in accesses {
+    for Access { file, offset, bytes, .. } in accesses {
         let path = &header.files[file as usize].path;
         text += &format!("0 {path} read {offset} {bytes}\n");
     }

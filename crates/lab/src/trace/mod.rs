@@ -1,4 +1,4 @@
-//! Traces: made of what other programs recorded, and opened for a replay. What a log says is not trusted.
+//! Traces: recorded, made of what other programs recorded, and opened for a replay. What a log says is not trusted.
 
 mod file;
 mod iolog;
@@ -185,7 +185,7 @@ impl Found<'_> {
             return Err(Wrong::TooManyFiles);
         }
         let index = self.files.len() as u32;
-        self.files.push(TracedFile { path: path.into(), mappings: 0 });
+        self.files.push(TracedFile { path: path.into(), ..TracedFile::default() });
         self.counts.push(0);
         self.by_path.insert(path.into(), index);
         Ok(index)
@@ -205,7 +205,7 @@ impl Found<'_> {
         if self.accesses.len() as u64 == ACCESSES_MAX {
             return Err(Wrong::TooMany);
         }
-        self.accesses.push(Access { file, offset, bytes });
+        self.accesses.push(Access::call(file, offset, bytes));
         Ok(())
     }
 

@@ -48,7 +48,7 @@ fn positions_of_descriptors_are_followed_through_a_log_of_strace() {
     assert_eq!(accesses(&imported), expected);
     let paths: Vec<(&str, u64)> = imported.header.files.iter().map(|it| (it.path.as_str(), it.mappings)).collect();
     assert_eq!(paths, [("/data/a b.db", 1), ("/etc/résumé", 0)]);
-    let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, writes: 1, other_files: 0 };
+    let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, writes: 1, ..LeftOut::default() };
     assert_eq!(imported.header.left_out, left_out);
 
     let one = import(log.as_bytes(), &["/etc/résumé".into()]).unwrap();
@@ -128,7 +128,8 @@ fn both_versions_of_an_iolog_are_read_and_writes_are_counted() {
 
 #[test]
 fn an_iolog_names_no_path_with_a_space() {
-    let header = Header::new("strace", vec![TracedFile { path: "/a b".into(), mappings: 0 }], LeftOut::default());
+    let header =
+        Header::new("strace", vec![TracedFile { path: "/a b".into(), ..TracedFile::default() }], LeftOut::default());
     assert_eq!(iolog(&header, std::iter::empty()), Err("/a b".into()));
 }
 

@@ -1,19 +1,45 @@
-//! What both directions share: the names of the columns, whole numbers as bytes, and runs.
+//! What both directions share: the columns of each version, whole numbers as bytes, and runs.
 
-use super::Access;
+use super::{Access, Via};
 
-/// The columns of a block, in their order; each has an entry for every run.
+/// A column of a block; it has an entry for every run.
+pub(super) struct Column {
+    pub(super) name: &'static str,
+    /// The first version that has it; in older ones it is 0 for every run.
+    since: u32,
+}
+
+const fn column(name: &'static str, since: u32) -> Column {
+    Column { name, since }
+}
+
+/// All columns in their order; `Run::numbers` has theirs in the same one.
 ///
 /// `distance` is from the end of the last access of that file (from 0 for the first one), `gap` from the end of one access of
 /// the run to the start of the next.
-pub(super) const NAMES: [&str; 5] = ["file", "count", "distance", "length", "gap"];
+const COLUMNS: [Column; NUMBERS] = [
+    column("file", 1),
+    column("count", 1),
+    column("distance", 1),
+    column("length", 1),
+    column("gap", 1),
+    column("thread", 2),
+    column("via", 2),
+];
+pub(super) const NUMBERS: usize = 7;
+
+/// Those of a version.
+pub(super) fn of(version: u32) -> &'static [Column] {
+    let newer = COLUMNS.iter().position(|it| it.since > version).unwrap_or(NUMBERS);
+    &COLUMNS[..newer]
+}
 
 /// A block has no more runs.
 pub(super) const RUNS_MAX: usize = 65_536;
 /// Of one number.
 pub(super) const NUMBER_BYTES_MAX: usize = 10;
 
-/// Accesses of one file and one length, at constant distances.
+/// Accesses of one file, one thread, one way and one length, at constant distances.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) first: Access,
@@ -39,11 +65,33 @@ impl Run {
     pub(super) fn takes(&mut self, access: Access) -> bool {
         let Some(last) = self.at(self.count - 1) else { return false };
         let gap = access.offset as i64 - (last.offset + last.bytes) as i64;
-        let goes_on = access.file == last.file && access.bytes == last.bytes && (self.count == 1 || gap == self.gap);
+        let is_alike = Access { offset: last.offset, ..access } == last;
+        let goes_on = is_alike && (self.count == 1 || gap == self.gap);
         if goes_on {
             (self.count, self.gap) = (self.count + 1, gap);
         }
         goes_on
+    }
+
+    /// Of every column, where the access before of this file ended at `end`.
+    pub(super) fn numbers(&self, end: u64) -> [u64; NUMBERS] {
+        let Access { file, offset, bytes, thread, via } = self.first;
+        // Both are below 2^63.
+        let distance = offset as i64 - end as i64;
+        let via = match via {
+            Via::Call => 0,
+            Via::Mapping => 1,
+        };
+        [file.into(), self.count - 1, folded(distance), bytes, folded(self.gap), thread.into(), via]
+    }
+}
+
+/// What the column `via` says; nothing for what it never says.
+pub(super) fn via(number: u64) -> Option<Via> {
+    match number {
+        0 => Some(Via::Call),
+        1 => Some(Via::Mapping),
+        _ => None,
     }
 }
 

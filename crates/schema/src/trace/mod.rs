@@ -2,6 +2,7 @@
 //! columns. It is written and read as a stream, and whoever reads one trusts nothing in it.
 
 mod columns;
+mod exact;
 mod read;
 mod write;
 
@@ -9,13 +10,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use exact::{Exact, Inexact};
 pub use read::Reader;
-pub use write::Writer;
+pub use write::{Body, Writer};
 
-use crate::Bytes;
+use crate::{Bytes, leftover::FileIdentity, observation};
 
-/// Written by this version, and read.
-pub const VERSION: u32 = 1;
+/// Written by this version; it reads all up to it.
+pub const VERSION: u32 = 2;
 /// Of a whole trace, with its header.
 pub const BYTES_MAX: u64 = 64 << 20;
 pub const ACCESSES_MAX: u64 = 10_000_000;
@@ -24,27 +26,66 @@ pub const ACCESS_BYTES_MAX: u64 = 1 << 30;
 pub const FILES_MAX: usize = 10_000;
 
 /// The first line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub trace_version: u32,
-    /// What saw the accesses: `strace`, `fio iolog`.
+    /// What saw the accesses: `strace`, `fio iolog`, `ptrace`, `tracepoints`.
     pub recorder: String,
     /// Of every block, in their order. A later version may have more of them.
     pub columns: Vec<String>,
+    /// The share of the accesses that the recorder knows of and the trace has, where it was meant to have them.
+    #[serde(default = "all", skip_serializing_if = "is_all")]
+    pub coverage: f64,
+    /// Of a program that faultline ran; absent in what was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RecordedRun>,
     /// Accesses name them by their place, from 0.
     pub files: Vec<TracedFile>,
     #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
     pub left_out: LeftOut,
 }
 
-/// A file that a program read.
+/// The execution that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedRun {
+    /// The program and its arguments. They are shown, and never executed.
+    pub command: Vec<String>,
+    /// From its start to its end, slowed by the recorder.
+    pub wall_ns: u64,
+    /// Threads of all processes.
+    pub threads: u64,
+    /// All bytes that calls copied and pages that were touched, also those that are left out of the trace.
+    pub bytes: u64,
+    /// What a reader should know of it, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A file that a program read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TracedFile {
     /// As the recorder saw it. It is shown and compared, and never opened.
     pub path: String,
-    /// So many mappings of it were made. What was read through them is not among the accesses.
+    /// So many mappings of it were made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mappings: u64,
+    /// When it was first opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<FileIdentity>,
+    /// The share of its pages that was in the page cache when it was first opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_before: Option<f64>,
+    /// Whether the pages that were touched through mappings are among the accesses.
+    #[serde(default, skip_serializing_if = "Exact::is_none")]
+    pub exact: Exact,
+    /// Why they are not, although that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inexact: Option<Inexact>,
+    /// How it was opened, read, mapped and advised. Absent in what was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<observation::Access>,
 }
 
 /// What the recorder saw and the trace does not have.
@@ -60,9 +101,15 @@ pub struct LeftOut {
     pub unknown_offset: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub writes: u64,
-    /// Reads of other files than the one that was asked for.
+    /// Reads of other files than those that were asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_files: u64,
+    /// Accesses beyond what a trace holds; they lower its coverage.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub beyond_limit: u64,
+    /// Mappings that are too small for their pages to be seen one by one, of files whose pages are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub small_mappings: u64,
 }
 
 impl LeftOut {
@@ -75,22 +122,37 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn all() -> f64 {
+    1.0
+}
+
+fn is_all(share: &f64) -> bool {
+    *share == 1.0
+}
+
 impl Header {
+    /// Of a trace that has everything.
     pub fn new(recorder: &str, files: Vec<TracedFile>, left_out: LeftOut) -> Header {
-        let columns = columns::NAMES.iter().map(|it| it.to_string()).collect();
-        Header { trace_version: VERSION, recorder: recorder.into(), columns, files, left_out }
+        let columns = columns::of(VERSION).iter().map(|it| it.name.to_string()).collect();
+        let recorder = recorder.into();
+        Header { trace_version: VERSION, recorder, columns, coverage: 1.0, run: None, files, left_out }
     }
 
     /// Whether this version reads what follows it.
     fn check(&self) -> Result<(), Refused> {
-        if self.trace_version != VERSION {
+        if !(1..=VERSION).contains(&self.trace_version) {
             return Err(Refused::Version { found: self.trace_version });
         }
-        if let Some(unknown) = self.columns.iter().find(|it| !columns::NAMES.contains(&it.as_str())) {
+        let known = columns::of(self.trace_version);
+        if let Some(unknown) = self.columns.iter().find(|it| !known.iter().any(|known| known.name == it.as_str())) {
             return Err(Refused::Column { name: unknown.clone() });
         }
-        if self.columns != columns::NAMES {
-            return Err(Refused::Header { why: "its columns are not those of this version".into() });
+        if !self.columns.iter().eq(known.iter().map(|it| it.name)) {
+            return Err(Refused::Header { why: "its columns are not those of its version".into() });
+        }
+        let shares = self.files.iter().filter_map(|it| it.resident_before).chain([self.coverage]);
+        if let Some(wrong) = { shares }.find(|it| !(0.0..=1.0).contains(it)) {
+            return Err(Refused::Header { why: format!("{wrong} is no share; expected 0 to 1") });
         }
         match self.files.len() {
             1..=FILES_MAX => Ok(()),
@@ -99,15 +161,33 @@ impl Header {
     }
 }
 
+/// How a program came to the bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Via {
+    /// A call copied them.
+    #[default]
+    Call,
+    /// It touched them in a mapping; the length is that of what is seen, a page.
+    Mapping,
+}
+
 /// Bytes that were read together, of a file of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Access {
     pub file: u32,
     pub offset: u64,
     pub bytes: u64,
+    /// By the order of their first accesses, from 0.
+    pub thread: u32,
+    pub via: Via,
 }
 
 impl Access {
+    /// By a call of the first thread.
+    pub fn call(file: u32, offset: u64, bytes: u64) -> Access {
+        Access { file, offset, bytes, ..Access::default() }
+    }
+
     /// No sum of what it says overflows, and a file may be so large.
     fn is_possible(&self) -> bool {
         let ends = self.offset.checked_add(self.bytes).is_some_and(|end| end <= i64::MAX as u64);
@@ -140,21 +220,25 @@ impl Traced {
 }
 
 /// What `faultline trace show` says of a trace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub digest: String,
     pub recorder: String,
+    pub coverage: f64,
+    pub run: Option<RecordedRun>,
     /// In the order of the table.
     pub files: Vec<FileSummary>,
     pub left_out: LeftOut,
 }
 
 /// Of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FileSummary {
-    pub path: String,
-    pub mappings: u64,
+    pub file: TracedFile,
     pub accesses: u64,
+    /// Of these, pages that were touched through mappings.
+    pub touched: u64,
+    pub threads: u64,
     /// Repetitions counted.
     pub bytes: u64,
     /// In which a byte lies that was read; `page_bytes` each.
@@ -205,11 +289,11 @@ impl fmt::Display for Refused {
         match self {
             Refused::Unreadable { why } => write!(f, "it cannot be read: {why}"),
             Refused::NotATrace => f.write_str(
-                "it is no trace of faultline; `faultline trace import` makes one of the output of strace or an iolog of \
-                 fio",
+                "it is no trace of faultline; `faultline trace record` makes one of a program, `faultline trace import` of the \
+                 output of strace or an iolog of fio",
             ),
             Refused::Version { found } => {
-                write!(f, "it is a trace of version {found}, and this faultline reads version {VERSION}")
+                write!(f, "it is a trace of version {found}, and this faultline reads versions 1 to {VERSION}")
             }
             Refused::Header { why } => write!(f, "the first line of the trace is not valid: {why}"),
             Refused::Column { name } => {

@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     ACCESSES_MAX, Access, BYTES_MAX, Header, Refused,
-    columns::{NAMES, NUMBER_BYTES_MAX, RUNS_MAX, Run, take, unfolded},
+    columns::{self, NUMBER_BYTES_MAX, NUMBERS, RUNS_MAX, Run, take, unfolded},
 };
 
-const HEADER_BYTES_MAX: u64 = 4 << 20;
+pub(super) const HEADER_BYTES_MAX: u64 = 8 << 20;
 
 /// Gives one access after the other.
 pub struct Reader<R> {
@@ -18,9 +18,10 @@ pub struct Reader<R> {
     accesses: u64,
     /// Of each file, where its last access ended.
     ends: Vec<u64>,
-    block: [Vec<u8>; NAMES.len()],
+    /// The columns of the version.
+    block: Vec<Vec<u8>>,
     /// How much of each column is used up.
-    used: [usize; NAMES.len()],
+    used: Vec<usize>,
     runs_left: u64,
     run: Option<(Run, u64)>,
     is_over: bool,
@@ -39,13 +40,14 @@ impl<R: BufRead> Reader<R> {
                 false => Refused::NotATrace,
             })?;
         header.check()?;
+        let columns = columns::of(header.trace_version).len();
         Ok(Reader {
             input,
             accesses: 0,
             ends: vec![0; header.files.len()],
             header,
-            block: Default::default(),
-            used: Default::default(),
+            block: vec![Vec::new(); columns],
+            used: vec![0; columns],
             runs_left: 0,
             run: None,
             is_over: false,
@@ -100,7 +102,7 @@ impl<R: BufRead> Reader<R> {
         if self.runs_left > RUNS_MAX as u64 {
             return Err(self.damaged());
         }
-        for index in 0..NAMES.len() {
+        for index in 0..self.block.len() {
             let bytes = self.number()?;
             if bytes > self.runs_left * NUMBER_BYTES_MAX as u64 {
                 return Err(self.damaged());
@@ -115,7 +117,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn begin_run(&mut self) -> Result<(), Refused> {
-        let mut numbers = [0; NAMES.len()];
+        // What an older version has no column for is 0.
+        let mut numbers = [0; NUMBERS];
         for ((number, column), used) in numbers.iter_mut().zip(&self.block).zip(&mut self.used) {
             let mut rest = &column[*used..];
             *number = take(&mut rest).ok_or(Refused::Damaged { accesses: self.accesses })?;
@@ -123,15 +126,16 @@ impl<R: BufRead> Reader<R> {
         }
         self.runs_left -= 1;
         let is_used_up = self.block.iter().zip(&self.used).all(|(column, used)| column.len() == *used);
-        let [file, more, distance, bytes, gap] = numbers;
+        let [file, more, distance, bytes, gap, thread, via] = numbers;
         let end = usize::try_from(file).ok().and_then(|it| self.ends.get(it)).copied();
         let offset = end.and_then(|end| end.checked_add_signed(unfolded(distance)));
         let (Some(offset), true) = (offset, self.runs_left > 0 || is_used_up) else { return Err(self.damaged()) };
+        let (Ok(thread), Some(via)) = (u32::try_from(thread), columns::via(via)) else { return Err(self.damaged()) };
         if more >= ACCESSES_MAX - self.accesses {
             return Err(Refused::TooMany);
         }
         // The table has far fewer files than that.
-        let first = Access { file: file as u32, offset, bytes };
+        let first = Access { file: file as u32, offset, bytes, thread, via };
         let run = Run { first, count: more + 1, gap: unfolded(gap) };
         // What lies between the two ends of a run lies between their offsets.
         if run.at(0).is_none() || run.at(more).is_none() {

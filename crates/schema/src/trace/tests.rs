@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn header(files: usize) -> Header {
-    let file = |at: usize| TracedFile { path: format!("/data/{at}"), mappings: at as u64 };
+    let file = |at: usize| TracedFile { path: format!("/data/{at}"), mappings: at as u64, ..TracedFile::default() };
     Header::new("strace", (0..files).map(file).collect(), LeftOut { at_end: 3, ..LeftOut::default() })
 }
 
@@ -34,14 +34,15 @@ const FILES: usize = 3;
 /// Scans, strides in either direction, and single accesses anywhere, of several files.
 fn accesses() -> impl Strategy<Value = Vec<Access>> {
     let part = (0..FILES as u32, 0..1u64 << 40, 1..100_000u64, -50_000i64..50_000, 1..40u64);
+    let by = (prop_oneof![4 => Just(0), 1 => any::<u32>()], prop_oneof![Just(Via::Call), Just(Via::Mapping)]);
     let extreme = prop_oneof![
-        Just(Access { file: 0, offset: i64::MAX as u64 - 1, bytes: 1 }),
-        Just(Access { file: 1, offset: 0, bytes: ACCESS_BYTES_MAX }),
-        Just(Access { file: 2, offset: i64::MAX as u64 - ACCESS_BYTES_MAX, bytes: ACCESS_BYTES_MAX }),
+        Just(Access::call(0, i64::MAX as u64 - 1, 1)),
+        Just(Access::call(1, 0, ACCESS_BYTES_MAX)),
+        Just(Access::call(2, i64::MAX as u64 - ACCESS_BYTES_MAX, ACCESS_BYTES_MAX)),
     ];
-    let run = part.prop_map(|(file, offset, bytes, gap, count)| {
+    let run = (part, by).prop_map(|((file, offset, bytes, gap, count), (thread, via))| {
         let at = |index: u64| (offset as i64 + (bytes as i64 + gap) * index as i64).unsigned_abs();
-        (0..count).map(|index| Access { file, offset: at(index), bytes }).collect::<Vec<Access>>()
+        (0..count).map(|index| Access { file, offset: at(index), bytes, thread, via }).collect::<Vec<Access>>()
     });
     prop::collection::vec(prop_oneof![9 => run, 1 => extreme.prop_map(|it| vec![it])], 0..40).prop_map(|it| it.concat())
 }
@@ -81,11 +82,26 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_after_a_header_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-        let mut trace = serde_json::to_vec(&header(1)).unwrap();
+    fn any_bytes_after_a_header_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..600), old: bool) {
+        let old_line = || of_version_1().split(|it| *it == b'\n').next().unwrap().to_vec();
+        let mut trace = if old { old_line() } else { serde_json::to_vec(&header(1)).unwrap() };
         trace.push(b'\n');
         trace.extend(bytes);
         drop(read(&trace));
+    }
+
+    #[test]
+    fn a_trace_of_the_first_version_that_is_changed_is_read_or_refused(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let mut bytes = of_version_1();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok((header, back, _)) = read(&bytes) {
+            prop_assert!(back.iter().all(|it| it.is_possible() && (it.file as usize) < header.files.len()));
+        }
     }
 
     #[test]
@@ -102,20 +118,20 @@ proptest! {
 
 #[test]
 fn a_scan_is_one_record_and_many_blocks_are_read_back() {
-    let scan: Vec<Access> = (0..100_000).map(|at| Access { file: 0, offset: at * 4096, bytes: 4096 }).collect();
+    let scan: Vec<Access> = (0..100_000).map(|at| Access::call(0, at * 4096, 4096)).collect();
     let bytes = written(&header(1), &scan);
     assert!(bytes.len() < 300, "{} bytes", bytes.len());
     assert_eq!(read(&bytes).unwrap().1, scan);
     // No two alike, so that each is a run of its own.
-    let single = |at: u64| Access { file: 0, offset: (at * at * 7919) % (1 << 30), bytes: 1 + at % 5 };
+    let single = |at: u64| Access::call(0, (at * at * 7919) % (1 << 30), 1 + at % 5);
     let singles: Vec<Access> = (0..3 * columns::RUNS_MAX as u64).map(single).collect();
     assert_eq!(read(&written(&header(1), &singles)).unwrap().1, singles);
 }
 
 #[test]
 fn the_digest_is_that_of_the_bytes() {
-    let one = written(&header(1), &[Access { file: 0, offset: 0, bytes: 1 }]);
-    let other = written(&header(1), &[Access { file: 0, offset: 0, bytes: 2 }]);
+    let one = written(&header(1), &[Access::call(0, 0, 1)]);
+    let other = written(&header(1), &[Access::call(0, 0, 2)]);
     assert_eq!(read(&one).unwrap().2, read(&one).unwrap().2);
     assert_ne!(read(&one).unwrap().2, read(&other).unwrap().2);
     // Known before anything was asked for.
@@ -125,12 +141,77 @@ fn the_digest_is_that_of_the_bytes() {
 #[test]
 fn what_no_reader_takes_is_not_written() {
     let refused = |access: Access| Writer::new(Vec::new(), &header(1)).unwrap().push(access).is_err();
-    assert!(refused(Access { file: 1, offset: 0, bytes: 1 }), "there is no such file");
-    assert!(refused(Access { file: 0, offset: 0, bytes: 0 }));
-    assert!(refused(Access { file: 0, offset: 0, bytes: ACCESS_BYTES_MAX + 1 }));
-    assert!(refused(Access { file: 0, offset: u64::MAX, bytes: 1 }));
-    assert!(refused(Access { file: 0, offset: i64::MAX as u64, bytes: 1 }));
+    assert!(refused(Access::call(1, 0, 1)), "there is no such file");
+    assert!(refused(Access::call(0, 0, 0)));
+    assert!(refused(Access::call(0, 0, ACCESS_BYTES_MAX + 1)));
+    assert!(refused(Access::call(0, u64::MAX, 1)));
+    assert!(refused(Access::call(0, i64::MAX as u64, 1)));
     assert!(Writer::new(Vec::new(), &header(0)).is_err(), "accesses are of a file");
+    let old = Header { trace_version: 1, ..header(1) };
+    assert!(Writer::new(Vec::new(), &old).is_err(), "older versions are only read");
+    let half = Header { coverage: 1.5, ..header(1) };
+    assert!(Writer::new(Vec::new(), &half).is_err(), "a share is at most 1");
+}
+
+#[test]
+fn what_a_recorder_kept_becomes_a_trace_once_its_first_line_is_known() {
+    let accesses: Vec<Access> = (0..200_000u64).map(|at| Access::call((at % 3) as u32, at * at, 1 + at % 7)).collect();
+    let mut body = Body::default();
+    accesses.iter().for_each(|it| body.push(*it).unwrap());
+    let mut bytes = Vec::new();
+    body.finish(&header(3), &mut bytes).unwrap();
+    assert_eq!(bytes, written(&header(3), &accesses), "by either way it is the same trace");
+    let mut body = Body::default();
+    body.push(Access::call(2, 0, 1)).unwrap();
+    assert!(body.finish(&header(2), Vec::new()).is_err(), "the first line does not name the file");
+}
+
+#[test]
+fn a_recorder_that_reached_the_bounds_keeps_a_trace_that_is_read() {
+    let mut body = Body::default();
+    let far = |at: u64| Access {
+        thread: (at as u32).wrapping_mul(7919),
+        ..Access::call(0, at.wrapping_mul(0x9e37_79b9_7f4a) % (1 << 50), 1 + at)
+    };
+    let mut kept = 0;
+    // Each is a run of its own, of the longest numbers.
+    let refused = (0..).find_map(|at| body.push(far(at)).err().inspect(|_| kept = at)).unwrap();
+    assert!(matches!(refused, Refused::TooLarge | Refused::TooMany), "{refused:?}");
+    assert_eq!((body.accesses(), body.push(far(0)).is_err()), (kept, true), "those before it stay");
+    let mut bytes = Vec::new();
+    body.finish(&header(1), &mut bytes).unwrap();
+    assert!(bytes.len() as u64 <= BYTES_MAX);
+    let mut reader = Reader::new(&bytes[..]).unwrap();
+    let mut read = 0;
+    while let Some(access) = reader.next_access().unwrap() {
+        assert_eq!(access, far(read));
+        read += 1;
+    }
+    assert_eq!(read, kept);
+}
+
+/// A trace of the first version: a scan of three blocks of one file.
+fn of_version_1() -> Vec<u8> {
+    let mut trace = br#"{"trace_version":1,"recorder":"strace","columns":["file","count","distance","length","gap"],"files":[{"path":"/data/q.db","mappings":1}],"left_out":{"at_end":2}}"#.to_vec();
+    trace.push(b'\n');
+    trace.push(1);
+    for number in [0u64, 2, 20, 512, 0] {
+        let mut column = Vec::new();
+        columns::put(&mut column, number);
+        columns::put(&mut trace, column.len() as u64);
+        trace.append(&mut column);
+    }
+    trace.push(0);
+    trace
+}
+
+#[test]
+fn a_trace_of_the_first_version_is_read_as_calls_of_one_thread() {
+    let (header, accesses, _) = read(&of_version_1()).unwrap();
+    assert_eq!((header.coverage, header.run, header.left_out.at_end), (1.0, None, 2));
+    let file = TracedFile { path: "/data/q.db".into(), mappings: 1, ..TracedFile::default() };
+    assert_eq!(header.files, [file]);
+    assert_eq!(accesses, [10, 522, 1034].map(|offset| Access::call(0, offset, 512)));
 }
 
 #[test]
@@ -139,7 +220,7 @@ fn more_accesses_than_a_trace_may_have_are_refused_before_they_are_made() {
     trace.push(b'\n');
     // One run of 2^63 accesses of a byte.
     let mut block = vec![1];
-    for number in [0, i64::MAX as u64, 0, 1, 0] {
+    for number in [0, i64::MAX as u64, 0, 1, 0, 0, 0] {
         let mut column = Vec::new();
         columns::put(&mut column, number);
         columns::put(&mut block, column.len() as u64);
@@ -160,7 +241,9 @@ fn a_file_that_is_no_trace_is_called_so_and_a_later_version_by_its_number() {
         line.extend(b"\n\0");
         read(&line).unwrap_err()
     };
-    assert_eq!(changed(|it| it.trace_version = 2), Refused::Version { found: 2 });
+    assert_eq!(changed(|it| it.trace_version = 3), Refused::Version { found: 3 });
+    assert_eq!(changed(|it| it.trace_version = 0), Refused::Version { found: 0 });
+    assert_eq!(changed(|it| it.trace_version = 1), Refused::Column { name: "thread".into() });
     assert_eq!(changed(|it| it.columns.push("wait".into())), Refused::Column { name: "wait".into() });
     assert!(matches!(changed(|it| drop(it.columns.pop())), Refused::Header { .. }));
     assert!(matches!(changed(|it| it.files.clear()), Refused::Header { .. }));

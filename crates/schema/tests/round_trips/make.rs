@@ -48,6 +48,7 @@ use schema::{
     },
     saved::{Damaged, History, SavedCell, SavedMachine, SavedRun},
     timeline::{Moment, Passing, Timeline},
+    trace::{Exact, Inexact},
     unit_cost::{
         BreakEven, BreakEvenMeasured, BreakEvenPoint, Calibration, CalibrationPass, CalibrationPoint, Cause,
         CostBreakdown, CostComponent, Costs, Curve, DeviceCost, FaultCost, FillCosts, Forecast, ForecastArm,
@@ -272,11 +273,19 @@ makes! {
             consumed_percent, durability, seed, hold, watch, permit, times_its_loop, trace,
         }
         Permit { execute, write }
-        schema::trace::Header { trace_version, recorder, columns, files, left_out }
+        schema::trace::Header { trace_version, recorder, columns, coverage, run, files, left_out }
+        schema::trace::RecordedRun { command, wall_ns, threads, bytes, notes }
         schema::trace::Traced { digest, file, accesses, bytes, longest_bytes, end_bytes }
         schema::protocol::TraceOf { path, digest, file }
-        schema::trace::TracedFile { path, mappings }
-        schema::trace::LeftOut { failed, at_end, unknown_offset, writes, other_files }
+        schema::trace::TracedFile {
+            path, mappings, bytes, identity, resident_before, exact, inexact, counts,
+        }
+        schema::trace::LeftOut {
+            failed, at_end, unknown_offset, writes, other_files, beyond_limit, small_mappings,
+        }
+        schema::observation::TraceTo { path, exact }
+        schema::observation::ExactTo { budget_ms, files }
+        schema::observation::Coldness { path, why_not }
         Done { pass, phases, tally, usage, parts, seen, own_reads, observation }
         OwnReads { calls, bytes }
         Parts { read_ns, loop_ns, write_ns, clock_ns }
@@ -284,7 +293,7 @@ makes! {
         Tally { ops, bytes, distinct_bytes, distinct_pages, checksum, threads, queue_depth }
         Usage { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
         Failed { pass, during, errno, message }
-        Watch { by, named }
+        Watch { by, named, trace }
         Observed { arm, seen }
         schema::observation::Observation {
             by, processes, threads, readers_at_once, named_opened, named, files, files_left_out, rings, runtimes,
@@ -707,6 +716,10 @@ makes! {
         Origin { Own, Imported }
         Hold { No, Rehearse, Open, Warm, Locked }
         Likeness { Identical, Different, Unknown }
+        Exact { None, Set, Order }
+        Inexact {
+            NotCold { why }, NoFaults { why }, NotAdvised { mappings }, BudgetOver { budget_ms }, Lost { faults },
+        }
         AccessDifference { Kind, Mappings, Calls, Direct, Hints, Readers }
         UnknownLikeness { NotObserved, Incomplete { arm, reason }, Ring { arm }, Idle }
         Cause { SystemCalls, Copies, Misses, Bytes, Faults, Mapping, Device }
