@@ -45,7 +45,7 @@ pub enum Command {
     Rerun(Box<RerunArgs>),
     /// Predict the time of reads that were not measured, from the unit costs of this machine
     Predict(PredictArgs),
-    /// Make traces of what other programs recorded, and show them: which bytes of which files a program read
+    /// Record which bytes of which files a program reads, or take that from what other programs recorded, and show it
     #[command(disable_help_subcommand = true)]
     Trace(TraceArgs),
     /// Show a saved run again
@@ -456,6 +456,8 @@ pub struct TraceArgs {
 
 #[derive(Subcommand)]
 pub enum TraceCommand {
+    /// Run a program and write a trace of its accesses to files
+    Record(TraceRecordArgs),
     /// Make a trace of the output of strace -f -y, or of an iolog of fio (versions 2 and 3)
     Import(TraceImportArgs),
     /// Show a trace: how many accesses, bytes and pages, how many in order, of which sizes, for each file
@@ -478,6 +480,29 @@ pub struct TraceImportArgs {
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
+}
+
+#[derive(Args)]
+pub struct TraceRecordArgs {
+    /// The trace
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Only accesses of this file (repeatable) [default: of all files]
+    #[arg(long, value_name = "PATH")]
+    pub file: Vec<PathBuf>,
+    /// End the program after this time and keep what it did until then [default: wait for its end]
+    #[arg(long = "for", value_name = "TIME", value_parser = budget)]
+    pub limit: Option<Duration>,
+    /// Evict the files of --file and record every page that is touched through a mapping of them, for so long at most; each
+    /// first touch of a page is slow then
+    #[arg(long, value_name = "TIME", value_parser = budget, requires = "file")]
+    pub exact_budget: Option<Duration>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    pub force: bool,
+    /// The program and its arguments, without a shell; its standard input is empty and its output is not shown
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 #[derive(Args)]

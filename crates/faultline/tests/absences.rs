@@ -89,7 +89,7 @@ const ABSENCES: &[Absence] = &[
     },
     Absence { places: &["worker/src/method"], words: &["Instant", "SystemTime", "clock_gettime"], but_in: &[] },
     // Advice, eviction and prefaults are those of an arm, a state, a fill or a scenario. To see folio sizes, `folio.rs` maps
-    // pages that are resident.
+    // pages that are resident; to see single touches, `touches.rs` has the program that is recorded give advice.
     Absence {
         places: &["."],
         words: &[
@@ -111,6 +111,8 @@ const ABSENCES: &[Absence] = &[
             "lab/src/target/named.rs",
             "sys/src/cache.rs",
             "sys/src/folio.rs",
+            "sys/src/follow/inject.rs",
+            "sys/src/follow/touches.rs",
             "sys/src/pages.rs",
             "worker/src/mapping.rs",
             "worker/src/method/mmap.rs",

@@ -38,6 +38,7 @@ mod observing;
 mod outputs;
 mod predict;
 mod python;
+mod recording;
 mod reloaded;
 mod replay;
 mod runtimes;

@@ -1,18 +1,25 @@
-//! `faultline trace`: traces from what other programs recorded, shown, and as an iolog.
+//! `faultline trace`: traces of programs and from what other programs recorded, shown, and as an iolog.
 
-use std::{fs::File, io::BufReader, path::Path};
+use std::{
+    fs::{self, File},
+    io::BufReader,
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
 
 use anyhow::{Context, Result, anyhow};
-use lab::trace::{self, TraceFile};
+use lab::trace::{self, NotRecorded, Recording, TraceFile};
+use schema::{leftover::FileIdentity, observation::Means};
 
 use crate::{
-    cli::{TraceCommand, TraceExportArgs, TraceImportArgs},
-    exit::{Exit, UsageError},
-    output,
+    cli::{TraceCommand, TraceExportArgs, TraceImportArgs, TraceRecordArgs},
+    exit::{Exit, Stopped, UsageError},
+    measure, output,
 };
 
 pub fn run(command: &TraceCommand) -> Result<Exit> {
     match command {
+        TraceCommand::Record(args) => record(args)?,
         TraceCommand::Import(args) => import(args)?,
         TraceCommand::Show(args) => show(&args.trace)?,
         TraceCommand::Export(args) => export(args)?,
@@ -20,11 +27,48 @@ pub fn run(command: &TraceCommand) -> Result<Exit> {
     Ok(Exit::Answered)
 }
 
-fn import(args: &TraceImportArgs) -> Result<()> {
-    if output::is_stdout(&args.output) {
+/// Whether a trace can be written where it is to go.
+fn check(output: &Path, force: bool) -> Result<()> {
+    if output::is_stdout(output) {
         return Err(UsageError("a trace is no text; name a file for it with -o".into()).into());
     }
-    output::check(&[("output", Some(&args.output))], args.force)?;
+    output::check(&[("output", Some(output))], force)
+}
+
+fn record(args: &TraceRecordArgs) -> Result<()> {
+    check(&args.output, args.force)?;
+    let interrupted = measure::interrupt_flag()?;
+    let (command, files) = (&args.command, &args.file);
+    // Before anything runs; and once more when it is known which files were read.
+    spare(&args.output, files.iter().filter_map(|it| identity(it)))?;
+    let asked = Recording { command, files, exact: args.exact_budget, limit: args.limit, by: Means::ALL };
+    let recorded = trace::record(&asked, &interrupted).map_err(|why| match why {
+        NotRecorded::Interrupted => Stopped("interrupted; nothing is written").into(),
+        NotRecorded::NoFile { .. } => UsageError(why.to_string()).into(),
+        NotRecorded::Failed { .. } | NotRecorded::Nothing { .. } => anyhow::Error::from(why),
+    })?;
+    spare(&args.output, recorded.trace.header.files.iter().filter_map(|it| it.identity))?;
+    output::write_bytes(&args.output, &recorded.trace.bytes()?, args.force)?;
+    show(&args.output)
+}
+
+fn identity(path: &Path) -> Option<FileIdentity> {
+    fs::metadata(path).ok().map(|it| FileIdentity { device: it.dev(), inode: it.ino() })
+}
+
+/// Whether the trace does not go over a file that the program reads.
+fn spare(output: &Path, mut read: impl Iterator<Item = FileIdentity>) -> Result<()> {
+    match identity(output).is_some_and(|output| read.any(|it| it == output)) {
+        true => {
+            let shown = output.display();
+            Err(UsageError(format!("{shown} is a file that the command reads; it is never changed")).into())
+        }
+        false => Ok(()),
+    }
+}
+
+fn import(args: &TraceImportArgs) -> Result<()> {
+    check(&args.output, args.force)?;
     let log = File::open(&args.log).with_context(|| format!("cannot open {}", args.log.display()))?;
     // As it was typed, and as strace shows it.
     let typed = args.file.iter().cloned();

@@ -14,13 +14,19 @@ use std::{
 unsafe extern "C" {
     fn mmap(at: *mut c_void, bytes: usize, access: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
     fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    fn munmap(at: *mut c_void, bytes: usize) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
+    fn lseek(file: c_int, offset: i64, whence: c_int) -> i64;
+    fn signal(number: c_int, handler: extern "C" fn(c_int)) -> usize;
+    fn setitimer(which: c_int, new: *const c_long, old: *mut c_long) -> c_int;
 }
 
 const PROT_READ: c_int = 1;
 const MAP_SHARED: c_int = 1;
 const MAP_POPULATE: c_int = 0x8000;
 const MADV_RANDOM: c_int = 1;
+const MADV_WILLNEED: c_int = 3;
+const SIGALRM: c_int = 14;
 /// The same on all architectures that this is compiled for.
 const IO_URING_SETUP: c_long = 425;
 
@@ -31,6 +37,9 @@ fn main() -> ExitCode {
         ["read", path, size, times] => File::open(path).and_then(|file| reads(file, number(size), number(times))),
         ["backwards", path, size, times] => backwards(path, number(size), number(times)),
         ["map", path] => map(path),
+        ["known", read, mapped] => known(read, mapped, false),
+        ["known-populated", read, mapped] => known(read, mapped, true),
+        ["windows", path, times] => windows(path, number(times)),
         ["threads", path, size, count] => threads(path, number(size), number(count)),
         ["hand-on", path, size, times] => hand_on(path, size, times),
         ["stdin", size, times] => reads(io::stdin(), number(size), number(times)),
@@ -76,6 +85,60 @@ fn map(path: &str) -> io::Result<()> {
         println!("{}", at.cast::<u8>().add(bytes - 1).read_volatile());
     }
     Ok(())
+}
+
+/// 64 calls that read here and there in one file, and 64 touches of pages of another one, which is mapped; all of them other
+/// ones. One page is mapped by itself, too.
+fn known(read: &str, mapped: &str, populated: bool) -> io::Result<()> {
+    let file = File::open(read)?;
+    for at in 0..64 {
+        let mut block = vec![0; 100 + at];
+        file.read_exact_at(&mut block, (at * 37 % 64 * 8192 + 5) as u64)?;
+    }
+    let file = File::open(mapped)?;
+    let bytes = file.metadata()?.len() as usize;
+    let flags = if populated { MAP_SHARED | MAP_POPULATE } else { MAP_SHARED };
+    // SAFETY: fresh mappings that are only read, within their bounds.
+    unsafe {
+        let whole = mmap(ptr::null_mut(), bytes, PROT_READ, flags, file.as_raw_fd(), 0);
+        let page = mmap(ptr::null_mut(), 4096, PROT_READ, MAP_SHARED, file.as_raw_fd(), 0);
+        let advised = !populated || madvise(whole, bytes, MADV_WILLNEED) == 0;
+        if whole as isize == -1 || page as isize == -1 || !advised {
+            return Err(io::Error::last_os_error());
+        }
+        let touched = (0..64).map(|at| whole.cast::<u8>().add(at * 397 % 1024 * 4096).read_volatile());
+        println!("{}", touched.map(u64::from).sum::<u64>());
+    }
+    Ok(())
+}
+
+/// Two threads map the file again and again and touch one page each time, while signals come whose handler makes a call.
+fn windows(path: &str, times: usize) -> io::Result<()> {
+    extern "C" fn handler(_: c_int) {
+        // SAFETY: the call touches no memory; there is no such descriptor.
+        unsafe { lseek(-1, 0, 0) };
+    }
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len() as usize;
+    // SAFETY: the handler makes one call that is safe in one; the interval is two pairs of numbers.
+    unsafe {
+        signal(SIGALRM, handler);
+        setitimer(0, [0, 500, 0, 500].as_ptr(), ptr::null_mut());
+    }
+    let window = |at: usize| {
+        // SAFETY: a fresh mapping that is only read, within its bounds, and unmapped once.
+        unsafe {
+            let whole = mmap(ptr::null_mut(), bytes, PROT_READ, MAP_SHARED, file.as_raw_fd(), 0);
+            if whole as isize == -1 || whole.cast::<u8>().add(at * 397 % 1024 * 4096).read_volatile() == 0 {
+                return Err(io::Error::other("no mapping of a file without zeros"));
+            }
+            if munmap(whole, bytes) == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        }
+    };
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..2).map(|part| scope.spawn(move || (0..times).try_for_each(|at| window(at * 2 + part)))).collect();
+        parts.into_iter().try_for_each(|part| part.join().expect("a thread that only reads"))
+    })
 }
 
 /// Each thread reads its part of the file through one descriptor.

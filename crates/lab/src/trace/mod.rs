@@ -2,6 +2,7 @@
 
 mod file;
 mod iolog;
+mod record;
 mod strace;
 
 use std::{
@@ -14,6 +15,7 @@ use schema::trace::{ACCESSES_MAX, Access, FILES_MAX, Header, LeftOut, Refused, T
 
 pub use file::TraceFile;
 pub use iolog::write as iolog;
+pub use record::{NotRecorded, Recorded, Recording, record};
 
 /// No line of a log is longer.
 const LINE_BYTES_MAX: u64 = 1 << 20;

@@ -122,11 +122,10 @@ impl Call {
         matches!(self.does, Does::Close | Does::CloseRange | Does::Unmap | Does::Unshare | Does::Trace | Does::Filter)
     }
 
-    /// Many of them may come, and their entry says all: a file delivers what is asked for, as far as it goes. Those can
-    /// be taken from a recording of entries.
+    /// Many of them may come, and four arguments and the result say all. Those can be recorded without stopping the program.
     pub(super) fn is_frequent(&self) -> bool {
         use Does::*;
-        matches!(self.does, Close | Seek | Read { size: Some(_), .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
+        matches!(self.does, Close | Seek | Read { .. } | Unmap | AdviseMemory | AdviseFile | ReadAhead)
     }
 
     /// The descriptor of the file that it is about.

@@ -6,12 +6,14 @@
 
 mod calls;
 mod filter;
+mod inject;
 mod opened;
 mod ptrace;
 mod recorded;
+mod touches;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     fs, io,
     io::{Read, Write},
     os::unix::{
@@ -32,8 +34,10 @@ pub use calls::{CALLS, Call, Does};
 pub use opened::Opened;
 use ptrace::Stop;
 use recorded::{Processes, Recorder};
+use touches::{Faults, Touches};
+pub use touches::{MAPPING_BYTES_MIN, TouchesAsked, TouchesSeen};
 
-use crate::process::number_after;
+use crate::{folder::Identity, process::number_after};
 
 /// How calls become known.
 #[derive(Clone, Copy)]
@@ -64,6 +68,11 @@ pub enum Event {
         files: Vec<(i32, Opened)>,
     },
     Called(Called),
+    /// A page was touched where something is mapped, for the first time or once more.
+    Touched {
+        thread: i32,
+        address: u64,
+    },
     Ended {
         thread: i32,
     },
@@ -84,6 +93,15 @@ pub struct Called {
     pub opened: Option<Opened>,
 }
 
+/// What is looked at beside the calls.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// How much of every file is in the page cache when it is first seen.
+    pub residency: bool,
+    /// The program is stopped at every call then.
+    pub touches: Option<TouchesAsked>,
+}
+
 /// Receives the events of a followed command.
 pub trait Listener {
     fn receive(&mut self, event: Event);
@@ -102,6 +120,10 @@ pub struct Followed {
     pub expired: bool,
     /// Processes that still ran when it had ended, and were killed.
     pub left: usize,
+    /// Frequent calls that were made after the last that a recording holds.
+    pub beyond: u64,
+    /// If touches were asked for.
+    pub touches: Option<TouchesSeen>,
 }
 
 /// Why a command was not followed.
@@ -145,12 +167,22 @@ impl Waiting {
     ///
     /// # Errors
     /// It cannot be started, or must not be followed in this way here; or the recording has gaps.
-    pub fn follow(self, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, FollowError> {
-        follow(self, limit, listener)
+    pub fn follow(
+        self,
+        limit: Duration,
+        beside: &Beside,
+        listener: &mut dyn Listener,
+    ) -> Result<Followed, FollowError> {
+        follow(self, limit, beside, listener)
     }
 }
 
-fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Result<Followed, FollowError> {
+fn follow(
+    waiting: Waiting,
+    limit: Duration,
+    beside: &Beside,
+    listener: &mut dyn Listener,
+) -> Result<Followed, FollowError> {
     let Waiting { started: Started { process, mut gate, word }, calls, how } = waiting;
     let ready = || {
         ptrace::seize(process).map_err(|error| explain(&error))?;
@@ -172,11 +204,25 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
         }
     };
     let (recorded, mut stops) = recording.unzip();
+    let asked = beside.touches.as_ref();
+    let (faults, refused) = match asked.map(|_| Faults::of(process)) {
+        Some(Ok(faults)) => (Some(faults), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
     let received: &mut dyn Listener = match &mut stops {
         Some(stops) => stops,
         None => &mut *listener,
     };
-    let mut follower = Follower { calls, listener: received, recorded, tasks: BTreeMap::new(), early: BTreeSet::new() };
+    let mut follower = Follower {
+        calls,
+        listener: received,
+        recorded,
+        touches: asked.zip(faults.as_ref()).map(|(asked, faults)| Touches::of(faults, &asked.files)),
+        looked_at: beside.residency.then(HashSet::new),
+        tasks: BTreeMap::new(),
+        early: BTreeSet::new(),
+    };
     follower.begin(process, process, None, false);
     let (expired, all_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let (over, is_over) = mpsc::channel::<()>();
@@ -189,6 +235,9 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
             }
         });
         let recording = recorder.map(|it| scope.spawn(move || it.run(all_ended)));
+        if let Some((asked, faults)) = asked.zip(faults.as_ref()) {
+            scope.spawn(move || faults.watch(asked.budget, all_ended));
+        }
         let began = Instant::now();
         let _ = gate.write_all(&[1]);
         drop(gate);
@@ -197,6 +246,7 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
         drop(over);
         let patience = if expired.load(Ordering::Relaxed) { Duration::ZERO } else { GRACE };
         let left = follower.end_the_rest(patience);
+        follower.tell_touches();
         all_ended.store(true, Ordering::Release);
         (status, took, left, recording.map(|it| it.join().expect("it does not panic")))
     });
@@ -209,13 +259,19 @@ fn follow(waiting: Waiting, limit: Duration, listener: &mut dyn Listener) -> Res
     }
     let expired = expired.into_inner();
     let lost = follower.recorded.as_ref().map_or(0, Processes::lost);
-    if let Some((tape, stops)) = tape.zip(stops).filter(|_| !expired) {
-        if lost + tape.lost > 0 {
-            return Err(FollowError::Lost(lost + tape.lost));
+    let touches = match (faults.as_ref(), follower.touches) {
+        (Some(faults), Some(touches)) => Some(faults.seen(touches.unadvised)),
+        _ => refused.map(|why| TouchesSeen { refused: Some(why), ..TouchesSeen::default() }),
+    };
+    let mut beyond = 0;
+    if let Some((tape, stops)) = tape.zip(stops) {
+        if lost > 0 && !expired {
+            return Err(FollowError::Lost(lost));
         }
+        beyond = tape.beyond + lost;
         tape.replay(stops.received(), listener);
     }
-    Ok(Followed { status, took, expired, left })
+    Ok(Followed { status, took, expired, left, beyond, touches })
 }
 
 /// Whether `How::Recorded` is to be had here.
@@ -300,6 +356,8 @@ struct Task {
     process: i32,
     /// The call whose result is waited for.
     inside: Option<(&'static Call, [u64; 6])>,
+    /// A call that it makes for its tracer.
+    injected: Option<inject::Injected>,
 }
 
 struct Follower<'a> {
@@ -308,12 +366,34 @@ struct Follower<'a> {
     listener: &'a mut dyn Listener,
     /// Whose frequent calls the kernel records.
     recorded: Option<Processes>,
+    touches: Option<Touches<'a>>,
+    /// Files whose residency is known, if that is asked for.
+    looked_at: Option<HashSet<Identity>>,
     tasks: BTreeMap<i32, Task>,
     /// Threads that stopped before the stop of their parent announced them.
     early: BTreeSet<i32>,
 }
 
 impl Follower<'_> {
+    /// After what was touched before it.
+    fn tell(&mut self, event: Event) {
+        self.tell_touches();
+        self.listener.receive(event);
+    }
+
+    fn tell_touches(&mut self) {
+        for fault in self.touches.iter().flat_map(|it| it.faults.until_now()) {
+            self.listener.receive(Event::Touched { thread: fault.thread, address: fault.address });
+        }
+    }
+
+    /// Asks for the residency of a file that is seen for the first time.
+    fn look(&mut self, thread: i32, descriptor: i32, opened: &mut Opened) {
+        if self.looked_at.as_mut().is_some_and(|it| it.insert((opened.device, opened.inode))) {
+            opened.look_at_cache(thread, descriptor);
+        }
+    }
+
     /// Until the command's own process has ended.
     fn until_end(&mut self, process: i32) -> ExitStatus {
         loop {
@@ -385,39 +465,74 @@ impl Follower<'_> {
 
     fn enter(&mut self, thread: i32) {
         if let Ok((arguments, described)) = ptrace::asked(thread) {
-            match self.calls.get(usize::from(described)) {
+            match self.calls.get(usize::from(described)).copied() {
                 Some(call) if call.known_at_entry() => {
-                    self.listener.receive(Event::Called(Called {
-                        thread,
-                        call,
-                        arguments,
-                        result: None,
-                        opened: None,
-                    }));
-                }
-                Some(call) => {
-                    if let Some(task) = self.tasks.get_mut(&thread) {
-                        task.inside = Some((call, arguments));
+                    if let (Does::Unmap, Some(touches), Some(task)) =
+                        (call.does, &self.touches, self.tasks.get(&thread))
+                    {
+                        touches.unmapped(task.process, arguments[0], arguments[1]);
                     }
+                    self.tell(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
                 }
-                None => self.listener.receive(Event::Foreign { thread }),
+                Some(call) => self.begin_call(thread, call, arguments),
+                None => self.tell(Event::Foreign { thread }),
             }
         }
         self.resume(thread, 0);
     }
 
+    /// A call whose result is waited for.
+    fn begin_call(&mut self, thread: i32, call: &'static Call, arguments: [u64; 6]) {
+        let Some(task) = self.tasks.get_mut(&thread) else { return };
+        match task.injected.as_mut().filter(|it| it.is(call.number, &arguments)) {
+            Some(injected) => injected.is_inside = true,
+            None => {
+                let who = (thread, task.process);
+                let instead = self.touches.as_ref().and_then(|it| it.instead(who, call.does, &arguments));
+                if let Some((at, value)) = instead {
+                    // One that stays as it was brings in more than is touched; that shows in the faults.
+                    let _ = inject::set_argument(thread, at, value);
+                }
+            }
+        }
+        task.inside = Some((call, arguments));
+    }
+
     fn leave(&mut self, thread: i32) {
-        let inside = self.tasks.get_mut(&thread).and_then(|task| task.inside.take());
-        let (Some((call, arguments)), Ok(result)) = (inside, ptrace::result(thread)) else { return };
-        let opened = match call.does {
-            Does::Open if result >= 0 => Opened::of(thread, result as i32),
+        let Some(task) = self.tasks.get_mut(&thread) else { return };
+        let process = task.process;
+        let (Some((call, arguments)), Ok(result)) = (task.inside.take(), ptrace::result(thread)) else { return };
+        if let Some(injected) = task.injected.take_if(|it| it.is_inside) {
+            // If this fails, the thread is gone.
+            let _ = injected.undo(thread);
+            self.touches.iter_mut().for_each(|it| it.advised(process, &injected, result));
+            return;
+        }
+        let descriptor = match call.does {
+            Does::Open => Some(result as i32).filter(|&it| it >= 0),
             // The position is the one after the call; what it was before follows from the result.
             _ => call
                 .descriptor(&arguments)
-                .filter(|&descriptor| descriptor >= 0 && !self.listener.has_descriptor(thread, descriptor))
-                .and_then(|descriptor| Opened::of(thread, descriptor)),
+                .filter(|&descriptor| descriptor >= 0 && !self.listener.has_descriptor(thread, descriptor)),
         };
-        self.listener.receive(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
+        let mut opened = descriptor.and_then(|it| Opened::of(thread, it));
+        if let Some((descriptor, opened)) = descriptor.zip(opened.as_mut()) {
+            self.look(thread, descriptor, opened);
+        }
+        self.tell(Event::Called(Called { thread, call, arguments, result: Some(result), opened }));
+        let Some(touches) = &mut self.touches else { return };
+        let advises = match call.does {
+            Does::Map => touches.mapped(thread, &arguments, result),
+            Does::Remap if result >= 0 => {
+                touches.moved(process, arguments, result as u64);
+                None
+            }
+            _ => None,
+        };
+        let injected = advises.or_else(|| touches.relieve(thread, process));
+        if let Some((task, injected)) = self.tasks.get_mut(&thread).zip(injected) {
+            task.injected = Some(injected);
+        }
     }
 
     fn tell_of_child(&mut self, parent: i32, is_process: bool) {
@@ -438,8 +553,12 @@ impl Follower<'_> {
         if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == process) {
             recorded.admit(process);
         }
-        self.tasks.insert(thread, Task { process, inside: None });
-        self.listener.receive(Event::Began { thread, process, parent, shares_files });
+        let of_parent = parent.and_then(|it| self.tasks.get(&it)).map(|it| it.process).filter(|&it| it != process);
+        if let Some((touches, of_parent)) = self.touches.as_ref().zip(of_parent) {
+            touches.forked(of_parent, process);
+        }
+        self.tasks.insert(thread, Task { process, inside: None, injected: None });
+        self.tell(Event::Began { thread, process, parent, shares_files });
     }
 
     /// All other threads of the process are gone, and the one that did it has the process's number from now on.
@@ -455,14 +574,16 @@ impl Follower<'_> {
             self.begin(thread, thread, Some(before), true);
             self.forget(before);
         } else {
-            self.tasks.insert(thread, Task { process: thread, inside: None });
+            self.tasks.insert(thread, Task { process: thread, inside: None, injected: None });
         }
+        self.touches.iter().for_each(|it| it.ended(thread));
         let path = fs::read_link(format!("/proc/{thread}/exe")).map(|it| it.to_string_lossy().into_owned());
         let runs_as_other = fs::metadata(format!("/proc/{thread}/exe")).is_ok_and(|it| it.mode() & 0o6000 != 0);
         let is_go = is_go(thread).unwrap_or(false);
-        let files = Opened::all(thread);
+        let mut files = Opened::all(thread);
+        files.iter_mut().for_each(|(descriptor, opened)| self.look(thread, *descriptor, opened));
         let path = path.unwrap_or_default();
-        self.listener.receive(Event::Executed { thread, path, is_go, runs_as_other, files });
+        self.tell(Event::Executed { thread, path, is_go, runs_as_other, files });
     }
 
     fn forget(&mut self, thread: i32) {
@@ -471,7 +592,9 @@ impl Follower<'_> {
             if let Some(recorded) = self.recorded.as_mut().filter(|_| thread == task.process) {
                 recorded.dismiss(thread);
             }
-            self.listener.receive(Event::Ended { thread });
+            let is_last = !self.tasks.values().any(|it| it.process == task.process);
+            self.touches.iter().filter(|_| is_last).for_each(|it| it.ended(task.process));
+            self.tell(Event::Ended { thread });
         }
     }
 }

@@ -1,6 +1,11 @@
 //! What a descriptor of another process refers to, from /proc.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+};
+
+use crate::cache::Way;
 
 /// An open file of a stopped process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,9 +19,21 @@ pub struct Opened {
     /// As in open(2): O_DIRECT, and whether it may be written to.
     pub flags: i32,
     pub position: u64,
+    /// In the page cache when it was first seen; absent where that is not asked for, or not to be known.
+    pub resident_pages: Option<u64>,
 }
 
 impl Opened {
+    /// Asks how much of it is in the page cache, without reading any of it.
+    pub(super) fn look_at_cache(&mut self, thread: i32, descriptor: i32) {
+        if !self.is_file || self.bytes == 0 {
+            return;
+        }
+        let Ok(file) = File::open(format!("/proc/{thread}/fd/{descriptor}")) else { return };
+        let way = [Way::Cachestat, Way::Mincore].into_iter().find(|it| it.shows(&file));
+        self.resident_pages = way.and_then(|it| it.resident_pages(&file, 0, self.bytes).ok());
+    }
+
     /// `None` when the process is gone, or has no such descriptor.
     pub(super) fn of(thread: i32, descriptor: i32) -> Option<Opened> {
         let link = format!("/proc/{thread}/fd/{descriptor}");
@@ -33,6 +50,7 @@ impl Opened {
             bytes: metadata.len(),
             flags,
             position,
+            resident_pages: None,
         })
     }
 

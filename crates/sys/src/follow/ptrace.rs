@@ -1,7 +1,7 @@
 //! ptrace(2) and waitpid(2), as little of them as is needed. (`nix` has wrappers; its waitpid fails on real-time signals,
 //! which threads of glibc send each other.)
 
-use std::{io, ptr};
+use std::{fs::File, io, os::unix::fs::FileExt, ptr};
 
 /// linux/ptrace.h; `libc` has it for some systems only.
 const EVENT_STOP: i32 = 128;
@@ -126,6 +126,32 @@ pub(super) fn asked(thread: i32) -> io::Result<([u64; 6], u16)> {
 /// The result of the call; errors are negative.
 pub(super) fn result(thread: i32) -> io::Result<i64> {
     Ok(info(thread, INFO_EXIT)?[3] as i64)
+}
+
+/// Reads (PTRACE_GETREGSET) or writes (PTRACE_SETREGSET) the general registers of a stopped thread.
+pub(super) fn registers(how: libc::c_uint, thread: i32, place: &mut libc::user_regs_struct) -> io::Result<()> {
+    const GENERAL: usize = 1;
+    let mut vector = libc::iovec { iov_base: ptr::from_mut(place).cast(), iov_len: size_of_val(place) };
+    request(how, thread, GENERAL, ptr::from_mut(&mut vector) as usize)
+}
+
+/// linux/ptrace.h; `libc` has them for some systems only.
+const GET_SIGNAL_MASK: libc::c_uint = 0x420a;
+const SET_SIGNAL_MASK: libc::c_uint = 0x420b;
+
+/// Gives a stopped thread another signal mask, and returns the one that it had.
+pub(super) fn swap_signal_mask(thread: i32, mask: u64) -> io::Result<u64> {
+    let (mut before, mut after) = (0u64, mask);
+    request(GET_SIGNAL_MASK, thread, size_of::<u64>(), ptr::from_mut(&mut before) as usize)?;
+    request(SET_SIGNAL_MASK, thread, size_of::<u64>(), ptr::from_mut(&mut after) as usize)?;
+    Ok(before)
+}
+
+/// Bytes of a stopped thread's memory.
+pub(super) fn memory<const BYTES: usize>(thread: i32, address: u64) -> io::Result<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    File::open(format!("/proc/{thread}/mem"))?.read_exact_at(&mut bytes, address)?;
+    Ok(bytes)
 }
 
 /// The first byte says the kind; the data of the kind begin with the fourth word (linux/ptrace.h).

@@ -2,11 +2,11 @@
 //! refers to, so the program is still stopped at the rare calls that open files. Both are put in order by the position
 //! of the recording at each stop.
 //!
-//! An event costs as much as a small read, so only the entry of a call is recorded, and a BPF program selects calls and
-//! processes in the kernel. What a read delivers follows from the size of the
-//! file.
+//! An event costs as much as a small read, so each call is recorded once, and a BPF program selects calls and processes in the
+//! kernel: at its end, where its result is known; one that takes something away, at its entry, before others can have it.
 
 use std::{
+    ffi::CStr,
     fs,
     os::unix::fs::MetadataExt,
     sync::atomic::{AtomicBool, Ordering},
@@ -23,7 +23,7 @@ use crate::bpf::{
 
 /// Three times the calls of one pause, where they are cheap.
 const RING_BYTES: u32 = 4 << 20;
-/// Upper limit of recorded calls, at 72 bytes each.
+/// Upper limit of recorded calls, at 88 bytes each.
 const EVENTS_MAX: usize = 2_000_000;
 /// Interval at which the ring is emptied. Emptying it takes CPU time from the program where there are few processors.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -33,22 +33,51 @@ const PROCESSES_MAX: u32 = 1 << 15;
 /// The inode of the PID namespace that has all processes (linux/proc_ns.h). Asking for numbers in any other takes longer.
 const FIRST_NAMESPACE: u64 = 0xeffffffc;
 
-/// What the program leaves of a call: who, which, and four arguments, which all frequent calls are content with.
+/// What the program leaves of a call: who, which, and four arguments, which all frequent calls are content with; at its end the
+/// result too.
 const WORDS: usize = 2 + 4;
 /// Where the arguments are in `struct pt_regs` (asm/ptrace.h, asm/syscall.h): the place of some that are neighbours, and
-/// which these are. A record has them in this order.
+/// which these are. A record has them in this order. The result takes the place of the first one, which is kept elsewhere.
 const PLACES: &[(i32, &[usize])] = if cfg!(target_arch = "x86_64") {
     &[(56, &[3]), (96, &[2, 1, 0])]
 } else if cfg!(target_arch = "aarch64") {
-    &[(0, &[0, 1, 2, 3])]
+    &[(8, &[1, 2, 3]), (272, &[0])]
 } else {
-    &[(80, &[0, 1, 2, 3])]
+    &[(88, &[1, 2, 3]), (280, &[0])]
+};
+/// Where the call's number is at its end, and how many bytes it has.
+const NUMBER: (i32, i32) = if cfg!(target_arch = "x86_64") {
+    (120, 8)
+} else if cfg!(target_arch = "aarch64") {
+    (280, 4)
+} else {
+    (136, 8)
 };
 
-/// Where the entries of system calls go.
+/// Where the frequent calls go.
 pub(super) struct Recorder {
     ring: Ring,
-    _program: Attached,
+    _programs: [Attached; 2],
+}
+
+/// When a call is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Entry,
+    End,
+}
+
+impl Moment {
+    fn of(call: &Call) -> Moment {
+        if call.known_at_entry() { Moment::Entry } else { Moment::End }
+    }
+
+    fn tracepoint(self) -> &'static CStr {
+        match self {
+            Moment::Entry => c"sys_enter",
+            Moment::End => c"sys_exit",
+        }
+    }
 }
 
 /// The processes whose calls are recorded, each with a count of calls that did not fit into the ring.
@@ -66,13 +95,15 @@ struct RecordedCall {
     thread: i32,
     call: &'static Call,
     arguments: [u64; 6],
+    result: Option<i64>,
 }
 
 /// All that was recorded.
 #[derive(Default)]
 pub(super) struct Tape {
     seen: Vec<RecordedCall>,
-    pub lost: u64,
+    /// Calls after the last that is kept.
+    pub beyond: u64,
 }
 
 impl Processes {
@@ -108,14 +139,64 @@ fn namespace(path: &str) -> Option<(u64, u64)> {
     Some((u64::from(major(it.dev()) << 20 | minor(it.dev())), it.ino()))
 }
 
-/// Leaves the entry of a frequent call by one of the processes in the ring.
-fn program(wanted: &[i32], processes: &Processes, ring: &Ring) -> Vec<Instruction> {
-    let (device, inode) = processes.namespace;
-    // The tracepoint's arguments: the registers, and the number of the call (trace/events/syscalls.h).
-    let mut program = vec![copy(R6, R1), load(R7, R6, 8)];
-    let others = |at: usize| wanted.len() - 1 - at;
-    program.extend(wanted.iter().enumerate().map(|(at, &number)| skip_if(R7, number, others(at) + LEAVE.len())));
+/// Leaves a frequent call by one of the processes in the ring.
+fn program(moment: Moment, processes: &Processes, ring: &Ring) -> Vec<Instruction> {
+    let wanted = CALLS.iter().filter(|it| it.is_frequent() && Moment::of(it) == moment);
+    let wanted: Vec<i32> = wanted.map(|it| it.number as i32).collect();
+    // The tracepoint's arguments: the registers; then the number of the call, or at its end the result
+    // (trace/events/syscalls.h).
+    let mut program = vec![copy(R6, R1)];
+    match moment {
+        Moment::Entry => {
+            program.push(load(R7, R6, 8));
+            program.extend(only(&wanted));
+            program.extend(of_one_of(processes));
+        }
+        // What belongs to no process that is followed costs least: the number takes a call to be read.
+        Moment::End => {
+            program.extend(of_one_of(processes));
+            let (from, bytes) = NUMBER;
+            program.extend([set(R1, 0), store(FRAME, -16, R1)]);
+            program.extend([load(R3, R6, 0), add(R3, from), copy(R1, FRAME), add(R1, -16), set(R2, bytes)]);
+            program.extend([call(Helper::ReadKernel), load(R7, FRAME, -16)]);
+            program.extend(only(&wanted));
+        }
+    }
+    program.extend(point(R1, ring));
+    let words = WORDS + usize::from(moment == Moment::End);
+    program.extend([set(R2, 8 * words as i32), set(R3, 0), call(Helper::RingReserve)]);
+    let count = [set(R1, 1), add_at(R8, 0, R1)];
+    program.push(skip_unless(R0, 0, count.len() + LEAVE.len()));
+    program.extend(count);
     program.extend(LEAVE);
+    program.extend([copy(R9, R0), load(R1, FRAME, -8), store(R9, 0, R1), store(R9, 8, R7)]);
+    if moment == Moment::End {
+        program.extend([load(R1, R6, 8), store(R9, 8 * WORDS as i16, R1)]);
+    }
+    let mut word = 2;
+    for (from, arguments) in PLACES {
+        program.extend([load(R3, R6, 0), add(R3, *from), copy(R1, R9), add(R1, 8 * word)]);
+        program.extend([set(R2, 8 * arguments.len() as i32), call(Helper::ReadKernel)]);
+        word += arguments.len() as i32;
+    }
+    // No wake-up is needed: the ring is polled every few milliseconds.
+    const NO_WAKEUP: i32 = 1;
+    program.extend([copy(R1, R9), set(R2, NO_WAKEUP), call(Helper::RingSubmit)]);
+    program.extend(LEAVE);
+    program
+}
+
+/// Leaves unless R7 is one of these numbers.
+fn only(wanted: &[i32]) -> Vec<Instruction> {
+    let others = |at: usize| wanted.len() - 1 - at;
+    let skips = wanted.iter().enumerate().map(|(at, &number)| skip_if(R7, number, others(at) + LEAVE.len()));
+    skips.chain(LEAVE).collect()
+}
+
+/// Leaves unless it is one of the processes: who it is then lies below the frame, and its count is in R8.
+fn of_one_of(processes: &Processes) -> Vec<Instruction> {
+    let (device, inode) = processes.namespace;
+    let mut program = Vec::new();
     // The thread in the lower half, the process in the upper.
     if inode == FIRST_NAMESPACE {
         program.extend([call(Helper::ThreadAndProcess), store(FRAME, -8, R0)]);
@@ -130,23 +211,6 @@ fn program(wanted: &[i32], processes: &Processes, ring: &Ring) -> Vec<Instructio
     program.extend([copy(R2, FRAME), add(R2, -4), call(Helper::MapLookup), skip_unless(R0, 0, LEAVE.len())]);
     program.extend(LEAVE);
     program.push(copy(R8, R0));
-    program.extend(point(R1, ring));
-    program.extend([set(R2, 8 * WORDS as i32), set(R3, 0), call(Helper::RingReserve)]);
-    let count = [set(R1, 1), add_at(R8, 0, R1)];
-    program.push(skip_unless(R0, 0, count.len() + LEAVE.len()));
-    program.extend(count);
-    program.extend(LEAVE);
-    program.extend([copy(R9, R0), load(R1, FRAME, -8), store(R9, 0, R1), store(R9, 8, R7)]);
-    let mut word = 2;
-    for (from, arguments) in PLACES {
-        program.extend([load(R3, R6, 0), add(R3, *from), copy(R1, R9), add(R1, 8 * word)]);
-        program.extend([set(R2, 8 * arguments.len() as i32), call(Helper::ReadKernel)]);
-        word += arguments.len() as i32;
-    }
-    // No wake-up is needed: the ring is polled every few milliseconds.
-    const NO_WAKEUP: i32 = 1;
-    program.extend([copy(R1, R9), set(R2, NO_WAKEUP), call(Helper::RingSubmit)]);
-    program.extend(LEAVE);
     program
 }
 
@@ -157,10 +221,10 @@ impl Recorder {
     /// Why the kernel does not record them.
     pub(super) fn start() -> Result<(Recorder, (Processes, Stops)), String> {
         let (processes, ring) = (Processes::new()?, Ring::new(RING_BYTES)?);
-        let wanted: Vec<i32> = CALLS.iter().filter(|it| it.is_frequent()).map(|it| it.number as i32).collect();
-        let program = Attached::at(c"sys_enter", &program(&wanted, &processes, &ring))?;
+        let attach = |moment: Moment| Attached::at(moment.tracepoint(), &program(moment, &processes, &ring));
+        let programs = [attach(Moment::Entry)?, attach(Moment::End)?];
         let stops = Stops { mark: ring.mark()?, received: Vec::new() };
-        Ok((Recorder { ring, _program: program }, (processes, stops)))
+        Ok((Recorder { ring, _programs: programs }, (processes, stops)))
     }
 
     /// Empties the ring until it is over.
@@ -184,12 +248,16 @@ impl RecordedCall {
     fn of(place: u64, record: &[u8]) -> Option<RecordedCall> {
         let word = |at: usize| Some(u64::from_ne_bytes(*record.get(8 * at..)?.first_chunk()?));
         let (who, number) = (word(0)?, word(1)?);
-        let call = CALLS.iter().find(|it| it.number as u64 == number)?;
+        let call = CALLS.iter().find(|it| it.is_frequent() && it.number as u64 == number)?;
+        let result = match Moment::of(call) {
+            Moment::Entry => None,
+            Moment::End => Some(word(WORDS)? as i64),
+        };
         let mut arguments = [0; 6];
         for (at, &argument) in PLACES.iter().flat_map(|it| it.1).enumerate() {
             arguments[argument] = word(2 + at)?;
         }
-        Some(RecordedCall { place, thread: who as i32, call, arguments })
+        Some(RecordedCall { place, thread: who as i32, call, arguments, result })
     }
 }
 
@@ -197,7 +265,7 @@ impl Tape {
     fn keep(&mut self, place: u64, record: &[u8]) {
         match RecordedCall::of(place, record) {
             Some(seen) if self.seen.len() < EVENTS_MAX => self.seen.push(seen),
-            Some(_) => self.lost += 1,
+            Some(_) => self.beyond += 1,
             None => {}
         }
     }
@@ -205,11 +273,11 @@ impl Tape {
     /// Passes all events to the listener in the order in which they happened.
     pub(super) fn replay(self, stops: Vec<(u64, Event)>, listener: &mut dyn Listener) {
         let mut stops = stops.into_iter().peekable();
-        for RecordedCall { place, thread, call, arguments } in self.seen {
+        for RecordedCall { place, thread, call, arguments, result } in self.seen {
             while let Some((_, event)) = stops.next_if(|(at, _)| *at <= place) {
                 listener.receive(event);
             }
-            listener.receive(Event::Called(Called { thread, call, arguments, result: None, opened: None }));
+            listener.receive(Event::Called(Called { thread, call, arguments, result, opened: None }));
         }
         stops.for_each(|(_, event)| listener.receive(event));
     }
@@ -263,41 +331,49 @@ mod tests {
 
     #[test]
     fn stops_and_recorded_calls_are_told_in_the_order_of_their_places() {
-        let seen = |place, thread, number| RecordedCall { place, thread, call: call("read"), arguments: [number; 6] };
-        let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], lost: 0 };
+        let seen = |place, thread, number| RecordedCall {
+            place,
+            thread,
+            call: call("read"),
+            arguments: [number; 6],
+            result: Some(9),
+        };
+        let tape = Tape { seen: vec![seen(0, 2, 7), seen(56, 1, 5), seen(112, 2, 6)], beyond: 0 };
         let stops = vec![(0, Event::Foreign { thread: 1 }), (112, Event::Ended { thread: 1 })];
         let mut received = Received::default();
         tape.replay(stops, &mut received);
         let called = |thread, number| {
             let arguments = [number; 6];
-            Event::Called(Called { thread, call: call("read"), arguments, result: None, opened: None })
+            Event::Called(Called { thread, call: call("read"), arguments, result: Some(9), opened: None })
         };
         let expected =
             [Event::Foreign { thread: 1 }, called(2, 7), called(1, 5), Event::Ended { thread: 1 }, called(2, 6)];
         assert_eq!(received.0, expected);
     }
 
-    fn record(thread: u32, number: u64, arguments: [u64; 6]) -> Vec<u8> {
+    fn record(thread: u32, number: u64, arguments: [u64; 6], result: Option<i64>) -> Vec<u8> {
         let mut words = vec![7 << 32 | u64::from(thread), number];
         words.extend(PLACES.iter().flat_map(|it| it.1).map(|&it| arguments[it]));
+        words.extend(result.map(|it| it as u64));
         words.iter().flat_map(|it| it.to_ne_bytes()).collect()
     }
 
     #[test]
-    fn a_record_says_who_called_what_with_which_arguments() {
-        let number = libc::SYS_pread64 as u64;
-        let seen = RecordedCall::of(42, &record(4711, number, [3, 0x1000, 64, 4096, 0, 0])).unwrap();
-        let expected =
-            RecordedCall { place: 42, thread: 4711, call: call("pread64"), arguments: [3, 0x1000, 64, 4096, 0, 0] };
-        assert_eq!(seen, expected);
+    fn a_record_says_who_called_what_with_which_arguments_and_what_came_of_it() {
+        let arguments = [3, 0x1000, 64, 4096, 0, 0];
+        for (name, result) in [("pread64", Some(-4)), ("close", None)] {
+            let seen = RecordedCall::of(42, &record(4711, call(name).number as u64, arguments, result));
+            assert_eq!(seen, Some(RecordedCall { place: 42, thread: 4711, call: call(name), arguments, result }));
+        }
+        assert_eq!(RecordedCall::of(0, &record(1, libc::SYS_read as u64, arguments, None)), None, "without a result");
     }
 
     #[test]
     fn a_number_that_is_no_call_of_interest_is_left_out() {
         let mut tape = Tape::default();
-        tape.keep(0, &record(1, u64::MAX, [0; 6]));
-        tape.keep(56, &record(1, libc::SYS_read as u64, [0; 6]));
-        assert_eq!((tape.seen.len(), tape.lost), (1, 0));
+        tape.keep(0, &record(1, u64::MAX, [0; 6], Some(0)));
+        tape.keep(56, &record(1, libc::SYS_read as u64, [0; 6], Some(0)));
+        assert_eq!((tape.seen.len(), tape.beyond), (1, 0));
     }
 
     proptest! {

@@ -5,13 +5,16 @@
 //! what did not fit is counted as lost.
 
 mod counter;
+mod faults;
 mod format;
 mod recording;
+mod rings;
 mod tracefs;
 
 use std::{fs, io};
 
 pub use counter::{CountedEvent, Counter};
+pub use faults::{PageFault, PageFaults};
 pub use format::{Format, TraceField};
 pub use recording::{Occurrence, Recording};
 pub use tracefs::{Tracefs, Tracepoint};

@@ -1,14 +1,8 @@
-//! Every occurrence of a tracepoint, through one ring of memory per CPU: an event that threads inherit cannot have one
-//! ring for all of them (EINVAL).
+//! Every occurrence of a tracepoint.
 
-use perf_event::{Builder, Clock, SampleFlag, Sampler, events::Tracepoint};
+use perf_event::{Builder, SampleFlag, events::Tracepoint};
 
-use super::{counter::process_id, explain};
-use crate::processors;
-
-/// PERF_RECORD_LOST and PERF_RECORD_SAMPLE of perf_event_open(2).
-const LOST: u32 = 2;
-const SAMPLE: u32 = 9;
+use super::rings::{Rings, word};
 
 /// One event as it happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +16,7 @@ pub struct Occurrence<'a> {
     pub fields: &'a [u8],
 }
 
-pub struct Recording {
-    rings: Vec<Sampler>,
-    lost: u64,
-}
+pub struct Recording(Rings);
 
 impl Recording {
     /// Of the thread `pid`, and of every thread and child that it starts from now on. It waits until it is enabled.
@@ -33,60 +24,31 @@ impl Recording {
     /// # Errors
     /// Why the kernel does not record it, and what would change that.
     pub fn of(tracepoint: u64, pid: u32, ring_bytes: usize) -> Result<Recording, String> {
-        let pid = process_id(pid)?;
-        let mut rings = Vec::new();
-        for cpu in processors::online()? {
-            let counter = Builder::new(Tracepoint::with_id(tracepoint))
-                .observe_pid(pid)
-                .one_cpu(cpu)
-                .inherit(true)
-                .include_kernel()
-                .sample_period(1)
-                .clockid(Clock::MONOTONIC)
-                .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CPU | SampleFlag::RAW)
-                .build();
-            let ring = counter.and_then(|counter| counter.sampled(ring_bytes)).map_err(|error| explain(&error))?;
-            rings.push(ring);
-        }
-        Ok(Recording { rings, lost: 0 })
+        let mut event = Builder::new(Tracepoint::with_id(tracepoint));
+        event.include_kernel().sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CPU | SampleFlag::RAW);
+        Rings::of(event, pid, ring_bytes).map(Recording)
     }
 
     /// # Errors
     /// What the kernel refused.
     pub fn enable(&mut self) -> Result<(), String> {
-        self.rings.iter_mut().try_for_each(|ring| ring.as_counter_mut().enable()).map_err(|error| explain(&error))
+        self.0.enable()
     }
 
     /// # Errors
     /// What the kernel refused.
     pub fn disable(&mut self) -> Result<(), String> {
-        self.rings.iter_mut().try_for_each(|ring| ring.as_counter_mut().disable()).map_err(|error| explain(&error))
+        self.0.disable()
     }
 
     /// Hands out what has come in since the last time, CPU after CPU.
     pub fn drain(&mut self, mut each: impl FnMut(Occurrence)) {
-        for ring in &mut self.rings {
-            while let Some(record) = ring.next_record() {
-                let (kind, bytes) = (record.ty(), record.to_contiguous());
-                match kind {
-                    SAMPLE => {
-                        if let Some(occurrence) = occurrence(&bytes) {
-                            each(occurrence);
-                        } else {
-                            self.lost += 1;
-                        }
-                    }
-                    // An id, then how many.
-                    LOST => self.lost += word(&bytes, 8).unwrap_or(1),
-                    _ => {}
-                }
-            }
-        }
+        self.0.drain(|bytes| occurrence(bytes).map(&mut each).is_some());
     }
 
     /// How many of the drained events were lost because the ring was full.
     pub fn lost(&self) -> u64 {
-        self.lost
+        self.0.lost()
     }
 }
 
@@ -101,10 +63,6 @@ fn occurrence(bytes: &[u8]) -> Option<Occurrence<'_>> {
         cpu: half(16)?,
         fields: bytes.get(28..28usize.checked_add(size)?)?,
     })
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! What a program does to its files, as data: one `ObservedAccess` for each call that reads and for each mapping, and a `Mark` for
-//! what else matters to one file. The model makes them in the order of the calls; a `Sink` takes them: today it counts.
+//! What a program does to its files, as data: one `ObservedAccess` for each call that reads, for each mapping and for each page
+//! that is touched in one, and a `Mark` for what else matters to one file. The model makes them in the order of the calls; a
+//! `Sink` takes them: it counts (`counts`), or writes a trace (`stream`).
 
 use schema::Span;
+use sys::follow::Opened;
 
 use super::advice::Advice;
 
@@ -37,6 +39,8 @@ pub(super) enum Via {
     Mapping(MappingKind),
     /// A mapping became longer by these bytes (mremap(2)).
     Growth(MappingKind),
+    /// A page of a mapping was touched for the first time, where that is seen.
+    Touch,
 }
 
 /// As mmap(2) was asked for it.
@@ -58,12 +62,13 @@ pub(super) enum Mark {
     /// O_DIRECT was set after open(2), with fcntl(2).
     TurnedDirect,
     Advised(Advice),
+    FailedRead,
 }
 
 /// Takes what the model finds out, in the order of the calls.
 pub(super) trait Sink {
     /// A file is seen for the first time; `file` counts up from 0.
-    fn file(&mut self, file: FileId, identity: Identity, path: &str);
+    fn file(&mut self, file: FileId, found: &Opened);
 
     fn access(&mut self, access: &ObservedAccess);
 
@@ -71,4 +76,46 @@ pub(super) trait Sink {
 
     /// A thread ended.
     fn ended(&mut self, thread: i32);
+}
+
+/// Both of them.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn file(&mut self, file: FileId, found: &Opened) {
+        self.0.file(file, found);
+        self.1.file(file, found);
+    }
+
+    fn access(&mut self, access: &ObservedAccess) {
+        self.0.access(access);
+        self.1.access(access);
+    }
+
+    fn mark(&mut self, file: FileId, mark: Mark) {
+        self.0.mark(file, mark);
+        self.1.mark(file, mark);
+    }
+
+    fn ended(&mut self, thread: i32) {
+        self.0.ended(thread);
+        self.1.ended(thread);
+    }
+}
+
+/// Nothing where there is none.
+impl<S: Sink> Sink for Option<S> {
+    fn file(&mut self, file: FileId, found: &Opened) {
+        self.iter_mut().for_each(|it| it.file(file, found));
+    }
+
+    fn access(&mut self, access: &ObservedAccess) {
+        self.iter_mut().for_each(|it| it.access(access));
+    }
+
+    fn mark(&mut self, file: FileId, mark: Mark) {
+        self.iter_mut().for_each(|it| it.mark(file, mark));
+    }
+
+    fn ended(&mut self, thread: i32) {
+        self.iter_mut().for_each(|it| it.ended(thread));
+    }
 }

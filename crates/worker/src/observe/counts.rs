@@ -7,6 +7,8 @@ use schema::{
     observation::{self, FILES_MAX, FileAccess, MappingCount, Means, Observation},
 };
 
+use sys::follow::Opened;
+
 use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
 
 pub(super) struct Counts {
@@ -42,6 +44,11 @@ impl Counts {
         }
     }
 
+    /// What was done to each file so far, in the order in which they were seen.
+    pub(super) fn files(&self) -> &[FileAccess] {
+        &self.files
+    }
+
     /// The result.
     pub(super) fn finish(self, by: Means, program: Program) -> Observation {
         let is_touched = |it: &FileAccess| it.access != observation::Access::default();
@@ -73,9 +80,9 @@ impl Counts {
 }
 
 impl Sink for Counts {
-    fn file(&mut self, _: FileId, identity: Identity, path: &str) {
-        let named = self.named.contains(&identity);
-        self.files.push(FileAccess { path: path.to_string(), named, access: Default::default() });
+    fn file(&mut self, _: FileId, found: &Opened) {
+        let named = self.named.contains(&(found.device, found.inode));
+        self.files.push(FileAccess { path: found.path.clone(), named, access: Default::default() });
     }
 
     fn access(&mut self, access: &ObservedAccess) {
@@ -95,6 +102,7 @@ impl Sink for Counts {
                 file.access.count_mapping(&mapping_count(kind, 1, bytes));
             }
             Via::Growth(kind) => file.access.count_mapping(&mapping_count(kind, 0, bytes)),
+            Via::Touch => {}
         }
     }
 
@@ -108,6 +116,7 @@ impl Sink for Counts {
             }
             Mark::TurnedDirect => access.opens_direct += 1,
             Mark::Advised(advice) => *access.hints.entry(advice.to_string()).or_default() += 1,
+            Mark::FailedRead => {}
         }
     }
 

@@ -10,8 +10,6 @@ use super::access::{FileId, Identity, Sink};
 /// What open(2) makes and dup(2) and fork(2) share.
 pub(super) struct OpenFile {
     pub file: FileId,
-    /// Of the file, when it was opened.
-    bytes: u64,
     position: u64,
     /// Where the last read ended.
     pub ended: u64,
@@ -22,13 +20,13 @@ pub(super) struct OpenFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenId(usize);
 
-/// A call that reads, as far as it is known.
+/// A call that reads.
 pub(super) struct ReadCall {
     /// A vector's size is in memory only.
     pub asked: Option<u64>,
     /// Where, if not at the file's position.
     pub at: Option<u64>,
-    pub delivered: Option<u64>,
+    pub delivered: u64,
     /// Whether its offset is seen; else it is taken to begin where the last one ended.
     pub is_placed: bool,
 }
@@ -41,27 +39,20 @@ pub(super) struct Delivered {
 }
 
 impl OpenFile {
-    /// Moves the position with lseek(2), also where its result was not waited for.
-    pub(super) fn seek(&mut self, [_, offset, whence, ..]: &[u64; 6], result: Option<u64>) {
-        self.position = result.unwrap_or_else(|| match *whence as i32 {
-            libc::SEEK_CUR => self.position.wrapping_add(*offset),
-            libc::SEEK_END => self.bytes.wrapping_add(*offset),
-            _ => *offset,
-        });
+    /// lseek(2) moved the position.
+    pub(super) fn seek(&mut self, position: u64) {
+        self.position = position;
     }
 
-    /// A file delivers what is asked for, as far as it goes.
     pub(super) fn read(&mut self, read: &ReadCall) -> Delivered {
         let began = read.at.unwrap_or(self.position);
         let sequential = read.is_placed.then_some(began == self.ended);
-        let there = self.bytes.saturating_sub(began);
-        let delivered = read.delivered.unwrap_or_else(|| read.asked.unwrap_or(0).min(there));
-        self.ended = began.saturating_add(delivered);
+        self.ended = began.saturating_add(read.delivered);
         if read.at.is_none() {
             self.position = self.ended;
         }
-        let span = Span { offset: began, bytes: delivered };
-        Delivered { span, asked_bytes: read.asked.unwrap_or(delivered), sequential }
+        let span = Span { offset: began, bytes: read.delivered };
+        Delivered { span, asked_bytes: read.asked.unwrap_or(read.delivered), sequential }
     }
 
     /// Sets the flags of fcntl(2); whether the file goes around the page cache from now on, and did not before.
@@ -75,6 +66,8 @@ impl OpenFile {
 #[derive(Default)]
 pub(super) struct Files {
     places: HashMap<Identity, FileId>,
+    /// Identity and size of each, when it was first seen.
+    seen: Vec<(Identity, u64)>,
     open: Vec<OpenFile>,
 }
 
@@ -87,12 +80,22 @@ impl Files {
         let identity = (opened.device, opened.inode);
         let next = FileId(self.places.len());
         let file = *self.places.entry(identity).or_insert_with(|| {
-            sink.file(next, identity, &opened.path);
+            sink.file(next, opened);
+            self.seen.push((identity, opened.bytes));
             next
         });
         let direct = opened.flags & libc::O_DIRECT != 0;
-        self.open.push(OpenFile { file, bytes: opened.bytes, position, ended: position, direct });
+        self.open.push(OpenFile { file, position, ended: position, direct });
         Some(OpenId(self.open.len() - 1))
+    }
+
+    pub(super) fn identity(&self, file: FileId) -> Identity {
+        self.seen[file.0].0
+    }
+
+    /// As it was when it was first seen.
+    pub(super) fn bytes(&self, file: FileId) -> u64 {
+        self.seen[file.0].1
     }
 
     pub(super) fn of(&mut self, open: OpenId) -> &mut OpenFile {

@@ -11,6 +11,8 @@ pub(super) struct Mapped {
     /// Where in the file, in bytes.
     pub offset: u64,
     pub kind: MappingKind,
+    /// Every touch of one of its pages is seen.
+    pub exact: bool,
 }
 
 impl Mapped {
@@ -100,7 +102,7 @@ mod tests {
                 mappings.unmap(1, from, length);
                 bytes[there.clone()].fill(None);
                 if maps {
-                    let mapped = Mapped { file: FileId(file), offset: 100, kind };
+                    let mapped = Mapped { file: FileId(file), offset: 100, kind, exact: false };
                     mappings.map(1, from, length, mapped);
                     bytes[there].iter_mut().zip(0..).for_each(|(byte, at)| *byte = Some(mapped.after(at)));
                 }

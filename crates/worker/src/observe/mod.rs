@@ -1,4 +1,4 @@
-//! A traced command: what it does to its files, by the system calls that it makes.
+//! A traced command: what it does to its files, by the system calls that it makes and the pages that it touches.
 
 mod access;
 mod advice;
@@ -6,16 +6,34 @@ mod counts;
 mod files;
 mod mappings;
 mod model;
+mod stream;
 mod tasks;
 
-use std::{os::unix::fs::MetadataExt, process::Command, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    io::BufWriter,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    process::Command,
+    time::Duration,
+};
 
-use schema::observation::{Means, Observation, Watch};
-use sys::follow::{FollowError, Followed, Waiting, WatchedBy, start};
+use rustix::fs::OFlags;
+use schema::{
+    observation::{ExactTo, Means, Observation, TraceTo, Watch},
+    protocol::Permit,
+    trace::{Inexact, RecordedRun},
+};
+use sys::follow::{Beside, FollowError, Followed, TouchesAsked, Waiting, WatchedBy, start};
 
-use crate::task::{Fault, at};
+use crate::{
+    task::{Fault, at},
+    writing::open_permitted,
+};
+use access::Identity;
 use counts::Counts;
 use model::Model;
+use stream::{Ended, Stream, Wanted};
 
 /// The result of tracing.
 pub(crate) enum Watched {
@@ -30,46 +48,124 @@ pub(crate) enum Watched {
 /// A command that is about to be traced; its process is there.
 pub(crate) struct Begun {
     program: String,
-    model: Model<Counts>,
+    /// As it is to be shown.
+    words: Vec<String>,
+    model: Model<(Counts, Option<Stream>)>,
+    beside: Beside,
+    to: Option<(TraceTo, Permit)>,
     by: Means,
     waiting: Result<Waiting, FollowError>,
+}
+
+fn identity(path: &String) -> Result<Identity, Fault> {
+    std::fs::metadata(path).map(|it| (it.dev(), it.ino())).map_err(at(path))
 }
 
 /// Call it before this process starts threads (`sys::follow::start`).
 ///
 /// # Errors
 /// A named file is not there.
-pub(crate) fn begin(command: Command, by: Means, watch: &Watch) -> Result<Begun, Fault> {
-    let identity = |path: &String| std::fs::metadata(path).map(|it| (it.dev(), it.ino()));
-    let named: Vec<(u64, u64)> =
-        watch.named.iter().map(|path| identity(path).map_err(at(path))).collect::<Result<_, Fault>>()?;
-    let program = command.get_program().to_string_lossy().into_owned();
+pub(crate) fn begin(command: Command, by: Means, watch: &Watch, permit: Permit) -> Result<Begun, Fault> {
+    let named: Vec<Identity> = watch.named.iter().map(identity).collect::<Result<_, Fault>>()?;
+    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    words.extend(command.get_args().map(|it| it.to_string_lossy().into_owned()));
     let how = match by {
         Means::Ptrace => WatchedBy::Stopped,
         Means::Tracepoints => WatchedBy::Recorded,
     };
-    Ok(Begun { program, model: Model::counting(named), by, waiting: start(command, how) })
+    let mut wanted = HashMap::new();
+    for file in watch.trace.iter().flat_map(|it| &it.exact).flat_map(|it| &it.files) {
+        let is = file.why_not.clone().map_or(Wanted::Exact, |why| Wanted::Not(Inexact::NotCold { why }));
+        wanted.insert(identity(&file.path)?, is);
+    }
+    let exact: HashSet<Identity> = wanted.iter().filter(|it| *it.1 == Wanted::Exact).map(|it| *it.0).collect();
+    let budget = |it: &ExactTo| Duration::from_millis(it.budget_ms);
+    let asked = watch.trace.as_ref().and_then(|it| it.exact.as_ref());
+    let touches = asked.map(|it| TouchesAsked { files: exact.clone(), budget: budget(it) });
+    let beside = Beside { residency: watch.trace.is_some(), touches };
+    let page_bytes = sys::page_bytes();
+    let stream = watch.trace.as_ref().map(|_| Stream::new(named.iter().copied(), wanted, page_bytes));
+    let model = Model::new((Counts::new(named), stream), exact, page_bytes);
+    let (program, to, waiting) = (words[0].clone(), watch.trace.clone().map(|it| (it, permit)), start(command, how));
+    Ok(Begun { program, words, model, beside, to, by, waiting })
 }
 
 impl Begun {
     /// Runs the command to its end, and says what it did. It is killed with all that it started when it takes longer.
+    /// `given_up`: why other means saw nothing.
     ///
     /// # Errors
-    /// It cannot be started.
-    pub(crate) fn observe(self, limit: Duration) -> Result<Watched, Fault> {
-        let Begun { program, mut model, by, waiting } = self;
+    /// It cannot be started; or its trace cannot be written.
+    pub(crate) fn observe(self, limit: Duration, given_up: &[String]) -> Result<Watched, Fault> {
+        let Begun { program, words, mut model, beside, to, by, waiting } = self;
         let nothing = |why: String, ran| Ok(Watched::Nothing { why: format!("{}: {why}", by.word()), ran });
-        match waiting.and_then(|it| it.follow(limit, &mut model)) {
-            Ok(followed) => Ok(Watched::Seen(followed, Box::new(model.finish(by)))),
+        let missing = |events: u64, why: &str| nothing(format!("{events} events are missing: {why}"), true);
+        match waiting.and_then(|it| it.follow(limit, &beside, &mut model)) {
+            Ok(followed) if to.is_none() && followed.beyond > 0 && !followed.expired => {
+                missing(followed.beyond, "the command makes more calls than are kept")
+            }
+            Ok(followed) => {
+                let Model { sink: (counts, stream), mut program, .. } = model;
+                program.remarks.extend(given_up.iter().map(|why| format!("not by {why}")));
+                if let Some((to, stream)) = to.zip(stream) {
+                    write(&to, by, words, (stream, &counts), &program, &followed)?;
+                }
+                Ok(Watched::Seen(followed, Box::new(counts.finish(by, program))))
+            }
             Err(FollowError::Unstartable(error)) => Err(at(format!("{program:?} cannot be started"))(error)),
             Err(FollowError::Refused(reason)) => nothing(reason, false),
-            Err(FollowError::Lost(events)) => nothing(
-                format!(
-                    "{events} events are missing: the kernel's ring buffer was full, or a process was in its own PID \
-                     namespace"
-                ),
-                true,
-            ),
+            Err(FollowError::Lost(events)) => {
+                missing(events, "the kernel's ring buffer was full, or a process was in its own PID namespace")
+            }
         }
     }
+}
+
+/// The trace of an execution, to where it is asked for.
+fn write(
+    (to, permit): &(TraceTo, Permit),
+    by: Means,
+    command: Vec<String>,
+    (stream, counts): (Stream, &Counts),
+    program: &counts::Program,
+    followed: &Followed,
+) -> Result<(), Fault> {
+    let notes: BTreeSet<String> = program.incomplete.iter().chain(&program.remarks).cloned().collect();
+    let mut notes: Vec<String> = notes.into_iter().collect();
+    if program.rings > 0 {
+        notes.push(format!(
+            "{} io_uring or AIO rings were set up; what was read through them is not seen",
+            program.rings
+        ));
+    }
+    if followed.touches.as_ref().is_some_and(|it| it.refused.is_none() && !it.with_calls) {
+        notes.push(
+            "pages that system calls touched for the program, such as write(2) of a mapping, are not seen".into(),
+        );
+    }
+    if followed.expired {
+        notes.push("it was ended when its time was over".into());
+    } else if !followed.status.success() {
+        notes.push(format!("it ended with {}", followed.status));
+    }
+    if followed.left > 0 {
+        notes.push(format!("{} processes that it left behind were ended", followed.left));
+    }
+    let wall_ns = u64::try_from(followed.took.as_nanos()).unwrap_or(u64::MAX);
+    let run = RecordedRun { command, wall_ns, threads: program.threads, bytes: 0, notes };
+    let ended = Ended {
+        recorder: by.word(),
+        run,
+        beyond: followed.beyond,
+        touches: followed.touches.as_ref(),
+        budget_ms: to.exact.as_ref().map_or(0, |it| it.budget_ms),
+    };
+    let (header, body) = stream.finish(counts.files(), ended);
+    if header.files.is_empty() {
+        // The controller says what was opened instead.
+        return Ok(());
+    }
+    let file = open_permitted(Path::new(&to.path), *permit, OFlags::empty())?;
+    file.set_len(0).map_err(at("the trace"))?;
+    body.finish(&header, BufWriter::new(file)).map_err(|why| Fault::new(format!("the trace cannot be written: {why}")))
 }

@@ -1,28 +1,32 @@
-//! Derives from system calls what was done to each file: which open file a descriptor refers to, its position, and what
-//! is mapped where. Pure: it makes no system call and counts nothing; its results go to a `Sink`.
+//! Derives from system calls and page faults what was done to each file: which open file a descriptor refers to, its position,
+//! what is mapped where, and what was touched there. Pure: it makes no system call and counts nothing; its results go to a
+//! `Sink`.
 
-use schema::{
-    Span,
-    mapped_runtime::MappedRuntime,
-    observation::{Means, Observation},
-};
-use sys::follow::{Called, Does, Event, Listener, Opened};
+use std::collections::{BTreeSet, HashSet};
+
+use schema::{Span, mapped_runtime::MappedRuntime};
+use sys::follow::{Called, Does, Event, Listener, MAPPING_BYTES_MIN, Opened};
 
 use super::{
     access::{Identity, MappingKind, Mark, ObservedAccess, Sink, Via},
     advice::Advice,
-    counts::{Counts, Program},
+    counts::Program,
     files::{Files, OpenId, ReadCall},
     mappings::{Mapped, Mappings},
     tasks::{Table, TracedThreads},
 };
 
 pub(super) struct Model<S> {
-    sink: S,
+    pub sink: S,
+    pub program: Program,
     files: Files,
     tasks: TracedThreads,
     mappings: Mappings,
-    program: Program,
+    /// Files whose pages are seen one by one.
+    exact: HashSet<Identity>,
+    page_bytes: u64,
+    /// Pages of them that were touched: process, and address. Writing to a page that was read faults once more.
+    touched: BTreeSet<(i32, u64)>,
 }
 
 impl<S: Sink> Listener for Model<S> {
@@ -37,6 +41,7 @@ impl<S: Sink> Listener for Model<S> {
                 self.execute(thread, path, runs_as_other, files);
             }
             Event::Called(called) => self.call(&called),
+            Event::Touched { thread, address } => self.touch(thread, address),
             Event::Ended { thread } => self.end(thread),
             Event::Foreign { .. } => self.miss("a program of another architecture ran, whose calls cannot be decoded"),
         }
@@ -47,26 +52,17 @@ impl<S: Sink> Listener for Model<S> {
     }
 }
 
-impl Model<Counts> {
-    /// That counts what is done to each file; device and inode of the named ones.
-    pub(super) fn counting(named: impl IntoIterator<Item = Identity>) -> Model<Counts> {
-        Model::new(Counts::new(named))
-    }
-
-    /// The result.
-    pub(super) fn finish(self, by: Means) -> Observation {
-        self.sink.finish(by, self.program)
-    }
-}
-
 impl<S: Sink> Model<S> {
-    pub(super) fn new(sink: S) -> Model<S> {
+    pub(super) fn new(sink: S, exact: HashSet<Identity>, page_bytes: u64) -> Model<S> {
         Model {
             sink,
+            program: Program::default(),
             files: Files::default(),
             tasks: TracedThreads::default(),
             mappings: Mappings::default(),
-            program: Program::default(),
+            exact,
+            page_bytes,
+            touched: BTreeSet::new(),
         }
     }
 
@@ -105,14 +101,42 @@ impl<S: Sink> Model<S> {
             let open = kept.or_else(|| self.files.open(&opened, opened.position, &mut self.sink));
             table.insert(descriptor, open);
         }
-        self.mappings.forget(process);
+        self.forget(process);
         self.tasks.replace(thread, table);
     }
 
     fn end(&mut self, thread: i32) {
         self.sink.ended(thread);
         if let Some(process) = self.tasks.end(thread) {
-            self.mappings.forget(process);
+            self.forget(process);
+        }
+    }
+
+    /// Nothing is mapped in the process any more.
+    fn forget(&mut self, process: i32) {
+        self.mappings.forget(process);
+        self.untouch(process, 0, u64::MAX);
+    }
+
+    /// What is mapped there from now on was not touched yet.
+    fn untouch(&mut self, process: i32, from: u64, bytes: u64) {
+        let gone = (process, from)..(process, from.saturating_add(bytes));
+        let gone: Vec<(i32, u64)> = self.touched.range(gone).copied().collect();
+        for it in gone {
+            self.touched.remove(&it);
+        }
+    }
+
+    fn touch(&mut self, thread: i32, address: u64) {
+        let Some(process) = self.tasks.process(thread) else { return };
+        let address = address - address % self.page_bytes;
+        let Some(mapped) = self.mappings.at(process, address).filter(|it| it.exact) else { return };
+        if self.touched.insert((process, address)) {
+            let there = self.files.bytes(mapped.file).saturating_sub(mapped.offset);
+            // A file that grew meanwhile has more.
+            let bytes = if there == 0 { self.page_bytes } else { self.page_bytes.min(there) };
+            let span = Span { offset: mapped.offset, bytes };
+            self.sink.access(&ObservedAccess { thread, file: mapped.file, span, via: Via::Touch });
         }
     }
 
@@ -136,6 +160,11 @@ impl<S: Sink> Model<S> {
     fn call(&mut self, called: &Called) {
         let Called { thread, call, arguments, result, .. } = *called;
         if result.is_some_and(|it| it < 0) {
+            if let Does::Read { .. } = call.does
+                && let Some(open) = call.descriptor(&arguments).and_then(|it| self.find(called, it))
+            {
+                self.sink.mark(self.files.of(open).file, Mark::FailedRead);
+            }
             return;
         }
         let known = result.map(|it| it as u64);
@@ -153,26 +182,26 @@ impl<S: Sink> Model<S> {
                 _ => self.tasks.set(thread, result as i32, found),
             },
             Does::Seek => {
-                if let Some(open) = found {
-                    self.files.of(open).seek(&arguments, known);
+                if let Some((open, position)) = found.zip(known) {
+                    self.files.of(open).seek(position);
                 }
             }
             Does::Read { size, offset } => {
-                let Some(open) = found else { return };
+                let Some((open, delivered)) = found.zip(known) else { return };
                 // -1: preadv2(2) at the file's position.
                 let at = offset.map(|it| arguments[it]).filter(|&it| it != u64::MAX);
                 let asked = size.map(|it| arguments[it]);
-                self.read(called, open, &ReadCall { asked, at, delivered: known, is_placed: true });
+                self.read(called, open, &ReadCall { asked, at, delivered, is_placed: true });
             }
             Does::Transfer { offset, size, .. } => {
-                let Some(open) = found else { return };
+                let Some((open, delivered)) = found.zip(known) else { return };
                 // What stands at an address of the program's is not known.
                 let is_placed = arguments[offset] == 0;
                 let at = (!is_placed).then(|| self.files.of(open).ended);
                 if !is_placed {
                     self.miss(format!("{} read at offsets that were not seen, so their order is not known", call.name));
                 }
-                self.read(called, open, &ReadCall { asked: Some(arguments[size]), at, delivered: known, is_placed });
+                self.read(called, open, &ReadCall { asked: Some(arguments[size]), at, delivered, is_placed });
             }
             Does::Map => self.map(called, found),
             Does::Unmap => self.unmap(thread, arguments[0], arguments[1]),
@@ -254,14 +283,16 @@ impl<S: Sink> Model<S> {
         };
         let via = Via::Mapping(kind);
         self.sink.access(&ObservedAccess { thread, file, span: Span { offset, bytes }, via });
+        let exact = bytes >= MAPPING_BYTES_MIN && self.exact.contains(&self.files.identity(file));
         if let Some(process) = self.tasks.process(thread) {
-            self.mappings.map(process, address, bytes, Mapped { file, offset, kind });
+            self.mappings.map(process, address, bytes, Mapped { file, offset, kind, exact });
         }
     }
 
     fn unmap(&mut self, thread: i32, from: u64, bytes: u64) {
         if let Some(process) = self.tasks.process(thread) {
             self.mappings.unmap(process, from, bytes);
+            self.untouch(process, from, bytes);
         }
     }
 
@@ -273,6 +304,13 @@ impl<S: Sink> Model<S> {
             self.mappings.unmap(process, from, old_bytes);
         }
         self.mappings.unmap(process, to, bytes);
+        if from != to {
+            // Pages that move with it do not fault again.
+            let moved = (process, from)..(process, from.saturating_add(old_bytes));
+            let moved: Vec<u64> = self.touched.range(moved).map(|it| it.1).collect();
+            self.untouch(process, to, bytes);
+            self.touched.extend(moved.into_iter().map(|it| (process, to.wrapping_add(it - from))));
+        }
         let Some(mapped) = there else { return };
         self.mappings.map(process, to, bytes, mapped);
         let grown = bytes.saturating_sub(old_bytes);

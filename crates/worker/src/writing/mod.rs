@@ -7,13 +7,13 @@
 //! **Where the time goes.** `open` maps or opens, `work` writes and syncs as far as the durability asks, `close` unmaps
 //! and closes. An `update` also reads the clock four times a block, and says what that costs.
 
-use std::{io, time::Instant};
+use std::{io, path::Path, time::Instant};
 
 use rustix::fs::OFlags;
 use schema::{
     Durability, Span, Workload,
     leftover::FileIdentity,
-    protocol::{Hold, Parts, Phases, Tally},
+    protocol::{Hold, Parts, Permit, Phases, Tally},
 };
 
 use crate::{
@@ -102,17 +102,21 @@ fn one_block<W: Writer + 'static>(
     prepare(task, places, open)
 }
 
-/// The file for reading and writing: the one that the job permits to write. Whatever else the path leads to by now is closed
-/// again as it is.
 fn open(task: &Task, flags: OFlags) -> Result<std::fs::File, Fault> {
+    open_permitted(&task.path, task.job.permit, flags)
+}
+
+/// A file for reading and writing: the one that the job permits to write. Whatever else the path leads to by now is closed
+/// again as it is.
+pub(crate) fn open_permitted(path: &Path, permit: Permit, flags: OFlags) -> Result<std::fs::File, Fault> {
     let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = std::fs::File::from(
-        rustix::fs::open(&task.path, flags, rustix::fs::Mode::empty()).map_err(at("open(2) for writing"))?,
+        rustix::fs::open(path, flags, rustix::fs::Mode::empty()).map_err(at("open(2) for writing"))?,
     );
     let (device, inode) = sys::folder::identity(&file).map_err(at("fstat(2)"))?;
-    match task.job.permit.write == Some(FileIdentity { device, inode }) {
+    match permit.write == Some(FileIdentity { device, inode }) {
         true => Ok(file),
-        false => Err(Fault::new(format!("{} is not the file that the job may write", task.job.file))),
+        false => Err(Fault::new(format!("{} is not the file that the job may write", path.display()))),
     }
 }
 
@@ -321,10 +325,7 @@ fn clock_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use rustix::fs::inotify;
-    use schema::{
-        Arm,
-        protocol::{Job, Permit},
-    };
+    use schema::{Arm, protocol::Job};
 
     use super::*;
 

@@ -1,18 +1,27 @@
 use std::panic::catch_unwind;
 
 use planted::{Effort, Random};
-use schema::observation::{self, FILES_MAX, MappingCount};
+use schema::observation::{self, FILES_MAX, MappingCount, Means, Observation};
 use sys::follow::{CALLS, Call};
 
 use super::*;
-use crate::observe::access::FileId;
+use crate::observe::{access::FileId, counts::Counts};
 
 fn call(name: &str) -> &'static Call {
     CALLS.iter().find(|it| it.name == name).unwrap()
 }
 
 fn a_file(inode: u64) -> Opened {
-    Opened { is_file: true, device: 1, inode, path: format!("/data/{inode}"), bytes: 1000, flags: 0, position: 0 }
+    Opened {
+        is_file: true,
+        device: 1,
+        inode,
+        path: format!("/data/{inode}"),
+        bytes: 1000,
+        flags: 0,
+        position: 0,
+        resident_pages: None,
+    }
 }
 
 /// One process that has executed its program; `/data/7` is named.
@@ -23,14 +32,18 @@ impl TestModel<Counts> {
         TestModel::to(Counts::new([(1, 7)]))
     }
 
+    fn finish(self) -> Observation {
+        self.0.sink.finish(Means::Ptrace, self.0.program)
+    }
+
     fn named(self) -> observation::Access {
-        self.0.finish(Means::Ptrace).named
+        self.finish().named
     }
 }
 
 impl<S: Sink> TestModel<S> {
     fn to(sink: S) -> TestModel<S> {
-        let mut model = Model::new(sink);
+        let mut model = Model::new(sink, HashSet::from([(1, 9)]), 4096);
         model.receive(Event::Began { thread: 10, process: 10, parent: None, shares_files: false });
         model.receive(Event::Executed {
             thread: 10,
@@ -80,7 +93,7 @@ fn processes_that_read_at_once_are_told_from_those_that_read_one_after_the_other
                 model.0.receive(Event::Ended { thread: child });
             }
         }
-        model.0.finish(Means::Ptrace).readers_at_once
+        model.finish().readers_at_once
     };
     assert_eq!([readers(false), readers(true)], [Some(1), Some(4)]);
 }
@@ -112,7 +125,7 @@ fn threads_share_a_table_and_children_have_their_own() {
     model.open(11, 3, 7);
     model.call(10, "pread64", &[3, 0, 50, 4096], 50);
     model.call(12, "pread64", &[3, 0, 50, 4096], 50);
-    let observation = model.0.finish(Means::Ptrace);
+    let observation = model.finish();
     assert_eq!((observation.processes, observation.threads), (2, 3));
     assert_eq!(observation.named.calls["pread64"].count, 1, "the child has no descriptor 3");
 }
@@ -138,7 +151,7 @@ fn a_runtime_is_told_by_the_program_or_by_the_code_that_it_maps() {
     with_code.0.receive(execute("/opt/tool", true));
     with_code.call_with(10, "openat", &[], 3, Some(Opened { path: "/j/libjvm.so".into(), ..a_file(9) }));
     with_code.call(10, "mmap", &map(libc::PROT_READ | libc::PROT_EXEC), 0x1000);
-    let runtimes = |it: TestModel<Counts>| it.0.finish(Means::Ptrace).runtimes;
+    let runtimes = |it: TestModel<Counts>| it.finish().runtimes;
     assert_eq!(runtimes(model), [Cpython], "the library was not mapped as code");
     assert_eq!(runtimes(with_code), [Jvm, Go]);
 }
@@ -164,26 +177,6 @@ fn a_descriptor_that_nobody_saw_being_opened_is_what_it_was_found_to_be() {
 }
 
 #[test]
-fn what_a_recorded_read_delivers_follows_from_the_size_of_the_file() {
-    let mut model = TestModel::new();
-    model.open(10, 3, 7);
-    for _ in 0..4 {
-        model.call(10, "read", &[3, 0, 400], None);
-    }
-    model.call(10, "lseek", &[3, 0, libc::SEEK_SET as u64], None);
-    model.call(10, "lseek", &[3, 900, libc::SEEK_CUR as u64], None);
-    model.call(10, "read", &[3, 0, 400], None);
-    model.call(10, "lseek", &[3, -50i64 as u64, libc::SEEK_END as u64], None);
-    model.call(10, "read", &[3, 0, 400], None);
-    model.call(10, "pread64", &[3, 0, 400, 900], None);
-    model.call(10, "pread64", &[3, 0, 400, 5000], None);
-    let named = model.named();
-    let calls = |name: &str| (named.calls[name].count, named.calls[name].bytes, named.calls[name].sequential);
-    assert_eq!(calls("read"), (6, 1150, 4));
-    assert_eq!(calls("pread64"), (2, 100, 0));
-}
-
-#[test]
 fn pipes_other_files_failed_calls_and_closed_descriptors_are_not_the_named_file() {
     let mut model = TestModel::new();
     model.call_with(10, "openat", &[], 3, Some(Opened { is_file: false, ..a_file(7) }));
@@ -194,7 +187,7 @@ fn pipes_other_files_failed_calls_and_closed_descriptors_are_not_the_named_file(
     model.call(10, "read", &[5, 0, 100], -11);
     model.call(10, "close_range", &[3, u64::from(u32::MAX), 0], 0);
     model.call(10, "read", &[5, 0, 100], 100);
-    let observation = model.0.finish(Means::Ptrace);
+    let observation = model.finish();
     assert_eq!(observation.named.read_calls(), 0);
     assert_eq!(observation.named_opened, 1);
     let others: Vec<&str> = observation.files.iter().filter(|it| !it.named).map(|it| it.path.as_str()).collect();
@@ -236,7 +229,7 @@ fn going_around_the_cache_is_seen_at_open_and_later() {
     model.open(10, 4, 7);
     model.call(10, "fcntl", &[4, libc::F_SETFL as u64, libc::O_DIRECT as u64], 0);
     model.call(10, "io_uring_setup", &[], 9);
-    let observation = model.0.finish(Means::Ptrace);
+    let observation = model.finish();
     let named = &observation.named;
     assert_eq!((named.opens, named.opens_direct, named.opens_for_writing, observation.rings), (2, 2, 1, 1));
 }
@@ -250,9 +243,9 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn file(&mut self, file: FileId, _: Identity, path: &str) {
+    fn file(&mut self, file: FileId, found: &Opened) {
         assert_eq!(file.0, self.paths.len());
-        self.paths.push(path.to_string());
+        self.paths.push(found.path.clone());
     }
 
     fn access(&mut self, access: &ObservedAccess) {
@@ -272,9 +265,10 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     model.open(10, 3, 8);
     model.open(10, 4, 7);
     model.call(10, "read", &[4, 0, 400], 100);
-    model.call(10, "read", &[4, 0, 400], None);
+    model.call(10, "read", &[4, 0, 400], -4);
+    model.call(10, "read", &[4, 0, 400], 400);
     model.call(10, "pread64", &[4, 0, 64, 512], 64);
-    model.call(10, "lseek", &[3, 900, libc::SEEK_SET as u64], None);
+    model.call(10, "lseek", &[3, 900, libc::SEEK_SET as u64], 900);
     model.call(10, "readv", &[3, 0, 2], 30);
     model.call(10, "mmap", &[0, 0x3000, 1, libc::MAP_SHARED as u64, 3, 0x2000], 0x10_000);
     model.call(10, "posix_fadvise", &[3, 0, 0, 1], 0);
@@ -297,7 +291,8 @@ fn every_access_is_handed_out_with_its_file_its_place_and_its_way() {
     ];
     assert_eq!(accesses, expected);
     let opened = Mark::Opened { writable: false, direct: false };
-    assert_eq!(marks, [(of_8, opened), (of_7, opened), (of_8, Mark::Advised(Advice::File(1)))]);
+    let advised = Mark::Advised(Advice::File(1));
+    assert_eq!(marks, [(of_8, opened), (of_7, opened), (of_7, Mark::FailedRead), (of_8, advised)]);
 }
 
 const SHARED: MappingKind = MappingKind { shared: true, writable: false, executable: false, populate: false };
@@ -344,9 +339,43 @@ fn a_transfer_at_an_offset_in_memory_has_no_order_that_is_known() {
     let incomplete = model.0.program.incomplete.len();
     let orders = model.0.sink.accesses.iter().map(|it| match it.via {
         Via::Call { sequential, .. } => sequential,
-        Via::Mapping(_) | Via::Growth(_) => None,
+        Via::Mapping(_) | Via::Growth(_) | Via::Touch => None,
     });
     assert_eq!((orders.collect::<Vec<_>>(), incomplete), (vec![Some(true), None], 1));
+}
+
+#[test]
+fn each_first_touch_of_a_page_of_an_exact_mapping_is_one_access_in_order() {
+    const MIB: u64 = 1 << 20;
+    let mut model = TestModel::to(Kept::default());
+    let exact = |bytes| Opened { bytes, ..a_file(9) };
+    model.call_with(10, "openat", &[], 3, Some(exact(MIB + 4096 + 100)));
+    model.open(10, 4, 7);
+    let touch = |address| Event::Touched { thread: 10, address };
+    let shared = libc::MAP_SHARED as u64;
+    model.call(10, "mmap", &[0, MIB + 8192, 1, shared, 3, 0], 0x1000_0000);
+    model.call(10, "mmap", &[0, MIB, 1, shared, 4, 0], 0x2000_0000);
+    model.call(10, "mmap", &[0, MIB / 2, 1, shared, 3, 0], 0x3000_0000);
+    // The second page, the first one, the first once more, the last one.
+    for address in [0x1000_1234, 0x1000_0fff, 0x1000_0000, 0x1010_1000] {
+        model.0.receive(touch(address));
+    }
+    // Another file, a small mapping, and nowhere.
+    for address in [0x2000_0000, 0x3000_0000, 0x4000_0000] {
+        model.0.receive(touch(address));
+    }
+    // It moves: what was touched stays so. Mapped anew it is not.
+    model.call(10, "mremap", &[0x1000_0000, MIB + 8192, MIB + 8192, 1], 0x5000_0000);
+    model.0.receive(touch(0x5000_0000));
+    model.0.receive(touch(0x5000_2000));
+    model.call(10, "munmap", &[0x5000_0000, MIB + 8192], None);
+    model.0.receive(touch(0x5000_3000));
+    model.call(10, "mmap", &[0, MIB, 1, shared, 3, 4096], 0x5000_0000);
+    model.0.receive(touch(0x5000_0000));
+    let touches = model.0.sink.accesses.iter().filter(|it| it.via == Via::Touch);
+    let seen: Vec<(usize, u64, u64)> = touches.map(|it| (it.file.0, it.span.offset, it.span.bytes)).collect();
+    let last = MIB + 4096;
+    assert_eq!(seen, [(0, 4096, 4096), (0, 0, 4096), (0, last, 100), (0, 8192, 4096), (0, 4096, 4096)]);
 }
 
 #[test]
@@ -382,6 +411,7 @@ fn any_calls(random: &mut Random) -> usize {
         match number {
             0 => model.0.receive(Event::Began { thread, process: 10, parent: Some(10), shares_files: odd }),
             1 => model.0.receive(Event::Began { thread, process: thread, parent: Some(10), shares_files: odd }),
+            4 => model.0.receive(Event::Touched { thread, address: arguments[0] }),
             2 if thread != 10 => model.0.receive(Event::Ended { thread }),
             3 => model.0.receive(Event::Executed {
                 thread,
@@ -393,5 +423,5 @@ fn any_calls(random: &mut Random) -> usize {
             _ => {}
         }
     }
-    model.0.finish(Means::Ptrace).files.len()
+    model.finish().files.len()
 }

@@ -1,0 +1,299 @@
+//! `faultline trace record`: what is recorded of programs that read in known ways.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use schema::trace::{Access, Exact, Header, Inexact, Reader, TracedFile, Via};
+
+use crate::{
+    ab::{anybody_runs, is_there},
+    observing::reader,
+    support::{Output, Sandbox},
+};
+
+const BYTES: usize = 4 << 20;
+const PAGE: u64 = 4096;
+
+fn read(trace: &str) -> (Header, Vec<Access>) {
+    let bytes = fs::read(trace).unwrap();
+    let mut reader = Reader::new(&bytes[..]).unwrap();
+    let mut accesses = Vec::new();
+    while let Some(access) = reader.next_access().unwrap() {
+        accesses.push(access);
+    }
+    (reader.header().clone(), accesses)
+}
+
+/// One that may be followed here; `None` after saying why not.
+fn followed(output: Output) -> Option<Output> {
+    if output.stderr.contains("it cannot be watched") {
+        println!("skipped: {}", output.stderr.trim_end());
+        return None;
+    }
+    Some(output.expect(0))
+}
+
+/// On a disk, where pages can be evicted.
+fn on_disk() -> Sandbox {
+    Sandbox::on(Path::new(env!("CARGO_TARGET_TMPDIR")))
+}
+
+/// What `known` of `programs/reader.rs` reads by calls, and which pages it touches.
+fn known() -> (Vec<(u64, u64)>, Vec<u64>) {
+    let reads = (0..64).map(|at| (at * 37 % 64 * 8192 + 5, 100 + at)).collect();
+    (reads, (0..64).map(|at| at * 397 % 1024).collect())
+}
+
+fn of(accesses: &[Access], file: usize, via: Via) -> impl Iterator<Item = &Access> {
+    accesses.iter().filter(move |it| it.file as usize == file && it.via == via)
+}
+
+fn place(header: &Header, path: &str) -> usize {
+    let path = fs::canonicalize(path).unwrap();
+    header.files.iter().position(|it| Path::new(&it.path) == path).expect("the file is in the table")
+}
+
+/// Whether the pages of a file are known; says why not.
+fn is_exact(file: &TracedFile) -> bool {
+    if let Some(why) = &file.inexact {
+        assert!(matches!(why, Inexact::NoFaults { .. } | Inexact::NotCold { .. }), "{why}");
+        println!("skipped: {why}");
+    }
+    file.exact == Exact::Order
+}
+
+#[test]
+fn known_reads_come_out_with_their_offsets_and_lengths_and_with_the_file_they_are_of() {
+    let sandbox = Sandbox::new();
+    let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));
+    let trace = sandbox.at("t.trace");
+    let args = ["trace", "record", "-o", &trace, "--file", &file, "--", &reader(), "known", &file, &other];
+    let Some(output) = followed(sandbox.run(&args)) else { return };
+    output.shows(&["64 accesses of 1 file", &file]);
+    let (header, accesses) = read(&trace);
+    let expected: Vec<Access> = known().0.into_iter().map(|(offset, bytes)| Access::call(0, offset, bytes)).collect();
+    assert_eq!(accesses, expected);
+    let (traced, metadata) = (&header.files[0], fs::metadata(&file).unwrap());
+    let identity = traced.identity.unwrap();
+    assert_eq!((identity.device, identity.inode), (metadata.dev(), metadata.ino()));
+    assert_eq!((traced.bytes, traced.exact, traced.mappings), (Some(BYTES as u64), Exact::None, 0));
+    let counts = traced.counts.as_ref().unwrap();
+    assert_eq!((counts.opens, counts.calls["pread64"].count), (1, 64));
+    let run = header.run.unwrap();
+    assert_eq!((run.threads, header.coverage), (1, 1.0));
+    assert_eq!(run.command[1..], ["known", &file, &other]);
+    assert!(run.wall_ns > 0 && run.notes.is_empty(), "{:?}", run.notes);
+    assert!(header.left_out.other_files < 64 && header.left_out.beyond_limit == 0);
+}
+
+#[test]
+fn known_touches_of_a_mapping_come_out_page_by_page_in_their_order() {
+    let sandbox = on_disk();
+    let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));
+    let trace = sandbox.at("t.trace");
+    for program in ["known", "known-populated"] {
+        let named = ["--file", &file, "--file", &other, "--exact-budget", "60s", "--force"];
+        let command = ["--", &reader(), program, &file, &other];
+        let args = [&["trace", "record", "-o", &trace][..], &named, &command].concat();
+        let Some(output) = followed(sandbox.run(&args)) else { return };
+        let (header, accesses) = read(&trace);
+        let (read, mapped) = (place(&header, &file), place(&header, &other));
+        let calls: Vec<(u64, u64)> = of(&accesses, read, Via::Call).map(|it| (it.offset, it.bytes)).collect();
+        assert_eq!(calls, known().0);
+        if !is_exact(&header.files[mapped]) {
+            return;
+        }
+        output.shows(&["in the order of their first touches"]);
+        let touched: Vec<(u64, u64)> = of(&accesses, mapped, Via::Mapping).map(|it| (it.offset, it.bytes)).collect();
+        let expected: Vec<(u64, u64)> = known().1.into_iter().map(|page| (page * PAGE, PAGE)).collect();
+        assert_eq!(touched, expected, "{program}");
+        assert_eq!(header.files[mapped].resident_before, Some(0.0));
+        assert_eq!(header.left_out.small_mappings, 1);
+    }
+}
+
+#[test]
+fn a_program_with_threads_and_signals_runs_as_it_does_alone_while_its_pages_are_seen() {
+    let sandbox = on_disk();
+    let (file, trace) = (sandbox.write("a", vec![7; BYTES]), sandbox.at("t.trace"));
+    let args = ["trace", "record", "-o", &trace, "--file", &file, "--exact-budget", "60s", "--"];
+    let Some(_) = followed(sandbox.run(&[&args[..], &[&reader(), "windows", &file, "150"]].concat())) else { return };
+    let (header, accesses) = read(&trace);
+    let notes = &header.run.as_ref().unwrap().notes;
+    assert!(!notes.iter().any(|it| it.contains("it ended with")), "{notes:?}");
+    assert_eq!(header.files[0].mappings, 300);
+    if is_exact(&header.files[0]) {
+        let pages: BTreeSet<u64> = of(&accesses, 0, Via::Mapping).map(|it| it.offset / PAGE).collect();
+        let expected: BTreeSet<u64> = (0..300).map(|at| at * 397 % 1024).collect();
+        assert_eq!((accesses.len(), pages), (300, expected));
+        assert_eq!(accesses.iter().map(|it| it.thread).collect::<BTreeSet<u32>>(), BTreeSet::from([0, 1]));
+    }
+}
+
+#[test]
+fn when_the_time_for_pages_is_over_the_trace_says_so() {
+    let sandbox = on_disk();
+    let (file, other, trace) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES), sandbox.at("t.trace"));
+    let line = format!("{} known {file} {other}; sleep 2; {} known {file} {other}", reader(), reader());
+    let args = ["trace", "record", "-o", &trace, "--file", &other, "--exact-budget", "1s", "--", "sh", "-c", &line];
+    let Some(_) = followed(sandbox.run(&args)) else { return };
+    let (header, accesses) = read(&trace);
+    match &header.files[0].inexact {
+        Some(Inexact::BudgetOver { budget_ms: 1000 }) => assert!(accesses.len() <= 64),
+        why => assert!(matches!(why, Some(Inexact::NoFaults { .. } | Inexact::NotCold { .. })), "{why:?}"),
+    }
+    assert_eq!(header.files[0].exact, Exact::None);
+}
+
+#[test]
+fn the_pages_of_an_ordinary_users_mapping_are_seen_too_or_it_is_said_why_not() {
+    let Some(sandbox) = Sandbox::of_ordinary_user() else { return };
+    let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));
+    let trace = sandbox.at("t.trace");
+    let args = ["trace", "record", "-o", &trace, "--file", &other, "--exact-budget", "60s", "--"];
+    let Some(_) = followed(sandbox.run(&[&args[..], &[&reader(), "known", &file, &other]].concat())) else { return };
+    let (header, accesses) = read(&trace);
+    if is_exact(&header.files[0]) {
+        let touched: Vec<u64> = of(&accesses, 0, Via::Mapping).map(|it| it.offset / PAGE).collect();
+        assert_eq!(touched, known().1);
+    }
+}
+
+#[test]
+fn without_a_budget_for_pages_a_mapping_is_only_counted() {
+    let sandbox = Sandbox::new();
+    let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));
+    let trace = sandbox.at("t.trace");
+    let args = ["trace", "record", "-o", &trace, "--file", &other, "--", &reader(), "known", &file, &other];
+    let Some(output) = followed(sandbox.run(&args)) else { return };
+    output.shows(&["0 accesses of 1 file", "mapped 2 times", "not among the accesses"]);
+    let (header, accesses) = read(&trace);
+    assert_eq!((accesses.len(), header.files[0].mappings, header.files[0].exact), (0, 2, Exact::None));
+}
+
+#[test]
+fn what_was_recorded_is_replayed() {
+    let sandbox = Sandbox::new();
+    let (file, other) = (sandbox.file("a", BYTES), sandbox.file("b", BYTES));
+    let trace = sandbox.at("t.trace");
+    let args = ["trace", "record", "-o", &trace, "--", &reader(), "known", &file, &other];
+    let Some(_) = followed(sandbox.run(&args)) else { return };
+    let run = ["run", &file, "--trace", &trace, "--state=cached", "--method=pread,mmap", "--rounds=2", "--budget=44s"];
+    let output = sandbox.run(&run);
+    output.sane();
+    output.shows(&["replay of 64 accesses"]);
+}
+
+/// The pages that sqlite3 reaches of a database, through calls or through a mapping.
+fn pages_of_points(sandbox: &Sandbox, database: &str, setup: &str) -> Option<(TracedFile, BTreeSet<u64>)> {
+    let trace = sandbox.at("sqlite.trace");
+    let points = sandbox.at("points.sql");
+    let args = ["trace", "record", "-o", &trace, "--force", "--file", database, "--exact-budget", "60s", "--"];
+    let command = ["sqlite3", "-cmd", setup, database, &format!(".read {points}")];
+    followed(sandbox.run(&[&args[..], &command].concat()))?;
+    let (header, accesses) = read(&trace);
+    let pages = accesses.iter().flat_map(|it| it.offset / PAGE..(it.offset + it.bytes).div_ceil(PAGE)).collect();
+    Some((header.files[0].clone(), pages))
+}
+
+#[test]
+fn a_database_is_seen_to_reach_the_same_pages_through_calls_and_through_a_mapping() {
+    let sandbox = on_disk();
+    let database = sandbox.at("t.db");
+    let rows = "create table t(id integer primary key, body blob); with recursive n(i) as (select 1 union all select i + 1 \
+                from n where i < 6000) insert into t select i, randomblob(2000) from n;";
+    let made = Command::new("sqlite3").args([&database, rows]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !made.is_ok_and(|it| it.success()) {
+        return println!("skipped: no sqlite3 here");
+    }
+    let points = (0..400).map(|at| format!("select length(body) from t where id = {};\n", 1 + at * 7919 % 6000));
+    sandbox.write("points.sql", points.collect::<String>());
+    let Some((_, by_calls)) = pages_of_points(&sandbox, &database, "PRAGMA mmap_size=0") else { return };
+    let mapping = pages_of_points(&sandbox, &database, "PRAGMA mmap_size=1073741824");
+    let Some((file, by_mapping)) = mapping else { return };
+    if file.mappings == 0 {
+        return println!("skipped: this sqlite3 maps nothing");
+    }
+    if !is_exact(&file) {
+        return;
+    }
+    let both = by_calls.intersection(&by_mapping).count() as f64;
+    let (recall, precision) = (both / by_calls.len() as f64, both / by_mapping.len() as f64);
+    println!(
+        "{} pages by calls, {} by a mapping: recall {recall}, precision {precision}",
+        by_calls.len(),
+        by_mapping.len()
+    );
+    assert!(recall >= 0.99 && precision >= 0.99, "recall {recall}, precision {precision}");
+}
+
+#[test]
+fn a_program_that_goes_on_is_ended_after_the_time_and_what_it_did_is_kept() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("a", BYTES);
+    let trace = sandbox.at("t.trace");
+    let line = format!("{} read {file} 4096 10; sleep 3141", reader());
+    let args = ["trace", "record", "-o", &trace, "--file", &file, "--for", "1s", "--", "sh", "-c", &line];
+    let Some(output) = followed(sandbox.run(&args)) else { return };
+    let (header, accesses) = read(&trace);
+    let is_cut = header.run.unwrap().notes.iter().any(|it| it.contains("its time was over"));
+    // On a busy machine the shell may not have come that far.
+    assert!(is_cut && accesses.len() <= 10, "{output:?}");
+    assert!(!anybody_runs("3141"));
+}
+
+#[test]
+fn ctrl_c_ends_the_command_and_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("a", BYTES);
+    let trace = sandbox.at("t.trace");
+    let line = "sleep 3142 & sleep 3142";
+    let mut running = sandbox.start(&["trace", "record", "-o", &trace, "--", "sh", "-c", line]);
+    if running.until(|| is_there("3142").then_some(())).is_none() {
+        return drop(followed(running.end()));
+    }
+    running.signal(libc::SIGINT);
+    running.end().refused(130, &["interrupted"]);
+    assert!(!anybody_runs("3142"));
+    assert_eq!(sandbox.left(), [Path::new(&file).file_name().unwrap().to_str().unwrap()]);
+}
+
+#[test]
+fn a_command_that_reads_none_of_the_files_and_one_that_cannot_be_started_are_refused() {
+    let sandbox = Sandbox::new();
+    let (file, trace) = (sandbox.file("a", BYTES), sandbox.at("t.trace"));
+    let record = |more: &[&str]| sandbox.run(&[&["trace", "record", "-o", &trace][..], more].concat());
+    let unread = record(&["--file", &file, "--", "true"]);
+    if unread.stderr.contains("it cannot be watched") {
+        return println!("skipped: {}", unread.stderr.trim_end());
+    }
+    unread.refused(1, &["neither read nor mapped"]);
+    record(&["--", "/no/such/program"]).refused(1, &["/no/such/program", "cannot be started"]);
+    record(&["--file", "/no/such/file", "--", "true"]).refused(2, &["/no/such/file"]);
+    record(&["--exact-budget=9s", "--", "true"]).expect(2).says(&["--file"]);
+    record(&[]).expect(2).says(&["COMMAND"]);
+    assert_eq!(sandbox.left(), ["a"]);
+}
+
+#[test]
+fn a_trace_never_goes_over_a_file_that_the_command_reads() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("a", BYTES);
+    let before = fs::read(&file).unwrap();
+    let command = [reader(), "read".into(), file.clone(), "4096".into(), "10".into()];
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let record = |more: &[&str]| {
+        sandbox.run(&[&["trace", "record", "-o", &file, "--force"][..], more, &["--"], &command].concat())
+    };
+    record(&["--file", &file]).refused(2, &["it is never changed"]);
+    let unnamed = record(&[]);
+    if !unnamed.stderr.contains("it cannot be watched") {
+        unnamed.refused(2, &["it is never changed"]);
+    }
+    assert_eq!(fs::read(&file).unwrap(), before);
+}

@@ -1,0 +1,265 @@
+//! Which pages of mapped files a program touches, one by one: every first touch of a page is a page fault, if the file is not in
+//! the page cache and the mapping has the advice MADV_RANDOM. Without it a fault brings in, and maps, more than its page. The
+//! program's mappings of the files get that advice as soon as they are made (`inject`), and its own advice about them becomes
+//! the same; nothing is populated.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{Does, Opened, inject};
+use crate::{
+    folder::Identity,
+    perf::{PageFault, PageFaults},
+};
+
+/// Smaller mappings are left as they are: programs make many of them, and each advice stops the program three times.
+pub const MAPPING_BYTES_MIN: u64 = 1 << 20;
+
+/// Interval at which the rings are emptied, between the stops of the program.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Of page faults that no stop has taken, at 24 bytes each.
+const PENDING_MAX: usize = 4_000_000;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TouchesAsked {
+    /// Files without a page in the page cache.
+    pub files: HashSet<Identity>,
+    /// From the start of the program.
+    pub budget: Duration,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TouchesSeen {
+    /// Why nothing was seen.
+    pub refused: Option<String>,
+    /// Also those that system calls made for the program.
+    pub with_calls: bool,
+    /// Page faults that are missing.
+    pub lost: u64,
+    /// The time was over before the program ended.
+    pub is_over_budget: bool,
+    /// Mappings that did not take the advice, by file.
+    pub unadvised: BTreeMap<Identity, u64>,
+}
+
+/// The page faults of one execution.
+pub(super) struct Faults(Mutex<Drained>);
+
+struct Drained {
+    source: PageFaults,
+    /// Mappings with the advice: process, first address, the one after the last. Faults elsewhere are dropped.
+    advised: Vec<(i32, u64, u64)>,
+    /// Not told yet.
+    pending: Vec<PageFault>,
+    overflowed: u64,
+    is_over_budget: bool,
+}
+
+impl Drained {
+    fn drain(&mut self) {
+        let Drained { source, advised, pending, overflowed, .. } = self;
+        source.drain(|fault| {
+            if advised.iter().any(|&(_, start, end)| (start..end).contains(&fault.address)) {
+                match pending.len() < PENDING_MAX {
+                    true => pending.push(fault),
+                    false => *overflowed += 1,
+                }
+            }
+        });
+    }
+}
+
+impl Faults {
+    /// Of a process that has executed nothing yet.
+    ///
+    /// # Errors
+    /// Why page faults are not seen here, and what would change that.
+    pub(super) fn of(process: i32) -> Result<Faults, String> {
+        if cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))) {
+            return Err("advice is injected on x86-64 and aarch64 only".into());
+        }
+        let mut source = PageFaults::of(process.unsigned_abs())?;
+        source.enable()?;
+        let (advised, pending) = (Vec::new(), Vec::new());
+        Ok(Faults(Mutex::new(Drained { source, advised, pending, overflowed: 0, is_over_budget: false })))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Drained> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drained(&self) -> MutexGuard<'_, Drained> {
+        let mut held = self.held();
+        held.drain();
+        held
+    }
+
+    /// What was touched since the last time, in order.
+    pub(super) fn until_now(&self) -> Vec<PageFault> {
+        let mut pending = std::mem::take(&mut self.drained().pending);
+        // Each CPU has its own ring.
+        pending.sort_by_key(|it| it.time_ns);
+        pending
+    }
+
+    /// Empties the rings between the stops of the program, and ends the recording when its time is over.
+    pub(super) fn watch(&self, budget: Duration, all_ended: &AtomicBool) {
+        let began = Instant::now();
+        while !all_ended.load(Ordering::Acquire) {
+            let mut drained = self.drained();
+            if began.elapsed() >= budget && !drained.is_over_budget {
+                drained.is_over_budget = true;
+                // What it cannot stop is ignored.
+                let _ = drained.source.disable();
+            }
+            drop(drained);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.held().is_over_budget
+    }
+
+    pub(super) fn seen(&self, unadvised: BTreeMap<Identity, u64>) -> TouchesSeen {
+        let drained = self.drained();
+        TouchesSeen {
+            refused: None,
+            with_calls: drained.source.sees_calls,
+            lost: drained.source.lost() + drained.overflowed,
+            is_over_budget: drained.is_over_budget,
+            unadvised,
+        }
+    }
+}
+
+/// The mappings of one execution whose pages are seen one by one.
+pub(super) struct Touches<'a> {
+    pub(super) faults: &'a Faults,
+    files: &'a HashSet<Identity>,
+    pub(super) unadvised: BTreeMap<Identity, u64>,
+}
+
+impl<'a> Touches<'a> {
+    pub(super) fn of(faults: &'a Faults, files: &'a HashSet<Identity>) -> Touches<'a> {
+        Touches { faults, files, unadvised: BTreeMap::new() }
+    }
+
+    fn is_on(&self) -> bool {
+        !self.faults.is_over_budget()
+    }
+
+    fn is_one_of(&self, file: Option<&Opened>) -> Option<Identity> {
+        file.map(|it| (it.device, it.inode)).filter(|it| self.files.contains(it))
+    }
+
+    /// What a call is to be asked for instead: the place of an argument, and its value.
+    pub(super) fn instead(
+        &self,
+        (thread, process): (i32, i32),
+        does: Does,
+        arguments: &[u64; 6],
+    ) -> Option<(usize, u64)> {
+        match does {
+            Does::Map => {
+                const FILLS: u64 = (libc::MAP_POPULATE | libc::MAP_LOCKED) as u64;
+                let fills = arguments[3] & FILLS != 0 && arguments[1] >= MAPPING_BYTES_MIN;
+                let file = fills.then(|| Opened::of(thread, arguments[4] as i32)).flatten();
+                self.is_one_of(file.as_ref()).filter(|_| self.is_on()).map(|_| (3, arguments[3] & !FILLS))
+            }
+            Does::AdviseMemory => {
+                const BRINGS_IN: [i32; 7] = [
+                    libc::MADV_NORMAL,
+                    libc::MADV_SEQUENTIAL,
+                    libc::MADV_WILLNEED,
+                    libc::MADV_HUGEPAGE,
+                    libc::MADV_POPULATE_READ,
+                    libc::MADV_POPULATE_WRITE,
+                    MADV_COLLAPSE,
+                ];
+                let (from, to) = (arguments[0], arguments[0].saturating_add(arguments[1]));
+                let overlaps = |&(of, start, end): &(i32, u64, u64)| of == process && start < to && from < end;
+                let is_ours = || self.faults.held().advised.iter().any(overlaps);
+                let brings_in = BRINGS_IN.contains(&(arguments[2] as i32));
+                (brings_in && is_ours() && self.is_on()).then_some((2, libc::MADV_RANDOM as u64))
+            }
+            _ => None,
+        }
+    }
+
+    /// The advice for a mapping that a thread, stopped, has just made; nothing where it is none of theirs.
+    pub(super) fn mapped(&mut self, thread: i32, arguments: &[u64; 6], result: i64) -> Option<inject::Injected> {
+        let bytes = arguments[1];
+        let is_of_file = arguments[3] & libc::MAP_ANONYMOUS as u64 == 0;
+        if result < 0 || bytes < MAPPING_BYTES_MIN || !is_of_file || !self.is_on() {
+            return None;
+        }
+        let file = self.is_one_of(Opened::of(thread, arguments[4] as i32).as_ref())?;
+        match inject::Injected::madvise(thread, result as u64, bytes, libc::MADV_RANDOM, Some(file)) {
+            Ok(injected) => Some(injected),
+            Err(_) => {
+                self.fail(file);
+                None
+            }
+        }
+    }
+
+    /// Once the time is over, a mapping of the process, stopped after a call, is as it was: what is left goes at its own speed.
+    pub(super) fn relieve(&self, thread: i32, process: i32) -> Option<inject::Injected> {
+        if self.is_on() {
+            return None;
+        }
+        let mut held = self.faults.held();
+        let at = held.advised.iter().position(|it| it.0 == process)?;
+        let (_, start, end) = held.advised.swap_remove(at);
+        inject::Injected::madvise(thread, start, end - start, libc::MADV_NORMAL, None).ok()
+    }
+
+    /// The advice was given, with this result.
+    pub(super) fn advised(&mut self, process: i32, injected: &inject::Injected, result: i64) {
+        let Some(file) = injected.of else { return };
+        let [address, bytes, _] = injected.arguments;
+        match result {
+            0 => self.faults.held().advised.push((process, address, address.saturating_add(bytes))),
+            _ => self.fail(file),
+        }
+    }
+
+    fn fail(&mut self, file: Identity) {
+        *self.unadvised.entry(file).or_default() += 1;
+    }
+
+    pub(super) fn unmapped(&self, process: i32, from: u64, bytes: u64) {
+        let to = from.saturating_add(bytes);
+        self.faults.drained().advised.retain(|&(of, start, end)| of != process || start < from || end > to);
+    }
+
+    /// mremap(2) made a mapping of another one, whose advice it has.
+    pub(super) fn moved(&self, process: i32, [from, _, bytes, ..]: [u64; 6], to: u64) {
+        let mut held = self.faults.drained();
+        if held.advised.iter().any(|&(of, start, end)| of == process && (start..end).contains(&from)) {
+            held.advised.push((process, to, to.saturating_add(bytes)));
+        }
+    }
+
+    pub(super) fn forked(&self, parent: i32, child: i32) {
+        let mut held = self.faults.held();
+        let copies: Vec<_> = held.advised.iter().filter(|it| it.0 == parent).map(|it| (child, it.1, it.2)).collect();
+        held.advised.extend(copies);
+    }
+
+    pub(super) fn ended(&self, process: i32) {
+        self.faults.drained().advised.retain(|it| it.0 != process);
+    }
+}
+
+/// linux/mman.h; `libc` does not have it for all systems.
+const MADV_COLLAPSE: i32 = 25;

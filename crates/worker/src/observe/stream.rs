@@ -1,0 +1,410 @@
+//! A sink that writes a trace: every access with its offset and length, as they come. What it holds of them is compressed and
+//! bounded; what comes after that is counted.
+
+use std::collections::{HashMap, HashSet};
+
+use schema::{
+    leftover::FileIdentity,
+    observation::FileAccess,
+    trace::{self, ACCESS_BYTES_MAX, Body, Exact, FILES_MAX, Header, Inexact, LeftOut, RecordedRun, TracedFile},
+};
+use sys::follow::{MAPPING_BYTES_MIN, Opened, TouchesSeen};
+
+use super::access::{FileId, Identity, MappingKind, Mark, ObservedAccess, Sink, Via};
+
+/// The most that paths and counts of files take of the first line.
+const TABLE_BYTES_MAX: usize = 6 << 20;
+/// Of a file's counts in it, and of a path's escaped letters.
+const COUNTS_BYTES: usize = 800;
+const ESCAPED: usize = 2;
+/// Of the command in it.
+const COMMAND_BYTES_MAX: usize = 64 << 10;
+
+/// How the pages of a file's mappings are to be known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// It has no page in the page cache, so each touch is seen.
+    Exact,
+    Not(Inexact),
+}
+
+pub(super) struct Stream {
+    /// All files of a file system where it is empty.
+    named: HashSet<Identity>,
+    wanted: HashMap<Identity, Wanted>,
+    page_bytes: u64,
+    /// By `FileId`.
+    files: Vec<Streamed>,
+    /// Files of the table, in its order.
+    table: Vec<FileId>,
+    table_bytes: usize,
+    /// Numbers of threads by those of the kernel, which gives them to later ones too.
+    threads: HashMap<i32, u32>,
+    next_thread: u32,
+    body: Body,
+    is_full: bool,
+    left_out: LeftOut,
+    bytes: u64,
+}
+
+struct Streamed {
+    file: TracedFile,
+    is_named: bool,
+    /// In the table.
+    place: Option<u32>,
+}
+
+/// What the follower knows of an execution.
+pub(super) struct Ended<'a> {
+    pub recorder: &'a str,
+    pub run: RecordedRun,
+    /// Calls that are in no recording.
+    pub beyond: u64,
+    pub touches: Option<&'a TouchesSeen>,
+    pub budget_ms: u64,
+}
+
+impl Stream {
+    pub(super) fn new(
+        named: impl IntoIterator<Item = Identity>,
+        wanted: HashMap<Identity, Wanted>,
+        page_bytes: u64,
+    ) -> Stream {
+        Stream {
+            named: named.into_iter().collect(),
+            wanted,
+            page_bytes,
+            files: Vec::new(),
+            table: Vec::new(),
+            table_bytes: 0,
+            threads: HashMap::new(),
+            next_thread: 0,
+            body: Body::default(),
+            is_full: false,
+            left_out: LeftOut::default(),
+            bytes: 0,
+        }
+    }
+
+    /// The trace's first line, and everything else of it.
+    pub(super) fn finish(mut self, counts: &[FileAccess], ended: Ended) -> (Header, Body) {
+        let Ended { recorder, mut run, beyond, touches, budget_ms } = ended;
+        self.left_out.beyond_limit += beyond;
+        let missing = (self.left_out.beyond_limit + touches.map_or(0, |it| it.lost)) as f64;
+        let kept = self.body.accesses() as f64;
+        run.bytes = self.bytes;
+        cut(&mut run.command);
+        let mut files = Vec::new();
+        for id in &self.table {
+            let mut file = std::mem::take(&mut self.files[id.0].file);
+            file.counts = counts.get(id.0).map(|it| it.access.clone());
+            let identity = file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
+            (file.exact, file.inexact) = known(self.wanted.get(&identity), identity, touches, budget_ms, file.mappings);
+            files.push(file);
+        }
+        let header = Header {
+            coverage: if missing > 0.0 { (kept / (kept + missing) * 1e6).floor() / 1e6 } else { 1.0 },
+            run: Some(run),
+            ..Header::new(recorder, files, self.left_out)
+        };
+        (header, self.body)
+    }
+
+    /// Its place in the table; nothing where that is full.
+    fn place(&mut self, id: FileId) -> Option<u32> {
+        let file = &mut self.files[id.0];
+        if file.place.is_none() && self.table.len() < FILES_MAX {
+            let bytes = ESCAPED * file.file.path.len() + COUNTS_BYTES;
+            if self.table_bytes + bytes <= TABLE_BYTES_MAX {
+                self.table_bytes += bytes;
+                file.place = Some(self.table.len() as u32);
+                self.table.push(id);
+            }
+        }
+        file.place
+    }
+
+    fn push(&mut self, thread: i32, id: FileId, offset: u64, bytes: u64, via: trace::Via) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if !self.files[id.0].is_named {
+            self.left_out.other_files += 1;
+            return;
+        }
+        let thread = *self.threads.entry(thread).or_insert_with(|| {
+            self.next_thread += 1;
+            self.next_thread - 1
+        });
+        let Some(file) = self.place(id).filter(|_| !self.is_full) else {
+            self.left_out.beyond_limit += 1;
+            return;
+        };
+        // One call may read more than an access has.
+        let mut at = offset;
+        let end = offset.saturating_add(bytes);
+        while at < end {
+            let part = (end - at).min(ACCESS_BYTES_MAX);
+            if self.body.push(trace::Access { file, offset: at, bytes: part, thread, via }).is_err() {
+                // Smaller ones may still fit; a trace has what came first.
+                self.is_full = true;
+                self.left_out.beyond_limit += 1;
+                return;
+            }
+            at += part;
+        }
+    }
+
+    fn mapped(&mut self, id: FileId, bytes: u64, kind: MappingKind) {
+        let file = &mut self.files[id.0];
+        file.file.mappings += 1;
+        let identity = file.file.identity.map(|it| (it.device, it.inode)).unwrap_or_default();
+        let is_exact = self.wanted.get(&identity) == Some(&Wanted::Exact);
+        let is_named = file.is_named;
+        // Programs map what they execute; that is no reading of data.
+        if is_named && !kind.executable {
+            self.left_out.small_mappings += u64::from(is_exact && bytes < MAPPING_BYTES_MIN);
+            self.place(id);
+        }
+    }
+}
+
+impl Sink for Stream {
+    fn file(&mut self, _: FileId, found: &Opened) {
+        let pages = found.bytes.div_ceil(self.page_bytes);
+        let share = |resident: u64| (resident as f64 / pages.max(1) as f64 * 1e4).round().min(1e4) / 1e4;
+        let identity = (found.device, found.inode);
+        let file = TracedFile {
+            path: found.path.clone(),
+            bytes: Some(found.bytes),
+            identity: Some(FileIdentity { device: found.device, inode: found.inode }),
+            resident_before: found.resident_pages.map(share),
+            ..TracedFile::default()
+        };
+        let is_named = match self.named.is_empty() {
+            true => !is_made_up(&found.path),
+            false => self.named.contains(&identity),
+        };
+        self.files.push(Streamed { file, is_named, place: None });
+    }
+
+    fn access(&mut self, access: &ObservedAccess) {
+        let ObservedAccess { thread, file, span, via } = *access;
+        match via {
+            Via::Mapping(kind) => self.mapped(file, span.bytes, kind),
+            Via::Growth(_) => {}
+            Via::Touch => self.push(thread, file, span.offset, span.bytes, trace::Via::Mapping),
+            Via::Call { sequential: None, .. } => {
+                self.left_out.unknown_offset += u64::from(self.files[file.0].is_named);
+            }
+            Via::Call { .. } if span.bytes == 0 => self.left_out.at_end += u64::from(self.files[file.0].is_named),
+            Via::Call { .. } => self.push(thread, file, span.offset, span.bytes, trace::Via::Call),
+        }
+    }
+
+    fn mark(&mut self, file: FileId, mark: Mark) {
+        if mark == Mark::FailedRead && self.files[file.0].is_named {
+            self.left_out.failed += 1;
+        }
+    }
+
+    fn ended(&mut self, thread: i32) {
+        self.threads.remove(&thread);
+    }
+}
+
+/// Whether the kernel makes the content up as it is read. `trace import` leaves those out too.
+fn is_made_up(path: &str) -> bool {
+    ["/dev/", "/proc/", "/sys/"].iter().any(|it| path.starts_with(it))
+}
+
+/// What is known of the pages that were touched through the mappings of a file, and why it is not more.
+fn known(
+    wanted: Option<&Wanted>,
+    identity: Identity,
+    touches: Option<&TouchesSeen>,
+    budget_ms: u64,
+    mappings: u64,
+) -> (Exact, Option<Inexact>) {
+    let (Some(wanted), Some(touches)) = (wanted, touches) else { return (Exact::None, None) };
+    let inexact = match (wanted, touches) {
+        (Wanted::Not(why), _) => Some(why.clone()),
+        (Wanted::Exact, TouchesSeen { refused: Some(why), .. }) => Some(Inexact::NoFaults { why: why.clone() }),
+        (Wanted::Exact, TouchesSeen { lost: 1.., .. }) => Some(Inexact::Lost { faults: touches.lost }),
+        (Wanted::Exact, TouchesSeen { is_over_budget: true, .. }) => Some(Inexact::BudgetOver { budget_ms }),
+        (Wanted::Exact, TouchesSeen { unadvised, .. }) => {
+            unadvised.get(&identity).map(|&mappings| Inexact::NotAdvised { mappings })
+        }
+    };
+    match inexact {
+        // Nothing is unknown of what was never mapped.
+        _ if mappings == 0 => (Exact::None, None),
+        Some(why) => (Exact::None, Some(why)),
+        None => (Exact::Order, None),
+    }
+}
+
+/// A command line may be longer than a first line.
+fn cut(command: &mut Vec<String>) {
+    let mut left = COMMAND_BYTES_MAX;
+    let fits = command.iter().take_while(|it| {
+        let fits = it.len() <= left;
+        left = left.saturating_sub(it.len() + 1);
+        fits
+    });
+    let fits = fits.count();
+    if fits < command.len() {
+        command.truncate(fits);
+        command.push("…".into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{Span, trace::Reader};
+
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    fn found(inode: u64, path: &str) -> Opened {
+        Opened {
+            is_file: true,
+            device: 1,
+            inode,
+            path: path.into(),
+            bytes: 10 * PAGE + 1,
+            flags: 0,
+            position: 0,
+            resident_pages: Some(3),
+        }
+    }
+
+    fn access(thread: i32, file: usize, offset: u64, bytes: u64, via: Via) -> ObservedAccess {
+        ObservedAccess { thread, file: FileId(file), span: Span { offset, bytes }, via }
+    }
+
+    const CALL: Via = Via::Call { name: "pread64", asked_bytes: 9, sequential: Some(true) };
+    const MAPPED: Via = Via::Mapping(MappingKind { shared: true, writable: false, executable: false, populate: false });
+
+    fn ended(touches: Option<&TouchesSeen>) -> Ended<'_> {
+        Ended { recorder: "ptrace", run: RecordedRun::default(), beyond: 0, touches, budget_ms: 30_000 }
+    }
+
+    /// As it is read again.
+    fn written(header: &Header, body: Body) -> (Header, Vec<trace::Access>) {
+        let mut bytes = Vec::new();
+        body.finish(header, &mut bytes).unwrap();
+        let mut reader = Reader::new(&bytes[..]).unwrap();
+        let mut accesses = Vec::new();
+        while let Some(access) = reader.next_access().unwrap() {
+            accesses.push(access);
+        }
+        (reader.header().clone(), accesses)
+    }
+
+    #[test]
+    fn accesses_are_written_with_their_files_and_threads_and_what_is_left_out_is_counted() {
+        let mut stream = Stream::new([], HashMap::new(), PAGE);
+        for (file, path) in ["/proc/1/maps", "/data/a", "/data/unread", "/data/b"].into_iter().enumerate() {
+            stream.file(FileId(file), &found(file as u64, path));
+        }
+        stream.access(&access(70, 0, 0, 100, CALL));
+        stream.access(&access(70, 3, 8, 100, CALL));
+        stream.access(&access(71, 1, 4, 50, CALL));
+        stream.access(&access(71, 1, 4, 0, CALL));
+        let unplaced = Via::Call { name: "splice", asked_bytes: 9, sequential: None };
+        stream.access(&access(71, 1, 4, 10, unplaced));
+        stream.mark(FileId(1), Mark::FailedRead);
+        // The kernel gives its number to another thread.
+        stream.ended(70);
+        stream.access(&access(70, 1, 0, 3 * ACCESS_BYTES_MAX / 2, CALL));
+        stream.access(&access(70, 2, 0, 100, MAPPED));
+        let (header, body) = stream.finish(&[], ended(None));
+        let (header, accesses) = written(&header, body);
+        let paths: Vec<&str> = header.files.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(paths, ["/data/b", "/data/a", "/data/unread"]);
+        let file = &header.files[1];
+        assert_eq!((file.bytes, file.resident_before), (Some(10 * PAGE + 1), Some(0.2727)));
+        let of = |thread, it| trace::Access { thread, ..it };
+        let half = ACCESS_BYTES_MAX / 2;
+        let expected = [
+            of(0, trace::Access::call(0, 8, 100)),
+            of(1, trace::Access::call(1, 4, 50)),
+            of(2, trace::Access::call(1, 0, ACCESS_BYTES_MAX)),
+            of(2, trace::Access::call(1, ACCESS_BYTES_MAX, half)),
+        ];
+        assert_eq!(accesses, expected);
+        let left_out = LeftOut { failed: 1, at_end: 1, unknown_offset: 1, other_files: 1, ..LeftOut::default() };
+        assert_eq!((header.left_out, header.coverage), (left_out, 1.0));
+        assert_eq!(header.run.unwrap().bytes, 100 + 100 + 50 + 3 * half);
+    }
+
+    #[test]
+    fn what_is_beyond_the_bounds_lowers_the_coverage() {
+        let mut stream = Stream::new([(1, 7)], HashMap::new(), PAGE);
+        stream.file(FileId(0), &found(7, "/data/a"));
+        (0..30).for_each(|at| stream.access(&access(1, 0, at * PAGE, 10, CALL)));
+        let (header, body) = stream.finish(&[], Ended { beyond: 70, ..ended(None) });
+        let (header, accesses) = written(&header, body);
+        assert_eq!((header.coverage, header.left_out.beyond_limit, accesses.len()), (0.3, 70, 30));
+        // A full table of files.
+        let mut stream = Stream::new([], HashMap::new(), PAGE);
+        for file in 0..FILES_MAX + 2 {
+            stream.file(FileId(file), &found(file as u64, "/data/a"));
+            stream.access(&access(1, file, 0, 1, CALL));
+        }
+        let (header, body) = stream.finish(&[], ended(None));
+        let (header, accesses) = written(&header, body);
+        assert_eq!(header.left_out.beyond_limit as usize, FILES_MAX + 2 - accesses.len());
+        assert!(header.coverage < 1.0 && header.files.len() == accesses.len(), "{}", header.coverage);
+    }
+
+    #[test]
+    fn pages_are_exact_only_where_each_touch_was_seen_and_the_reason_is_given_elsewhere() {
+        let not_cold = Inexact::NotCold { why: "it is mapped".into() };
+        let wanted = HashMap::from([((1, 7), Wanted::Exact), ((1, 8), Wanted::Not(not_cold.clone()))]);
+        let finish = |touches: Option<TouchesSeen>| {
+            let mut stream = Stream::new([], wanted.clone(), PAGE);
+            for (file, inode) in [7, 8, 9].into_iter().enumerate() {
+                stream.file(FileId(file), &found(inode, "/data/a"));
+                stream.access(&access(1, file, 0, MAPPING_BYTES_MIN, MAPPED));
+                stream.access(&access(1, file, 0, MAPPING_BYTES_MIN - 1, MAPPED));
+                stream.access(&access(1, file, PAGE, PAGE, Via::Touch));
+            }
+            let (header, _) = stream.finish(&[], ended(touches.as_ref()));
+            assert_eq!(header.left_out.small_mappings, 1);
+            header.files.into_iter().map(|it| (it.exact, it.inexact)).collect::<Vec<_>>()
+        };
+        let none = (Exact::None, None);
+        assert_eq!(finish(None), [none.clone(), none.clone(), none.clone()]);
+        let cases = [
+            (TouchesSeen::default(), (Exact::Order, None)),
+            (
+                TouchesSeen { refused: Some("no".into()), ..TouchesSeen::default() },
+                (Exact::None, Some(Inexact::NoFaults { why: "no".into() })),
+            ),
+            (TouchesSeen { lost: 3, ..TouchesSeen::default() }, (Exact::None, Some(Inexact::Lost { faults: 3 }))),
+            (
+                TouchesSeen { is_over_budget: true, ..TouchesSeen::default() },
+                (Exact::None, Some(Inexact::BudgetOver { budget_ms: 30_000 })),
+            ),
+            (
+                TouchesSeen { unadvised: [((1, 7), 2)].into(), ..TouchesSeen::default() },
+                (Exact::None, Some(Inexact::NotAdvised { mappings: 2 })),
+            ),
+        ];
+        for (touches, of_cold) in cases {
+            let others = [(Exact::None, Some(not_cold.clone())), none.clone()];
+            assert_eq!(finish(Some(touches)), [&[of_cold][..], &others].concat());
+        }
+    }
+
+    #[test]
+    fn a_long_command_line_is_cut_between_its_words() {
+        let mut command = vec!["a".to_string(), "b".repeat(COMMAND_BYTES_MAX), "c".into()];
+        cut(&mut command);
+        assert_eq!(command, ["a", "…"]);
+        let mut short = vec!["a".to_string(), "b".into()];
+        cut(&mut short);
+        assert_eq!(short, ["a", "b"]);
+    }
+}
