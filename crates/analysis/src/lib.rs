@@ -4,6 +4,7 @@
 //! No module but `cost` (`model`, `fit`) refers to a method by name, and none to a study or an experiment; statements about
 //! a comparison follow from what was counted. Whether an arm bypasses the page cache follows from its options.
 
+mod advice;
 mod advised;
 mod answers;
 mod cells;
@@ -68,6 +69,8 @@ pub fn analyze(record: &Record) -> Findings {
     let choices = choice::all(&run, &compared, &map);
     let comparisons: Vec<Comparison> = compared.into_iter().map(|compared| compared.finding).collect();
     let accounts = costs.as_ref().map_or(&[][..], |it| &it.breakdowns);
+    let commands = share::all(&run);
+    let (advice, advice_self_check) = advice::all(&run, &commands);
     let answer = Answer { choices, causes: cost::cause::all(&map, &comparisons, accounts) };
     Findings {
         answer,
@@ -88,7 +91,9 @@ pub fn analyze(record: &Record) -> Findings {
         runtimes: forks::runtimes(&run),
         splits,
         costs: costs.map(Box::new),
-        commands: share::all(&run),
+        advice,
+        advice_self_check,
+        commands,
         safepoints: safepoints::all(&run).map(Box::new),
     }
 }

@@ -94,6 +94,7 @@ pub fn empty_record() -> Record {
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
         observations: Vec::new(),
+        advised: None,
         timeline: None,
         runtimes: Default::default(),
         limits: Vec::new(),

@@ -69,6 +69,11 @@ pub struct Findings {
     /// Where arms were stopped while they worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safepoints: Option<Box<Safepoints>>,
+    /// Of `faultline advise`: what to change, for each state that was asked about, and how far the replay is the program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<crate::advice::Advice>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice_self_check: Vec<crate::advice::AdviceSelfCheck>,
     /// Of runs of commands: one entry for each and every condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandFinding>,
@@ -180,9 +185,12 @@ pub struct Refill {
 
 impl Findings {
     /// Whether there is an answer: which arm of a condition is the fastest, or that none is; or a claim's verdict. A tie
-    /// beside arms that are undecided answers nothing. Of commands none is the usual choice that others must beat: each
+    /// beside arms that are undecided answers nothing. Where advice is asked for, that is the answer. Of commands none is the usual choice that others must beat: each
     /// comparison is a question of its own.
     pub fn is_decided(&self) -> bool {
+        if !self.advice.is_empty() {
+            return self.advice.iter().any(|it| it.verdict.is_decided());
+        }
         let of_line = |it: &MapLine| match it.condition.is_of_commands() {
             true => self.comparisons.iter().any(|of| of.id.condition == it.id && of.verdict.is_decided()),
             false => it.verdict.is_decided(),

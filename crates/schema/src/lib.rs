@@ -3,6 +3,8 @@
 //! It defines names and formats, and no behaviour.
 
 pub mod across;
+pub mod advice;
+pub mod advised;
 pub mod answer;
 pub mod arm;
 pub mod builtin;

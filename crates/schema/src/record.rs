@@ -69,6 +69,9 @@ pub struct Record {
     /// How commands reach their files: one execution of each, watched and not timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observations: Vec<crate::observation::Observed>,
+    /// Of `faultline advise`: what the command was recorded to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advised: Option<Box<crate::advised::Advised>>,
     /// What the whole machine did during the run, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<crate::timeline::Timeline>,

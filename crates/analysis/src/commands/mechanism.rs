@@ -57,6 +57,16 @@ pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
     ways.contains(&(false, true)) && ways.contains(&(true, false))
 }
 
+/// By what an access reaches its bytes, what is by the way left out.
+pub(crate) struct Ways {
+    pub(crate) calls: bool,
+    pub(crate) mappings: bool,
+}
+
+pub(crate) fn ways(access: &Access) -> Ways {
+    Ways { calls: !significant_calls(access).is_empty(), mappings: !significant_mappings(access).is_empty() }
+}
+
 fn versus(first: &Observed, other: &Observed) -> MechanismComparison {
     let judgement = match (&first.seen, &other.seen) {
         (Reading::Value(one), Reading::Value(two)) => judge([&first.arm, &other.arm], [one, two]),

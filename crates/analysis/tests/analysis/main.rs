@@ -1,5 +1,6 @@
 //! Records in, findings out: made-up records with known answers.
 
+mod advice;
 mod answer;
 mod around;
 mod claims;

@@ -92,6 +92,7 @@ pub(crate) fn record(id: &str) -> Record {
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
         observations: vec![],
+        advised: None,
         timeline: None,
         runtimes: Default::default(),
         limits: vec![],

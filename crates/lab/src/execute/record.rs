@@ -93,6 +93,7 @@ pub(super) fn begin(experiment: &Experiment, target: &Target, of: (u64, Duration
         calibration: Reading::unavailable("not calibrated"),
         counted: Vec::new(),
         observations: Vec::new(),
+        advised: None,
         timeline: None,
         runtimes: BTreeMap::new(),
         limits: Vec::new(),

@@ -624,6 +624,7 @@ fn record() -> Record {
         calibration: Reading::unavailable("not calibrated"),
         counted: vec![],
         observations: vec![],
+        advised: None,
         timeline: None,
         runtimes: Default::default(),
         limits: vec!["folio sizes of the page cache: /proc/kpageflags needs root".into()],
@@ -644,6 +645,8 @@ fn findings() -> Findings {
         safepoints: None,
         counted: vec![],
         mechanisms: vec![],
+        advice: vec![],
+        advice_self_check: vec![],
         cells: vec![],
         comparisons: vec![],
         crossovers: vec![

@@ -7,6 +7,11 @@ use schema::{
     Arm, Bytes, CellId, Condition, ConditionId, Consume, Descriptor, Durability, Experiment, Fill, Findings, Layout,
     Reading, Record, Skip, Span, State, Workload,
     across::{Across, Differs, Fact, FactSays, NotComparable, PassSize, SharedAnswer, SharedCell},
+    advice::{
+        Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy,
+        Effort, Grade, How, Settles, Switched, Unchecked,
+    },
+    advised::{Advised, OtherReached, Pattern, Reach},
     arm::Setting,
     caution::Caution,
     claims::Later,
@@ -217,7 +222,7 @@ makes! {
         Record {
             schema_version, id, tool_version, started, elapsed_s, partial, ending, rounds_ended, folder, seed, budget_s,
             experiment, environment, target, conditions, origins, cells, samples, fills, confirmations, ceiling, scenarios, calibration,
-            counted, observations, timeline, runtimes, limits,
+            counted, observations, advised, timeline, runtimes, limits,
         }
         schema::record::ScenarioResult { holds, evidence }
         Cell { arm, condition, own_condition, baseline, control, skipped }
@@ -346,8 +351,20 @@ makes! {
         Document { schema_version, record, findings, across }
         Findings {
             cells, comparisons, crossovers, noise_floor, noise_floors, claims, figures, costs, map, answer, counted, runtimes, splits, safepoints,
-            commands, called, mechanisms, fills, within_cpu_cache, warnings,
+            advice, advice_self_check, commands, called, mechanisms, fills, within_cpu_cache, warnings,
         }
+        Advised {
+            file, states, digest, recorder, coverage, recorded, reach, pattern, others, others_left_out, once,
+        }
+        Pattern { file_bytes, accesses, bytes, page_bytes, distinct_pages, in_order, threads, mappings, sizes }
+        OtherReached { path, bytes }
+        Advice {
+            id, file, state, verdict, to, code, effort, grade, io, program, because, how, caveats, settles, program_ns, io_ns,
+            share, faster_at_most, also, in_advance, switched,
+        }
+        AdviceOption { to, code, effort, grade, io, program, how }
+        Switched { arm, line, cell, ns, real, like, predicted, reason }
+        AdviceSelfCheck { id, file, state, by, program, replay, off, passed, why }
         Estimate { median, ci_low, ci_high }
         WithinCpuCache { id, range_bytes, cache_bytes }
         CellFinding {
@@ -503,6 +520,45 @@ makes! {
             ForksDisagree { first, more },
             WithinCpuCache { conditions, range_bytes, cache_bytes },
         }
+        Reach { Calls, Mapping, UnseenMapping { why }, Both }
+        AdviceVerdict { Switch, NoDifference, Unknown }
+        AdviceCode { M1, M2, M4, M6, R1, R2, R3, R4, Ok, Unknown }
+        Effort { E0, E1, E2, E3 }
+        Grade { A, B, C, D }
+        AdviceReason {
+            BroughtIn { bytes, touched_bytes },
+            InOrder { share },
+            Touched { share },
+            Populated { touched_share },
+            Again { times, access_bytes },
+            SmallInOrder { access_bytes },
+            Seeks { reads, jumps },
+            ReplayAlone,
+            SmallShare { share },
+            BestGains { arm, most },
+            Open { arm, ci_low, ci_high },
+            TooFewRounds { rounds, least },
+            NotMeasured { reason },
+            SelfCheckFailed { off, most },
+            NotChecked { why },
+            DependsOnUse { arm },
+            PagesUnseen { why },
+            MixedReach,
+            Incomplete { coverage },
+            RanOnce,
+            OtherReach,
+            SwitchContradicts { arm, predicted, real },
+        }
+        Settles { LargerBudget, Switch, BothStates, WithoutOnce, ExactRecording, Reason }
+        Unchecked { NeedsBothStates, NoColdTime, NoReading }
+        How {
+            Switch { line }, MadviseRandom, MadviseSequential, MadviseWillNeed, Populate, PlainMapping, Pread, Mapping,
+            FadviseRandom, FadviseSequential, PlainReads, InFlight { depth }, Direct, AsTheArm,
+        }
+        AdviceCaveat {
+            TowardsMapping, TowardsCalls, ThisMachine, WholePages, OneSidedCheck, Threads { threads },
+        }
+        CheckedBy { ColdLessCached, SystemTime, Faults }
         Caution {
             Descriptors { arms, descriptors },
             LittleFromDevice { share },

@@ -1,0 +1,363 @@
+//! From gains to a verdict.
+
+use schema::{
+    Arm, Reading, State,
+    advice::{
+        Advice, AdviceCaveat, AdviceCode, AdviceOption, AdviceReason, AdviceVerdict, Effort, Grade, How, Settles,
+        Switched,
+    },
+    advised::Reach,
+    command::Spec,
+    findings::{CommandFinding, Estimate, Verdict},
+    reason::Reason,
+};
+
+use super::{
+    Found, Program,
+    check::{self, Checked},
+    gains::{Gains, Series},
+    kind,
+    rules::{Evidence, RULES},
+};
+use crate::{cells, commands::mechanism, compare, measured::Cell, verdict::LEAST_PAIRS};
+
+/// A program that gains less is not worth changing.
+const WORTH: f64 = 1.02;
+/// Of the program's time: what is less bounds the gain to next to nothing.
+const SMALL_SHARE: f64 = 0.05;
+/// A share from which on there is no bound worth saying.
+const ALL: f64 = 0.98;
+/// A trace that lacks more says nothing.
+const LEAST_COVERAGE: f64 = 0.999;
+
+/// An arm that was replayed beside the recorded one.
+struct Candidate<'a> {
+    arm: &'a Arm,
+    /// By the replays that speak least for it.
+    gains: Gains,
+    /// The most that the program may gain, by any of them.
+    most: f64,
+    /// By others it gains.
+    elsewhere: bool,
+    code: AdviceCode,
+    because: AdviceReason,
+    /// The program's own switch that does the same and gains too.
+    switch: Option<String>,
+}
+
+impl Candidate<'_> {
+    fn is_gain(&self) -> bool {
+        is_worth_it(&self.gains.program)
+    }
+}
+
+fn is_worth_it(gain: &Estimate) -> bool {
+    gain.ci_low > 1.0 && gain.median >= WORTH
+}
+
+/// Why there is no verdict, and what would help.
+type Open = (AdviceReason, Settles);
+
+pub(super) fn judge(found: &Found, checks: &[(State, Option<Checked>)], commands: &[CommandFinding]) -> Advice {
+    let recorded = found.recorded();
+    let share = found.share();
+    let bounded = share.filter(|it| it.median < ALL);
+    let mut advice = Advice {
+        id: found.view().id,
+        file: found.advised.file.clone(),
+        state: found.state,
+        verdict: AdviceVerdict::Unknown,
+        to: None,
+        code: AdviceCode::Unknown,
+        effort: None,
+        grade: None,
+        io: None,
+        program: None,
+        because: Vec::new(),
+        how: None,
+        caveats: Vec::new(),
+        settles: None,
+        program_ns: found.program_ns(),
+        io_ns: found.io_ns(),
+        share,
+        faster_at_most: bounded.map(|it| 1.0 / (1.0 - it.median)),
+        also: Vec::new(),
+        in_advance: Vec::new(),
+        switched: Vec::new(),
+    };
+    let all = candidates(found);
+    if let Some(program) = &found.program {
+        advice.switched = program.switches.iter().map(|it| switched(found, program, it, &all)).collect();
+    }
+    let open =
+        |advice: Advice, (because, settles): Open| Advice { because: vec![because], settles: Some(settles), ..advice };
+    if let Err(why) = is_known(found) {
+        return open(advice, why);
+    }
+    let checked = checks.iter().find(|(state, _)| *state == found.state).and_then(|it| it.1.as_ref());
+    if reading_at_most(found, commands).is_some_and(|it| it <= SMALL_SHARE) {
+        return no_difference(advice, AdviceReason::SmallShare { share: SMALL_SHARE });
+    }
+    if let Err(why) = is_checked(found.state, checked) {
+        return open(advice, why);
+    }
+    if let Some(share) = share.filter(|it| it.ci_high <= SMALL_SHARE) {
+        return no_difference(advice, AdviceReason::SmallShare { share: share.ci_high });
+    }
+    let grade = grade(found, checked, checks);
+    let (in_advance, all): (Vec<Candidate>, Vec<Candidate>) =
+        all.into_iter().partition(|it| kind::is_in_advance(it.arm));
+    let mut options: Vec<(AdviceOption, &Candidate)> =
+        all.iter().filter(|it| it.is_gain()).map(|it| (option(recorded, it, grade), it)).collect();
+    advice.in_advance = in_advance.iter().filter(|it| it.is_gain()).map(|it| option(recorded, it, grade)).collect();
+    let contradicted = contradicted(&advice.switched, &options);
+    options.retain(|(it, _)| !contradicted.iter().any(|(arm, ..)| *arm == it.to));
+    match best(&options) {
+        Some(at) => {
+            let (chosen, candidate) = options.remove(at);
+            advice.also = options.into_iter().map(|it| it.0).collect();
+            advice.also.sort_by(|a, b| a.effort.cmp(&b.effort).then(b.program.median.total_cmp(&a.program.median)));
+            advice.caveats = caveats(found, candidate.arm, chosen.grade);
+            Advice {
+                verdict: AdviceVerdict::Switch,
+                code: chosen.code,
+                effort: Some(chosen.effort),
+                grade: Some(chosen.grade),
+                io: Some(chosen.io),
+                program: Some(chosen.program),
+                because: vec![candidate.because.clone()],
+                how: Some(chosen.how),
+                to: Some(chosen.to),
+                ..advice
+            }
+        }
+        None => match contradicted.into_iter().next() {
+            Some((arm, predicted, real)) => {
+                open(advice, (AdviceReason::SwitchContradicts { arm, predicted, real }, Settles::Reason))
+            }
+            None => without_gain(found, advice, &all),
+        },
+    }
+}
+
+/// Nothing gains for certain: because all gain too little, or because that is not known.
+fn without_gain(found: &Found, advice: Advice, all: &[Candidate]) -> Advice {
+    let open = |because: AdviceReason, settles: Settles| Advice {
+        because: vec![because],
+        settles: Some(settles),
+        ..advice.clone()
+    };
+    let Some(most) = all.iter().max_by(|a, b| a.most.total_cmp(&b.most)) else {
+        let reason = cells::finding(found.run, found.view().recorded).reasons.into_iter().next();
+        return open(AdviceReason::NotMeasured { reason: reason.unwrap_or(Reason::NoPass) }, Settles::LargerBudget);
+    };
+    if let Some(few) = all.iter().map(|it| it.gains.rounds).min().filter(|&it| it < LEAST_PAIRS) {
+        return open(AdviceReason::TooFewRounds { rounds: few, least: LEAST_PAIRS }, Settles::LargerBudget);
+    }
+    if most.most < WORTH {
+        let because = AdviceReason::BestGains { arm: most.arm.name.clone(), most: most.most };
+        return no_difference(advice, because);
+    }
+    let Estimate { ci_low, ci_high, .. } = most.gains.program;
+    match most.elsewhere {
+        true => open(AdviceReason::DependsOnUse { arm: most.arm.name.clone() }, Settles::Switch),
+        false => open(AdviceReason::Open { arm: most.arm.name.clone(), ci_low, ci_high }, Settles::LargerBudget),
+    }
+}
+
+fn no_difference(advice: Advice, because: AdviceReason) -> Advice {
+    Advice { verdict: AdviceVerdict::NoDifference, code: AdviceCode::Ok, because: vec![because], ..advice }
+}
+
+/// Whether the trace has what the program did, and the program was measured.
+fn is_known(found: &Found) -> Result<(), Open> {
+    let advised = found.advised;
+    match &advised.reach {
+        Reach::Calls | Reach::Mapping => {}
+        Reach::UnseenMapping { why } => {
+            return Err((AdviceReason::PagesUnseen { why: why.clone() }, Settles::ExactRecording));
+        }
+        Reach::Both => return Err((AdviceReason::MixedReach, Settles::Switch)),
+    }
+    if advised.coverage < LEAST_COVERAGE {
+        return Err((AdviceReason::Incomplete { coverage: advised.coverage }, Settles::Reason));
+    }
+    let Some(program) = &found.program else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
+    if let Some(seen) = found.seen(program.now) {
+        let ways = mechanism::ways(seen);
+        match (ways.calls, ways.mappings) {
+            (true, true) => return Err((AdviceReason::MixedReach, Settles::Switch)),
+            (calls, maps) if (calls || maps) && maps != found.recorded().maps() => {
+                return Err((AdviceReason::OtherReach, Settles::Reason));
+            }
+            _ => {}
+        }
+    }
+    for cell in [program.now, found.view().recorded] {
+        if cell.passes.is_empty() {
+            let reason = cells::finding(found.run, cell).reasons.into_iter().next().unwrap_or(Reason::NoPass);
+            return Err((AdviceReason::NotMeasured { reason }, Settles::Reason));
+        }
+    }
+    Ok(())
+}
+
+fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
+    let Some(checked) = checked else { return Err((AdviceReason::RanOnce, Settles::WithoutOnce)) };
+    let settles = if state == State::Cold { Settles::BothStates } else { Settles::Reason };
+    match &checked.both {
+        Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles)),
+        Ok(_) if !checked.passed() => {
+            let off = checked.off().unwrap_or(0.0);
+            Err((AdviceReason::SelfCheckFailed { off, most: check::MOST }, Settles::Switch))
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// What reading is at most of the program's time, by its user time.
+fn reading_at_most(found: &Found, commands: &[CommandFinding]) -> Option<f64> {
+    let now = found.program.as_ref()?.now.id;
+    match &commands.iter().find(|it| it.id == now)?.time {
+        Reading::Value(time) => Some(time.reading_at_most),
+        Reading::Unavailable { .. } => None,
+    }
+}
+
+/// Without a switch.
+fn grade(found: &Found, checked: Option<&Checked>, checks: &[(State, Option<Checked>)]) -> Grade {
+    let is_two_sided = |it: &Checked| !it.by.is_one_sided() && it.passed();
+    let both_sides =
+        checked.is_some_and(is_two_sided) || checks.iter().filter_map(|it| it.1.as_ref()).any(is_two_sided);
+    match both_sides && found.advised.coverage >= 1.0 {
+        true => Grade::B,
+        false => Grade::C,
+    }
+}
+
+fn candidates<'a>(found: &Found<'_, 'a>) -> Vec<Candidate<'a>> {
+    let Some(program) = &found.program else { return Vec::new() };
+    let recorded = found.recorded();
+    let brought_in_bytes = found.view().recorded.count("device_read_bytes");
+    let evidence = Evidence {
+        state: found.state,
+        recorded,
+        pattern: &found.advised.pattern,
+        brought_in_bytes,
+        memory_bytes: found.run.record.environment.cache_memory_bytes(),
+        seen: found.seen(program.now),
+    };
+    let fired: Vec<_> = RULES.iter().filter_map(|rule| Some((rule, (rule.fires)(&evidence)?))).collect();
+    let candidate = |cell: &&Cell<'a>| {
+        let arm = cell.arm();
+        let gains = |view: &super::View| Gains::of(&program.times, &view.times, &Series::of(view.arm(arm)));
+        let all: Vec<Gains> = found.views.iter().filter_map(gains).collect();
+        let least = all.iter().min_by(|a, b| a.program.median.total_cmp(&b.program.median)).copied()?;
+        let rule = fired.iter().find(|(rule, _)| (rule.proposes)(&evidence, arm));
+        Some(Candidate {
+            arm,
+            gains: least,
+            most: all.iter().map(|it| it.program.ci_high).fold(f64::MIN, f64::max),
+            elsewhere: all.iter().any(|it| is_worth_it(&it.program)),
+            code: rule.map_or(AdviceCode::Unknown, |it| it.0.code),
+            because: rule.map_or(AdviceReason::ReplayAlone, |it| it.1.clone()),
+            switch: program.switches.iter().find_map(|it| does_the_same(found, it, arm)),
+        })
+    };
+    found.view().arms.iter().filter(|it| it.arm() != recorded).filter_map(candidate).collect()
+}
+
+/// The command line of a switch that was seen to do what an arm does, and that gains.
+fn does_the_same(found: &Found, switch: &Cell, arm: &Arm) -> Option<String> {
+    let program = found.program.as_ref()?;
+    let real = compare::compare(found.run, program.now, switch);
+    let is_gain = real.verdict != Verdict::NotComparable && real.speedup.is_some_and(|it| is_worth_it(&it));
+    (is_gain && like(found, switch)? == arm).then(|| line(switch))
+}
+
+fn line(switch: &Cell) -> String {
+    Spec::of(&switch.arm().options).map_or_else(|_| switch.arm().name.clone(), |it| it.line)
+}
+
+/// The arm that does what a switch was seen to do; of several, the one that is not what the command does as it is.
+fn like<'a>(found: &Found<'_, 'a>, switch: &Cell) -> Option<&'a Arm> {
+    let view = found.view();
+    let arms: Vec<&'a Arm> = [view.recorded].iter().chain(&view.arms).map(|it| it.arm()).collect();
+    let like = kind::done_by(found.seen(switch)?, arms.into_iter());
+    let others = like.iter().find(|it| **it != view.recorded.arm());
+    others.or(like.first()).copied()
+}
+
+fn switched(found: &Found, program: &Program, cell: &Cell, all: &[Candidate]) -> Switched {
+    let real = compare::compare(found.run, program.now, cell);
+    let like = like(found, cell);
+    let predicted = like.and_then(|arm| all.iter().find(|it| it.arm == arm)).map(|it| it.gains.program);
+    let is_comparable = real.verdict != Verdict::NotComparable;
+    Switched {
+        arm: cell.arm().name.clone(),
+        line: line(cell),
+        cell: cell.id.cell,
+        ns: Series::of([cell]).middle(),
+        real: real.speedup.filter(|_| is_comparable),
+        like: like.map(|it| it.name.clone()),
+        predicted,
+        reason: if is_comparable && real.speedup.is_some() { None } else { real.reason },
+    }
+}
+
+/// Arms whose gain the program's own switch does not have, with both.
+fn contradicted(switched: &[Switched], options: &[(AdviceOption, &Candidate)]) -> Vec<(String, f64, f64)> {
+    let of = |it: &Switched| {
+        let option = options.iter().find(|(option, _)| Some(&option.to) == it.like.as_ref())?;
+        let (predicted, real) = (option.0.program, it.real?);
+        let is_less = real.ci_high * (1.0 + check::MOST) < predicted.ci_low;
+        is_less.then(|| (option.0.to.clone(), predicted.median, real.median))
+    };
+    switched.iter().filter_map(of).collect()
+}
+
+fn option(recorded: &Arm, it: &Candidate, grade: Grade) -> AdviceOption {
+    let (effort, grade, how) = match &it.switch {
+        Some(line) => (Effort::E0, Grade::A, How::Switch { line: line.clone() }),
+        // What no rule explains is known by nothing but its replay.
+        None if it.code == AdviceCode::Unknown => {
+            (kind::effort(recorded, it.arm), Grade::C, kind::how(recorded, it.arm))
+        }
+        None => (kind::effort(recorded, it.arm), grade, kind::how(recorded, it.arm)),
+    };
+    AdviceOption {
+        to: it.arm.name.clone(),
+        code: it.code,
+        effort,
+        grade,
+        io: it.gains.io,
+        program: it.gains.program,
+        how,
+    }
+}
+
+/// The least effort among those that are not proved to gain less than the best.
+fn best(options: &[(AdviceOption, &Candidate)]) -> Option<usize> {
+    let most = options.iter().map(|it| it.0.program).max_by(|a, b| a.median.total_cmp(&b.median))?;
+    let good = options.iter().enumerate().filter(|(_, it)| it.0.program.ci_high >= most.ci_low);
+    let first = good.min_by(|(_, a), (_, b)| {
+        let explained = |it: &AdviceOption| it.code == AdviceCode::Unknown;
+        let key = |it: &AdviceOption| (it.effort, explained(it));
+        key(&a.0).cmp(&key(&b.0)).then(b.0.program.median.total_cmp(&a.0.program.median))
+    });
+    first.map(|it| it.0)
+}
+
+fn caveats(found: &Found, arm: &Arm, grade: Grade) -> Vec<AdviceCaveat> {
+    let (from, advised) = (found.recorded(), found.advised);
+    let threads = advised.pattern.threads;
+    let all = [
+        (!from.maps() && arm.maps(), AdviceCaveat::TowardsMapping),
+        (from.maps() && !arm.maps(), AdviceCaveat::TowardsCalls),
+        (from.maps(), AdviceCaveat::WholePages),
+        (grade == Grade::C, AdviceCaveat::OneSidedCheck),
+        (threads > 1, AdviceCaveat::Threads { threads }),
+        (true, AdviceCaveat::ThisMachine),
+    ];
+    all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
+}

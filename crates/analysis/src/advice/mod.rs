@@ -1,0 +1,167 @@
+//! What to change about how a command reaches a file: `faultline advise`. Its record has executions of the command beside
+//! replays of what the command did, by the method that it used and by others. Rules (`rules`) say why the accesses take the
+//! time they do; replays say what another method gains; the gain is that of the whole program.
+
+mod check;
+mod gains;
+mod judge;
+mod kind;
+mod rules;
+
+use schema::{
+    Arm, Consume, State, Workload,
+    advice::{Advice, AdviceSelfCheck},
+    advised::Advised,
+    findings::{CommandFinding, Estimate, Verdict},
+    identity::ConditionId,
+    observation::Access,
+};
+
+use crate::{
+    commands::confounders,
+    compare,
+    measured::{Cell, Run},
+};
+
+use check::Checked;
+use gains::Series;
+
+/// For each state that was asked about: what to change, and whether the replay is the program.
+pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<AdviceSelfCheck>) {
+    let Some(advised) = run.record.advised.as_deref() else { return Default::default() };
+    let found = |state: State| Found::of(run, advised, state);
+    let [cold, cached] = [State::Cold, State::Cached].map(found);
+    let both = [cold.as_ref(), cached.as_ref()];
+    let times = [both.map(|it| Some(it?.program_ns()?.median)), both.map(|it| Some(it?.io_ns()?.median))];
+    let check = |it: &Found| {
+        let program = it.program.as_ref()?;
+        Some(Checked::of(it.state, run, [program.now, it.view().recorded], times))
+    };
+    let checks: Vec<(State, Option<Checked>)> = both.into_iter().flatten().map(|it| (it.state, check(it))).collect();
+    let is_asked = |it: &&Found| advised.states.contains(&it.state);
+    let all: Vec<&Found> = both.into_iter().flatten().filter(is_asked).collect();
+    let advice = all.iter().map(|it| judge::judge(it, &checks, commands)).collect();
+    let checks = all.iter().filter_map(|it| {
+        let (_, checked) = checks.iter().find(|(state, _)| *state == it.state)?;
+        Some(it.finding(checked.as_ref()?))
+    });
+    (advice, checks.collect())
+}
+
+/// What was measured in one state.
+struct Found<'r, 'a> {
+    run: &'r Run<'a>,
+    advised: &'r Advised,
+    state: State,
+    /// Absent where the command was left alone.
+    program: Option<Program<'r, 'a>>,
+    /// One for each way of looking at the bytes; the one to go by first.
+    views: Vec<View<'r, 'a>>,
+}
+
+/// The command, executed.
+struct Program<'r, 'a> {
+    now: &'r Cell<'a>,
+    times: Series,
+    switches: Vec<&'r Cell<'a>>,
+}
+
+/// Replays of one condition.
+struct View<'r, 'a> {
+    id: ConditionId,
+    consume: Consume,
+    /// As the command did it.
+    recorded: &'r Cell<'a>,
+    times: Series,
+    arms: Vec<&'r Cell<'a>>,
+}
+
+impl<'r, 'a> Found<'r, 'a> {
+    fn of(run: &'r Run<'a>, advised: &'r Advised, state: State) -> Option<Found<'r, 'a>> {
+        let conditions = || run.record.conditions.iter().enumerate().filter(|(_, it)| it.state == state);
+        let is_replay = |it: &schema::Condition| {
+            it.workload == Workload::Replay && it.trace.as_ref().is_some_and(|it| it.digest == advised.digest)
+        };
+        let replays = conditions().filter(|(_, it)| is_replay(it));
+        let mut views: Vec<View> = replays.filter_map(|(index, it)| View::of(run, index, it.consume)).collect();
+        // Bytes in a mapping are reached while the program looks at them, and a call has reached them before: what speaks
+        // against a change is counted.
+        let usual = |it: &View| if it.recorded.arm().maps() { Consume::Touch } else { Consume::Sum };
+        views.sort_by_key(|it| it.consume != usual(it));
+        let program = conditions().find(|(_, it)| it.is_of_commands()).and_then(|(index, _)| Program::of(run, index));
+        (!views.is_empty()).then_some(Found { run, advised, state, program, views })
+    }
+
+    /// The one to go by.
+    fn view(&self) -> &View<'r, 'a> {
+        &self.views[0]
+    }
+
+    fn recorded(&self) -> &'a Arm {
+        self.view().recorded.arm()
+    }
+
+    fn program_ns(&self) -> Option<Estimate> {
+        self.program.as_ref()?.times.middle()
+    }
+
+    fn io_ns(&self) -> Option<Estimate> {
+        self.view().times.middle()
+    }
+
+    /// The share of the program's time that goes to the file: without what the program does with the bytes, as far as there
+    /// are replays that look at next to nothing.
+    fn share(&self) -> Option<Estimate> {
+        let least = self.views.iter().find(|it| it.consume == Consume::Touch).unwrap_or(self.view());
+        least.times.over(&self.program.as_ref()?.times)
+    }
+
+    fn seen(&self, cell: &Cell) -> Option<&'a Access> {
+        Some(&confounders::observation(self.run, cell)?.named)
+    }
+
+    fn finding(&self, checked: &Checked) -> AdviceSelfCheck {
+        let both = checked.both.as_ref();
+        AdviceSelfCheck {
+            id: self.view().id,
+            file: self.advised.file.clone(),
+            state: self.state,
+            by: checked.by,
+            program: both.ok().map(|it| it[0]),
+            replay: both.ok().map(|it| it[1]),
+            off: checked.off(),
+            passed: checked.passed(),
+            why: both.err().cloned(),
+        }
+    }
+}
+
+impl<'r, 'a> Program<'r, 'a> {
+    fn of(run: &'r Run<'a>, condition: usize) -> Option<Program<'r, 'a>> {
+        let now = run.baseline(condition)?;
+        let all = || run.of_condition(condition);
+        let times = Series::of(all().filter(|it| it.arm() == now.arm()));
+        let switches = all().filter(|it| !it.entry.baseline && !it.entry.control).collect();
+        Some(Program { now, times, switches })
+    }
+}
+
+impl<'r, 'a> View<'r, 'a> {
+    fn of(run: &'r Run<'a>, condition: usize, consume: Consume) -> Option<View<'r, 'a>> {
+        let recorded = run.baseline(condition)?;
+        let all = || run.of_condition(condition);
+        // What did other work is no way of doing this.
+        let is_alike = |it: &&Cell| compare::compare(run, recorded, it).verdict != Verdict::NotComparable;
+        Some(View {
+            id: recorded.id.condition,
+            consume,
+            recorded,
+            times: Series::of(all().filter(|it| it.arm() == recorded.arm())),
+            arms: all().filter(|it| !it.entry.baseline && !it.entry.control).filter(is_alike).collect(),
+        })
+    }
+
+    fn arm(&self, arm: &Arm) -> Option<&'r Cell<'a>> {
+        self.arms.iter().find(|it| it.arm() == arm).copied()
+    }
+}

@@ -1,0 +1,318 @@
+//! Why a program's accesses take the time they do, and which arms that speaks for. A rule only proposes: whether an arm gains
+//! is measured by replays.
+
+use schema::{
+    Arm, State,
+    advice::{AdviceCode, AdviceReason},
+    advised::Pattern,
+    observation::Access,
+};
+
+use super::kind::{is_advised, is_in_advance, populates};
+
+/// What comes in is this many times what is touched.
+const MUCH_MORE: f64 = 4.0;
+/// The same of reads by calls.
+const MORE: f64 = 2.0;
+/// Of the accesses: they follow each other.
+const IN_ORDER: f64 = 0.8;
+/// They lie anywhere.
+const ANYWHERE: f64 = 0.2;
+/// Of the file: all of it is used.
+const ALL: f64 = 0.8;
+/// Little is.
+const LITTLE: f64 = 0.3;
+/// Each byte is read so often.
+const AGAIN: f64 = 4.0;
+const SMALL_BYTES: f64 = 4096.0;
+const SMALL_BUFFER_BYTES: f64 = 8192.0;
+/// Of the reads of a file's own position.
+const MOSTLY: f64 = 0.5;
+
+/// What is known of a program's accesses in one state.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) state: State,
+    /// That replays what the program did.
+    pub(crate) recorded: &'a Arm,
+    pub(crate) pattern: &'a Pattern,
+    /// From the device, by one replay.
+    pub(crate) brought_in_bytes: Option<f64>,
+    /// What the page cache can have.
+    pub(crate) memory_bytes: u64,
+    pub(crate) seen: Option<&'a Access>,
+}
+
+impl Evidence<'_> {
+    fn touched_bytes(&self) -> f64 {
+        (self.pattern.distinct_pages.saturating_mul(self.pattern.page_bytes)) as f64
+    }
+
+    fn touched_share(&self) -> f64 {
+        (self.touched_bytes() / self.pattern.file_bytes.max(1) as f64).min(1.0)
+    }
+
+    fn in_order(&self) -> f64 {
+        self.pattern.in_order as f64 / self.pattern.accesses.max(1) as f64
+    }
+
+    /// Of the access in the middle.
+    fn access_bytes(&self) -> f64 {
+        let all: u64 = self.pattern.sizes.iter().map(|it| it.events).sum();
+        let mut sizes = self.pattern.sizes.clone();
+        sizes.sort_by_key(|it| it.value);
+        let mut before = 0;
+        let middle = sizes.iter().find(|it| {
+            before += it.events;
+            before * 2 >= all
+        });
+        middle.map_or(0.0, |it| it.value as f64)
+    }
+
+    fn maps(&self) -> bool {
+        self.recorded.maps()
+    }
+
+    fn is_cold(&self) -> bool {
+        self.state == State::Cold
+    }
+
+    fn more_than(&self, times: f64) -> Option<AdviceReason> {
+        let (bytes, touched_bytes) = (self.brought_in_bytes?, self.touched_bytes());
+        (bytes > times * touched_bytes).then_some(AdviceReason::BroughtIn { bytes, touched_bytes })
+    }
+}
+
+/// One rule.
+pub(crate) struct Rule {
+    pub(crate) code: AdviceCode,
+    /// Why it holds of a program; nothing where it does not.
+    pub(crate) fires: fn(&Evidence) -> Option<AdviceReason>,
+    /// The arms that it speaks for.
+    pub(crate) proposes: fn(&Evidence, &Arm) -> bool,
+}
+
+/// Every rule. Of several that propose an arm, the first explains it.
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        code: AdviceCode::M6,
+        fires: |it| {
+            let touched_share = it.touched_share();
+            let is_idle = it.maps() && populates(it.recorded) && touched_share < LITTLE;
+            is_idle.then_some(AdviceReason::Populated { touched_share })
+        },
+        proposes: |_, arm| !populates(arm) && !is_in_advance(arm),
+    },
+    Rule {
+        code: AdviceCode::M1,
+        fires: |it| it.more_than(MUCH_MORE).filter(|_| it.maps() && it.is_cold()),
+        proposes: |_, arm| !is_in_advance(arm) && (!arm.maps() || is_advised(arm, "random")),
+    },
+    Rule {
+        code: AdviceCode::M2,
+        fires: |it| {
+            let share = it.in_order();
+            (it.maps() && it.is_cold() && share > IN_ORDER).then_some(AdviceReason::InOrder { share })
+        },
+        proposes: |_, arm| !is_in_advance(arm) && (!arm.maps() || is_advised(arm, "sequential") || populates(arm)),
+    },
+    Rule {
+        code: AdviceCode::M4,
+        fires: |it| {
+            let share = it.touched_share();
+            (it.maps() && !it.is_cold() && share > ALL).then_some(AdviceReason::Touched { share })
+        },
+        proposes: |_, arm| arm.maps() && populates(arm),
+    },
+    Rule {
+        code: AdviceCode::R1,
+        fires: |it| {
+            let times = it.pattern.bytes as f64 / it.touched_bytes().max(1.0);
+            let access_bytes = it.access_bytes();
+            let is_hot = !it.maps() && !it.is_cold() && times > AGAIN && access_bytes <= SMALL_BYTES;
+            let fits = it.pattern.file_bytes <= it.memory_bytes;
+            (is_hot && fits).then_some(AdviceReason::Again { times, access_bytes })
+        },
+        proposes: |_, arm| arm.maps(),
+    },
+    Rule {
+        code: AdviceCode::R2,
+        fires: |it| {
+            let access_bytes = it.access_bytes();
+            let is_small = !it.maps() && it.in_order() > IN_ORDER && access_bytes <= SMALL_BUFFER_BYTES;
+            is_small.then_some(AdviceReason::SmallInOrder { access_bytes })
+        },
+        // Fewer calls for the same bytes.
+        proposes: |_, arm| arm.maps() && !is_advised(arm, "random"),
+    },
+    Rule {
+        code: AdviceCode::R3,
+        fires: |it| {
+            let is_anywhere = !it.maps() && it.is_cold() && it.in_order() < ANYWHERE;
+            it.more_than(MORE).filter(|_| is_anywhere)
+        },
+        proposes: |_, arm| is_advised(arm, "random"),
+    },
+    Rule {
+        code: AdviceCode::R4,
+        fires: |it| {
+            let calls = &it.seen?.calls;
+            let positioned = calls.iter().filter(|(name, _)| matches!(name.as_str(), "read" | "readv")).map(|it| it.1);
+            let (reads, in_order) = positioned
+                .fold((0, 0), |sum, it| (sum.0 + it.count.saturating_sub(it.unplaced), sum.1 + it.sequential));
+            let (reads, jumps) = (reads as f64, reads.saturating_sub(in_order) as f64);
+            (!it.maps() && jumps > MOSTLY * reads).then_some(AdviceReason::Seeks { reads, jumps })
+        },
+        proposes: |it, arm| !arm.maps() && !is_in_advance(arm) && arm.method != it.recorded.method,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use schema::counted::Bin;
+
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn pattern(accesses: u64, bytes_each: u64, distinct_pages: u64, in_order: u64) -> Pattern {
+        Pattern {
+            file_bytes: GIB,
+            accesses,
+            bytes: accesses * bytes_each,
+            page_bytes: 4096,
+            distinct_pages,
+            in_order,
+            threads: 1,
+            mappings: 0,
+            sizes: vec![Bin { value: bytes_each, events: accesses }],
+        }
+    }
+
+    struct Case {
+        arm: &'static str,
+        state: State,
+        pattern: Pattern,
+        brought_in: Option<f64>,
+        memory_bytes: u64,
+        seen: Option<Access>,
+    }
+
+    fn case(arm: &'static str, state: State, pattern: Pattern) -> Case {
+        Case { arm, state, pattern, brought_in: None, memory_bytes: 8 * GIB, seen: None }
+    }
+
+    fn fired(case: &Case) -> Vec<AdviceCode> {
+        let recorded = case.arm.parse().unwrap();
+        let evidence = Evidence {
+            state: case.state,
+            recorded: &recorded,
+            pattern: &case.pattern,
+            brought_in_bytes: case.brought_in,
+            memory_bytes: case.memory_bytes,
+            seen: case.seen.as_ref(),
+        };
+        RULES.iter().filter(|it| (it.fires)(&evidence).is_some()).map(|it| it.code).collect()
+    }
+
+    const FEW: u64 = 543;
+
+    #[test]
+    fn m1_holds_where_a_cold_mapping_brings_in_more_than_four_times_what_is_touched() {
+        let of = |arm, state, pages: u64| Case {
+            brought_in: Some((pages * 4096) as f64),
+            ..case(arm, state, pattern(FEW, 4096, FEW, 3))
+        };
+        assert_eq!(fired(&of("mmap", State::Cold, 4 * FEW + 1)), [AdviceCode::M1]);
+        assert_eq!(fired(&of("mmap", State::Cold, 4 * FEW)), []);
+        assert_eq!(fired(&of("mmap", State::Cached, 100 * FEW)), []);
+        assert_eq!(fired(&case("mmap", State::Cold, pattern(FEW, 4096, FEW, 3))), [], "not counted is not more");
+    }
+
+    #[test]
+    fn m2_holds_where_a_cold_mapping_is_walked_in_order() {
+        let all = GIB / 4096;
+        assert_eq!(fired(&case("mmap", State::Cold, pattern(all, 4096, all, all - 1))), [AdviceCode::M2]);
+        assert_eq!(fired(&case("mmap", State::Cold, pattern(all, 4096, all, all / 2))), []);
+        assert_eq!(fired(&case("pread", State::Cold, pattern(GIB >> 20, 1 << 20, all, 1000))), []);
+    }
+
+    #[test]
+    fn m4_holds_where_nearly_all_of_a_cached_mapping_is_used() {
+        let all = GIB / 4096;
+        assert_eq!(fired(&case("mmap", State::Cached, pattern(all, 4096, all * 9 / 10, 0))), [AdviceCode::M4]);
+        assert_eq!(fired(&case("mmap", State::Cached, pattern(all, 4096, all / 2, 0))), []);
+        assert_eq!(fired(&case("pread", State::Cached, pattern(all, 16384, all, 0))), []);
+    }
+
+    #[test]
+    fn m6_holds_where_what_is_populated_is_hardly_touched() {
+        let of = |arm, pages| case(arm, State::Cached, pattern(pages, 4096, pages, 0));
+        for arm in ["mmap+map-populate", "mmap+populate-read", "mmap+willneed"] {
+            assert_eq!(fired(&of(arm, FEW)), [AdviceCode::M6], "{arm}");
+            assert_eq!(fired(&of(arm, GIB / 4096 / 2)), [], "{arm}");
+        }
+        assert_eq!(fired(&of("mmap", FEW)), []);
+    }
+
+    #[test]
+    fn r1_holds_where_small_cached_reads_meet_the_same_bytes_again_and_again() {
+        let of = |state, bytes, distinct| case("pread", state, pattern(50_000, bytes, distinct, 0));
+        assert_eq!(fired(&of(State::Cached, 4096, 10_000)), [AdviceCode::R1]);
+        assert_eq!(fired(&of(State::Cached, 4096, 40_000)), []);
+        assert_eq!(fired(&of(State::Cached, 16_384, 10_000)), []);
+        assert_eq!(fired(&of(State::Cold, 4096, 10_000)), []);
+        assert_eq!(fired(&Case { memory_bytes: GIB / 2, ..of(State::Cached, 4096, 10_000) }), [], "it does not fit");
+    }
+
+    #[test]
+    fn r2_holds_of_small_reads_in_order() {
+        let of = |bytes, in_order| case("read", State::Cached, pattern(1000, bytes, 1000, in_order));
+        assert_eq!(fired(&of(4096, 999)), [AdviceCode::R2]);
+        assert_eq!(fired(&of(65_536, 999)), []);
+        assert_eq!(fired(&of(4096, 300)), []);
+    }
+
+    #[test]
+    fn r3_holds_where_cold_reads_anywhere_bring_in_more_than_twice_what_they_use() {
+        let of = |in_order, pages: u64| Case {
+            brought_in: Some((pages * 4096) as f64),
+            ..case("pread", State::Cold, pattern(FEW, 4096, FEW, in_order))
+        };
+        assert_eq!(fired(&of(0, 3 * FEW)), [AdviceCode::R3]);
+        assert_eq!(fired(&of(0, 2 * FEW)), []);
+        assert_eq!(fired(&of(300, 3 * FEW)), []);
+    }
+
+    #[test]
+    fn r4_holds_where_the_position_is_set_before_most_reads() {
+        let of = |name: &str, jumps: u64| {
+            let mut seen = Access::default();
+            (0..1000).for_each(|at| seen.count_call(name, 4096, 4096, at >= jumps));
+            Case { seen: Some(seen), ..case("read", State::Cached, pattern(1000, 16_384, 1000, 0)) }
+        };
+        assert_eq!(fired(&of("read", 900)), [AdviceCode::R4]);
+        assert_eq!(fired(&of("read", 400)), []);
+        assert_eq!(fired(&of("pread64", 900)), []);
+    }
+
+    #[test]
+    fn no_rule_proposes_what_a_program_does_already_or_what_needs_its_offsets_in_advance() {
+        let recorded: Arm = "mmap+map-populate".parse().unwrap();
+        let pattern = pattern(FEW, 4096, FEW, 3);
+        let evidence = Evidence {
+            state: State::Cold,
+            recorded: &recorded,
+            pattern: &pattern,
+            brought_in_bytes: None,
+            memory_bytes: GIB,
+            seen: None,
+        };
+        for rule in RULES {
+            for arm in ["uring", "uring+direct", "direct"] {
+                assert!(!(rule.proposes)(&evidence, &arm.parse().unwrap()), "{:?} {arm}", rule.code);
+            }
+        }
+        assert!(!(RULES[0].proposes)(&evidence, &recorded));
+    }
+}

@@ -1,0 +1,410 @@
+//! Executions of a command beside replays of what it did, with known times: what is to be changed follows from them.
+
+use schema::{
+    Arm, Condition, Consume, Reading, State, Workload,
+    advice::{Advice, AdviceCode, AdviceReason, AdviceVerdict, CheckedBy, Effort, Grade, How, Unchecked},
+    advised::{Advised, Pattern, Reach},
+    command::Spec,
+    counted::Bin,
+    findings::Findings,
+    observation::{Access, MappingCount, Means, Observation, Observed},
+    trace::Traced,
+};
+
+use crate::support::{GIB, Lab, Pass};
+
+const MS: f64 = 1e6;
+const ROUNDS: u32 = 10;
+const FILE: &str = "/data/t.db";
+
+/// What is planted: times in milliseconds, cold and cached.
+struct Plan {
+    recorded: &'static str,
+    program: [f64; 2],
+    /// Each arm's replay; the first is that of the recorded one.
+    replays: Vec<(&'static str, [f64; 2])>,
+    switch: Option<([f64; 2], Access)>,
+    pattern: Pattern,
+    reach: Reach,
+    states: Vec<State>,
+    rounds: u32,
+    once: bool,
+    coverage: f64,
+    /// From the device, by the recorded arm's cold replay.
+    brought_in: f64,
+}
+
+fn points() -> Pattern {
+    Pattern {
+        file_bytes: GIB,
+        accesses: 543,
+        bytes: 543 * 4096,
+        page_bytes: 4096,
+        distinct_pages: 543,
+        in_order: 3,
+        threads: 1,
+        mappings: 1,
+        sizes: vec![Bin { value: 4096, events: 543 }],
+    }
+}
+
+/// Points in a mapping: without read-ahead they take a third of the time.
+fn mapped_points() -> Plan {
+    Plan {
+        recorded: "mmap",
+        program: [80.0, 5.0],
+        replays: vec![("mmap", [77.0, 0.4]), ("pread", [29.0, 0.9]), ("mmap+random", [29.0, 0.4])],
+        switch: None,
+        pattern: points(),
+        reach: Reach::Mapping,
+        states: vec![State::Cold, State::Cached],
+        rounds: ROUNDS,
+        once: false,
+        coverage: 1.0,
+        brought_in: 19_592.0 * 4096.0,
+    }
+}
+
+fn maps() -> Access {
+    let mut access = Access { opens: 1, ..Access::default() };
+    access.count_mapping(&MappingCount { count: 1, bytes: GIB, ..MappingCount::default() });
+    access
+}
+
+fn reads() -> Access {
+    let mut access = Access { opens: 1, ..Access::default() };
+    (0..543).for_each(|_| access.count_call("pread64", 4096, 4096, false));
+    access
+}
+
+impl Plan {
+    fn lab(&self) -> Lab {
+        let mut lab = Lab::new();
+        for (at, state) in [State::Cold, State::Cached].into_iter().enumerate() {
+            if !self.once {
+                self.commands(&mut lab, state, at);
+            }
+            let usual = if self.recorded.starts_with("mmap") { Consume::Touch } else { Consume::Sum };
+            self.replay(&mut lab, state, at, usual);
+        }
+        lab.record.observations = [("command/now", self.access())]
+            .into_iter()
+            .chain(self.switch.iter().map(|(_, access)| ("command/switch", access.clone())))
+            .map(|(arm, named)| Observed { arm: arm.into(), seen: Reading::Value(observation(named)) })
+            .collect();
+        lab.record.advised = Some(Box::new(Advised {
+            file: FILE.into(),
+            states: self.states.clone(),
+            digest: "digest".into(),
+            recorder: "test".into(),
+            coverage: self.coverage,
+            recorded: self.recorded.parse::<Arm>().unwrap().name,
+            reach: self.reach.clone(),
+            pattern: self.pattern.clone(),
+            others: Vec::new(),
+            others_left_out: 0,
+            once: self.once,
+        }));
+        lab
+    }
+
+    fn access(&self) -> Access {
+        if self.recorded.starts_with("mmap") { maps() } else { reads() }
+    }
+
+    fn commands(&self, lab: &mut Lab, state: State, at: usize) {
+        let condition =
+            lab.condition(Condition { workload: Workload::Command, ops: 1, state, ..Condition::plain(GIB) });
+        let mut enter = |name: &str, control: bool, ms: f64| {
+            let spec = Spec {
+                line: format!("program --{name}"),
+                name: name.into(),
+                shell: None,
+                prepare: None,
+                cleanup: None,
+                timeout_s: 5,
+                compared: true,
+            };
+            let cell = lab.cell(condition, "pread");
+            lab.record.cells[cell].arm = spec.arm();
+            lab.record.cells[cell].control = control;
+            lab.measure(cell, self.rounds, ms * MS, |_, pass: &mut Pass| {
+                pass.reads("user_ns", 0.05 * ms * MS).reads("system_ns", 4.0 * MS).reads("minor_faults", 900.0);
+                (pass.tally.ops, pass.tally.bytes, pass.tally.distinct_pages) = (1, 0, None);
+            });
+        };
+        enter("now", false, self.program[at]);
+        enter("now", true, self.program[at]);
+        if let Some((times, _)) = &self.switch {
+            enter("switch", false, times[at]);
+        }
+    }
+
+    fn replay(&self, lab: &mut Lab, state: State, at: usize, consume: Consume) {
+        let Pattern { accesses, bytes, .. } = self.pattern;
+        let traced = Traced { digest: "digest".into(), file: 0, accesses, bytes, longest_bytes: 4096, end_bytes: GIB };
+        let condition = lab.condition(Condition {
+            workload: Workload::Replay,
+            consume,
+            ops: accesses,
+            block_bytes: 4096,
+            state,
+            trace: Some(traced),
+            ..Condition::plain(GIB)
+        });
+        let (first, _) = self.replays[0];
+        for (index, (arm, times)) in self.replays.iter().chain(&self.replays[..1]).enumerate() {
+            let cell = lab.cell(condition, arm);
+            lab.record.cells[cell].control = index == self.replays.len();
+            assert!(index > 0 || *arm == first);
+            lab.measure(cell, self.rounds, times[at] * MS / accesses as f64, |_, pass: &mut Pass| {
+                pass.reads("minor_faults", 545.0).reads("system_ns", 0.3 * MS);
+                let cold = if state == State::Cold { self.brought_in } else { 0.0 };
+                pass.reads("device_read_bytes", cold).tally.distinct_pages = Some(self.pattern.distinct_pages);
+            });
+        }
+    }
+
+    fn findings(&self) -> Findings {
+        self.lab().analyze()
+    }
+
+    /// Cold, and cached.
+    fn advice(&self) -> [Advice; 2] {
+        self.findings().advice.try_into().unwrap()
+    }
+}
+
+fn observation(named: Access) -> Observation {
+    Observation {
+        by: Means::Ptrace,
+        processes: 1,
+        threads: 1,
+        readers_at_once: Some(1),
+        named_opened: 1,
+        named,
+        files: Vec::new(),
+        files_left_out: 0,
+        rings: 0,
+        incomplete: Vec::new(),
+        remarks: Vec::new(),
+    }
+}
+
+#[test]
+fn a_mapping_that_reads_ahead_in_vain_is_to_be_advised_otherwise() {
+    let [cold, cached] = mapped_points().advice();
+    assert_eq!((cold.verdict, cold.code), (AdviceVerdict::Switch, AdviceCode::M1));
+    // One call does as much as another way of reading.
+    assert_eq!(
+        (cold.to.as_deref(), cold.effort, cold.grade),
+        (Some("native/mmap+random"), Some(Effort::E1), Some(Grade::B))
+    );
+    assert_eq!(cold.how, Some(How::MadviseRandom));
+    let (io, program) = (cold.io.unwrap(), cold.program.unwrap());
+    assert!((io.median - 77.0 / 29.0).abs() < 0.1, "{io:?}");
+    assert!((program.median - 80.0 / 32.0).abs() < 0.1 && program.ci_low > 2.3, "{program:?}");
+    assert!(matches!(cold.because[..], [AdviceReason::BroughtIn { .. }]));
+    assert_eq!(cold.also.iter().map(|it| it.to.as_str()).collect::<Vec<_>>(), ["native/pread"]);
+    // Eight percent of the time, of which nothing gains.
+    assert_eq!((cached.verdict, cached.code, cached.to), (AdviceVerdict::NoDifference, AdviceCode::Ok, None));
+    assert!(cached.share.unwrap().median < 0.1);
+}
+
+#[test]
+fn what_the_program_takes_longer_cold_is_what_its_replay_takes_longer() {
+    let checks = mapped_points().findings().advice_self_check;
+    assert_eq!(checks.iter().map(|it| it.by).collect::<Vec<_>>(), [CheckedBy::ColdLessCached, CheckedBy::Faults]);
+    assert!(checks.iter().all(|it| it.passed), "{checks:?}");
+    assert!(checks[0].off.unwrap().abs() < 0.05);
+}
+
+#[test]
+fn a_replay_that_takes_a_third_less_than_the_program_advises_nothing() {
+    let mut plan = mapped_points();
+    plan.program = [120.0, 5.0];
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.verdict, cold.to), (AdviceVerdict::Unknown, None));
+    assert!(
+        matches!(cold.because[..], [AdviceReason::SelfCheckFailed { off, .. }] if off < -0.3),
+        "{:?}",
+        cold.because
+    );
+}
+
+#[test]
+fn the_programs_own_switch_is_the_least_effort_and_is_held_against_the_prediction() {
+    let mut plan = mapped_points();
+    plan.switch = Some(([34.0, 5.5], reads()));
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.verdict, cold.effort, cold.grade), (AdviceVerdict::Switch, Some(Effort::E0), Some(Grade::A)));
+    assert_eq!(cold.to.as_deref(), Some("native/pread"));
+    assert_eq!(cold.how, Some(How::Switch { line: "program --switch".into() }));
+    let [switched] = &cold.switched[..] else { panic!("{:?}", cold.switched) };
+    assert_eq!(switched.like.as_deref(), Some("native/pread"));
+    assert!((switched.real.unwrap().median - 80.0 / 34.0).abs() < 0.1);
+    assert!((switched.predicted.unwrap().median - 80.0 / 32.0).abs() < 0.1);
+}
+
+#[test]
+fn a_switch_that_gains_nothing_contradicts_the_replay() {
+    let mut plan = mapped_points();
+    plan.switch = Some(([79.0, 5.0], reads()));
+    // What contradicts one arm says nothing of another.
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.to.as_deref(), Some("native/mmap+random"));
+    plan.replays.retain(|it| it.0 != "mmap+random");
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.verdict, AdviceVerdict::Unknown);
+    assert!(matches!(cold.because[..], [AdviceReason::SwitchContradicts { .. }]), "{:?}", cold.because);
+}
+
+#[test]
+fn a_switch_that_does_what_no_arm_does_has_no_prediction() {
+    let mut plan = mapped_points();
+    let mut access = maps();
+    access.hints.insert("madvise(MADV_SEQUENTIAL)".into(), 1);
+    plan.switch = Some(([40.0, 5.0], access));
+    let [cold, _] = plan.advice();
+    assert_eq!((cold.switched[0].like.clone(), cold.switched[0].predicted), (None, None));
+    assert!(cold.switched[0].real.unwrap().median > 1.9);
+}
+
+#[test]
+fn reads_that_lie_anywhere_are_left_alone_where_a_mapping_is_slower() {
+    let plan = Plan {
+        recorded: "pread",
+        program: [34.0, 5.5],
+        replays: vec![("pread", [29.0, 0.9]), ("mmap", [77.0, 0.85]), ("mmap+random", [29.0, 0.88])],
+        reach: Reach::Calls,
+        brought_in: 560.0 * 4096.0,
+        ..mapped_points()
+    };
+    for advice in plan.advice() {
+        assert_eq!((advice.verdict, advice.code), (AdviceVerdict::NoDifference, AdviceCode::Ok), "{advice:?}");
+        assert!(matches!(advice.because[..], [AdviceReason::BestGains { most, .. }] if most < 1.02), "{advice:?}");
+    }
+}
+
+#[test]
+fn a_program_that_hardly_reaches_for_its_file_has_nothing_to_gain() {
+    let mut plan = mapped_points();
+    plan.program = [2000.0, 1926.0];
+    let [cold, cached] = plan.advice();
+    for advice in [cold, cached] {
+        assert_eq!(advice.verdict, AdviceVerdict::NoDifference, "{:?}", advice.because);
+        assert!(matches!(advice.because[..], [AdviceReason::SmallShare { share }] if share <= 0.05));
+        assert!(advice.faster_at_most.unwrap() < 1.06);
+    }
+}
+
+#[test]
+fn what_gains_without_a_rule_is_said_with_less_certainty() {
+    let plan = Plan {
+        recorded: "pread",
+        program: [60.0, 30.0],
+        replays: vec![("pread", [52.0, 22.0]), ("mmap", [45.0, 12.0])],
+        reach: Reach::Calls,
+        brought_in: 560.0 * 4096.0,
+        ..mapped_points()
+    };
+    let mut lab = plan.lab();
+    // As much system time as the calls of the replay.
+    let is_command = |cell: usize, lab: &Lab| lab.record.cells[cell].arm.is_command();
+    for at in 0..lab.record.samples.len() {
+        let command = is_command(lab.record.samples[at].cell, &lab);
+        let ns = if command { 22.0 * MS } else { 20.0 * MS };
+        lab.record.samples[at].readings.insert("system_ns".into(), Reading::Value(ns));
+    }
+    let cached = lab.analyze().advice.remove(1);
+    assert_eq!(
+        (cached.verdict, cached.code, cached.grade),
+        (AdviceVerdict::Switch, AdviceCode::Unknown, Some(Grade::C))
+    );
+    assert_eq!((cached.how, cached.effort), (Some(How::Mapping), Some(Effort::E2)));
+}
+
+#[test]
+fn an_interval_around_the_edge_leaves_it_open() {
+    let mut plan = mapped_points();
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [75.6, 0.9])];
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.verdict, AdviceVerdict::Unknown);
+    assert!(matches!(&cold.because[..], [AdviceReason::Open { ci_high, .. }] if *ci_high > 1.02), "{:?}", cold.because);
+}
+
+#[test]
+fn few_rounds_decide_nothing() {
+    let mut plan = mapped_points();
+    plan.rounds = 3;
+    plan.replays = vec![("mmap", [77.0, 0.4]), ("pread", [76.0, 0.9])];
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.because, [AdviceReason::TooFewRounds { rounds: 3, least: 5 }]);
+}
+
+#[test]
+fn what_is_not_known_of_the_program_is_not_advised_about() {
+    type Change = fn(&mut Plan);
+    let of = |change: Change| {
+        let mut plan = mapped_points();
+        change(&mut plan);
+        let [cold, _] = plan.advice();
+        assert_eq!((cold.verdict, cold.code), (AdviceVerdict::Unknown, AdviceCode::Unknown));
+        cold.because
+    };
+    assert_eq!(of(|it| it.once = true), [AdviceReason::RanOnce]);
+    assert_eq!(of(|it| it.coverage = 0.99), [AdviceReason::Incomplete { coverage: 0.99 }]);
+    assert_eq!(of(|it| it.reach = Reach::Both), [AdviceReason::MixedReach]);
+    let why = || "not cold".to_string();
+    assert_eq!(
+        of(|it| it.reach = Reach::UnseenMapping { why: "not cold".into() }),
+        [AdviceReason::PagesUnseen { why: why() }]
+    );
+    // It maps the file, and the trace has calls.
+    let [cold, _] = Plan { recorded: "pread", ..mapped_points() }.with_access(maps());
+    assert_eq!(cold.because, [AdviceReason::OtherReach]);
+}
+
+impl Plan {
+    fn with_access(mut self, access: Access) -> [Advice; 2] {
+        self.replays[0].0 = "pread";
+        self.replays.remove(1);
+        let mut lab = self.lab();
+        lab.record.observations[0].seen = Reading::Value(observation(access));
+        lab.analyze().advice.try_into().unwrap()
+    }
+}
+
+#[test]
+fn one_state_alone_cannot_be_checked_cold() {
+    let lab = mapped_points().lab();
+    let mut record = lab.record;
+    let is_cold = |it: &Condition| it.state == State::Cold;
+    record.cells.retain(|it| is_cold(&record.conditions[it.condition]));
+    record.conditions.retain(is_cold);
+    record.samples.retain(|it| it.cell < record.cells.len());
+    record.advised.as_mut().unwrap().states = vec![State::Cold];
+    let findings = analysis::analyze(&record);
+    assert_eq!(findings.advice[0].because, [AdviceReason::NotChecked { why: Unchecked::NeedsBothStates }]);
+    assert!(!findings.advice_self_check[0].passed);
+}
+
+#[test]
+fn a_run_without_a_recorded_command_has_no_advice() {
+    let mut lab = mapped_points().lab();
+    lab.record.advised = None;
+    let findings = lab.analyze();
+    assert!(findings.advice.is_empty() && findings.advice_self_check.is_empty());
+}
+
+#[test]
+fn reads_that_may_be_in_flight_are_of_a_class_of_their_own() {
+    let mut plan = mapped_points();
+    plan.replays.push(("uring", [5.0, 0.9]));
+    let [cold, _] = plan.advice();
+    assert_eq!(cold.to.as_deref(), Some("native/mmap+random"), "what needs the offsets in advance is not advised");
+    assert_eq!(
+        cold.in_advance.iter().map(|it| (it.to.as_str(), it.effort)).collect::<Vec<_>>(),
+        [("native/uring", Effort::E3)]
+    );
+}

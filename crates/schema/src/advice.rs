@@ -1,0 +1,374 @@
+//! What to change about how a command reaches a file: the findings of `faultline advise`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ConditionId, State, estimate::Estimate, reason::Reason};
+
+/// About one file and one state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// Of the replay.
+    #[serde(flatten)]
+    pub id: ConditionId,
+    pub file: String,
+    pub state: State,
+    pub verdict: AdviceVerdict,
+    /// The arm to take, by its name; only of `switch`.
+    pub to: Option<String>,
+    pub code: AdviceCode,
+    pub effort: Option<Effort>,
+    pub grade: Option<Grade>,
+    /// How many times less the accesses to the file take, and the whole program.
+    pub io: Option<Estimate>,
+    pub program: Option<Estimate>,
+    /// What follows from the record; the words stand beside it.
+    #[serde(rename = "because_data", default)]
+    pub because: Vec<AdviceReason>,
+    #[serde(rename = "how_data", default)]
+    pub how: Option<How>,
+    #[serde(rename = "caveats_data", default)]
+    pub caveats: Vec<AdviceCaveat>,
+    /// What would decide it; only of `unknown`.
+    #[serde(rename = "settles_data", default, skip_serializing_if = "Option::is_none")]
+    pub settles: Option<Settles>,
+    /// What an execution of the program takes as it is, and a replay of what it did to the file.
+    pub program_ns: Option<Estimate>,
+    pub io_ns: Option<Estimate>,
+    /// The share of the program's time that goes to the file; no method gains more than what it bounds.
+    pub share: Option<Estimate>,
+    pub faster_at_most: Option<f64>,
+    /// Others that gain, those with the least effort first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<AdviceOption>,
+    /// What would gain if the program knew its offsets in advance, which no trace tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_advance: Vec<AdviceOption>,
+    /// The program's own switches, measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<Switched>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdviceVerdict {
+    /// The whole program gains: the interval excludes none, and it is worth the change.
+    Switch,
+    /// Nothing that was replayed gains as much as would be worth it.
+    NoDifference,
+    Unknown,
+}
+
+impl AdviceVerdict {
+    pub fn is_decided(self) -> bool {
+        self != AdviceVerdict::Unknown
+    }
+}
+
+/// Which rule proposed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AdviceCode {
+    /// A mapping brings in much more than is touched.
+    #[serde(rename = "FL-M1")]
+    M1,
+    /// A cold mapping is walked in order.
+    #[serde(rename = "FL-M2")]
+    M2,
+    /// A cached mapping of which nearly all is used.
+    #[serde(rename = "FL-M4")]
+    M4,
+    /// A mapping is populated, and little of it is touched.
+    #[serde(rename = "FL-M6")]
+    M6,
+    /// Small cached reads of the same bytes again and again.
+    #[serde(rename = "FL-R1")]
+    R1,
+    /// Small reads in order.
+    #[serde(rename = "FL-R2")]
+    R2,
+    /// Cold reads anywhere bring in more than they use.
+    #[serde(rename = "FL-R3")]
+    R3,
+    /// The file's position is set before each read.
+    #[serde(rename = "FL-R4")]
+    R4,
+    #[serde(rename = "FL-OK")]
+    Ok,
+    #[serde(rename = "FL-?")]
+    Unknown,
+}
+
+impl AdviceCode {
+    pub fn word(self) -> &'static str {
+        match self {
+            AdviceCode::M1 => "FL-M1",
+            AdviceCode::M2 => "FL-M2",
+            AdviceCode::M4 => "FL-M4",
+            AdviceCode::M6 => "FL-M6",
+            AdviceCode::R1 => "FL-R1",
+            AdviceCode::R2 => "FL-R2",
+            AdviceCode::R3 => "FL-R3",
+            AdviceCode::R4 => "FL-R4",
+            AdviceCode::Ok => "FL-OK",
+            AdviceCode::Unknown => "FL-?",
+        }
+    }
+}
+
+/// What a change takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Effort {
+    /// A switch that the program has.
+    E0,
+    /// One call that gives a hint, or one less.
+    E1,
+    /// Another call, or a mapping.
+    E2,
+    /// The program reads ahead of itself.
+    E3,
+}
+
+/// What a gain is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Grade {
+    /// It was replayed, and the program's own switch was measured.
+    A,
+    /// It was replayed.
+    B,
+    /// It was replayed, and the replay could be held against the program on one side only.
+    C,
+    /// From the pattern alone.
+    D,
+}
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdviceReason {
+    /// So much came from the device for so much that was touched.
+    BroughtIn {
+        bytes: f64,
+        touched_bytes: f64,
+    },
+    /// So many of the accesses follow each other.
+    InOrder {
+        share: f64,
+    },
+    /// Of the file, so much is touched.
+    Touched {
+        share: f64,
+    },
+    /// What is populated is so much more than what is touched.
+    Populated {
+        touched_share: f64,
+    },
+    /// Each byte is read so often, in the mean, by accesses of this size.
+    Again {
+        times: f64,
+        access_bytes: f64,
+    },
+    SmallInOrder {
+        access_bytes: f64,
+    },
+    /// So many of the reads begin elsewhere than where the one before them ended.
+    Seeks {
+        reads: f64,
+        jumps: f64,
+    },
+    /// No rule says why, but the replay is faster.
+    ReplayAlone,
+    /// Even without its accesses to the file, the program would gain no more.
+    SmallShare {
+        share: f64,
+    },
+    /// The best that was replayed, and the most that it gains.
+    BestGains {
+        arm: String,
+        most: f64,
+    },
+    /// The interval of the best leaves it open.
+    Open {
+        arm: String,
+        ci_low: f64,
+        ci_high: f64,
+    },
+    TooFewRounds {
+        rounds: u32,
+        least: u32,
+    },
+    /// Without the program's own time, or without a replay of what it did.
+    NotMeasured {
+        reason: Reason,
+    },
+    /// The replay is not what the program did.
+    SelfCheckFailed {
+        off: f64,
+        most: f64,
+    },
+    NotChecked {
+        why: Unchecked,
+    },
+    /// Whether it gains depends on how much the program looks at of each access.
+    DependsOnUse {
+        arm: String,
+    },
+    PagesUnseen {
+        why: String,
+    },
+    /// It both reads and maps the file.
+    MixedReach,
+    Incomplete {
+        coverage: f64,
+    },
+    /// The command ran once alone.
+    RanOnce,
+    /// The command reached the file otherwise than in the recording.
+    OtherReach,
+    /// The program's own switch to this arm gains much less than the replay of the arm said.
+    SwitchContradicts {
+        arm: String,
+        predicted: f64,
+        real: f64,
+    },
+}
+
+/// What would decide what is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Settles {
+    LargerBudget,
+    /// Of the program, if it has one.
+    Switch,
+    BothStates,
+    WithoutOnce,
+    /// Of its pages.
+    ExactRecording,
+    /// The reason says it.
+    Reason,
+}
+
+/// Why the replay was not held against the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unchecked {
+    /// The difference of both states is what shows it.
+    NeedsBothStates,
+    /// The program takes no longer cold than cached.
+    NoColdTime,
+    NoReading,
+}
+
+/// The line to write, or the switch to set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// The program's own.
+    Switch {
+        line: String,
+    },
+    MadviseRandom,
+    MadviseSequential,
+    MadviseWillNeed,
+    Populate,
+    /// A mapping without what it was populated or advised with.
+    PlainMapping,
+    Pread,
+    Mapping,
+    FadviseRandom,
+    FadviseSequential,
+    PlainReads,
+    InFlight {
+        depth: u32,
+    },
+    Direct,
+    /// As the arm does it.
+    AsTheArm,
+}
+
+/// What to know before a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdviceCaveat {
+    /// SIGBUS, resident memory, shootdowns, nothing asynchronous.
+    TowardsMapping,
+    /// A copy, and no pages shared with others.
+    TowardsCalls,
+    /// Valid here.
+    ThisMachine,
+    /// Within a page it is not known what was looked at, nor how often.
+    WholePages,
+    /// The self-check shows only that the replay claims no more than the program spends.
+    OneSidedCheck,
+    /// So many threads are replayed by one.
+    Threads { threads: u64 },
+}
+
+/// An arm that gains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdviceOption {
+    pub to: String,
+    pub code: AdviceCode,
+    pub effort: Effort,
+    pub grade: Grade,
+    pub io: Estimate,
+    pub program: Estimate,
+    #[serde(rename = "how_data")]
+    pub how: How,
+}
+
+/// A switch of the program's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Switched {
+    /// The name of the command's arm, and what was typed.
+    pub arm: String,
+    pub line: String,
+    pub cell: usize,
+    pub ns: Option<Estimate>,
+    /// How many times faster the program is with it.
+    pub real: Option<Estimate>,
+    /// The arm that reaches the file as the switched program was seen to; without one there is no prediction.
+    pub like: Option<String>,
+    pub predicted: Option<Estimate>,
+    /// Why there is no number.
+    #[serde(rename = "reason_data", default)]
+    pub reason: Option<Reason>,
+}
+
+/// The replay of what the program did, held against the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdviceSelfCheck {
+    #[serde(flatten)]
+    pub id: ConditionId,
+    pub file: String,
+    pub state: State,
+    pub by: CheckedBy,
+    /// What `by` says of an execution and of a replay: nanoseconds, or a number of faults.
+    pub program: Option<f64>,
+    pub replay: Option<f64>,
+    /// The replay over the program, less 1.
+    pub off: Option<f64>,
+    pub passed: bool,
+    #[serde(rename = "why_data", default)]
+    pub why: Option<Unchecked>,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckedBy {
+    /// The time that either takes longer cold than cached.
+    ColdLessCached,
+    /// System time; the program has some beside.
+    SystemTime,
+    /// Minor faults; the program has some beside.
+    Faults,
+}
+
+impl CheckedBy {
+    /// It shows only that the replay claims no more than there is.
+    pub fn is_one_sided(self) -> bool {
+        match self {
+            CheckedBy::ColdLessCached => false,
+            CheckedBy::SystemTime | CheckedBy::Faults => true,
+        }
+    }
+}

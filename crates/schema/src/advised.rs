@@ -1,0 +1,78 @@
+//! What `faultline advise` found out about a command before anything was timed: the file that matters to it, and how the command
+//! reaches it. The accesses themselves lie in the trace, which is known by its digest.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{State, counted::Bin};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Advised {
+    /// The one with the most bytes reached.
+    pub file: String,
+    /// What is asked about. Others are measured for the self-check alone.
+    pub states: Vec<State>,
+    /// Of the trace, what recorded it, and which share of the program's accesses it has.
+    pub digest: String,
+    pub recorder: String,
+    pub coverage: f64,
+    /// The name of the arm that replays what the command did.
+    pub recorded: String,
+    pub reach: Reach,
+    pub pattern: Pattern,
+    /// Files that were reached too, with the most bytes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherReached>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others_left_out: u64,
+    /// The command itself was not run again.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub once: bool,
+}
+
+/// How the command reaches the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reach {
+    Calls,
+    /// All pages that were touched are known.
+    Mapping,
+    /// Through mappings, and which pages were touched is not known: why, in words.
+    UnseenMapping {
+        why: String,
+    },
+    /// Both, each of them too often to be by the way.
+    Both,
+}
+
+/// What the trace has of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pattern {
+    pub file_bytes: u64,
+    pub accesses: u64,
+    /// Repetitions counted.
+    pub bytes: u64,
+    pub page_bytes: u64,
+    pub distinct_pages: u64,
+    /// Accesses that begin where the one before them ended.
+    pub in_order: u64,
+    pub threads: u64,
+    pub mappings: u64,
+    /// Lengths and how many accesses have them, the most frequent ones.
+    pub sizes: Vec<Bin>,
+}
+
+/// A file that is not replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherReached {
+    pub path: String,
+    /// By calls, or mapped.
+    pub bytes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
