@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use lab::{Hooks, execute::Settings, trace::TraceFile};
 use schema::{
     Experiment, Findings, Record,
+    advised::Advised,
     observation::Means,
     record::{self, Ending},
 };
@@ -42,6 +43,8 @@ pub struct RunSettings<'a> {
     pub store: Option<&'a history::Store>,
     /// Those that the experiment replays.
     pub traces: &'a [TraceFile],
+    /// What was recorded of a command that is advised about.
+    pub advised: Option<&'a Advised>,
     pub interrupted: &'a AtomicBool,
     pub line: &'a Line,
 }
@@ -61,6 +64,7 @@ impl<'a> RunSettings<'a> {
             timeline: None,
             store: None,
             traces: &[],
+            advised: None,
             interrupted,
             line,
         }
@@ -95,6 +99,7 @@ pub fn measure(experiment: &Experiment, subject: &Subject, how: &RunSettings) ->
         may_execute: how.may_execute,
         observed: how.observed,
         traces: how.traces,
+        advised: how.advised,
         timeline: how.timeline,
         note: &|path| groups.note(path),
         kept_key: &|| how.store.and_then(|it| it.machine_key(true)),

@@ -4,6 +4,7 @@
 use schema::{
     Findings, Record, SCHEMA_VERSION,
     across::{Across, RunComparison},
+    advice::Advice,
     explanation::Explanation,
     findings::{ClaimFinding, Document},
     gate::{BreachCause, Gate, NotJudgedCause, Presence},
@@ -15,8 +16,8 @@ use serde_json::Value;
 use crate::{
     contents::commands,
     words::{
-        caution, crossover, explanation, fact, fact_says, forecast_remark, fork_groups, line, not_comparable, reason,
-        reasons, safepoints, traits, warning,
+        advice_caveat, advice_reason, caution, crossover, explanation, fact, fact_says, forecast_remark, fork_groups,
+        how, line, not_comparable, reason, reasons, safepoints, settles, traits, unchecked, warning,
     },
 };
 
@@ -78,11 +79,30 @@ fn say_findings(findings: &Findings, value: &mut Value) {
         put(value, "says", line(&it.says));
         put(value, "because", because(it.explanation.as_ref()));
     }
+    for (it, value) in each(&findings.advice, value, "advice") {
+        say_advice(it, value);
+    }
+    for (it, value) in each(&findings.advice_self_check, value, "advice_self_check") {
+        put(value, "why", it.why.as_ref().map(unchecked));
+    }
     for (it, value) in each(&findings.splits, value, "splits") {
         put(value, "says", fork_groups(&it.says));
     }
     if let (Some(it), Some(value)) = (&findings.safepoints, value.get_mut("safepoints")) {
         put(value, "says", safepoints(it));
+    }
+}
+
+fn say_advice(advice: &Advice, value: &mut Value) {
+    put(value, "because", texts(&advice.because, advice_reason));
+    put(value, "how", advice.how.as_ref().map(how));
+    put(value, "caveats", texts(&advice.caveats, advice_caveat));
+    put(value, "settles", advice.settles.map(settles));
+    for (name, options) in [("also", &advice.also), ("in_advance", &advice.in_advance)] {
+        each(options, value, name).for_each(|(it, value)| put(value, "how", how(&it.how)));
+    }
+    for (it, value) in each(&advice.switched, value, "switched") {
+        put(value, "reason", it.reason.as_ref().map(reason));
     }
 }
 

@@ -7,6 +7,7 @@ use schema::{Findings, Record, findings::ClaimFinding};
 
 use crate::{
     contents::{
+        advice::{self, Block},
         answer::Answer,
         claim, costs, counted, details, environment, fills, first, map, runtimes, safepoints,
         study::{self, Intervals},
@@ -37,7 +38,8 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         push(&mut out, format_args!("{}  \n", escape(&summary::title(record))));
         push(&mut out, format_args!("{}\n\n", escape(&summary::passes(record))));
     }
-    let answer = first::screen(record, findings).filter(|_| !is_study);
+    let advice = advice::of_run(record, findings);
+    let answer = first::screen(record, findings).filter(|_| !is_study && advice.is_none());
     for (called, line) in answer.iter().flat_map(|it| &it.commands) {
         push(&mut out, format_args!("* **{}:** {}\n", escape(called), code_span(line)));
     }
@@ -45,7 +47,8 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         out.push('\n');
     }
     let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
-    for (label, text) in interrupted.into_iter().chain(summary::undecided(record, findings)) {
+    let undecided = summary::undecided(record, findings).filter(|_| advice.is_none());
+    for (label, text) in interrupted.into_iter().chain(undecided) {
         push(&mut out, format_args!("> **{label}:** {}\n\n", escape(&text)));
     }
     if is_study {
@@ -54,6 +57,7 @@ pub fn markdown(record: &Record, findings: &Findings) -> String {
         if let Some(answer) = &answer {
             the_answer(&mut out, answer);
         }
+        the_advice(&mut out, advice.as_deref().unwrap_or_default(), advice::legend(findings));
         the_map(&mut out, record, findings);
     }
     the_claims(&mut out, &findings.claims);
@@ -130,6 +134,22 @@ fn the_answer(out: &mut String, answer: &Answer) {
         out.push('\n');
     }
     push(out, format_args!("**Trust:** {}\n\n", escape(&answer.trust)));
+}
+
+fn the_advice(out: &mut String, blocks: &[Block], legend: Option<&str>) {
+    for block in blocks {
+        push(out, format_args!("* **{}** {}\n", escape(&block.label), escape(&block.text)));
+        for line in &block.lines {
+            let label = if line.label.is_empty() { String::new() } else { format!("**{}** ", escape(line.label)) };
+            push(out, format_args!("  * {label}{}\n", escape(&line.text)));
+        }
+    }
+    if !blocks.is_empty() {
+        out.push('\n');
+    }
+    if let Some(legend) = legend {
+        push(out, format_args!("{}\n\n", escape(legend)));
+    }
 }
 
 fn the_claims(out: &mut String, claims: &[ClaimFinding]) {

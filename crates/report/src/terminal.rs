@@ -5,7 +5,7 @@ use schema::{Findings, Record};
 use crate::{
     Style,
     contents::{
-        answer, claim, commands, costs, counted, details, environment, fills, first,
+        advice, answer, claim, commands, costs, counted, details, environment, fills, first,
         map::{self, MapSection},
         runtimes, safepoints, study, summary, timeline,
     },
@@ -19,9 +19,10 @@ const FEW: usize = 3;
 /// The report as text. `saved` is where the record lies, if it was saved.
 pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Option<&str>) -> String {
     let mut page = Page::new(style);
-    let answer = first::screen(record, findings);
+    let has_advice = record.advised.is_some();
+    let answer = first::screen(record, findings).filter(|_| !has_advice);
     // Of a run that has an answer as a whole, that is the first screen.
-    let all = style.details || answer.is_none();
+    let all = style.details || (answer.is_none() && !has_advice);
     if study::is_one(record) {
         page.paragraph(0, Paint::Heading, &record.experiment.title);
         for (label, text) in study::about(record) {
@@ -31,6 +32,17 @@ pub fn terminal(record: &Record, findings: &Findings, style: Style, saved: Optio
         page.item(0, 9, "Run:", Paint::Quiet, &summary::passes(record));
         notices(&mut page, record, findings);
         study::write(&mut page, record, findings);
+    } else if has_advice {
+        page.paragraph(0, Paint::Heading, &summary::title(record));
+        page.paragraph(0, Paint::Quiet, &summary::run(record));
+        if let Some(text) = summary::interrupted(record) {
+            page.blank();
+            page.labelled(0, "Interrupted:", Paint::Unsure, &text);
+        }
+        advice::write(&mut page, record, findings);
+        if all {
+            map::write(&mut page, &map::sections(record, findings));
+        }
     } else {
         page.paragraph(0, Paint::Heading, &summary::title(record));
         page.paragraph(0, Paint::Quiet, &summary::run(record));

@@ -62,6 +62,7 @@ pub fn run(args: &RerunArgs) -> Result<Exit> {
         may_execute: args.run_commands,
         store: store.as_ref(),
         traces: &traces,
+        advised: before.advised.as_deref(),
         ..RunSettings::new(before.seed, budget(&before)?, &interrupted, &line)
     };
     let measured = measure::measure(&experiment, &subject, &how)?;

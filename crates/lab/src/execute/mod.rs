@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use schema::{Experiment, Record, observation::Means, record::Ending, timeline::Timeline};
+use schema::{Experiment, Record, advised::Advised, observation::Means, record::Ending, timeline::Timeline};
 use sys::guard::Guard;
 
 use crate::{
@@ -85,6 +85,8 @@ pub struct Settings<'a> {
     pub observed: Option<&'a [Means]>,
     /// Those that the experiment replays.
     pub traces: &'a [TraceFile],
+    /// What was recorded of a command before, to be kept with the run.
+    pub advised: Option<&'a Advised>,
     /// Looks at the whole machine a second, beside everything else.
     pub timeline: Option<u32>,
     /// Told of everything that is made outside the data folder, before it is made.
@@ -116,6 +118,7 @@ pub fn execute(experiment: &Experiment, target: &Target, settings: &Settings, ho
         unfit_as_found: None,
         changed: Vec::new(),
     };
+    bench.record.advised = settings.advised.cloned().map(Box::new);
     let sampler = settings.timeline.and_then(|per_second| {
         let sampler = Sampler::start(target.disk.clone(), per_second, started);
         if let Err(error) = &sampler {

@@ -311,6 +311,9 @@ impl Bench<'_> {
 
     /// The part of the file that unit costs are measured on, or why none are.
     fn calibrated_range(&self) -> Result<Span, String> {
+        if self.record.advised.is_some() {
+            return Err("advice is by replays, and needs no unit costs".into());
+        }
         // Passes that refuse it come in stages of their own.
         let refusal = |it: &Condition| of_workload(it.workload).calibration_refused();
         let (refused, beside): (Vec<_>, Vec<_>) = self.record.conditions.iter().partition(|it| refusal(it).is_some());

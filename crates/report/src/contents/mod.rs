@@ -1,5 +1,6 @@
 //! What a report of one run says, part by part; `terminal`, `markdown` and `html` lay the parts out.
 
+pub(crate) mod advice;
 mod again;
 pub(crate) mod answer;
 pub(crate) mod claim;

@@ -6,6 +6,7 @@ use schema::{Condition, Findings, Labels, Names, Record, findings::Status};
 use super::described;
 use crate::{
     contents::{
+        advice,
         answer::{Answer, Field, Standing, Way},
         claim, costs, counted, details, fills, first, map, runtimes, safepoints,
         study::{self, Intervals},
@@ -19,12 +20,14 @@ use crate::{
 pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
     html! {
         section id="answer" {
-            @let answer = first::screen(record, findings);
+            @let advice = advice::of_run(record, findings);
+            @let answer = first::screen(record, findings).filter(|_| advice.is_none());
             @for (called, line) in answer.iter().flat_map(|it| &it.commands) {
                 p.called { b { (described(called)) } " " code { (number::plain(&whole(line))) } }
             }
             @let interrupted = summary::interrupted(record).map(|text| ("Interrupted", text));
-            @for (label, text) in interrupted.into_iter().chain(summary::undecided(record, findings)) {
+            @let undecided = summary::undecided(record, findings).filter(|_| advice.is_none());
+            @for (label, text) in interrupted.into_iter().chain(undecided) {
                 p.warning { b { (label) ": " } (described(&text)) }
             }
             @if study::is_one(record) {
@@ -34,6 +37,7 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
                 @if !counted.is_empty() { p { b { "Claims: " } a href="#claims" { (counted) } "." } }
             } @else {
                 @if let Some(answer) = &answer { (the_answer(answer)) }
+                @if let Some(blocks) = &advice { (the_advice(blocks, advice::legend(findings))) }
                 h2 { "Each answer: the fastest arm, by how much, and why" }
                 (the_map(record, findings))
             }
@@ -45,6 +49,19 @@ pub(super) fn answer(record: &Record, findings: &Findings) -> Markup {
                 }
             }
         }
+    }
+}
+
+fn the_advice(blocks: &[advice::Block], legend: Option<&str>) -> Markup {
+    html! {
+        h2 { (advice::TITLE) }
+        @for block in blocks {
+            p { b { (described(&block.label)) } " " (described(&block.text)) }
+            @if !block.lines.is_empty() { ul { @for line in &block.lines {
+                li class=(class(line.paint)) { @if !line.label.is_empty() { b { (line.label) } " " } (described(&line.text)) }
+            } } }
+        }
+        @if let Some(legend) = legend { p.about { (legend) } }
     }
 }
 

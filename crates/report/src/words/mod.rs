@@ -3,6 +3,7 @@
 use schema::findings::AnswerOf;
 
 mod across;
+pub(crate) mod advice;
 mod caution;
 mod claim;
 mod crossover;
@@ -19,8 +20,10 @@ mod safepoints;
 mod unseen;
 mod warning;
 
+pub(crate) use crate::layout::words::list;
 pub use across::not_comparable;
 pub(crate) use across::{fact, fact_says};
+pub use advice::{advice_caveat, advice_reason, how, settles, unchecked};
 pub use caution::caution;
 pub use crossover::crossover;
 pub use explanation::explanation;

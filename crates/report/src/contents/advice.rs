@@ -1,0 +1,139 @@
+//! The first screen of `faultline advise`: the file that matters, and for each state what to change, why, and what it gains.
+
+use schema::{
+    Findings, Record,
+    advice::{Advice, AdviceOption, AdviceVerdict},
+    arm::short,
+};
+
+use super::answer;
+use crate::{
+    layout::{number, page::Page, paint::Paint},
+    words::{advice as words, list},
+};
+
+/// Files that are named beside the one that matters.
+const OTHERS: usize = 3;
+
+/// A heading with what it says, and lines beneath it.
+pub(crate) struct Block {
+    pub(crate) label: String,
+    pub(crate) text: String,
+    pub(crate) lines: Vec<Line>,
+}
+
+pub(crate) struct Line {
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+    pub(crate) paint: Paint,
+}
+
+pub(crate) const TITLE: &str = "What to change";
+
+/// Absent where no advice was asked for.
+pub(crate) fn of_run(record: &Record, findings: &Findings) -> Option<Vec<Block>> {
+    let advised = record.advised.as_deref()?;
+    let mut blocks = vec![file(record)?];
+    blocks.extend(findings.advice.iter().map(|it| of_state(it, findings)));
+    let all_bytes = advised.pattern.bytes as f64 + advised.others.iter().map(|it| it.bytes as f64).sum::<f64>();
+    let others: Vec<String> = advised.others.iter().take(OTHERS).map(|it| words::other(it, all_bytes)).collect();
+    if !others.is_empty() {
+        let more = advised.others.len() as u64 - others.len() as u64 + advised.others_left_out;
+        let more = if more > 0 { format!(", and {} more", number::count(more as f64)) } else { String::new() };
+        let text = format!("{}{more}", list(&others));
+        blocks.push(Block { label: "not replayed".into(), text, lines: Vec::new() });
+    }
+    let mut caveats: Vec<String> = Vec::new();
+    for it in findings.advice.iter().flat_map(|it| &it.caveats).map(crate::words::advice_caveat) {
+        if !caveats.contains(&it) {
+            caveats.push(it);
+        }
+    }
+    if !caveats.is_empty() {
+        blocks.push(Block { label: "to know".into(), text: caveats.join("; "), lines: Vec::new() });
+    }
+    Some(blocks)
+}
+
+fn file(record: &Record) -> Option<Block> {
+    let advised = record.advised.as_deref()?;
+    let target = &record.target;
+    let read_ahead = match target.window_bytes() {
+        0 => String::new(),
+        bytes => format!(", read-ahead {}", number::bytes_glued(bytes as f64)),
+    };
+    let place = format!("on {}{read_ahead}", target.file_system);
+    let seen = match advised.coverage {
+        whole if whole >= 1.0 => "all accesses".to_string(),
+        part => format!("{} of the accesses", number::percent(part)),
+    };
+    Some(Block {
+        label: advised.file.clone(),
+        text: format!("{}; {place}; {seen} recorded by {}", words::pattern(advised), advised.recorder),
+        lines: Vec::new(),
+    })
+}
+
+fn of_state(of: &Advice, findings: &Findings) -> Block {
+    let mut lines = Vec::new();
+    let mut add = |label: &'static str, text: String, paint: Paint| lines.push(Line { label, text, paint });
+    let check = findings.advice_self_check.iter().find(|it| it.id == of.id);
+    let because = of.because.iter().map(crate::words::advice_reason);
+    let because = because.chain(check.map(words::self_check)).collect::<Vec<String>>().join("; ");
+    add(of.code.word(), because, Paint::Quiet);
+    let verdict = words::verdict(of.verdict);
+    match (of.verdict, &of.to, &of.io, &of.program) {
+        (AdviceVerdict::Switch, Some(to), Some(io), Some(program)) => {
+            let effort = of.effort.map(|it| format!(", effort {it:?}")).unwrap_or_default();
+            let grade = of.grade.map(|it| format!(", grade {}", words::grade(it))).unwrap_or_default();
+            add(verdict, format!("{}: {}{effort}{grade}", short(to), words::gain(of, io, program)), Paint::Good);
+            if let Some(how) = &of.how {
+                add("", crate::words::how(how), Paint::Plain);
+            }
+        }
+        (AdviceVerdict::NoDifference, ..) => add(verdict, "no meaningful difference".into(), Paint::Heading),
+        _ => {
+            let settles = of.settles.map(crate::words::settles).unwrap_or("nothing was decided");
+            add(verdict, settles.into(), Paint::Unsure);
+        }
+    }
+    for it in &of.switched {
+        add("--switch", format!("{}: {}", it.line, words::switched(it)), Paint::Heading);
+    }
+    for it in &of.also {
+        add("or", option(of, it), Paint::Good);
+        add("", crate::words::how(&it.how), Paint::Plain);
+    }
+    for it in &of.in_advance {
+        add("only if", format!("the program knows its offsets in advance: {}", option(of, it)), Paint::Quiet);
+    }
+    Block { label: of.state.to_string(), text: words::start(of), lines }
+}
+
+fn option(of: &Advice, it: &AdviceOption) -> String {
+    let gain = words::gain(of, &it.io, &it.program);
+    format!("{}: {gain}, effort {:?}, grade {}", short(&it.to), it.effort, words::grade(it.grade))
+}
+
+/// What effort and grade mean, where something is to be changed.
+pub(crate) fn legend(findings: &Findings) -> Option<&'static str> {
+    let changes = |it: &Advice| it.verdict == AdviceVerdict::Switch || !it.in_advance.is_empty();
+    findings.advice.iter().any(changes).then_some(words::LEGEND)
+}
+
+/// On a terminal.
+pub(crate) fn write(page: &mut Page, record: &Record, findings: &Findings) {
+    const COLUMNS: usize = 10;
+    for block in of_run(record, findings).into_iter().flatten() {
+        page.blank();
+        page.item(0, COLUMNS + 2, &block.label, Paint::Heading, &block.text);
+        for line in &block.lines {
+            page.item(2, COLUMNS, line.label, line.paint, &line.text);
+        }
+    }
+    page.blank();
+    if let Some(legend) = legend(findings) {
+        page.paragraph(0, Paint::Quiet, legend);
+    }
+    page.labelled(0, "Trust:", Paint::Heading, &answer::trust(findings));
+}

@@ -1,0 +1,275 @@
+//! What to change about how a program reaches a file, why, and what to know before.
+
+use schema::{
+    advice::{
+        Advice, AdviceCaveat, AdviceReason, AdviceSelfCheck, AdviceVerdict, CheckedBy, Grade, How, Settles, Switched,
+        Unchecked,
+    },
+    advised::{Advised, OtherReached, Reach},
+    arm::short,
+    estimate::Estimate,
+};
+
+use super::{
+    numbers::{count, percent, size, thousands, times},
+    reason::reason,
+};
+use crate::layout::number;
+
+/// What effort and grade mean.
+pub(crate) const LEGEND: &str = "Effort: E0 a switch that the program has, E1 one hint, E2 another call or a mapping, E3 \
+                                 restructuring. Grade: A replayed and the program's own switch measured, B replayed, C \
+                                 replayed and held against the program on one side only. Intervals are 95 %.";
+
+pub fn advice_reason(of: &AdviceReason) -> String {
+    match of {
+        AdviceReason::BroughtIn { bytes, touched_bytes } => format!(
+            "{} came from the device for {} that were touched ({})",
+            size(*bytes),
+            size(*touched_bytes),
+            times(bytes / touched_bytes)
+        ),
+        AdviceReason::InOrder { share } => format!("{} of the accesses follow each other", percent(*share)),
+        AdviceReason::Touched { share } => format!("{} of the file is touched through the mapping", percent(*share)),
+        AdviceReason::Populated { touched_share } => {
+            format!("the mapping is filled in advance, and {} of the file is touched", percent(*touched_share))
+        }
+        AdviceReason::Again { times: again, access_bytes } => {
+            format!("each byte is read {} times, in reads of {}", number::count(again.round()), size(*access_bytes))
+        }
+        AdviceReason::SmallInOrder { access_bytes } => {
+            format!("the file is read in order, {} at a time", size(*access_bytes))
+        }
+        AdviceReason::Seeks { reads, jumps } => format!(
+            "{} of {} reads begin elsewhere than where the one before them ended, so the position is set first",
+            number::count(*jumps),
+            number::count(*reads)
+        ),
+        AdviceReason::ReplayAlone => "no rule explains it; the replay is faster".into(),
+        AdviceReason::SmallShare { share } => {
+            format!("at most {} of the program's time goes to the file", percent(*share))
+        }
+        AdviceReason::BestGains { most, .. } if *most <= 1.0 => "nothing that was replayed is faster".into(),
+        AdviceReason::BestGains { arm, most } => {
+            format!("the best that was replayed, {}, saves at most {}", short(arm), percent(1.0 - 1.0 / most))
+        }
+        AdviceReason::Open { arm, ci_low, ci_high } => format!(
+            "with {} the program would be between {ci_low:.2} and {ci_high:.2} times as fast, which leaves it open",
+            short(arm)
+        ),
+        AdviceReason::TooFewRounds { rounds, least } => {
+            format!(
+                "only {} with all of them; at least {least} decide anything",
+                count((*rounds).into(), "round", "rounds")
+            )
+        }
+        AdviceReason::NotMeasured { reason: why } => format!("it was not measured: {}", reason(why)),
+        AdviceReason::SelfCheckFailed { off, most } => format!(
+            "the replay is not the program: it is {} off, and at most {} is accepted",
+            percent(off.abs()),
+            percent(*most)
+        ),
+        AdviceReason::NotChecked { why } => format!("the replay was not held against the program: {}", unchecked(why)),
+        AdviceReason::DependsOnUse { arm } => format!(
+            "whether {} gains depends on how much the program looks at of each access, which a trace does not have",
+            short(arm)
+        ),
+        AdviceReason::PagesUnseen { why } => format!("which pages it touches is not known: {why}"),
+        AdviceReason::MixedReach => "the program both reads and maps the file, and a replay does one of the two".into(),
+        AdviceReason::Incomplete { coverage } => {
+            format!("the trace has only {} of the program's accesses", percent(*coverage))
+        }
+        AdviceReason::RanOnce => "the program was run for the recording alone (--once)".into(),
+        AdviceReason::OtherReach => "the program reached the file otherwise than the trace says".into(),
+        AdviceReason::SwitchContradicts { arm, predicted, real } => format!(
+            "the replay of {} says {}, and the program's own switch to it makes it {}",
+            short(arm),
+            number::times_faster(*predicted),
+            number::times_faster(*real)
+        ),
+    }
+}
+
+pub fn settles(of: Settles) -> &'static str {
+    match of {
+        Settles::LargerBudget => "a larger --budget may decide it",
+        Settles::Switch => "if the program has a switch for it, --switch measures it",
+        Settles::BothStates => "--state cold,cached shows what the file costs the program",
+        Settles::WithoutOnce => "without --once the program is run again and held against the replay",
+        Settles::ExactRecording => {
+            "a recording with every page seen would tell: try a file of your own, a larger --exact-budget"
+        }
+        Settles::Reason => "it can be tried again when that is out of the way",
+    }
+}
+
+pub fn unchecked(of: &Unchecked) -> &'static str {
+    match of {
+        Unchecked::NeedsBothStates => "what the file costs is what the program takes longer cold than cached",
+        Unchecked::NoColdTime => "the program takes no longer cold than cached",
+        Unchecked::NoReading => "what it would be compared by was not counted",
+    }
+}
+
+/// The line to write, or the switch to set.
+pub fn how(of: &How) -> String {
+    match of {
+        How::Switch { line } => format!("run it as: {line}"),
+        How::MadviseRandom => "after mmap: madvise(map, length, MADV_RANDOM)".into(),
+        How::MadviseSequential => "after mmap: madvise(map, length, MADV_SEQUENTIAL)".into(),
+        How::MadviseWillNeed => "after mmap: madvise(map, length, MADV_WILLNEED)".into(),
+        How::Populate => "after mmap: madvise(map, length, MADV_POPULATE_READ)".into(),
+        How::PlainMapping => "map it without MAP_POPULATE and without advice".into(),
+        How::Pread => "pread(descriptor, buffer, length, offset) instead".into(),
+        How::Mapping => "mmap(NULL, length, PROT_READ, MAP_SHARED, descriptor, 0), and read in place".into(),
+        How::FadviseRandom => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM)".into(),
+        How::FadviseSequential => "after open: posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)".into(),
+        How::PlainReads => "leave posix_fadvise out".into(),
+        How::InFlight { depth } => format!("keep up to {depth} reads in flight, with io_uring or threads"),
+        How::Direct => "open it with O_DIRECT, with aligned buffers and a cache of your own".into(),
+        How::AsTheArm => "as the arm does it".into(),
+    }
+}
+
+pub fn advice_caveat(of: &AdviceCaveat) -> String {
+    match of {
+        AdviceCaveat::TowardsMapping => {
+            "a mapping: SIGBUS where the file is truncated or cannot be read, a larger resident \
+                                         set, TLB shootdowns with threads, and nothing is asynchronous"
+                .into()
+        }
+        AdviceCaveat::TowardsCalls => {
+            "reading by calls: one more copy, and no pages shared with other processes".into()
+        }
+        AdviceCaveat::ThisMachine => "valid for this machine, its kernel and this file".into(),
+        AdviceCaveat::WholePages => {
+            "of a mapping the first touch of each page is known, and neither what it looked at within \
+                                     it nor how often"
+                .into()
+        }
+        AdviceCaveat::OneSidedCheck => {
+            "the program's own time for its file cannot be told from the rest; the replay claims no \
+                                        more than the program spends"
+                .into()
+        }
+        AdviceCaveat::Threads { threads } => {
+            format!("the program used {} threads, and the replay has one", thousands(*threads))
+        }
+    }
+}
+
+/// The verdict as a label.
+pub(crate) fn verdict(of: AdviceVerdict) -> &'static str {
+    match of {
+        AdviceVerdict::Switch => "switch",
+        AdviceVerdict::NoDifference => "keep",
+        AdviceVerdict::Unknown => "don't know",
+    }
+}
+
+/// `80 ms, 94 % of it reaching the file: no method makes the program over 16x faster`
+pub(crate) fn start(of: &Advice) -> String {
+    let Some(program) = of.program_ns else {
+        return match of.io_ns {
+            Some(io) => format!("a replay of its accesses takes {}", number::duration_glued(io.median)),
+            None => "nothing was measured".into(),
+        };
+    };
+    let time = number::duration_glued(program.median);
+    match (of.share, of.faster_at_most) {
+        (Some(share), Some(most)) => format!(
+            "{time}, {} of it reaching the file: no method makes the program over {} faster",
+            percent(share.median.min(1.0)),
+            times(most)
+        ),
+        (Some(_), None) => format!("{time}, about all of it reaching the file"),
+        (None, _) => time,
+    }
+}
+
+/// What an arm gains: `I/O 78 ms -> 29 ms, program 80 ms -> 31 ms [28, 36], effort E1, grade B`.
+pub(crate) fn gain(of: &Advice, io: &Estimate, program: &Estimate) -> String {
+    let after = |now: Option<Estimate>, ratio: &Estimate| {
+        let now = now?.median;
+        let after = Estimate { median: now / ratio.median, ci_low: now / ratio.ci_high, ci_high: now / ratio.ci_low };
+        Some((number::duration_glued(now), after))
+    };
+    let of_io =
+        after(of.io_ns, io).map(|(now, after)| format!("I/O {now} -> {}", number::duration_glued(after.median)));
+    let of_program = after(of.program_ns, program)
+        .map(|(now, after)| format!("program {now} -> {}", number::duration_interval(&after)));
+    [of_io, of_program].into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+/// A switch of the program's, and how it compares with what was predicted.
+pub(crate) fn switched(of: &Switched) -> String {
+    let time = of.ns.map(|it| number::duration_interval(&it));
+    let real = of.real.map(|it| number::speedup_glued(&it));
+    let why = of.reason.as_ref().map(|it| format!(" ({})", reason(it))).unwrap_or_default();
+    let measured = match (time, real) {
+        (Some(time), Some(real)) => format!("{time}, as fast as it is {real}{why}"),
+        (Some(time), None) => format!("{time}{why}"),
+        (None, _) => format!("not measured{why}"),
+    };
+    let predicted = match (&of.like, &of.predicted) {
+        (Some(like), Some(predicted)) => {
+            format!("; predicted from {}: {}", short(like), number::speedup_glued(predicted))
+        }
+        (Some(like), None) => format!("; it was seen to reach the file as {}", short(like)),
+        (None, _) => "; no arm reaches the file as it was seen to, so nothing is predicted".into(),
+    };
+    format!("{measured}{predicted}")
+}
+
+/// How far the replay is the program.
+pub(crate) fn self_check(of: &AdviceSelfCheck) -> String {
+    let by = match of.by {
+        CheckedBy::ColdLessCached => "cold less cached",
+        CheckedBy::SystemTime => "system time",
+        CheckedBy::Faults => "page faults",
+    };
+    match (of.off, &of.why) {
+        (_, Some(why)) => format!("replay against program: not compared, {}", unchecked(why)),
+        (Some(off), None) if of.by.is_one_sided() && of.passed => {
+            format!("replay against program, {by}: {} of it", percent(1.0 + off))
+        }
+        (Some(off), None) => format!("replay against program, {by}: {} off", percent(off.abs())),
+        (None, None) => "replay against program: not compared".into(),
+    }
+}
+
+/// What the command does to the file.
+pub(crate) fn pattern(of: &Advised) -> String {
+    let it = &of.pattern;
+    let share = it.in_order as f64 / it.accesses.max(1) as f64;
+    let order = match share {
+        share if share > 0.8 => "in order",
+        share if share < 0.2 => "in no order",
+        _ => "partly in order",
+    };
+    let reach = match &of.reach {
+        Reach::Calls => format!("{} {order}", count(it.accesses, "read", "reads")),
+        Reach::Mapping => format!("mapped, {} touched {order}", count(it.distinct_pages, "page", "pages")),
+        Reach::UnseenMapping { .. } => "mapped".into(),
+        Reach::Both => format!("mapped, and {}", count(it.accesses, "read", "reads")),
+    };
+    format!(
+        "{}, {reach}; {} reached",
+        size(it.file_bytes as f64),
+        size(it.distinct_pages.saturating_mul(it.page_bytes) as f64)
+    )
+}
+
+pub(crate) fn other(of: &OtherReached, all_bytes: f64) -> String {
+    format!("{} ({} of the bytes)", of.path, percent(of.bytes as f64 / all_bytes.max(1.0)))
+}
+
+/// Behind an option.
+pub(crate) fn grade(of: Grade) -> &'static str {
+    match of {
+        Grade::A => "A",
+        Grade::B => "B",
+        Grade::C => "C",
+        Grade::D => "D",
+    }
+}
