@@ -37,7 +37,10 @@ pub use advised::advised;
 pub use answers::headline::headlines;
 pub use cells::precision::{PRECISION, is_precise};
 pub use claims::outlook;
-pub use commands::share::Spent;
+pub use commands::{
+    mechanism::{Ways, ways},
+    share::Spent,
+};
 pub use cost::{ForecastQuestion, faults_on, fit, fit_fills, forecast, miss_cost};
 pub use several::{
     gate::{Analyzed, gate},

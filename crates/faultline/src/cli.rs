@@ -32,6 +32,8 @@ pub enum Command {
     Reproduce(Box<ReproduceArgs>),
     /// Compare your own commands, interleaved, each from a verified cache state of the files they read
     Ab(Box<AbArgs>),
+    /// Record a command, replay what it reads by other methods, and say what to change and what it gains
+    Advise(Box<AdviseArgs>),
     /// Show every claim with its verdict on this machine, from its saved runs
     Claims(ClaimsArgs),
     /// Compare saved runs side by side, for example from two machines, kernels, file systems or versions
@@ -242,6 +244,51 @@ pub struct AbArgs {
     pub details: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+#[derive(Args)]
+pub struct AdviseArgs {
+    /// The file that --trace is of
+    #[arg(value_name = "FILE", requires = "trace")]
+    pub file: Option<PathBuf>,
+    /// Cache state of the file when the command starts: cold, cached; cold is checked against cached, which is measured too
+    #[arg(long, value_delimiter = ',', value_name = "STATE,…", default_value = "cold,cached", value_parser = cold_or_cached)]
+    pub state: Vec<State>,
+    /// The command with a switch of its own set, measured beside what is predicted (repeatable); one line, without a shell
+    #[arg(long, value_name = "COMMAND", value_parser = not_blank, conflicts_with = "once")]
+    pub switch: Vec<String>,
+    /// Run the command for the recording alone; what cannot be checked then is not advised
+    #[arg(long)]
+    pub once: bool,
+    /// Take the accesses of this trace instead of recording the command
+    #[arg(long, value_name = "TRACE", requires = "file", conflicts_with = "save_trace")]
+    pub trace: Option<PathBuf>,
+    /// Keep the trace that is recorded
+    #[arg(long, value_name = "TRACE")]
+    pub save_trace: Option<PathBuf>,
+    /// How long the command may take while every page that it touches through a mapping is recorded
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = budget)]
+    pub exact_budget: Duration,
+    /// Time limit of one execution, at most 50s
+    #[arg(long, default_value = "50s", value_parser = timeout)]
+    pub timeout: u32,
+    /// Make exactly this many rounds instead of stopping on precision; --budget still ends the run
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// About how long the measurement may take after the recording [default: 60s, or as long as --rounds takes]
+    #[arg(long, value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// Seed for the order of executions
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Also show every replay with its interval and its reason, the table of every condition and the environment
+    #[arg(long, conflicts_with = "quiet")]
+    pub details: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// The program and its arguments, without a shell
+    #[arg(required = true, last = true, value_name = "CMD")]
+    pub command: Vec<String>,
 }
 
 /// How a command is traced.
@@ -723,6 +770,13 @@ fn state_of_a_file(text: &str) -> Result<State, String> {
              limited or as-is"
         )),
         _ => Ok(state),
+    }
+}
+
+fn cold_or_cached(text: &str) -> Result<State, String> {
+    match text.parse()? {
+        state @ (State::Cold | State::Cached) => Ok(state),
+        state => Err(format!("state {state} is not advised about; expected cold or cached")),
     }
 }
 

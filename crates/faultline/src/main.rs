@@ -39,6 +39,7 @@ fn main() -> std::process::ExitCode {
     let result = match cli.command {
         Command::Run(args) => command::run::run(&args),
         Command::Reproduce(args) => command::reproduce::run(&args),
+        Command::Advise(args) => command::advise::run(&args),
         Command::Ab(args) => command::ab::run(&args),
         Command::Claims(args) => command::claims::run(&args),
         Command::Compare(args) => command::compare::run(&args),

@@ -58,12 +58,12 @@ pub(crate) fn both_ways(run: &Run, cell: &Cell) -> bool {
 }
 
 /// By what an access reaches its bytes, what is by the way left out.
-pub(crate) struct Ways {
-    pub(crate) calls: bool,
-    pub(crate) mappings: bool,
+pub struct Ways {
+    pub calls: bool,
+    pub mappings: bool,
 }
 
-pub(crate) fn ways(access: &Access) -> Ways {
+pub fn ways(access: &Access) -> Ways {
     Ways { calls: !significant_calls(access).is_empty(), mappings: !significant_mappings(access).is_empty() }
 }
 

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod ab;
+pub mod advise;
 pub mod claims;
 pub mod clean;
 pub mod compare;

@@ -136,6 +136,7 @@ impl Bench<'_> {
             self.show(format!("trying {label}"), hooks);
             trials.insert(condition, self.try_out(condition, &mut failures));
         }
+        self.leave_replays_of_nothing();
         // What is left out leaves its time to the others: so first all that is slow, then the sizes of what stays.
         plan::leave_lone_baselines(&mut self.record.cells);
         conditions.retain(|&it| self.is_measured(it));
@@ -498,6 +499,14 @@ impl Bench<'_> {
             {
                 plan::cover(own, ops);
             }
+        }
+    }
+
+    /// Replays say something of a command that is measured beside them, and nothing of one that fails.
+    fn leave_replays_of_nothing(&mut self) {
+        let is_of_failing = |it: &schema::record::Cell| it.arm.is_command() && it.baseline && it.skipped.is_some();
+        if self.record.advised.is_some() && self.record.cells.iter().any(is_of_failing) {
+            self.record.cells.iter_mut().for_each(|it| it.leave_out(Skip::NothingToCompare));
         }
     }
 

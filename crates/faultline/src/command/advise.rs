@@ -1,0 +1,404 @@
+//! `faultline advise`: what to change about how a command reaches the file that matters to it. The command is recorded, what it
+//! did is replayed by other methods, and both are measured side by side.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use lab::trace::{self, NotRecorded, Recording, TraceFile};
+use schema::{
+    Arm, Consume, Experiment, Fill, State,
+    advice::AdviceReason,
+    advised::{Advised, OtherReached, Pattern, Reach},
+    command::{self, Spec},
+    counted::Bin,
+    experiment::TraceAsked,
+    observation::{Access, Means},
+    trace::{Exact, FileSummary, Summary, Traced},
+};
+
+use crate::{
+    cli::AdviseArgs,
+    exit::{Exit, Stopped, UsageError},
+    measure::{self, RunResult, RunSettings},
+    output,
+    progress::Line,
+    subject::Subject,
+};
+
+/// Beside what the command did. What goes around the page cache, and what is in flight, needs the offsets in advance.
+const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mmap+populate-read", "uring"];
+/// For accesses that allow it.
+const ALIGNED_ARM: &str = "direct";
+const ALIGNMENT: u64 = 4096;
+
+/// Other files that a record names, and different lengths of accesses.
+const OTHERS: usize = 20;
+const SIZES: usize = 64;
+/// Of the accesses: they follow each other.
+const IN_ORDER: f64 = 0.8;
+
+pub fn run(args: &AdviseArgs) -> Result<Exit> {
+    args.output.check()?;
+    if let Some(path) = &args.save_trace {
+        if output::is_stdout(path) {
+            return Err(UsageError("a trace is no text; name a file for it with --save-trace".into()).into());
+        }
+        output::check(&[("save-trace", Some(path))], args.output.force)?;
+    }
+    if args.trace.is_some() != args.file.is_some() {
+        return Err(UsageError(
+            "--trace needs the file that it is of before the command: --trace T FILE -- CMD".into(),
+        )
+        .into());
+    }
+    let interrupted = measure::interrupt_flag()?;
+    let line = Line::new(args.output.quiet);
+    announce(args);
+    let known = match (&args.trace, &args.file) {
+        (Some(trace), Some(file)) => Known::of_trace(trace, file)?,
+        _ => Known::recorded(args, &interrupted, &line)?,
+    };
+    args.output.spare(&known.file)?;
+    if let Some(path) = &args.save_trace {
+        if fs::canonicalize(path).is_ok_and(|it| it == known.file) {
+            return Err(UsageError(format!(
+                "{} is the file that the command reads; it is never changed",
+                path.display()
+            ))
+            .into());
+        }
+        output::write_bytes(path, &known.trace.bytes()?, args.output.force)?;
+    }
+    if !args.output.quiet {
+        output::note(&format!(
+            "the file that matters is {}; it is evicted before each cold start",
+            known.file.display()
+        ));
+    }
+    let experiment = experiment(args, &known)?;
+    experiment.validate().map_err(|(_, message)| UsageError(message))?;
+    let subject = Subject::of_named(std::slice::from_ref(&known.file), &[], false, &interrupted)?;
+    let store = output::store(&args.output);
+    let (budget, budget_binds) = measure::bounds(args.budget, args.rounds, measure::BUDGET);
+    let traces = [known.trace];
+    let advised = Advised { states: args.state.clone(), once: args.once, ..known.advised };
+    let how = RunSettings {
+        budget_binds,
+        rounds: args.rounds,
+        observed: (!args.once).then_some(Means::ALL),
+        may_execute: true,
+        store: store.as_ref(),
+        traces: &traces,
+        advised: Some(&advised),
+        ..RunSettings::new(args.seed, budget, &interrupted, &line)
+    };
+    let measured = measure::measure(&experiment, &subject, &how)?;
+    let saved = measured.saved.as_deref();
+    // What was not saved cannot be shown later.
+    let details = args.details || (saved.is_none() && !args.output.quiet);
+    output::emit(&measured.record, &measured.findings, saved, &args.output, details)?;
+    Ok(outcome(&measured))
+}
+
+/// What is run how often, before anything is.
+fn announce(args: &AdviseArgs) {
+    if args.output.quiet {
+        return;
+    }
+    let recorded = match args.trace {
+        Some(_) => "",
+        None => "once to record it, once more to see every page if it maps a file, ",
+    };
+    let measured = match args.once {
+        true => String::new(),
+        false => {
+            let states: Vec<String> = measured_states(args).iter().map(State::to_string).collect();
+            let switches = match args.switch.len() {
+                0 => String::new(),
+                1 => ", and its switch once".into(),
+                many => format!(", and each of {many} switches once"),
+            };
+            format!(
+                "once to see how it reaches the file, and twice{switches} in each of at most {} rounds from state {}; ",
+                args.rounds.unwrap_or(50),
+                states.join(" and from state ")
+            )
+        }
+    };
+    let count = format!("{recorded}{measured}");
+    if !count.is_empty() {
+        output::note(&format!(
+            "the command is run again and again, {count}what it does beside reading, such as deleting or sending, it does each \
+             time"
+        ));
+    }
+}
+
+/// Cold, what the file costs is what is taken longer than cached.
+fn measured_states(args: &AdviseArgs) -> Vec<State> {
+    let is_needed = |state: &State| args.state.contains(state) || (*state == State::Cached && !args.once);
+    [State::Cold, State::Cached].into_iter().filter(is_needed).collect()
+}
+
+/// What is known of the command before it is measured.
+struct Known {
+    trace: TraceFile,
+    traced: Traced,
+    file: PathBuf,
+    recorded: Arm,
+    is_aligned: bool,
+    advised: Advised,
+}
+
+impl Known {
+    /// By a trace that there is.
+    fn of_trace(trace: &Path, file: &Path) -> Result<Known> {
+        let usage = |why: anyhow::Error| UsageError(format!("{why:#}"));
+        let trace = TraceFile::open(trace).map_err(usage)?;
+        let file = fs::canonicalize(file).with_context(|| format!("cannot open {}", file.display()))?;
+        let summary = summary(&trace)?;
+        let place = trace.of_file(None, &file).map_err(usage)?.file as usize;
+        Known::of(trace, &summary, place, file)
+    }
+
+    /// By running it: once for its calls, and once more for the pages of its mapping, if the file that matters is mapped.
+    fn recorded(args: &AdviseArgs, interrupted: &AtomicBool, line: &Line) -> Result<Known> {
+        let record = |files: &[PathBuf], exact| {
+            let asked = Recording { command: &args.command, files, exact, limit: None, by: Means::ALL };
+            trace::record(&asked, interrupted).map_err(|why| match why {
+                NotRecorded::Interrupted => {
+                    Stopped("interrupted while the command was recorded; nothing was measured").into()
+                }
+                NotRecorded::Nothing { .. } => {
+                    anyhow!("{why}: there is nothing to advise about. Try a command that reads a regular file")
+                }
+                why => anyhow::Error::from(why),
+            })
+        };
+        line.show("recording the command", 0.0);
+        let trace = record(&[], None)?.trace;
+        let all = summary(&trace)?;
+        let (place, file) = matters(&all)?;
+        let counts = all.files[place].file.counts.clone().unwrap_or_default();
+        if counts.opens_for_writing > 0 {
+            bail!(
+                "the command opens {} for writing, and a file that changes cannot be measured again and again; try it on a \
+                 copy that it only reads",
+                file.display()
+            );
+        }
+        let others = others(&all, place);
+        let mut known = match analysis::ways(&counts).mappings {
+            false => Known::of(trace, &all, place, file)?,
+            true => {
+                line.show("recording every page that the command touches", 0.0);
+                let trace = record(std::slice::from_ref(&file), Some(args.exact_budget))?.trace;
+                let exact = summary(&trace)?;
+                let place = exact.files.iter().position(|it| Path::new(&it.file.path) == file);
+                let place = place.ok_or_else(|| anyhow!("the command did not reach {} again", file.display()))?;
+                Known::of(trace, &exact, place, file)?
+            }
+        };
+        line.done();
+        known.advised.others_left_out = others.len().saturating_sub(OTHERS) as u64;
+        known.advised.others = others.into_iter().take(OTHERS).collect();
+        Ok(known)
+    }
+
+    fn of(trace: TraceFile, summary: &Summary, place: usize, file: PathBuf) -> Result<Known> {
+        let of = &summary.files[place];
+        let reach = reach(of);
+        let file_bytes = fs::metadata(&file).with_context(|| format!("cannot look at {}", file.display()))?.len();
+        let recorded = recorded(of, &reach).parse::<Arm>().map_err(|why| anyhow!(why))?;
+        let traced = match trace.of_file(Some(&of.file.path), &file) {
+            Ok(traced) => traced.clone(),
+            Err(why) => match reach {
+                Reach::UnseenMapping { why } => {
+                    bail!("which pages of {} the command touches is not known: {why}", file.display())
+                }
+                _ => return Err(why),
+            },
+        };
+        let advised = Advised {
+            file: file.display().to_string(),
+            states: Vec::new(),
+            digest: trace.digest.clone(),
+            recorder: summary.recorder.clone(),
+            coverage: summary.coverage,
+            recorded: recorded.name.clone(),
+            pattern: Pattern {
+                file_bytes,
+                accesses: of.accesses,
+                bytes: of.bytes,
+                page_bytes: of.page_bytes,
+                distinct_pages: of.distinct_pages,
+                in_order: of.in_order,
+                threads: of.threads,
+                mappings: of.file.mappings,
+                sizes: of.sizes.iter().take(SIZES).map(|&(value, events)| Bin { value, events }).collect(),
+            },
+            reach,
+            others: Vec::new(),
+            others_left_out: 0,
+            once: false,
+        };
+        let is_whole = |it: &schema::trace::Access| it.offset % ALIGNMENT == 0 && it.bytes % ALIGNMENT == 0;
+        let is_aligned = trace.accesses()?.iter().filter(|it| it.file == traced.file).all(is_whole);
+        Ok(Known { trace, traced, file, recorded, is_aligned, advised })
+    }
+}
+
+fn summary(trace: &TraceFile) -> Result<Summary> {
+    Ok(analysis::summary(&trace.header, &trace.digest, &trace.accesses()?))
+}
+
+/// Bytes that calls delivered or that were mapped, but for programs and their libraries.
+fn reached(of: &FileSummary) -> u64 {
+    let counts = of.file.counts.clone().unwrap_or_default();
+    let is_code = counts.mappings.iter().any(|it| it.executable);
+    let mapped = if is_code { 0 } else { counts.mapped_bytes() };
+    if is_code { 0 } else { of.bytes.saturating_add(mapped) }
+}
+
+/// The file with the most bytes reached, by its place in the table.
+fn matters(all: &Summary) -> Result<(usize, PathBuf)> {
+    let regular = |path: &str| fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() > 0);
+    let most = all.files.iter().enumerate().filter(|(_, it)| reached(it) > 0 && regular(&it.file.path));
+    let (place, file) = most.max_by_key(|(_, it)| reached(it)).ok_or_else(|| {
+        anyhow!("the command reads no regular file that is still there, so there is nothing to advise about; try another one")
+    })?;
+    Ok((place, PathBuf::from(&file.file.path)))
+}
+
+/// The others, by how much of them is reached.
+fn others(all: &Summary, place: usize) -> Vec<OtherReached> {
+    let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
+    let others = all.files.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, it)| of(it));
+    let mut others: Vec<OtherReached> = others.filter(|it| it.bytes > 0).collect();
+    others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
+    others
+}
+
+fn reach(of: &FileSummary) -> Reach {
+    // What was imported has calls alone.
+    let Some(counts) = &of.file.counts else { return Reach::Calls };
+    let ways = analysis::ways(counts);
+    match (ways.calls, ways.mappings) {
+        (true, true) => Reach::Both,
+        (_, false) => Reach::Calls,
+        (false, true) if of.file.exact != Exact::None => Reach::Mapping,
+        (false, true) => Reach::UnseenMapping {
+            why: of.file.inexact.as_ref().map_or_else(|| "they were not recorded".into(), ToString::to_string),
+        },
+    }
+}
+
+/// The arm that does what the command did.
+fn recorded(of: &FileSummary, reach: &Reach) -> String {
+    let counts = of.file.counts.clone();
+    match (reach, &counts) {
+        (Reach::Calls, Some(counts)) if !counts.calls.is_empty() => calls(counts).into(),
+        (Reach::Calls, _) => {
+            let is_ordered = of.in_order as f64 > IN_ORDER * of.accesses as f64;
+            if is_ordered { "read".into() } else { "pread".into() }
+        }
+        (_, Some(counts)) => mapping(counts),
+        (_, None) => "mmap".into(),
+    }
+}
+
+fn calls(counts: &Access) -> &'static str {
+    if counts.opens_direct > 0 {
+        return "direct";
+    }
+    let positioned = |name: &str| matches!(name, "read" | "readv");
+    let bytes = |at_position: bool| -> u64 {
+        counts.calls.iter().filter(|(name, _)| positioned(name) == at_position).map(|it| it.1.bytes).sum()
+    };
+    if bytes(true) > bytes(false) { "read" } else { "pread" }
+}
+
+fn mapping(counts: &Access) -> String {
+    let hinted = |hint: &str| counts.hints.contains_key(&format!("madvise(MADV_{hint})"));
+    let advice = [("RANDOM", "+random"), ("SEQUENTIAL", "+sequential"), ("WILLNEED", "+willneed")];
+    let advice = advice.into_iter().find(|it| hinted(it.0)).map_or("", |it| it.1);
+    let populate = match () {
+        () if counts.mappings.iter().any(|it| it.populate) => "+map-populate",
+        () if hinted("POPULATE_READ") => "+populate-read",
+        () => "",
+    };
+    format!("mmap{advice}{populate}")
+}
+
+/// The command and its switches, and replays of what it did, from the same states in the same rounds.
+fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
+    let states = measured_states(args);
+    let line = shlex::try_join(args.command.iter().map(String::as_str));
+    let line = line.map_err(|_| UsageError("a word of the command has a zero byte".into()))?;
+    let spec = |name: String, line: &str| Spec {
+        line: line.into(),
+        name,
+        shell: None,
+        prepare: None,
+        cleanup: None,
+        timeout_s: args.timeout,
+        compared: true,
+    };
+    let switches = args.switch.iter().enumerate().map(|(at, line)| match at {
+        0 => spec("switch".into(), line),
+        _ => spec(format!("switch {}", at + 1), line),
+    });
+    let specs: Vec<Spec> = std::iter::once(spec("as it is".into(), &line)).chain(switches).collect();
+    let commands = command::experiment(&specs, &states, &[Fill::Sequential]);
+    let mut replays = Vec::new();
+    // What speaks against a change is counted: bytes of a mapping are reached while the program looks at them.
+    let [usual, other] = match known.recorded.maps() {
+        true => [Consume::Touch, Consume::Sum],
+        false => [Consume::Sum, Consume::Touch],
+    };
+    for state in states {
+        let consumes = if state == State::Cold { vec![usual] } else { vec![usual, other] };
+        replays.push(replay(known, state, &consumes)?);
+    }
+    let commands = if args.once { Vec::new() } else { commands.comparisons };
+    let comparisons =
+        commands.into_iter().chain(replays.into_iter().flat_map(|it: Experiment| it.comparisons)).collect();
+    Ok(Experiment {
+        name: "advise".into(),
+        title: "What to change about how a command reaches its file".into(),
+        comparisons,
+        ..replay(known, State::Cached, &[usual])?
+    })
+}
+
+fn replay(known: &Known, state: State, consumes: &[Consume]) -> Result<Experiment> {
+    let also = known.is_aligned.then_some(ALIGNED_ARM);
+    let recorded = known.recorded.short_name();
+    let others = ARMS.into_iter().chain(also).filter(|it| *it != recorded);
+    let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
+    let consumes: Vec<String> = consumes.iter().map(|it| format!("\"{it}\"")).collect();
+    let text = format!(
+        "title = \"Replays\"\n[[compare]]\nworkload = {{ replay = \"recorded\" }}\nstate = \"{state}\"\nconsume = \
+         [{}]\narms = [{}]\n",
+        consumes.join(", "),
+        arms.join(", ")
+    );
+    let mut experiment = Experiment::parse("advise", &text).map_err(|why| anyhow!(why.at("advise")))?;
+    for compare in &mut experiment.comparisons {
+        compare.trace = Some(TraceAsked::Read(known.traced.clone()));
+    }
+    Ok(experiment)
+}
+
+fn outcome(measured: &RunResult) -> Exit {
+    let is_lost = |it: &AdviceReason| matches!(it, AdviceReason::NotMeasured { .. });
+    let advice = &measured.findings.advice;
+    match measured.outcome() {
+        Exit::NothingDecided if advice.iter().all(|it| it.because.iter().any(is_lost)) => Exit::EveryPassFailed,
+        other => other,
+    }
+}
