@@ -8,11 +8,13 @@
 use schema::{
     State,
     advice::{CheckedBy, Unchecked},
+    findings::Estimate,
 };
 
+use super::gains::Series;
 use crate::{
     measured::{Cell, Run},
-    stats::SortedValues,
+    stats::{self, SortedValues},
 };
 
 /// By how much the replay may be off, as a share of the program.
@@ -24,20 +26,33 @@ pub(super) struct Checked {
     pub(super) by: CheckedBy,
     /// Of the program and of the replay.
     pub(super) both: Result<[f64; 2], Unchecked>,
+    /// The replay over the program, round by round where there are rounds.
+    ratio: Option<Estimate>,
     /// What the counting of ticks may get wrong, in the unit of both.
     doubt: f64,
 }
 
+/// Times of the program and of its replay in one state.
+pub(super) type Times<'s> = [&'s Series; 2];
+
 impl Checked {
-    /// From times of the program and of the replay, each cold and cached.
-    pub(super) fn by_difference(program: [Option<f64>; 2], replay: [Option<f64>; 2]) -> Checked {
-        let more = |[cold, cached]: [Option<f64>; 2]| Some(cold? - cached?);
-        let both = match (more(program), more(replay)) {
-            (Some(program), _) if program <= 0.0 => Err(Unchecked::NoColdTime),
-            (Some(program), Some(replay)) => Ok([program, replay]),
-            _ => Err(Unchecked::NeedsBothStates),
+    /// From the rounds from a cold start, each less what is usual cached.
+    fn by_difference(cold: Times, cached: Option<Times>) -> Checked {
+        let of = |both: Result<[f64; 2], Unchecked>, ratio| Checked {
+            by: CheckedBy::ColdLessCached,
+            both,
+            ratio,
+            doubt: 0.0,
         };
-        Checked { by: CheckedBy::ColdLessCached, both, doubt: 0.0 }
+        let middles = |times: Times| Some([times[0].middle()?.median, times[1].middle()?.median]);
+        let Some(([program, replay], usual)) = middles(cold).zip(cached.and_then(middles)) else {
+            return of(Err(Unchecked::NeedsBothStates), None);
+        };
+        if program <= usual[0] {
+            return of(Err(Unchecked::NoColdTime), None);
+        }
+        let ratios = cold[1].beside(cold[0]).map(|(_, replay, program)| (replay - usual[1]) / (program - usual[0]));
+        of(Ok([program - usual[0], replay - usual[1]]), stats::median_of_positive(ratios))
     }
 
     /// From what both needed beside time, in a state without the device.
@@ -54,12 +69,18 @@ impl Checked {
             CheckedBy::SystemTime => 2.0 * ticks / (program.passes.len().max(1) as f64).sqrt(),
             _ => 0.0,
         };
-        Checked { by, both: both.ok_or(Unchecked::NoReading), doubt }
+        Checked { by, both: both.ok_or(Unchecked::NoReading), ratio: None, doubt }
     }
 
-    pub(super) fn of(state: State, run: &Run, [program, replay]: [&Cell; 2], times: [[Option<f64>; 2]; 2]) -> Checked {
+    pub(super) fn of(
+        state: State,
+        run: &Run,
+        [program, replay]: [&Cell; 2],
+        times: Times,
+        cached: Option<Times>,
+    ) -> Checked {
         match state {
-            State::Cold => Checked::by_difference(times[0], times[1]),
+            State::Cold => Checked::by_difference(times, cached),
             _ => Checked::by_counts(run, program, replay),
         }
     }
@@ -67,11 +88,18 @@ impl Checked {
     /// The replay over the program, less 1.
     pub(super) fn off(&self) -> Option<f64> {
         let [program, replay] = self.both.as_ref().ok()?;
-        Some(replay / program - 1.0).filter(|it| it.is_finite())
+        let ratio = self.ratio.map_or(replay / program, |it| it.median);
+        Some(ratio - 1.0).filter(|it| it.is_finite())
+    }
+
+    /// More rounds might show that it is the program after all.
+    pub(super) fn is_open(&self) -> bool {
+        self.ratio.is_some_and(|it| it.ci_low <= 1.0 + MOST && it.ci_high >= 1.0 - MOST)
     }
 
     pub(super) fn passed(&self) -> bool {
         let Ok([program, replay]) = self.both else { return false };
+        let replay = self.ratio.map_or(replay, |it| it.median * program);
         let too_much = replay > program * (1.0 + MOST) + self.doubt;
         let too_little = replay < program * (1.0 - MOST);
         !too_much && (self.by.is_one_sided() || !too_little)
@@ -82,25 +110,41 @@ impl Checked {
 mod tests {
     use super::*;
 
+    fn rounds(ms: f64) -> Series {
+        Series::planted(&[ms, 1.5 * ms, ms, ms, 0.9 * ms, ms])
+    }
+
     #[test]
     fn a_replay_within_fifteen_percent_of_what_the_program_takes_longer_cold_is_the_program() {
-        let passes = |replay: f64| Checked::by_difference([Some(80.0), Some(5.0)], [Some(replay + 1.0), Some(1.0)]);
-        assert!(passes(75.0).passed() && passes(86.2).passed() && passes(63.8).passed());
-        assert!(!passes(86.3).passed() && !passes(63.7).passed());
-        assert!((passes(86.25).off().unwrap() - 0.15).abs() < 1e-9);
+        let check = |replay: f64| {
+            Checked::by_difference([&rounds(75.0), &rounds(replay)], Some([&rounds(0.001), &rounds(0.001)]))
+        };
+        assert!(check(75.0).passed() && check(86.0).passed() && check(64.0).passed());
+        assert!(!check(86.5).passed() && !check(63.5).passed());
+        assert!((check(90.0).off().unwrap() - 0.2).abs() < 1e-3);
+        assert!(!check(90.0).is_open(), "rounds agree");
+    }
+
+    #[test]
+    fn rounds_that_disagree_leave_it_open() {
+        let replay = Series::planted(&[40.0, 160.0, 95.0, 91.0, 150.0, 50.0]);
+        let check = Checked::by_difference([&rounds(75.0), &replay], Some([&rounds(0.001), &rounds(0.001)]));
+        assert!(!check.passed() && check.is_open());
     }
 
     #[test]
     fn what_is_missing_is_said_and_nothing_passes_without_it() {
-        let none = Checked::by_difference([Some(80.0), None], [Some(75.0), Some(1.0)]);
+        let cold = (rounds(80.0), rounds(75.0));
+        let none = Checked::by_difference([&cold.0, &cold.1], None);
         assert_eq!((none.both.clone(), none.passed()), (Err(Unchecked::NeedsBothStates), false));
-        let none = Checked::by_difference([Some(80.0), Some(81.0)], [Some(75.0), Some(1.0)]);
+        let none = Checked::by_difference([&cold.0, &cold.1], Some([&rounds(81.0), &rounds(1.0)]));
         assert_eq!((none.both.clone(), none.passed()), (Err(Unchecked::NoColdTime), false));
     }
 
     #[test]
     fn counts_show_only_that_the_replay_claims_no_more_than_the_program_has() {
-        let counts = |replay: f64| Checked { by: CheckedBy::Faults, both: Ok([100.0, replay]), doubt: 0.0 };
+        let counts =
+            |replay: f64| Checked { by: CheckedBy::Faults, both: Ok([100.0, replay]), ratio: None, doubt: 0.0 };
         assert!(counts(10.0).passed() && counts(114.0).passed() && !counts(116.0).passed());
     }
 }

@@ -23,11 +23,16 @@ impl Series {
         Series(rounds.into_iter().map(|(round, (ns, count))| (round, ns / count)).collect())
     }
 
+    #[cfg(test)]
+    pub(super) fn planted(values: &[f64]) -> Series {
+        Series((0..).zip(values.iter().copied()).collect())
+    }
+
     pub(crate) fn middle(&self) -> Option<Estimate> {
         stats::median_of_positive(self.0.values().copied())
     }
 
-    fn beside<'s>(&'s self, other: &'s Series) -> impl Iterator<Item = (u32, f64, f64)> + 's {
+    pub(super) fn beside<'s>(&'s self, other: &'s Series) -> impl Iterator<Item = (u32, f64, f64)> + 's {
         self.0.iter().filter_map(|(round, ns)| Some((*round, *ns, *other.0.get(round)?)))
     }
 
@@ -64,7 +69,7 @@ mod tests {
     use super::*;
 
     fn series(values: &[f64]) -> Series {
-        Series((0..).zip(values.iter().copied()).collect())
+        Series::planted(values)
     }
 
     #[test]

@@ -209,7 +209,8 @@ fn is_checked(state: State, checked: Option<&Checked>) -> Result<(), Open> {
         Err(why) => Err((AdviceReason::NotChecked { why: why.clone() }, settles)),
         Ok(_) if !checked.passed() => {
             let off = checked.off().unwrap_or(0.0);
-            Err((AdviceReason::SelfCheckFailed { off, most: check::MOST }, Settles::Switch))
+            let settles = if checked.is_open() { Settles::LargerBudget } else { Settles::Switch };
+            Err((AdviceReason::SelfCheckFailed { off, most: check::MOST }, settles))
         }
         Ok(_) => Ok(()),
     }

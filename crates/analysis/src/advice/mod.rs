@@ -32,10 +32,10 @@ pub(crate) fn all(run: &Run, commands: &[CommandFinding]) -> (Vec<Advice>, Vec<A
     let found = |state: State| Found::of(run, advised, state);
     let [cold, cached] = [State::Cold, State::Cached].map(found);
     let both = [cold.as_ref(), cached.as_ref()];
-    let times = [both.map(|it| Some(it?.program_ns()?.median)), both.map(|it| Some(it?.io_ns()?.median))];
     let check = |it: &Found| {
-        let program = it.program.as_ref()?;
-        Some(Checked::of(it.state, run, [program.now, it.view().recorded], times))
+        let now = it.program.as_ref()?.now;
+        let cached = both[1].and_then(Found::times);
+        Some(Checked::of(it.state, run, [now, it.view().recorded], it.times()?, cached))
     };
     let checks: Vec<(State, Option<Checked>)> = both.into_iter().flatten().map(|it| (it.state, check(it))).collect();
     let is_asked = |it: &&Found| advised.states.contains(&it.state);
@@ -99,6 +99,11 @@ impl<'r, 'a> Found<'r, 'a> {
 
     fn recorded(&self) -> &'a Arm {
         self.view().recorded.arm()
+    }
+
+    /// Of the program and of the replay of what it did.
+    fn times(&self) -> Option<[&Series; 2]> {
+        Some([&self.program.as_ref()?.times, &self.view().times])
     }
 
     fn program_ns(&self) -> Option<Estimate> {

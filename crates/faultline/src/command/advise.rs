@@ -35,11 +35,16 @@ const ARMS: [&str; 6] = ["pread", "mmap", "mmap+random", "mmap+sequential", "mma
 const ALIGNED_ARM: &str = "direct";
 const ALIGNMENT: u64 = 4096;
 
+/// Of all bytes that are reached: a file with less is not worth a word.
+const SMALL: f64 = 0.01;
 /// Other files that a record names, and different lengths of accesses.
 const OTHERS: usize = 20;
 const SIZES: usize = 64;
-/// Of the accesses: they follow each other.
+/// Of the accesses: they follow each other, or lie anywhere.
 const IN_ORDER: f64 = 0.8;
+const ANYWHERE: f64 = 0.2;
+/// Of the file: what is brought in for less is in vain.
+const LITTLE: f64 = 0.3;
 
 pub fn run(args: &AdviseArgs) -> Result<Exit> {
     args.output.check()?;
@@ -111,7 +116,7 @@ fn announce(args: &AdviseArgs) {
     }
     let recorded = match args.trace {
         Some(_) => "",
-        None => "once to record it, once more to see every page if it maps a file, ",
+        None => "once to record it and once more to see every page if it maps a file; ",
     };
     let measured = match args.once {
         true => String::new(),
@@ -123,7 +128,7 @@ fn announce(args: &AdviseArgs) {
                 many => format!(", and each of {many} switches once"),
             };
             format!(
-                "once to see how it reaches the file, and twice{switches} in each of at most {} rounds from state {}; ",
+                "once to see how it reaches the file; and in each of at most {} rounds from state {} twice{switches}; ",
                 args.rounds.unwrap_or(50),
                 states.join(" and from state ")
             )
@@ -132,7 +137,7 @@ fn announce(args: &AdviseArgs) {
     let count = format!("{recorded}{measured}");
     if !count.is_empty() {
         output::note(&format!(
-            "the command is run again and again, {count}what it does beside reading, such as deleting or sending, it does each \
+            "the command is run several times: {count}what it does beside reading, such as deleting or sending, it does each \
              time"
         ));
     }
@@ -278,7 +283,8 @@ fn matters(all: &Summary) -> Result<(usize, PathBuf)> {
 fn others(all: &Summary, place: usize) -> Vec<OtherReached> {
     let of = |it: &FileSummary| OtherReached { path: it.file.path.clone(), bytes: reached(it) };
     let others = all.files.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, it)| of(it));
-    let mut others: Vec<OtherReached> = others.filter(|it| it.bytes > 0).collect();
+    let all_bytes: u64 = all.files.iter().map(reached).sum();
+    let mut others: Vec<OtherReached> = others.filter(|it| it.bytes as f64 > SMALL * all_bytes as f64).collect();
     others.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
     others
 }
@@ -378,7 +384,19 @@ fn experiment(args: &AdviseArgs, known: &Known) -> Result<Experiment> {
 fn replay(known: &Known, state: State, consumes: &[Consume]) -> Result<Experiment> {
     let also = known.is_aligned.then_some(ALIGNED_ARM);
     let recorded = known.recorded.short_name();
-    let others = ARMS.into_iter().chain(also).filter(|it| *it != recorded);
+    let pattern = &known.advised.pattern;
+    let order = pattern.in_order as f64 / pattern.accesses.max(1) as f64;
+    let touched = (pattern.distinct_pages * pattern.page_bytes) as f64 / pattern.file_bytes.max(1) as f64;
+    // Cold, passes are slow, and what brings in more than is touched cannot be the answer; nor, cached, can the device.
+    let in_vain = |arm: &str| match (state, arm) {
+        (State::Cold, "mmap+populate-read") => touched < LITTLE,
+        (State::Cold, "mmap+sequential") => order < ANYWHERE,
+        (State::Cold, "mmap+random") => order > IN_ORDER && touched > LITTLE,
+        (State::Cached, ALIGNED_ARM) => true,
+        _ => false,
+    };
+    let is_tried = |it: &&str| *it != recorded && !in_vain(it);
+    let others = ARMS.into_iter().chain(also).filter(is_tried);
     let arms: Vec<String> = std::iter::once(recorded).chain(others).map(|it| format!("{it:?}")).collect();
     let consumes: Vec<String> = consumes.iter().map(|it| format!("\"{it}\"")).collect();
     let text = format!(

@@ -201,6 +201,14 @@ impl Bench<'_> {
                 let bytes = ops.saturating_mul(condition.block_bytes).min(condition.range.bytes);
                 (bytes as f64 / per_s).max(SLOW_PASS_S)
             }
+            // Short passes have many rounds beside long ones.
+            (Stage::Warm(_), ..) if self.record.advised.is_some() => 4.0 * WARM_PASS_S,
+            // Each access may bring in a window, as most of those through a mapping do; and so may those of the command.
+            (Stage::Cold, Workload::Replay | Workload::Command, Some(per_s)) if self.record.advised.is_some() => {
+                let accesses = self.record.conditions.iter().map(|it| it.ops).max().unwrap_or(1);
+                let bytes = accesses.saturating_mul(self.window()).min(condition.range.bytes);
+                (bytes as f64 / per_s).max(SLOW_PASS_S)
+            }
             // Warm passes come first, and most of each comes from the device.
             (Stage::Limited, Workload::Scan, Some(per_s)) => {
                 (LIMITED_PASSES * condition.range.bytes as f64 / per_s).max(SLOW_PASS_S)

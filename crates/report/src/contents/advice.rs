@@ -68,8 +68,13 @@ fn file(record: &Record) -> Option<Block> {
         part => format!("{} of the accesses", number::percent(part)),
     };
     Some(Block {
-        label: advised.file.clone(),
-        text: format!("{}; {place}; {seen} recorded by {}", words::pattern(advised), advised.recorder),
+        label: "file".into(),
+        text: format!(
+            "{}: {}; {place}; {seen} recorded by {}",
+            advised.file,
+            words::pattern(advised),
+            advised.recorder
+        ),
         lines: Vec::new(),
     })
 }
